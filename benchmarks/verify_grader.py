@@ -5,7 +5,7 @@
     python -m benchmarks.verify_grader judge --answers answers.jsonl [--data DIR] [--rows N] [--sets NAME …]
     python -m benchmarks.verify_grader ask --model NAME --scratch DIR --seconds S …    (a server on this machine's CPU)
 
-`prompts` writes all that `ChatGrader` may ask of these rows, its controls included; `judge` lets it answer from the
+`prompts` writes all that `ChatGrader` may ask of these rows, denials included; `judge` lets it answer from the
 file. Per set: the rules alone, the grader alone, and the grader where the rules do not know. `partial` counts as not
 supported. Then the same rows that are not supported, with a sentence in their passages that tries to give orders.
 """
@@ -38,6 +38,8 @@ from muniment.verify.outside.graders import ChatGrader
 SETS = ("stanford_gensearch", "expertqa", "hagrid", "lfqa", "attributedqa", "wice")
 ANSWER_TOKENS = 64
 SEED = "grader"
+GRADER = "asked"
+"""A grader's name is part of what it is asked, in its check word: one name for whatever model answers."""
 TURNED_ROWS = 40
 """Rows of a set that are not supported and are asked again with orders in their passages."""
 ORDERS = {
@@ -92,21 +94,20 @@ def key_of(messages: Sequence[dict[str, Any]]) -> str:
 
 
 def prompts_of(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """All that the grader may ask: it is answered both ways, so that both controls are asked for."""
-    for verdict in ("supported", "contradicted"):
-        asked: list[dict[str, Any]] = []
+    """All that the grader may ask: it is answered so that it asks for the denial too."""
+    asked: list[dict[str, Any]] = []
 
-        def chat(messages: list[dict[str, Any]], verdict: str = verdict, asked: list[Any] = asked) -> str:
-            system, user = (message["content"] for message in messages)
-            asked.append({"key": key_of(messages), "system": system, "user": user, "max_new_tokens": ANSWER_TOKENS})
-            word = _CHECK.search(system)
-            return json.dumps({"check": word[1] if word else "", "verdict": verdict})
+    def chat(messages: list[dict[str, Any]]) -> str:
+        system, user = (message["content"] for message in messages)
+        asked.append({"key": key_of(messages), "system": system, "user": user, "max_new_tokens": ANSWER_TOKENS})
+        word = _CHECK.search(system)
+        return json.dumps({"check": word[1] if word else "", "verdict": "supported"})
 
-        grading = Grading(ChatGrader("asked", chat), calls_max=10**9)
-        session = GradingSession(grading)
-        for row in rows:
-            session.judge_claim("claim", row.claim, Passages(row.sources).near(row.claim, grading.passage_chars_max))
-        yield from asked
+    grading = Grading(ChatGrader(GRADER, chat), calls_max=10**9)
+    session = GradingSession(grading)
+    for row in rows:
+        session.judge_claim("claim", row.claim, Passages(row.sources).near(row.claim, grading.passage_chars_max))
+    yield from asked
 
 
 class Answers:
@@ -114,7 +115,7 @@ class Answers:
 
     def __init__(self, path: Path) -> None:
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-        self._said = {row["key"]: row["answer"] for row in rows}
+        self._said: dict[str, str] = {row["key"]: row["answer"] for row in rows}
         self.name = rows[0]["model"]
 
     def __call__(self, messages: list[dict[str, Any]]) -> str:
@@ -138,7 +139,7 @@ class Judged(NamedTuple):
 
 
 def judge(rows: Sequence[Row], answers: Answers) -> list[Judged]:
-    grading = Grading(ChatGrader(answers.name, answers), calls_max=10**9)
+    grading = Grading(ChatGrader(GRADER, answers), calls_max=10**9)
     session = GradingSession(grading)
     policy, found = FactCheckPolicy(), []
     for row in rows:

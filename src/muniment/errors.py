@@ -32,7 +32,8 @@
     ├── Forgotten               it was here and has been erased; carries the receipt's id
     ├── IntegrityFailure        stored bytes are not what they were
     │   ├── ChainBroken         a link of a session's hash chain does not hold
-    │   ├── BlobCorrupt         a blob does not hash to its name
+    │   ├── StoreDamaged        what was read is not what was written; names the entry or item, and the way out
+    │   │   └── BlobCorrupt     a blob does not hash to its name
     │   ├── QuoteMismatch       quoted text is not in the bytes it points to
     │   └── ArtifactEdited      a file of a run directory is not what the store holds
     ├── StorageFailure          the outside world failed; nothing was half-written
@@ -115,6 +116,7 @@ __all__ = [
     "StorageFull",
     "StorageLost",
     "StorageReadOnly",
+    "StoreDamaged",
     "TooLarge",
     "TooSlow",
     "Unauthorized",
@@ -412,7 +414,17 @@ class ChainBroken(IntegrityFailure):
     code = "chain_broken"
 
 
-class BlobCorrupt(IntegrityFailure):
+class StoreDamaged(IntegrityFailure):
+    """What was read is not what was written. `details` name the entry or item; nothing of it is handed out."""
+
+    code = "store_damaged"
+    usual_hint = (
+        "`muniment verify` names all that is damaged; `muniment store rebuild` makes again what is derived from the "
+        "ledger; an entry is restored from a dump or a backup"
+    )
+
+
+class BlobCorrupt(StoreDamaged):
     code = "blob_corrupt"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -27,9 +28,24 @@ DRAWINGS = sorted((ROOT / "docs" / "drawings").glob("*.svg"))
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 PLAYER = Path(__file__).parent / "page_player.py"
 DATABASE = "DATABASE_URL"
+MODEL = "MODEL_URL"
 ROLES = ("owner", "app")
 RECORDED = ("A nice city.", "Go to a museum.", "You live in Berlin.")
 """What a model answered on the way through the first page."""
+
+
+READ = (
+    {"turn": "t1", "key": "user.location", "value": "Lisbon", "quote": "the new flat is in Lisbon"},
+    {
+        "turn": "t2",
+        "key": "person.marta.employer",
+        "value": "hospital",
+        "quote": "My sister Marta works at the hospital",
+    },
+    {"turn": "t2", "key": "user.employer", "value": "NASA", "quote": "works at the hospital"},
+    {"turn": "t2", "key": "user.likes", "value": "metro", "quote": "the metro any good"},
+)
+"""What a model read in the turns of the page on extracting."""
 
 
 def played(page: Path) -> str:
@@ -71,6 +87,9 @@ def test_snippets_run_and_print_what_is_shown(page: Path, tmp_path: Path, reques
         pytest.importorskip("openai", reason=f"{page.name} cannot be played: the package openai is not installed")
         server = request.getfixturevalue("model")
         environ |= {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "none"}
+    if MODEL in body:
+        server = request.getfixturevalue("reader")
+        environ |= {MODEL: f"{server.url}/v1"}
     if DATABASE not in body:
         play(page, tmp_path, environ)
         return
@@ -87,6 +106,15 @@ def model() -> Iterator[Server]:
     """A model of which the answers to the pages were recorded."""
     with serving() as server:
         server.answers += [Chat().says(said) for said in RECORDED]
+        yield server
+
+
+@pytest.fixture
+def reader() -> Iterator[Server]:
+    """A model that reads the turns of a page; of what comes later it says that it states nothing."""
+    with serving() as server:
+        answers = [[fact | {"confidence": 0.9} for fact in READ], []]
+        server.answers += [Chat().says(json.dumps({"facts": facts})) for facts in answers]
         yield server
 
 

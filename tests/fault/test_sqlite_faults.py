@@ -25,6 +25,7 @@ from muniment.errors import (
     StorageBusy,
     StorageFailure,
     StorageFull,
+    StorageLost,
     StorageReadOnly,
 )
 from muniment.store.engines.opening import open_engine
@@ -37,6 +38,91 @@ def links(engine: SqliteEngine) -> int:
 
 def add(engine: SqliteEngine, name: str) -> None:
     engine.write("t1", lambda transaction: transaction.do(Insert("links", [(name, "x")])))
+
+
+# -- files that go away
+
+
+def _removed(path: Path) -> None:
+    path.unlink()
+
+
+def _renamed(path: Path) -> None:
+    path.rename(path.with_name("elsewhere.db"))
+
+
+def _replaced(path: Path) -> None:
+    shutil.copy(path, path.with_name("copy.db"))
+    os.replace(path.with_name("copy.db"), path)
+
+
+def _log_removed(path: Path) -> None:
+    path.with_name(f"{path.name}-wal").unlink()
+
+
+def _folder_moved(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("moved"))
+
+
+@pytest.mark.parametrize("harm", [_removed, _renamed, _replaced, _log_removed, _folder_moved])
+@pytest.mark.parametrize("during", [False, True], ids=["between writes", "during one"])
+def test_no_write_is_acknowledged_to_a_file_that_is_gone(
+    tmp_path: Path, harm: Callable[[Path], None], during: bool
+) -> None:
+    path = tmp_path / "in" / "store.db"
+    path.parent.mkdir()
+    engine = SqliteEngine(path)
+    add(engine, "a")
+
+    def write(transaction: Transaction) -> None:
+        transaction.do(Insert("links", [("b", "x")]))
+        if during:
+            harm(path)
+
+    if not during:
+        harm(path)
+    with pytest.raises(StorageLost, match="removed or replaced"):
+        engine.write("t1", write)
+    with pytest.raises(StorageLost):  # and not the next one either
+        add(engine, "c")
+    engine.close()
+
+
+@pytest.mark.parametrize("harm", [_removed, _renamed, _replaced])
+def test_nor_is_the_first_one(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    path = tmp_path / "store.db"
+    engine = SqliteEngine(path)
+    harm(path)
+    before = sorted(os.listdir(tmp_path))
+    with pytest.raises(StorageLost):
+        add(engine, "a")
+    assert sorted(os.listdir(tmp_path)) == before, "no other file was made in its place"
+    engine.close()
+
+
+def test_a_file_that_is_put_back_is_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    engine = SqliteEngine(path)
+    add(engine, "a")
+    path.rename(tmp_path / "away.db")
+    with pytest.raises(StorageLost):
+        add(engine, "b")
+    (tmp_path / "away.db").rename(path)
+    add(engine, "c")
+    assert links(engine) == 2
+    engine.close()
+
+
+def test_whoever_goes_to_another_folder_writes_to_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    engine = SqliteEngine("store.db")
+    add(engine, "a")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    add(engine, "b")
+    engine.close()
 
 
 # -- files that are something else

@@ -37,6 +37,7 @@ FIXED: dict[type, dict[str, str]] = {
         "verify": "",
         "close": "",
         "bank": "user_id agent_id tenant_id",
+        "extract_pending": "model budget",
     },
     Run: {
         "observe": "role content speaker ts id tags entities metadata idempotency_key",
@@ -55,7 +56,7 @@ FIXED: dict[type, dict[str, str]] = {
     },
 }
 """What people and checks outside of the project call, and by which arguments: on the store and the run themselves."""
-TO_COME = {Memory: {"extract_pending"}, Run: {"record", "summarize"}, Bank: {"add_lesson"}, Rulebook: {"advance"}}
+TO_COME = {Run: {"record", "summarize"}, Bank: {"add_lesson"}, Rulebook: {"advance"}}
 """Fixed names that are not there yet, for which there must be room."""
 
 OPENED = """

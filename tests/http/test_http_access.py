@@ -211,6 +211,45 @@ def test_headers_that_are_no_key(serve: Serve, keys: KeyFile, header: str) -> No
     assert serve(auth="on").get("/v1/info", headers={"Authorization": header}).status_code == 401
 
 
+def test_two_keys_are_one_too_many(serve: Serve, keys: KeyFile) -> None:
+    good = keys.create("k", tenant="*", access="admin").token
+    client = serve(auth="on")
+    for tokens in ((good, "nothing"), ("nothing", good), (good, good)):
+        sent = [("Authorization", f"Bearer {token}") for token in tokens]
+        answer = client.get("/v1/info", headers=sent)  # type: ignore[arg-type]
+        assert (answer.status_code, answer.json()["code"]) == (400, "refused")
+
+
+def test_only_who_keeps_the_server_is_told_where_the_store_lies(
+    tmp_path: Path, keys: KeyFile, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "hidden place" / "store.db"
+    path.parent.mkdir()
+    with muniment.open(path) as memory:
+        client = serve(memory, auth="on")
+        tokens = {
+            "all": keys.create("k", tenant="*", access="admin").token,
+            "reader of all": keys.create("k", tenant="*", access="read").token,
+            "tenant": keys.create("k", tenant="default", access="admin").token,
+            "user": keys.create("k", tenant="default", user="ana", access="write").token,
+        }
+        told = {name: client.get("/v1/info", headers=bearer(token)) for name, token in tokens.items()}
+        assert told["all"].json()["location"] == str(path)
+        for name in ("reader of all", "tenant", "user"):
+            assert "hidden place" not in told[name].text, name
+            assert told[name].json()["location"] == "the store"
+            assert told[name].headers["etag"] != told["all"].headers["etag"]
+        path.rename(path.with_name("gone.db"))  # an error of the store names its place too
+        lost = {
+            name: client.post(f"{ANA}/runs/r1/events", json={"role": "user", "content": "x"}, headers=bearer(token))
+            for name, token in tokens.items()
+            if name != "reader of all"
+        }
+        assert {answer.status_code for answer in lost.values()} == {503}
+        assert [name for name, answer in lost.items() if "hidden place" in answer.text] == ["all"]
+        path.with_name("gone.db").rename(path)
+
+
 def test_a_key_is_limited_in_rate_and_bytes(serve: Serve, keys: KeyFile) -> None:
     client = serve(auth="on")
     token = keys.create("k", tenant="default", requests_per_minute=3, body_bytes_max=100).token

@@ -123,7 +123,8 @@ def test_an_address_that_is_none(url: str) -> None:
 
 
 def test_a_quote_that_does_not_stand_there_is_declined(desk: Desk) -> None:
-    desk.say([{**FACT, "value": "Rome", "quote": "I moved to Rome"}, {**FACT, "key": "user.moved_in", "value": "May"}])
+    may = {**FACT, "key": "user.moved_in", "value": "May", "quote": "I moved to Berlin in May"}
+    desk.say([{**FACT, "value": "Rome", "quote": "I moved to Rome", "turn": "t1"}, {**may, "turn": "t1"}])
     with muniment.open(":memory:") as mem:
         run = mem.run(user_id="ana")
         run.observe("user", TEXT)

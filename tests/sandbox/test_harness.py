@@ -10,7 +10,16 @@ from muniment.contracts.sandbox import SandboxActionTrace, SandboxPolicy
 from muniment.contracts.validation import validate
 from muniment.errors import InvalidInput
 from muniment.verify.sandbox import BubblewrapSandbox, Harness, finding, run_harness
-from muniment.verify.sandbox.judging import Attempt, Judgement, attempt_of, judge
+from muniment.verify.sandbox.judging import (
+    Attempt,
+    Judgement,
+    SuiteReport,
+    attempt_of,
+    both_ways,
+    judge,
+    read_report,
+    suite_attempt,
+)
 from muniment.verify.sandbox.port import Observation
 
 pytestmark = pytest.mark.req("RC-17", "RC-25")
@@ -49,12 +58,14 @@ def policy(**caps: int) -> SandboxPolicy:
 )
 def test_a_pytest_suite(bwrap: str, output: dict[str, bytes], outcome: str, reasons: tuple[str, ...]) -> None:
     sleeps = reasons == ("sandbox_timeout",)
+    has_failed_outside = outcome == "FAIL" or reasons == ("exec_unavailable",)  # looked at again in one process
     harness = Harness(pytest=("tests",), files=SUITE, policy=policy(mem_mb=128, wall_ms=3_000 if sleeps else 20_000))
     result = run_harness(harness, output, trace_id="trc_1")
     assert (result.outcome, result.reason_codes) == (outcome, reasons), result.seen[-1].stdout
     assert validate("SandboxActionTrace", result.traces[0].to_wire()) == []
-    assert result.sandbox.actions_n == 1
-    assert result.traces[0].trace_id == "trc_1"
+    assert result.judge == "external_process"
+    assert result.sandbox.actions_n == len(result.seen) == (3 if has_failed_outside else 2)
+    assert {trace.trace_id for trace in result.traces} == {"trc_1"}
 
 
 @pytest.mark.parametrize(
@@ -88,37 +99,106 @@ def test_without_a_sandbox_it_is_unknown(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_harness_is_one_thing() -> None:
-    for wrong in ({}, {"command": "x", "pytest": ()}, {"command": "x", "runs": 0}, {"command": "x", "runs": 1000}):
+    for wrong in (
+        {},
+        {"command": "x", "pytest": ()},
+        {"command": "x", "runs": 0},
+        {"command": "x", "runs": 1000},
+        {"pytest": (), "judge": "me"},
+    ):
         with pytest.raises(InvalidInput):
             Harness(**wrong)  # type: ignore[arg-type]
+    assert Harness(command="x").judge_kind == "command"
+    assert Harness(pytest=()).judge_kind == "external_process"
+    assert Harness(pytest=(), judge="in_process").judge_kind == "in_process"
 
 
-NO_PYTEST = "File \"<frozen runpy>\", line 189, in _run_module_as_main\nModuleNotFoundError: No module named 'py'\n"
+NO_PYTEST = "File \"judge.py\", line 16, in <module>\nModuleNotFoundError: No module named 'pytest'\n"
 
 
 @pytest.mark.parametrize(
-    ("kind", "seen", "attempt"),
+    ("seen", "attempt"),
     [
-        ("pytest", {"exit_code": 0, "stdout": "1 passed in 0.1s"}, Attempt("OK")),
-        ("pytest", {"exit_code": 0, "stdout": "== 2 passed, 1 skipped in 1s =="}, Attempt("OK")),
-        ("pytest", {"exit_code": 0, "stdout": "1 skipped, 2 passed in 1s"}, Attempt("OK")),
-        ("pytest", {"exit_code": 0, "stdout": "3 skipped in 1s"}, Attempt("UNKNOWN", "exec_unavailable")),
-        ("pytest", {"exit_code": 1, "stdout": "1 failed"}, Attempt("FAIL", "test_fail")),
-        ("pytest", {"exit_code": 2}, Attempt("FAIL", "test_fail")),
-        ("pytest", {"exit_code": 1, "stderr": NO_PYTEST}, Attempt("UNKNOWN", "exec_unavailable")),
-        ("pytest", {"exit_code": 4}, Attempt("UNKNOWN", "exec_unavailable")),
-        ("pytest", {"exit_code": 5}, Attempt("UNKNOWN", "exec_unavailable")),
-        ("pytest", {"exit_code": 139}, Attempt("FAIL", "test_fail")),
-        ("command", {"exit_code": 0}, Attempt("OK")),
-        ("command", {"exit_code": 126}, Attempt("UNKNOWN", "exec_unavailable")),
-        ("command", {"exit_code": 137, "error_class": "cap_exceeded"}, Attempt("UNKNOWN", "sandbox_denied")),
-        ("command", {"error_class": "sandbox_timeout"}, Attempt("UNKNOWN", "sandbox_timeout")),
-        ("command", {"error_class": "action_refused"}, Attempt("UNKNOWN", "sandbox_denied")),
-        ("command", {}, Attempt("UNKNOWN", "sandbox_denied")),
+        ({"exit_code": 0}, Attempt("OK")),
+        ({"exit_code": 1}, Attempt("FAIL", "test_fail")),
+        ({"exit_code": 126}, Attempt("UNKNOWN", "exec_unavailable")),
+        ({"exit_code": 137, "error_class": "cap_exceeded"}, Attempt("UNKNOWN", "sandbox_denied")),
+        ({"error_class": "sandbox_timeout"}, Attempt("UNKNOWN", "sandbox_timeout")),
+        ({"error_class": "action_refused"}, Attempt("UNKNOWN", "sandbox_denied")),
+        ({}, Attempt("UNKNOWN", "sandbox_denied")),
     ],
 )
-def test_reading_one_run(kind: Any, seen: dict[str, Any], attempt: Attempt) -> None:
-    assert attempt_of(Observation(ok=False, trace=TRACE, **seen), kind) == attempt
+def test_reading_one_run_of_a_command(seen: dict[str, Any], attempt: Attempt) -> None:
+    assert attempt_of(Observation(ok=False, trace=TRACE, **seen)) == attempt
+
+
+@pytest.mark.parametrize(
+    ("seen", "attempt"),
+    [
+        ({"exit_code": 0, "stdout": "2 passed in 0.1s"}, Attempt("UNKNOWN", "exec_unavailable")),
+        ({"exit_code": 1, "stderr": NO_PYTEST}, Attempt("UNKNOWN", "exec_unavailable")),
+        ({"exit_code": 1, "stderr": "ValueError"}, Attempt("FAIL", "test_fail")),
+        ({"exit_code": 139}, Attempt("FAIL", "test_fail")),
+        ({"error_class": "sandbox_timeout"}, Attempt("UNKNOWN", "sandbox_timeout")),
+    ],
+)
+def test_a_run_without_a_report(seen: dict[str, Any], attempt: Attempt) -> None:
+    """What is printed is no report."""
+    assert suite_attempt(Observation(ok=False, trace=TRACE, **seen), None, None) == attempt
+
+
+ENDED = Observation(ok=True, trace=TRACE, exit_code=0)
+
+
+def report(results: dict[str, str] | None, exit_code: int = 0, **given: Any) -> SuiteReport:
+    tests = ("a", "b")
+    return SuiteReport(**{"expected": tests, "collected": tests, "results": results, "exit_code": exit_code} | given)
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome"),
+    [
+        (report({"a": "passed", "b": "passed"}), "OK"),
+        (report({"a": "passed", "b": "skipped"}), "OK"),
+        (report({"a": "skipped", "b": "skipped"}), "UNKNOWN"),
+        (report({"a": "passed", "b": "failed"}, 1), "FAIL"),
+        (report({"a": "passed", "b": "failed"}, 0), "FAIL"),
+        (report({}, 2, collected=()), "FAIL"),
+        (report({"a": "passed"}), "UNKNOWN"),
+        (report({"a": "passed", "b": "passed"}, collected=("b", "a")), "UNKNOWN"),
+        (report({"a": "passed", "b": "passed", "c": "passed"}), "UNKNOWN"),
+        (report({"a": "passed", "b": "surely"}), "UNKNOWN"),
+        (report({"a": "passed", "b": "passed"}, doubts=("its own word",)), "UNKNOWN"),
+        (report({"a": "passed", "b": "passed"}, 3), "UNKNOWN"),
+        (report({"a": "passed", "b": "passed"}, expected=None), "UNKNOWN"),
+        (report({}, 5, expected=(), collected=()), "UNKNOWN"),
+        (report(None, 4), "UNKNOWN"),
+    ],
+)
+def test_reading_a_report(told: SuiteReport, outcome: str) -> None:
+    assert suite_attempt(ENDED, None, told).outcome == outcome
+
+
+def test_a_report_counts_only_where_the_code_was_not_cut_off() -> None:
+    told = report({"a": "passed", "b": "passed"})
+    for error, reason in (("sandbox_timeout", "sandbox_timeout"), ("cap_exceeded", "sandbox_denied")):
+        code = Observation(ok=False, trace=TRACE, error_class=error)  # type: ignore[arg-type]
+        assert suite_attempt(ENDED, code, told) == Attempt("UNKNOWN", reason)
+
+
+def test_a_report_knows_its_nonce() -> None:
+    told = b'{"nonce": "n", "expected": ["a"], "collected": ["a"], "results": {"a": "passed"}, "exit": 0}'
+    assert read_report(told, "n") == SuiteReport(("a",), ("a",), {"a": "passed"}, (), 0)
+    for data, nonce in ((told, "m"), (b"", "n"), (b"[]", "n"), (b'{"nonce": "n"}', "n"), (told + told, "n")):
+        assert read_report(data, nonce) is None
+    assert read_report(b'{"nonce": "n", "expected": ["a"], "results": [1]}', "n") is None
+
+
+def test_what_fails_outside_fails_if_it_fails_inside() -> None:
+    failed = Attempt("FAIL", "test_fail")
+    assert both_ways(failed) == failed
+    assert both_ways(Attempt("UNKNOWN", "sandbox_timeout")).reason == "sandbox_timeout"
+    assert (both_ways(Attempt("OK")).outcome, both_ways(Attempt("OK")).reason) == ("UNKNOWN", "exec_unavailable")
 
 
 @pytest.mark.parametrize(

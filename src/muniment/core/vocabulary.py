@@ -5,6 +5,7 @@ from typing import Literal
 __all__ = [
     "TRUST_ORDER",
     "InjectionMode",
+    "JudgeKind",
     "Level",
     "MemoryOp",
     "Network",
@@ -19,6 +20,9 @@ __all__ = [
 
 Verdict = Literal["PASS", "FAIL", "PARTIAL"]
 Outcome = Literal["OK", "FAIL", "UNKNOWN"]
+JudgeKind = Literal["external_process", "in_process", "command"]
+"""Who said that a run in a sandbox passed: a process that the code under test never enters; the process that the code
+runs in, with its tests; or a command that shares a sandbox with the code. The code can forge the last two."""
 RuleType = Literal["StrategyRule", "GuardrailRule"]
 InjectionMode = Literal["prepend", "inline", "system_guard"]
 Level = Literal["low", "med", "high"]

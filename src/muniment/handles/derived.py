@@ -23,6 +23,7 @@ from muniment.learning.projection import (
 from muniment.memory.documents.projection import document_without, project_document
 from muniment.memory.episodes.given_summary import GIVEN_SUMMARY, project_given_summary
 from muniment.memory.extract_writing import SessionExtracts
+from muniment.memory.extraction.projection import EXTRACTION, extraction_without, project_extraction
 from muniment.memory.facts.insight_projection import (
     candidate_without,
     insight_without,
@@ -34,6 +35,7 @@ from muniment.memory.facts.insight_projection import (
 from muniment.memory.facts.projection import fact_without, project_fact
 from muniment.memory.facts.state_projection import project_state, state_without
 from muniment.memory.indexing import RecallIndex
+from muniment.packets.build_checking import build_fault
 from muniment.packets.projection import project_answer
 from muniment.research.projection import project_source_check, project_study
 from muniment.rules.projection import (
@@ -58,6 +60,7 @@ from muniment.runs.projection import (
 )
 from muniment.store.context import Context
 from muniment.store.derivation import Derivation, Derived, Project, Without, declare
+from muniment.store.forget import receipt_fault
 from muniment.store.items import Item
 from muniment.store.ledger.memory_events import (
     CANDIDATE_EVENTS,
@@ -80,6 +83,8 @@ from muniment.store.ledger.memory_events import (
     SOURCE_CHECKED,
     STATE_PATCHED,
     STUDY_CHANGED,
+    TURNS_CLAIMED,
+    TURNS_READ,
     WORKING_SET_CHANGED,
 )
 from muniment.store.ledger.run_events import ACTIONS_PLANNED, OUTPUT_VERIFIED, RUN_EVENTS
@@ -127,23 +132,24 @@ def _patched(
 
 DERIVATIONS: Mapping[str, Derivation] = declare(
     Derivation("run", without=run_without, listens=frozenset({"system"}), project=project_run),
-    Derivation("receipt", without=_unchanged),
-    Derivation("build", without=erased),
-    Derivation("answer", without=erased, listens=frozenset({"message"}), project=project_answer),
+    Derivation("receipt", without=_unchanged, fault=receipt_fault),
+    Derivation("build", without=erased, cites=True, fault=build_fault),
+    Derivation("answer", without=erased, listens=frozenset({"message"}), project=project_answer, cites=True),
     Derivation("snapshot", without=erased, id_of_run=snapshots_id),
-    _patched("working_state", state_without, project_state, STATE_PATCHED, copies=False),
-    _patched("fact", fact_without, project_fact, *FACT_EVENTS, copies=False),
-    _patched("procedure", procedure_without, project_procedure, *PROCEDURE_EVENTS, copies=False),
-    _patched("insight", insight_without, project_insight, *INSIGHT_EVENTS, copies=False),
-    _patched("candidate", candidate_without, project_candidate, *CANDIDATE_EVENTS, copies=False),
-    _patched(GIVEN_SUMMARY, erased, project_given_summary, SESSION_SUMMARIZED),
-    _patched("claim", erased, project_claim, *RUN_EVENTS),
-    _patched("conflict", erased, project_conflict, *RUN_EVENTS),
-    Derivation("failure", without=erased, listens=_KEPT, project=project_failure),
-    _patched("next_actions", erased, project_actions, ACTIONS_PLANNED),
-    _patched("verification", erased, project_verification, OUTPUT_VERIFIED),
+    _patched("working_state", state_without, project_state, STATE_PATCHED, copies=False, cites=True),
+    _patched("fact", fact_without, project_fact, *FACT_EVENTS, copies=False, cites=True),
+    _patched("procedure", procedure_without, project_procedure, *PROCEDURE_EVENTS, copies=False, cites=True),
+    _patched("insight", insight_without, project_insight, *INSIGHT_EVENTS, copies=False, cites=True),
+    _patched("candidate", candidate_without, project_candidate, *CANDIDATE_EVENTS, copies=False, cites=True),
+    _patched(EXTRACTION, extraction_without, project_extraction, TURNS_CLAIMED, TURNS_READ, copies=False),
+    _patched(GIVEN_SUMMARY, erased, project_given_summary, SESSION_SUMMARIZED, cites=True),
+    _patched("claim", erased, project_claim, *RUN_EVENTS, cites=True),
+    _patched("conflict", erased, project_conflict, *RUN_EVENTS, cites=True),
+    Derivation("failure", without=erased, listens=_KEPT, project=project_failure, cites=True),
+    _patched("next_actions", erased, project_actions, ACTIONS_PLANNED, cites=True),
+    _patched("verification", erased, project_verification, OUTPUT_VERIFIED, cites=True),
     _patched("document", document_without, project_document, *DOCUMENT_EVENTS, copies=False),
-    _patched("question", erased, project_question, *RUN_EVENTS),
+    _patched("question", erased, project_question, *RUN_EVENTS, cites=True),
     _patched("study", erased, project_study, STUDY_CHANGED, owners=_study_owners, erase_files=_erase_study_files),
     _patched("source_check", erased, project_source_check, SOURCE_CHECKED),
     *(_patched(kind, erased, project_memory(kind), MEMORY_KEPT, listens=_KEPT) for kind in _LEARNED),
@@ -186,5 +192,6 @@ def check_dump(source: Source) -> Dump:
     """Read a dump to its end; raises for the first thing wrong, in its form, its chains or what its rules claim."""
     from muniment.rules.foreign_rules import ForeignRules
     from muniment.store import dumps
+    from muniment.store.dump_replay import DumpReplay
 
-    return dumps.check_dump(source, ForeignRules())
+    return dumps.check_dump(source, DumpReplay(DERIVATIONS, ForeignRules()))

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from muniment.handles.runner import Runner
     from muniment.handles.study import Study
     from muniment.memory.corpus import Corpus
+    from muniment.memory.extraction.budget import ExtractionBudget
+    from muniment.memory.patches import Writer
+    from muniment.memory.pending_extracting import ExtractionReport
     from muniment.packets.builds import Build
     from muniment.packets.comparing import BuildDiff
     from muniment.packets.tracing import Telling
@@ -63,6 +66,7 @@ def open(
     embedder: Embedder | str | None = None,
     tokens: TokenCounter | str = "auto",
     grader: Any = None,
+    extract_model: Any = None,
     policy: Policy | Mapping[str, Any] | None = None,
     durability: Literal["normal", "full"] = "normal",
     read_only: bool = False,
@@ -71,8 +75,8 @@ def open(
 
     `durability` is "normal" (survives a crash of the process) or "full" (survives power loss). `embedder` adds search
     by meaning to search by words: "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
-    names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks where
-    it is given none itself.
+    names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and
+    `extract_model` what `extract_pending` does, where they are given none themselves.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
@@ -94,6 +98,7 @@ def open(
             counter=counter,
             embedder=maker if maker is not None and maker.dim else None,
             grader=grader,
+            extract_model=extract_model,
         )
     )
 
@@ -277,6 +282,48 @@ class Memory:
 
         return run_reading.resume(self._ctx, tenant_id, run_id, handle, repairs=repair)
 
+    def extract_pending(
+        self,
+        *,
+        model: Any = None,
+        budget: ExtractionBudget | Mapping[str, float] | int | None = None,
+        user_id: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+        progress: Callable[[int], None] | None = None,
+    ) -> ExtractionReport:
+        """Read what users said and no model has read yet, of one user or of all, and propose facts from it.
+
+        `model` is an address (`openai:http://localhost:8080/v1#qwen`), a function of the messages of a chat, or an
+        object that reads; the store's own unless it is given, and patterns alone where there is none. `budget` is a
+        number of calls, or limits by name (calls, turns, tokens, tokens_in, tokens_out, usd). Where one is reached it
+        stops; called again, by whichever process, it goes on from there.
+        """
+        from muniment.memory import pending_extracting as pending
+
+        runs: dict[str, Run] = {}
+
+        def writer_of(user: str) -> Writer:
+            named: dict[str, Any] = {"agent_id": pending.EXTRACT_SESSION, "session_id": pending.EXTRACT_SESSION}
+            runs[user] = self.run(user_id=user, tenant_id=tenant_id, task_type="extract", **named)
+            return runs[user]._writer()
+
+        def done(user: str, is_stopped: bool) -> None:
+            if user in runs and runs[user].state() is not None:
+                runs[user].finish("BUDGET_EXCEEDED" if is_stopped else "OBJECTIVE_ACHIEVED")
+
+        if user_id is not None and (not isinstance(user_id, str) or is_reserved(user_id)):
+            raise InvalidInput("user_id should be the id of a user", path="$.user_id")
+        return pending.extract_pending(
+            self._ctx,
+            tenant_id,
+            writer_of,
+            user_id=user_id,
+            model=self._ctx.extract_model if model is None else model,
+            budget=budget,
+            done=done,
+            progress=progress,
+        )
+
     # -- documents, research, learning ----------------------------------------------------------------
 
     def corpus(self, corpus_id: str, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None) -> Corpus:
@@ -414,11 +461,15 @@ class Memory:
 
     # -- the store ------------------------------------------------------------------------------------
 
-    def verify(self, *, tenant_id: str | None = None) -> VerifyReport:
-        """Walk the hash chains of one tenant, or of all; the report names the first broken link of each session."""
+    def verify(self, *, tenant_id: str | None = None, quick: bool = False) -> VerifyReport:
+        """Walk the hash chains of one tenant, or of all, and make again what was derived from them: the report names
+        the first broken link of each session, and every item, link and index that is not what the ledger gives.
+
+        `quick` walks a sample of the sessions, makes nothing again, and says so.
+        """
         from muniment.store import verifying
 
-        return verifying.verify(self._ctx, tenant_id)
+        return verifying.verify(self._ctx, tenant_id, quick=quick)
 
     def forget(
         self,

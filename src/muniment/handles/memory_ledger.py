@@ -65,7 +65,7 @@ class MemoryLedger:
         self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> Iterator[EpisodeCandidate]:
         """What a user's sessions hold, cut where a long silence says so, each with its best sentences."""
-        from muniment.memory.episode_reading import list_episodes
+        from muniment.memory.turn_reading import list_episodes
 
         return list_episodes(self._ctx, tenant_id, user_id, session_id)
 

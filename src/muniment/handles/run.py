@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from muniment.handles.run_log import RunLogHandle
     from muniment.handles.run_memory import RunMemory
     from muniment.memory.episodes.given_summary import GivenSummary
-    from muniment.memory.extraction.model import Model
     from muniment.memory.facts.candidate_records import Candidate
     from muniment.memory.patches import Writer
     from muniment.memory.recall.records import Hit
@@ -422,7 +421,7 @@ class Run:
 
         return summary_writing.summarize(self._writer(), text, sources)
 
-    def extract(self, event_ids: Iterable[str] | None = None, *, model: Model | None = None) -> list[Candidate]:
+    def extract(self, event_ids: Iterable[str] | None = None, *, model: Any = None) -> list[Candidate]:
         """Look for candidates in these messages, or all of this run's: by patterns, and by a model where given."""
         from muniment.memory import extracting as extraction
 

@@ -69,6 +69,7 @@ class _Version(NamedTuple):
 
 
 def held_of(item: Item) -> Held:
+    item.check()
     body = read_canonical(item.body) if item.body is not None else item.plain()
     return Held(memory_of(body["memory"]), item.user_id or "", body.get("text_entry"))
 

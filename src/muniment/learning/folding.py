@@ -53,6 +53,7 @@ from muniment.store.ledger.orders import reads_like_instructions
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.ledger.secrets import redact_text
 from muniment.store.reading import list_entries
+from muniment.verify.judges import taught_by
 
 if TYPE_CHECKING:
     from muniment.contracts.learned_memory import ReuseSelectMeta
@@ -175,6 +176,7 @@ def list_event_logs(
     found: dict[str, dict[str, Any]] = {}
     for item in select_items(reader, where, order=order, descending=True, limit=newest):
         if item.body is not None and item.id not in found:
+            item.check()
             found[item.id] = cast("dict[str, Any]", read_canonical(item.body))
     return list(found.values())
 
@@ -183,7 +185,7 @@ def list_drafts(reader: Reader, owner: str) -> list[dict[str, Any]]:
     """The bodies of the drafts of a bank, oldest first."""
     where: tuple[Condition, ...] = (("kind", "=", "draft"), ("user_id", "=", owner))
     last = newest_items(reader, where, order=("created_at", "id", "version"))
-    return [cast("dict[str, Any]", read_canonical(item.body)) for item in last if item.body is not None]
+    return [item.plain() for item in last]
 
 
 def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _FoldInputs:
@@ -211,7 +213,7 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _FoldInputs:
             for body in bodies
             if body["is_final"] and body["facts"]["trace_id"] != facts.trace_id
         ]
-        peers = [peer for peer in peers if _is_alike(peer, facts)]
+        peers = [peer for peer in peers if _is_alike(peer, facts) and _may_teach(peer, policy)]
         existing = [held.memory for held in list_memories(reader, owner, "tactic", name=name, newest=policy.gather_max)]
         ids = tuple(entry.id for entry in entries)
         return _FoldInputs(finished, facts, peers[: policy.fold.peers_max], existing, ids, tuple(rules.get("arms", ())))
@@ -225,6 +227,11 @@ def _is_alike(peer: RunFacts, facts: RunFacts) -> bool:
     return theirs is None or ours is None or theirs == ours
 
 
+def _may_teach(peer: RunFacts, policy: LearnPolicy) -> bool:
+    """It was folded under a policy that let its judge teach, perhaps another one than stands now."""
+    return peer.judge is None or peer.set_aside is not None or peer.judge in policy.judges
+
+
 def _finished(
     ctx: Context,
     scope: Scope,
@@ -234,10 +241,13 @@ def _finished(
     rules: Mapping[str, Any],
     sandbox: tuple[dict[str, Any] | None, tuple[str, ...]],
 ) -> Finished:
+    taught = None if asked.result is None else taught_by(asked.result, ctx.policy.learn.judges)
     return Finished(
         trace_id=trace_id_of(scope.run_id),
         entries=entries,
-        result=asked.result,
+        result=None if taught is None else taught.result,
+        judge=None if taught is None else taught.judge,
+        set_aside=None if taught is None else taught.set_aside,
         intent=asked.intent,
         state=asked.state,
         bucket_key=asked.bucket_key,

@@ -135,6 +135,10 @@ class RunFacts(Record):
     state: StateParts = StateParts.model_construct()
     verdict: Absent[Verdict] = None
     outcome: Absent[Outcome] = None
+    judge: Absent[str] = None
+    """The kind of judge that ran it; absent where nothing was run, or a verifier of the caller's spoke."""
+    set_aside: Absent[Outcome] = None
+    """What that judge said, where the policy does not let its kind teach."""
     passed: bool
     reason_codes: Items[str] = ()
     violated: Items[str] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from muniment.memory.recall.index import StoredIndex
@@ -12,7 +12,7 @@ from muniment.memory.recall.index import StoredIndex
 if TYPE_CHECKING:
     from muniment.memory.turn_reading import LiveTurn
 
-__all__ = ["IndexCache", "TurnCache"]
+__all__ = ["IndexCache", "MomentCache", "PlaceCache", "TurnCache"]
 
 T = TypeVar("T")
 
@@ -20,6 +20,8 @@ INDEXES_MAX, INDEX_TURNS_MAX = 64, 1_000_000
 """Indexes that are kept, and the turns in all of them: one alone may have more."""
 TURNS_MAX = 4096
 GLEANED_MAX = 512
+PLACES_MAX = 16_384
+MOMENTS_MAX = 16_384
 
 
 class IndexCache:
@@ -55,6 +57,53 @@ class IndexCache:
         with self._lock:
             self._held.clear()
             self._turns = 0
+
+
+class MomentCache:
+    """When events were said and recorded, by tenant and event: the oldest are let go. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, tenant_id: str, ids: Iterable[str]) -> dict[str, str]:
+        with self._lock:
+            return {id_: self._held[tenant_id, id_] for id_ in ids if (tenant_id, id_) in self._held}
+
+    def put(self, tenant_id: str, moments: Mapping[str, str]) -> None:
+        with self._lock:
+            for id_, moment in moments.items():
+                self._held[tenant_id, id_] = moment
+            while len(self._held) > MOMENTS_MAX:
+                self._held.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._held.clear()
+
+
+class PlaceCache:
+    """Events whose place in their chain was looked at, by tenant: ids, and the oldest are let go. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def unseen(self, tenant_id: str, ids: Iterable[str]) -> list[str]:
+        """Those that were not looked at, each once."""
+        with self._lock:
+            return [id_ for id_ in dict.fromkeys(ids) if (tenant_id, id_) not in self._held]
+
+    def add(self, tenant_id: str, ids: Iterable[str]) -> None:
+        with self._lock:
+            for id_ in ids:
+                self._held[tenant_id, id_] = None
+            while len(self._held) > PLACES_MAX:
+                self._held.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._held.clear()
 
 
 class TurnCache:

@@ -17,6 +17,7 @@ from muniment.memory.patches import (
     Decided,
     Evidence,
     Writer,
+    append_decided,
     check_open,
     cleaned,
     draft_patch,
@@ -32,7 +33,7 @@ from muniment.store.ledger.memory_events import CANDIDATE_DECIDED, CANDIDATE_PRO
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.reading import content_in
 
-__all__ = ["Proposed", "decide_candidate", "list_candidates", "propose"]
+__all__ = ["UNFOUND", "Proposed", "decide_candidate", "list_candidates", "propose", "propose_in"]
 
 UNFOUND = "declined: its quote does not stand in its source"
 
@@ -45,6 +46,8 @@ class Proposed(NamedTuple):
     reason: str | None
     must_quote: bool = True
     """A quote that does not stand in its source is an error; else the candidate is declined for it."""
+    against: str | None = None
+    """Why it is declined whatever the policy says; None where it was found sound."""
 
 
 class _Fate(NamedTuple):
@@ -57,17 +60,24 @@ def propose(writer: Writer, proposed: Proposed) -> Candidate:
 
     One that was proposed before, from the same sources, is not proposed again: it is answered as it stands.
     """
-    candidate_id, fact_id = writer.ctx.ids.new("cnd"), writer.ctx.ids.new("fct")
-    made: list[str] = []
+    ids = writer.ctx.ids.new("cnd"), writer.ctx.ids.new("fct")
+    made: list[Candidate] = []
 
     def decide(tx: Transaction) -> Decided:
-        lock_fact(tx, writer.scope, "user", cleaned(writer.ctx, proposed.request.key))
-        evidence = read_evidence(tx, writer.scope, proposed.request.sources)
-        known = _known(tx, writer, proposed.request)
-        made[:] = [known or candidate_id]
-        return Decided([]) if known else _decided(tx, writer, proposed, evidence, (candidate_id, fact_id))
+        made[:] = [propose_in(tx, writer, proposed, ids)]
+        return Decided([])
 
-    return write_patches(writer, decide, lambda reader: _view(reader, writer, made[0]))
+    return write_patches(writer, decide, lambda _: made[0])
+
+
+def propose_in(tx: Transaction, writer: Writer, proposed: Proposed, ids: tuple[str, str]) -> Candidate:
+    """`propose`, in a transaction that holds the locks of `write_patches`; `ids` are a candidate's and a fact's."""
+    lock_fact(tx, writer.scope, "user", cleaned(writer.ctx, proposed.request.key))
+    evidence = read_evidence(tx, writer.scope, proposed.request.sources)
+    known = _known(tx, writer, proposed.request)
+    if known is None:
+        append_decided(tx, writer, _decided(tx, writer, proposed, evidence, ids))
+    return _view(tx, writer, known or ids[0])
 
 
 def _known(tx: Transaction, writer: Writer, request: FactRequest) -> str | None:
@@ -91,6 +101,8 @@ def _decided(
     try:
         quote = find_quote(tx, writer.scope, request.quote, evidence)
         fate = _fate(tx, writer, request, evidence, quote)
+        if proposed.against is not None:
+            fate = _Fate("declined", f"declined: {proposed.against}")
     except QuoteMismatch:
         if proposed.must_quote:
             raise

@@ -255,6 +255,7 @@ class Corpus:
         """
         from muniment.memory.document_reading import ended_sessions
         from muniment.memory.searching import check_min_score, check_search, find_turns
+        from muniment.memory.turn_reading import check_cited
 
         ctx, corpus_scope = self._ctx, self._corpus_scope
         query, k, moment = check_search(ctx, query, k, now)
@@ -273,6 +274,7 @@ class Corpus:
                 ctx.policy.recall,
                 without=ended,
             )
+            check_cited(ctx, reader, corpus_scope.tenant_id, [each.turn.id for each in found])
             return [_chunk_hit(each) for each in found if each.ranked.chance >= least]
 
         return ctx.engine.read(corpus_scope.tenant_id, work)
@@ -418,7 +420,7 @@ def read_text_file(path: Path, bytes_max: int, limit: str) -> str:
 
 def _chunk_hit(found: FoundTurn) -> Hit:
     """The hit of a turn, which says where in its document it stands."""
-    from muniment.memory.hits import turn_hit
+    from muniment.memory.searching import turn_hit
 
     said = found.turn.metadata
     headings = cast("list[str]", said["headings"])

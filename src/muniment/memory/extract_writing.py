@@ -28,7 +28,7 @@ from muniment.memory.episodes.extracts import (
     merge_extracts,
     size_of,
 )
-from muniment.memory.turn_reading import LiveTurn, TurnRow, live_turns
+from muniment.memory.turn_reading import LiveTurn, live_turns
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
@@ -192,7 +192,7 @@ def _extract_at(
 def _merged(reader: Reader, user_id: str, session_id: str, parts: Sequence[Extract]) -> Extract:
     seqs = tuple(sorted({span.seq for part in parts for span in part.lines}))
     where = (*_of_session(user_id, session_id), ("seq", "in", seqs), ("receipt_id", "=", None))
-    rows = select(reader, ENTRIES, where, into=TurnRow, order=("user_id", "session_id", "seq"))
+    rows = select(reader, ENTRIES, where, order=("user_id", "session_id", "seq"))
     return merge_extracts(parts, {turn.seq: turn.read for turn in live_turns(reader, rows)})
 
 
@@ -203,7 +203,7 @@ def _turns(reader: Reader, user_id: str, session_id: str, at: int, fresh: _Fresh
     if at < end:
         inside: tuple[Condition, ...] = (("seq", ">=", at), ("seq", "<", end), ("receipt_id", "=", None))
         where = (*_of_session(user_id, session_id), *inside)
-        rows = select(reader, ENTRIES, where, into=TurnRow, order=("user_id", "session_id", "seq"))
+        rows = select(reader, ENTRIES, where, order=("user_id", "session_id", "seq"))
         found = {turn.seq: turn.read for turn in live_turns(reader, rows)}
     return found if fresh is None else found | fresh.turns(at)
 

@@ -13,16 +13,16 @@ from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.scope import Scope
 from muniment.core.text.times.when import resolve
-from muniment.errors import InvalidInput
 from muniment.memory.candidate_deciding import Proposed, propose
 from muniment.memory.extraction import patterns
 from muniment.memory.extraction.grammar import Correction, TakenBack
-from muniment.memory.extraction.model import Model
+from muniment.memory.extraction.instructions.endings import Standing, ended_by, may_end
 from muniment.memory.extraction.speakers import is_nameless, why_unheard
 from muniment.memory.extraction.taken_back import opposite_of
 from muniment.memory.fact_reading import read_facts
 from muniment.memory.fact_writing import request_fact
 from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard
+from muniment.memory.facts.instruction_keys import INSTRUCTION_KEYS
 from muniment.memory.facts.records import StoredFact
 from muniment.memory.facts.rules import is_many_valued, names_value
 from muniment.memory.patches import Writer, texts_of
@@ -30,25 +30,30 @@ from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reading import content_in, get_entry
 
-__all__ = ["extract", "extract_from", "list_unheard"]
+__all__ = ["Speakers", "extract", "extract_from", "list_unheard"]
 
 BY_PATTERNS = "patterns"
 NAME = "user.name"
 _FIRST, _INSTANT = datetime.min.replace(tzinfo=UTC), timedelta(microseconds=1)
 
 
-def extract(writer: Writer, event_ids: Any, model: Model | None) -> list[Candidate]:
-    """Candidates from the named events, or from all messages of this run."""
-    if model is not None and not callable(getattr(model, "propose", None)):
-        raise InvalidInput(
-            "a model should be able to propose", path="$.model", hint="see muniment.memory.extraction.model.Model"
-        )
-    return extract_from(writer, _entries(writer, event_ids), model)
+def extract(writer: Writer, event_ids: Any, model: Any) -> list[Candidate]:
+    """Candidates from the named events, or from all messages of this run: by patterns, and by a model where given."""
+    if model is None:
+        return extract_from(writer, _entries(writer, event_ids))
+    from muniment.memory.model_extracting import extract_named, model_asked
+
+    asker = model_asked(writer.ctx, model)  # what is no model says so before anything is read
+    entries = _entries(writer, event_ids)
+    found = {id_: list(made) for id_, made in _by_entry(writer, entries).items()}
+    for id_, made in extract_named(writer, [entry for entry in entries if entry.id in found], asker).items():
+        found[id_] += made
+    return [candidate for made in found.values() for candidate in made]
 
 
 def list_unheard(writer: Writer, event_ids: Any) -> list[Unheard]:
     """Whose words in these messages are left aside, by name."""
-    voices = _Speakers(writer)
+    voices = Speakers(writer)
     reasons = [(entry.speaker, voices.why_unheard(entry)) for entry in _entries(writer, event_ids) if _is_said(entry)]
     found = Counter((speaker, why) for speaker, why in reasons if speaker is not None and why is not None)
     return [Unheard(speaker=speaker, messages=count, why=why) for (speaker, why), count in sorted(found.items())]
@@ -74,19 +79,24 @@ def _is_said(entry: LedgerEntry) -> bool:
     return entry.kind == "message" and not entry.is_forgotten
 
 
-def extract_from(writer: Writer, entries: Iterable[LedgerEntry], model: Model | None = None) -> list[Candidate]:
-    """Each proposal as a candidate. What a text was read for before gives the same candidates, not new ones.
+def extract_from(writer: Writer, entries: Iterable[LedgerEntry]) -> list[Candidate]:
+    """Each proposal as a candidate. What a text was read for before gives the same candidates, not new ones."""
+    return [candidate for made in _by_entry(writer, entries).values() for candidate in made]
+
+
+def _by_entry(writer: Writer, entries: Iterable[LedgerEntry]) -> dict[str, list[Candidate]]:
+    """What patterns find, by entry, for all that speak for the user.
 
     Texts are read in the order of their times, so that what takes a fact back finds it; they are answered as given.
     """
-    voices = _Speakers(writer)
+    voices = Speakers(writer)
     said = [entry for entry in entries if _is_said(entry) and voices.why_unheard(entry) is None]
     found: dict[str, list[Candidate]] = {}
     names = _people(writer) if said else {}
     for entry in sorted(said, key=lambda entry: entry.ts):
-        read = {each.candidate_id: each for each in _read(writer, entry, model, names)}
+        read = {each.candidate_id: each for each in _read(writer, entry, names)}
         found[entry.id] = list(read.values())
-    return [candidate for id_ in dict.fromkeys(entry.id for entry in said) for candidate in found[id_]]
+    return {id_: found[id_] for id_ in dict.fromkeys(entry.id for entry in said)}
 
 
 def _people(writer: Writer) -> dict[str, str]:
@@ -103,29 +113,29 @@ def _people(writer: Writer) -> dict[str, str]:
     return found
 
 
-def _read(writer: Writer, entry: LedgerEntry, model: Model | None, names: dict[str, str]) -> Iterator[Candidate]:
+def _read(writer: Writer, entry: LedgerEntry, names: dict[str, str]) -> Iterator[Candidate]:
     text = writer.ctx.engine.read(
         writer.scope.tenant_id,
         lambda reader: content_in(reader, writer.scope.tenant_id, entry.id, writer.scope.user_id),
     )
-    said = [(each, BY_PATTERNS) for each in patterns.propose(text, entry.role, entry.ts, names)]
+    said = patterns.propose(text, entry.role, entry.ts, names)
     names |= {
-        str(each.value).casefold(): kin for each, _ in said if (kin := each.key.removeprefix("user.")) in patterns.KIN
+        str(each.value).casefold(): kin for each in said if (kin := each.key.removeprefix("user.")) in patterns.KIN
     }
     for correction in patterns.corrections(text, entry.role):
         yield from _put_right(writer, correction, entry)
     taken_back = patterns.take_back(text, entry.role)
-    taken_back += [back for each, _ in said if (back := opposite_of(each)) is not None]
+    taken_back += [back for each in said if (back := opposite_of(each)) is not None]
+    if entry.role == "user" and may_end(text):
+        taken_back += _ended_instructions(writer, text)
     for back in taken_back:
         for value in _ended(writer, back, entry):
             yield propose(writer, _ending(back, value, entry))
-    if model is not None:
-        said += [(each, f"model:{model.name}") for each in model.propose(text, entry.role, entry.ts)]
-    for each, proposed_by in said:
-        yield propose(writer, _proposed(each, entry.id, proposed_by))
+    for each in said:
+        yield propose(writer, _proposed(each, entry.id))
 
 
-def _proposed(proposal: Proposal, event_id: str, proposed_by: str) -> Proposed:
+def _proposed(proposal: Proposal, event_id: str) -> Proposed:
     request = request_fact(
         key=proposal.key,
         value=proposal.value,
@@ -133,7 +143,7 @@ def _proposed(proposal: Proposal, event_id: str, proposed_by: str) -> Proposed:
         quote=proposal.quote,
         confidence=proposal.confidence,
     )
-    return Proposed(request, proposed_by, proposal.why, must_quote=False)
+    return Proposed(request, BY_PATTERNS, proposal.why, must_quote=False)
 
 
 # -- what is put right --------------------------------------------------------------------------------
@@ -160,7 +170,7 @@ def _put_right(writer: Writer, correction: Correction, entry: LedgerEntry) -> It
             confidence=back.confidence,
             why=why,
         )
-        yield propose(writer, _proposed(proposal, entry.id, BY_PATTERNS))
+        yield propose(writer, _proposed(proposal, entry.id))
 
 
 def _is_of_session(reader: Reader, fact: StoredFact, entry: LedgerEntry) -> bool:
@@ -182,6 +192,18 @@ def _ended(writer: Writer, back: TakenBack, entry: LedgerEntry) -> list[Any]:
         writer.scope.tenant_id, lambda reader: [each.fact for each in read_facts(reader, writer.scope, back.key)]
     )
     return [fact.value for fact in standing if _is_taken_back(fact, back, entry)]
+
+
+def _ended_instructions(writer: Writer, text: str) -> list[TakenBack]:
+    """What the words end of what the user asked for before, by key and value."""
+    held = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: read_facts(reader, writer.scope))
+    standing = [
+        Standing(each.fact.key, each.fact.value)
+        for each in held
+        if each.fact.key.startswith(INSTRUCTION_KEYS) and isinstance(each.fact.value, str)
+    ]
+    ended = ended_by(text, list(dict.fromkeys(standing)))
+    return [TakenBack(each.standing.key, each.standing.text, each.quote, each.why) for each in ended]
 
 
 def _is_taken_back(fact: StoredFact, back: TakenBack, entry: LedgerEntry) -> bool:
@@ -217,7 +239,7 @@ def _ending(back: TakenBack, value: Any, entry: LedgerEntry) -> Proposed:
 # -- who speaks ---------------------------------------------------------------------------------------
 
 
-class _Speakers:
+class Speakers:
     """Who speaks for the user; looks up names and sessions once, and only where a speaker has a name to be judged."""
 
     def __init__(self, writer: Writer) -> None:

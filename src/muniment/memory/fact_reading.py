@@ -41,7 +41,13 @@ def facts_of_level(reader: Reader, scope: Scope, level: str, key: str | None = N
 
 
 def read_fact_items(items: Iterable[Item]) -> list[FactItem]:
-    return [FactItem(item, StoredFact.model_validate_json(item.body or "")) for item in items]
+    return [_read_fact(item) for item in items]
+
+
+def _read_fact(item: Item) -> FactItem:
+    """A fact that is as it was written."""
+    item.check()
+    return FactItem(item, StoredFact.model_validate_json(item.body or ""))
 
 
 def read_facts(reader: Reader, scope: Scope, key: str | None = None) -> list[FactItem]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.instants import parse_instant
 from muniment.core.memos import remembered
-from muniment.core.ports.engine import Delete, Lock, Reader, Transaction
-from muniment.core.ports.rows import chunked, stream
+from muniment.core.ports.engine import Condition, Delete, Lock, Reader, Transaction
+from muniment.core.ports.rows import by_ids, chunked, stream
 from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.core.ports.schema import SEGMENTS as SEGMENT_ROWS
 from muniment.core.text.analyzer import analyze, term_hash, term_hashes
+from muniment.errors import StoreDamaged
 from muniment.memory.recall.index import index_text
 from muniment.memory.recall.segments import (
     IndexedPassage,
@@ -28,7 +29,15 @@ from muniment.memory.recall.segments import (
 )
 from muniment.memory.results.call_marks import call_marks
 from muniment.memory.results.tool_text import call_words, further_words, is_chunk, speaker_told
-from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks, read_state
+from muniment.store.blocks import (
+    BlockCache,
+    BlockScope,
+    append_block,
+    drop_from_blocks,
+    list_blocks,
+    read_data,
+    read_state,
+)
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.turns import _by_user, can_be_turn, is_turn, speaker_of, text_of, users_of
@@ -170,6 +179,45 @@ def reindex_user(tx: Transaction, tenant_id: str, user_id: str) -> int:
     return count
 
 
+class _TurnKey(NamedTuple):
+    id: str
+    kind: str
+    role: str
+
+
+def index_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
+    """What of a user's index is not what the ledger gives, block by block; None where it is.
+
+    What another version of the analyzer has indexed cannot be made again: of that, only which turns there are.
+    """
+    held: set[str] = set()
+    place = segments_of(user_id)
+    for entry in list_blocks(reader, place):
+        try:
+            (data,) = read_data(reader, place, [entry])
+            segment = decode_segment(data)
+        except StoreDamaged as error:
+            return error.message
+        ids = list(segment.ids)
+        if not held.isdisjoint(ids):
+            return f"turns stand twice in the index, again from {entry.first} on"
+        held.update(ids)
+        if is_outdated(data):
+            continue
+        rows = {row.id: row for row in by_ids(reader, ENTRIES, ids)}
+        turns = [entry_of_row(tenant_id, rows[id_]) for id_ in ids if id_ in rows and rows[id_].user_id == user_id]
+        made = [indexed(turn, text_of(reader, turn)) for turn in turns if is_turn(turn)]
+        if len(made) != len(ids) or encode_segment(build_segment(made)) != data:
+            return f"the index from turn {entry.first} on is not what was said"
+    where: tuple[Condition, ...] = (("user_id", "=", user_id), ("receipt_id", "=", None))
+    for row in stream(reader, ENTRIES, where, into=_TurnKey):
+        if can_be_turn(row.kind, row.role):
+            if row.id not in held:
+                return f"the turn {row.id} is not in the index"
+            held.discard(row.id)
+    return f"the turn {min(held)} in the index is none" if held else None
+
+
 def index_rows(tx: Transaction, tenant_id: str, rows: Sequence[EntryRow]) -> None:
     """Index imported entries, in the transaction that writes them and their blobs."""
     turns: dict[str, list[tuple[LedgerEntry, str]]] = {}
@@ -229,6 +277,9 @@ class RecallIndex:
 
     def outdated(self, reader: Reader) -> int:
         return len({row.user_id for row in stream(reader, SEGMENT_ROWS) if is_outdated(row.data)})
+
+    def fault(self, reader: Reader, tenant_id: str, user_id: str) -> str | None:
+        return index_fault(reader, tenant_id, user_id)
 
     def rebuild(self, tx: Transaction, tenant_id: str, user_id: str) -> int:
         return reindex_user(tx, tenant_id, user_id)

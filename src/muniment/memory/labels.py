@@ -12,6 +12,7 @@ from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES
 from muniment.store.context import Context
+from muniment.store.ledger.rows import check_content
 
 __all__ = ["LabelCache", "labelled_turns"]
 
@@ -49,9 +50,12 @@ class LabelCache:
             self._held.clear()
 
 
-class _Body(NamedTuple):
+class _Content(NamedTuple):
     id: str
+    content_hash: bytes
+    salt: bytes | None
     body: str | None
+    receipt_id: str | None
 
 
 def labelled_turns(
@@ -70,18 +74,19 @@ def labelled_turns(
     with cache.lock:
         known = cache.of(tenant_id, user_id)
         fresh = [id_ for id_ in ids if id_ not in known.read]
-    read = list(by_ids(reader, ENTRIES, fresh, into=_Body))
+    read = [(row, _labels(row)) for row in by_ids(reader, ENTRIES, fresh, into=_Content)]
     with cache.lock:
-        for id_, body in read:
-            known.read.add(id_)
-            for label in _labels(body):
-                known.turns.setdefault(label, set()).add(id_)
+        for row, labels in read:
+            known.read.add(row.id)
+            for label in labels:
+                known.turns.setdefault(label, set()).add(row.id)
         carrying = set().union(*(known.turns.get(label, ()) for label in wanted))
     return carrying.intersection(ids)
 
 
-def _labels(body: str | None) -> Iterable[tuple[str, str]]:
-    if body is None or not any(f'"{kind}":' in body for kind in KINDS):
+def _labels(row: _Content) -> Iterable[tuple[str, str]]:
+    check_content(row)
+    if row.body is None or not any(f'"{kind}":' in row.body for kind in KINDS):
         return ()
-    said = read_canonical(body)
+    said = read_canonical(row.body)
     return [(kind, label.casefold()) for kind in KINDS for label in said.get(kind) or ()]

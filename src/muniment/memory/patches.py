@@ -51,6 +51,7 @@ __all__ = [
     "MomentOrNone",
     "Texts",
     "Writer",
+    "append_decided",
     "check_open",
     "cleaned",
     "draft_patch",
@@ -113,13 +114,17 @@ def write_patches(
     def work(tx: Transaction) -> T:
         tx.do(Lock(("session", scope.user_id, scope.session_id)))
         lock_memory(tx, scope.user_id, *beside)
-        decided = decide(tx)
-        if decided.drafts:
-            drafts = [_redacted(ctx, draft) for draft in decided.drafts]
-            append_in(ctx, tx, scope, drafts, writer.opening, decided.after, repairs=writer.repairs)
+        append_decided(tx, writer, decide(tx))
         return answer(tx)
 
     return ctx.engine.write(scope.tenant_id, work)
+
+
+def append_decided(tx: Transaction, writer: Writer, decided: Decided) -> None:
+    """Write what was decided, in a transaction that holds the locks of `write_patches`."""
+    if decided.drafts:
+        drafts = [_redacted(writer.ctx, draft) for draft in decided.drafts]
+        append_in(writer.ctx, tx, writer.scope, drafts, writer.opening, decided.after, repairs=writer.repairs)
 
 
 LEVELS_MAX = 96
@@ -141,8 +146,8 @@ def draft_patch(event: str, trust: Trust, said: Mapping[str, Any]) -> EntryDraft
 _IDS = frozenset(
     {
         "claim_ids", "depends_on", "digest", "ends", "event", "event_id", "evidence_id", "evidence_refs", "fact_id",
-        "failure_cluster_id", "fingerprint", "from", "id", "ids", "procedure_id", "promoted_to", "ref", "side_a_refs",
-        "sandbox", "side_b_refs", "snapshot_id", "sources", "superseded_by", "traces",
+        "failure_cluster_id", "fingerprint", "from", "id", "ids", "procedure_id", "promoted_to", "ref", "session_id",
+        "side_a_refs", "sandbox", "side_b_refs", "snapshot_id", "sources", "superseded_by", "traces",
     }
 )  # fmt: skip
 """Parts of a patch that hold ids alone. A run of digits in one may look like a card number, and has to stay."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,29 +14,31 @@ from muniment.core.instants import format_instant, parse_instant
 from muniment.core.numbers import whole
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.ports.engine import Reader
-from muniment.core.ports.rows import select
+from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.stated.attributes import own
 from muniment.errors import InvalidInput
-from muniment.memory.caches import IndexCache
+from muniment.memory.caches import IndexCache, MomentCache
 from muniment.memory.indexing import SegmentCache, segments_of
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.index import StoredIndex
 from muniment.memory.recall.outdated_turns import superseded_among
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.rank import Ranked, Reach, rank
-from muniment.memory.recall.records import SupersededStatement, reasons_of
+from muniment.memory.recall.records import Hit, SupersededStatement, outdated_by, reasons_of
 from muniment.memory.recall.segments import Segment, drop_turns
 from muniment.memory.recall.several import asks_along
 from muniment.memory.turn_reading import LiveTurn, entries_by_id, turns_by_id
 from muniment.store.blocks import list_blocks, load_blocks, state_of
 from muniment.store.context import Context
+from muniment.store.ledger.rows import check_header
 from muniment.store.turns import speaker_of
 
-__all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "load_index"]
+__all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "load_index", "turn_hit"]
 
 SEARCH_MAX = 1000
+_HIT_FIELDS = set(Hit.model_fields)
 
 
 class FoundTurn(NamedTuple):
@@ -145,7 +147,7 @@ def find_turns(
             dense = dense_for(reader, tenant_id, user_id, index, ctx.embedder, ctx.cache(VectorCache), query)
 
     def exact_moments(ordinals: Sequence[int]) -> list[str]:
-        return _moments(reader, [index.id(ordinal) for ordinal in ordinals])
+        return _moments(ctx, reader, tenant_id, [index.id(ordinal) for ordinal in ordinals])
 
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments, among, reach)
     if asks_along(query):
@@ -207,14 +209,39 @@ def _stated_since(index: StoredIndex, ranked: Sequence[tuple[int, LiveTurn]]) ->
     return list(found)
 
 
-class _Times(NamedTuple):
-    id: str
-    ts: str
-    recorded_at: str
+def _moments(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[str]:
+    """When turns were said, and then recorded, as texts that sort so; nothing for one that is gone.
+
+    Neither ever changes: each is read, and held against its hash, once.
+    """
+    held = ctx.cache(MomentCache)
+    found = held.get(tenant_id, ids)
+    fresh: dict[str, str] = {}
+    for row in by_ids(reader, ENTRIES, [id_ for id_ in ids if id_ not in found]):
+        check_header(tenant_id, row)
+        fresh[row.id] = f"{row.ts} {row.recorded_at}"
+    held.put(tenant_id, fresh)
+    return [found.get(id_) or fresh.get(id_, "") for id_ in ids]
 
 
-def _moments(reader: Reader, ids: Sequence[str]) -> list[str]:
-    """When turns were said, and then recorded, as texts that sort so; nothing for one that is gone."""
-    times = select(reader, ENTRIES, (("id", "in", tuple(ids)),), into=_Times)
-    found = {id_: f"{ts} {at}" for id_, ts, at in times}
-    return [found.get(id_, "") for id_ in ids]
+def turn_hit(found: FoundTurn, kind: Literal["event", "chunk"] = "event", *why: str) -> Hit:
+    """What was found, as it is answered; its parts are the ledger's and the ranking's own, which are typed."""
+    turn = found.turn
+    return Hit.unchecked(
+        {
+            "id": turn.id,
+            "kind": kind,
+            "text": turn.text,
+            "score": found.ranked.chance,
+            "ts": turn.ts,
+            "sources": (turn.id,),
+            "why": found.reasons + why,
+            "parts": dict(found.ranked.parts),
+            "session_id": turn.session_id,
+            "speaker": turn.call or turn.speaker,
+            "role": turn.role,
+            "superseded": found.superseded,
+            "superseded_by": outdated_by(found.superseded),
+        },
+        _HIT_FIELDS,
+    )

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.core.canonical import read_canonical
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, select
-from muniment.core.ports.schema import ENTRIES
-from muniment.memory.caches import TurnCache
+from muniment.core.ports.schema import ENTRIES, EntryRow
+from muniment.errors import InvalidInput
+from muniment.memory.caches import PlaceCache, TurnCache
 from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
+from muniment.store.chain_reading import Linked, check_places
 from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.rows import EntryReceipt, entry_of_row
-from muniment.store.turns import blob_text, can_be_turn
+from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, entry_of_row, read_body
+from muniment.store.turns import blob_text, can_be_turn, is_turn, text_of
 
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
@@ -26,10 +28,20 @@ if TYPE_CHECKING:
     from muniment.core.text.stated.statements import Statement
     from muniment.core.vocabulary import Trust
     from muniment.memory.episodes.turns import ReadTurn
-    from muniment.memory.turns import Turn
+    from muniment.memory.turns import EpisodeCandidate, Turn
     from muniment.store.context import Context
 
-__all__ = ["LiveTurn", "TurnRow", "entries_by_id", "find_call", "last_turns", "live_turns", "turns_at", "turns_by_id"]
+__all__ = [
+    "LiveTurn",
+    "check_cited",
+    "entries_by_id",
+    "find_call",
+    "last_turns",
+    "list_episodes",
+    "live_turns",
+    "turns_at",
+    "turns_by_id",
+]
 
 TURN_CHARS_MAX = 8_000
 """Characters of a turn that may be quoted: of a longer one its start; of a tool's long result, an excerpt."""
@@ -38,7 +50,7 @@ CALLS_BACK = 200
 """Entries of a session among which a call is looked for when its result comes."""
 
 
-class TurnRow(NamedTuple):
+class _TurnRow(NamedTuple):
     """What recall and packets ask of an entry."""
 
     id: str
@@ -49,7 +61,6 @@ class TurnRow(NamedTuple):
     role: str
     trust: Trust
     flags: str
-    body: str | None
 
 
 class _Last(NamedTuple):
@@ -62,17 +73,18 @@ class _Last(NamedTuple):
 class LiveTurn:
     """An entry that can be recalled: what is asked of its row, and its whole text."""
 
-    def __init__(self, row: TurnRow, said: Mapping[str, Any], text: str) -> None:
+    def __init__(self, row: EntryRow | _TurnRow, said: Mapping[str, Any], text: str) -> None:
         """`said` is the body that stands in the row, read."""
-        self.id, self.session_id, self.seq, self.ts, self.kind, self.role, self.trust, self._flags, _ = row
+        self.id, self.session_id, self.seq, self.ts = row.id, row.session_id, row.seq, row.ts
+        self.kind, self.role, self.trust, self._flags = row.kind, row.role, row.trust, row.flags
         self._said = said
         self.text = text
 
     @classmethod
     def of_entry(cls, entry: LedgerEntry, text: str) -> LiveTurn:
         flags = ",".join(entry.flags)
-        row = TurnRow(
-            entry.id, entry.scope.session_id, entry.seq, entry.ts, entry.kind, entry.role, entry.trust, flags, None
+        row = _TurnRow(
+            entry.id, entry.scope.session_id, entry.seq, entry.ts, entry.kind, entry.role, entry.trust, flags
         )
         said = {"speaker": entry.speaker, "metadata": entry.metadata, "tags": entry.tags, "entities": entry.entities}
         if entry.tool is not None:
@@ -236,6 +248,18 @@ def last_turns(
     return [known[id_] for id_ in ids]
 
 
+def check_cited(ctx: Context, reader: Reader, tenant_id: str, ids: Iterable[str]) -> None:
+    """Events that are cited stand in their chains where they were written (TM-12); each is looked at once.
+
+    Ids that are no event's, a fact's say, are somebody else's to check.
+    """
+    seen = ctx.cache(PlaceCache)
+    unseen = seen.unseen(tenant_id, ids)
+    if unseen:
+        check_places(reader, tenant_id, by_ids(reader, ENTRIES, unseen, into=Linked))
+        seen.add(tenant_id, unseen)
+
+
 class _Placed(NamedTuple):
     id: str
     seq: int
@@ -258,9 +282,12 @@ def turns_at(
 
 
 def _fresh(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> dict[str, LiveTurn]:
-    """Read from the store and kept for the next time, unless they are long."""
-    by_id = {turn.id: turn for turn in live_turns(reader, by_ids(reader, ENTRIES, ids, into=TurnRow))}
-    turns = {id_: by_id[id_] for id_ in ids if id_ in by_id}
+    """Read from the store, checked, and kept for the next time, unless they are long."""
+    rows = {row.id: row for row in by_ids(reader, ENTRIES, ids)}
+    for id_ in ids:
+        if id_ not in rows:  # no entry ever goes: a forgotten one leaves its place
+            raise damaged_entry(id_, "it is missing")
+    turns = {turn.id: turn for turn in live_turns(reader, (rows[id_] for id_ in ids), tenant_id)}
     ctx.cache(TurnCache).put(tenant_id, (turn for turn in turns.values() if len(turn.text) <= TURN_CHARS_MAX))
     return turns
 
@@ -285,10 +312,46 @@ def find_call(ctx: Context, scope: Scope, name: Any, call_id: Any) -> dict[str, 
     return None
 
 
-def live_turns(reader: Reader, rows: Iterable[TurnRow]) -> Iterator[LiveTurn]:
-    """The turns among these entries, with their texts, from the row or its blob."""
+def live_turns(reader: Reader, rows: Iterable[EntryRow], tenant_id: str | None = None) -> Iterator[LiveTurn]:
+    """The turns among these entries, with their texts, from the row or its blob, each checked against its hash.
+
+    With a tenant, so is what the row says of who said it, where and when.
+    """
     for row in rows:
-        if row.body is not None and can_be_turn(row.kind, row.role):
-            said = read_canonical(row.body)
-            is_apart = "blob" in said
-            yield LiveTurn(row, said, blob_text(reader, row.id) if is_apart else said.get("content") or "")
+        if tenant_id is not None:
+            check_header(tenant_id, row)
+        said = read_body(row) if can_be_turn(row.kind, row.role) else None
+        if said is not None:
+            name = said.get("blob")
+            text = said.get("content") or "" if name is None else blob_text(reader, row.id, name, row.salt)
+            yield LiveTurn(row, said, text)
+
+
+# -- episodes -----------------------------------------------------------------------------------------
+
+
+def list_episodes(ctx: Context, tenant_id: str, user_id: str, session_id: str | None) -> Iterator[EpisodeCandidate]:
+    """The episodes of a user's sessions, or of one, in the order of the sessions' names; one session in memory.
+
+    They are formed from the ledger as it stands now; nothing is stored for them.
+    """
+    if session_id is not None and not isinstance(session_id, str):
+        raise InvalidInput("session_id should be a string", path="$.session_id")
+    from muniment.store.reading import list_entries
+
+    return _episodes(ctx, tenant_id, list_entries(ctx, tenant_id, user_id, session_id))
+
+
+def _episodes(ctx: Context, tenant_id: str, entries: Iterable[LedgerEntry]) -> Iterator[EpisodeCandidate]:
+    from muniment.memory.episodes.forming import form_episodes
+
+    for _, session in groupby(entries, key=lambda entry: entry.scope.session_id):
+        said = [entry for entry in session if is_turn(entry)]
+        yield from form_episodes(_read_turns(ctx, tenant_id, said), {})
+
+
+def _read_turns(ctx: Context, tenant_id: str, entries: Sequence[LedgerEntry]) -> list[ReadTurn]:
+    def work(reader: Reader) -> list[ReadTurn]:
+        return [LiveTurn.of_entry(entry, text_of(reader, entry)).read for entry in entries]
+
+    return ctx.engine.read(tenant_id, work)

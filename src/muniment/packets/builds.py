@@ -31,6 +31,7 @@ from muniment.errors import (
 )
 from muniment.memory.facts.state_projection import state_id
 from muniment.memory.indexing import turn_state
+from muniment.memory.turn_reading import check_cited
 from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
 from muniment.packets.line_counts import line_counts_of
@@ -57,7 +58,7 @@ __all__ = [
     "recompose",
 ]
 
-COMPOSER = 4
+COMPOSER = 5
 """Which composer this is: one that chooses or writes otherwise has another number, and builds keep their packet."""
 PURPOSES = ("planner", "tool", "responder")
 TRIES = 3
@@ -170,6 +171,7 @@ def compose_build(
         rules, request, pool, turns = ctx.engine.read(scope.tenant_id, gathered)
         build = _composed(id_, request, pool, policy, line_counts_of(ctx), rules)
         if not is_kept:
+            ctx.engine.read(scope.tenant_id, partial(_check_marks, ctx, build))
             return build
         change = _change(build, ctx.counter.name)
         kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change, turns))
@@ -234,6 +236,7 @@ def _keep(ctx: Context, build: Build, change: Change, turns: tuple[bytes, ...] |
     """
     if _is_forgotten(tx, change, build, turns):
         return None
+    _check_marks(ctx, build, tx)
     if not _keep_marks(tx, build):
         evidence_ids = {*build.pool.evidence_ids(), *build.marks.values()}
         request = _known_marks(tx, build.request, evidence_ids)
@@ -243,6 +246,11 @@ def _keep(ctx: Context, build: Build, change: Change, turns: tuple[bytes, ...] |
             raise IntegrityFailure("the marks of a session do not agree with each other", hint="verify the store")
     add_item(tx, change)
     return build
+
+
+def _check_marks(ctx: Context, build: Build, reader: Reader) -> None:
+    """What a packet cites stands in the ledger where it was written."""
+    check_cited(ctx, reader, build.request.scope.tenant_id, build.marks.values())
 
 
 def _keep_marks(tx: Transaction, build: Build) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.canonical import canonical_text, digest_of
 from muniment.core.scope import Scope
 from muniment.errors import InvalidInput, MessagesDiffer, MunimentError
-from muniment.packets.page.opening import PREAMBLE
+from muniment.packets.page.opening import PAGE_SIGN
 from muniment.store.context import Context
 from muniment.store.idempotency import KeyMatch, match_keys
 from muniment.store.ledger.drafts import draft_of
@@ -85,7 +85,7 @@ def last_answer(drafts: list[EntryDraft], cited: Cited | None) -> list[EntryDraf
 
 def _is_packet(event: MessageEvent) -> bool:
     """A packet that the caller put into its prompt is kept as a build; as an event it would be told back to a model."""
-    return event.is_prompt and PREAMBLE[0] in event.event["content"]
+    return event.is_prompt and PAGE_SIGN in event.event["content"]
 
 
 def _keys(scope: Scope, events: Iterable[MessageEvent]) -> list[str]:

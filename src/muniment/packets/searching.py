@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import canonical_text
 from muniment.memory.fact_rows import visible_facts
-from muniment.memory.hits import turn_hit
 from muniment.memory.recall.records import Hit
-from muniment.memory.searching import check_min_score, check_search, find_turns
+from muniment.memory.searching import check_min_score, check_search, find_turns, turn_hit
+from muniment.memory.turn_reading import check_cited
 
 if TYPE_CHECKING:
     from muniment.contracts.memory_packet import Fact
@@ -31,6 +31,7 @@ def search_user(ctx: Context, scope: Scope, query: str, k: int, now: Any, min_sc
 
     def work(reader: Reader) -> list[Hit]:
         turns = find_turns(ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, policy)
+        check_cited(ctx, reader, scope.tenant_id, [found.turn.id for found in turns])
         hits = [turn_hit(found) for found in turns] + _fact_hits(reader, scope, query, moment, policy)
         return [hit for hit in sorted(hits, key=lambda hit: -hit.score)[:k] if hit.score >= least]
 

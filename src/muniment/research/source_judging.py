@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.research.judging import Judgement
-from muniment.verify.facts import Source, SourceText, check_source
-from muniment.verify.facts.words import read_words
+from muniment.verify.facts import Source, SourceText, check_source, fact_score, unit_score
 
 if TYPE_CHECKING:
-    from muniment.contracts.run_records import FGFCUnit
+    from muniment.contracts.run_records import FGFCReport
     from muniment.core.policy.policy import Policy
-    from muniment.core.policy.research import ConfidenceShares
     from muniment.memory.corpus import Corpus
     from muniment.research.study_sources import Shelved
 
@@ -20,13 +18,8 @@ __all__ = ["SourceJudge"]
 
 _PACK = "pack-"
 """Begins the name of a text that is a claim of the pack, not a chunk."""
-
-
-class _Checked(NamedTuple):
-    """A unit of a claim as the checker reports it, and how sure we are of it, 0 to 1."""
-
-    unit: FGFCUnit
-    confidence: float
+_ORDER = ("REFUTED", "NOT_ENOUGH_INFO", "SUPPORTED")
+"""Verdicts, the worst first."""
 
 
 class _Texts(NamedTuple):
@@ -71,10 +64,8 @@ class SourceJudge:
             return Judgement("unchecked", self._policy.research.unchecked_confidence, reason)
         return self._judgement(self._check(claim, texts.source))
 
-    def _check(self, claim: str, source: Source) -> list[_Checked]:
-        shares = self._policy.research.confidence
-        report = check_source(claim, source, policy=self._policy.verify)
-        return [_Checked(unit, _confidence(unit, source, shares)) for unit in report.units or ()]
+    def _check(self, claim: str, source: Source) -> FGFCReport:
+        return check_source(claim, source, policy=self._policy.verify)
 
     def _judge_together(self, claim: str, cids: Sequence[str]) -> dict[str, Judgement]:
         """By source, the judgement on a claim that several sources bear together; empty where they do not."""
@@ -83,23 +74,24 @@ class SourceJudge:
         judgement = self._judgement(checked)
         if judgement.support != "supported":
             return {}
-        named = {_document(evidence.ref) for unit, _ in checked for evidence in unit.evidence or ()}
+        named = {_document(evidence.ref) for unit in checked.units or () for evidence in unit.evidence or ()}
         bearing = [cid for cid, texts in held.items() if named & {text.id for text in texts}]
         reason = f"borne by {len(bearing)} sources together: {judgement.reason}"
         return {cid: judgement._replace(reason=reason) for cid in bearing}
 
-    def _judgement(self, checked: Sequence[_Checked]) -> Judgement:
-        if not checked:
+    def _judgement(self, checked: FGFCReport) -> Judgement:
+        """The worst unit decides and gives the reason; how sure we are is the checker's score of the whole claim."""
+        if not checked.units:
             return Judgement("not_supported", 0, "it says nothing that could be checked")
-        worst, least = min(checked, key=lambda each: (each.unit.verdict != "REFUTED", each.confidence))
-        confidence = round(100 * least)
+        worst = min(checked.units, key=lambda unit: (_ORDER.index(unit.verdict or _ORDER[1]), unit_score(unit)))
+        confidence = round(100 * fact_score(checked))
         best = (worst.evidence or (None,))[0]
         name = None if best is None else _document(best.ref)
         where = None if name is None or name.startswith(_PACK) else name
         quote = None if best is None else best.quote
         why = worst.justification or ""
         if worst.verdict == "REFUTED":
-            return Judgement("refuted", 0, f"the source speaks against it: {why}", where, quote)
+            return Judgement("refuted", confidence, f"the source speaks against it: {why}", where, quote)
         if worst.verdict != "SUPPORTED":
             return Judgement("not_supported", confidence, f"the source does not bear it: {why}", where, quote)
         if confidence < 100 * self._policy.research.support_min:
@@ -123,16 +115,3 @@ class SourceJudge:
 def _document(ref: str | None) -> str | None:
     """The text that a reference of the checker names."""
     return None if ref is None else ref.partition(":")[2].rpartition("#")[0]
-
-
-def _confidence(unit: FGFCUnit, source: Source, shares: ConfidenceShares) -> float:
-    """What the verdict, the words that the source holds and the checker's own number say together.
-
-    The number alone was learned from edited summaries: it tells a changed word from the right one, and says little of
-    how much of a claim its source holds.
-    """
-    words = read_words(unit.text or "")
-    held = sum(word.key in source.places for word in words) / max(1, len(words))
-    support = float((unit.model_extra or {}).get("support", 0.0))
-    told = shares.verdict * (unit.verdict == "SUPPORTED") + shares.wording * held + shares.support * support
-    return told / (shares.verdict + shares.wording + shares.support)

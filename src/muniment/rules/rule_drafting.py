@@ -444,7 +444,7 @@ def replay(
     if gated is None or not gated.passed:
         raise WrongStage(f"{rule_id} has not passed its gate", hint="gate it first", details={"stage": memory.stage})
     known = Examples(ctx, tenant_id, owner).newest(_NEWEST)[:_NEWEST]
-    pairs = replay_pairs(rule, known, trial, verifier, most=tasks)
+    pairs = replay_pairs(rule, known, trial, verifier, most=tasks, judges=ctx.policy.learn.judges)
     report = judge_replay(rule, pairs, policy, report_id=ctx.ids.new("replay"), now=ctx.now())
 
     def decide(tx: Transaction) -> RulebookEdit[None]:

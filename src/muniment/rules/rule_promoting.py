@@ -5,6 +5,7 @@ Every change is a revision of the rulebook, and every one that puts a rule in fo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -91,10 +92,11 @@ def rule_stats(book: Book, rule_id: str, *, start: Any, end: Any) -> RuleStats:
 
 
 def _uses(book: Book, reader: Reader, memory: StoredMemory) -> list[RuleUse]:
-    """The runs of a rule in the version that stands."""
+    """The runs of a rule in the version that stands, as far as their judge may teach."""
     most = book.ctx.policy.rules.stats.uses_max
     uses = list_uses(reader, book.owner, memory.id, newest=most)
-    return [use for use in uses if use.version == memory.record["version"]]
+    judges = (None, *book.ctx.policy.learn.judges)
+    return [use for use in uses if use.version == memory.record["version"] and use.judge in judges]
 
 
 # -- trials -------------------------------------------------------------------------------------------
@@ -158,6 +160,14 @@ def _verdict(book: Book, reader: Reader, memory: StoredMemory) -> tuple[CanaryVe
     share = 1 - policy.canary.holdout_share if is_held_out else 1
     plan = CanaryPlan(canary_id=memory.id, share=share, started_at=since)
     return judge_canary(comparison, held, policy.canary, plan), comparison
+
+
+def _judges(book: Book, reader: Reader, memory: StoredMemory) -> dict[str, int]:
+    """By which kinds of judge the runs of its trial passed, where any was run in a sandbox."""
+    since = "" if memory.canary is None else memory.canary.started_at
+    passed = [use.judge for use in _uses(book, reader, memory) if use.passed and use.at >= since]
+    counted = Counter("own" if kind is None else kind for kind in passed)
+    return {} if set(counted) <= {"own"} else dict(sorted(counted.items()))
 
 
 def watch(book: Book, *, act: bool) -> dict[str, CanaryVerdict]:
@@ -262,6 +272,7 @@ def promote(book: Book, rule_id: str, *, signed_by: str | None, seen: int | None
             report_id=ctx.ids.new("prm"),
             now=now,
             signed_by=signed_by,
+            judges=_judges(book, tx, memory),
         )
         active = activated(memory, report, gate, replay, policy, now)
         others = list(_narrowed(book, tx, memory, report, now))

@@ -6,7 +6,7 @@ and forgets it. What the agent does wrong is a result. Nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -22,6 +22,7 @@ from muniment.rules.promotion.gate import outcome_of
 from muniment.rules.promotion.records import TestOutcome
 from muniment.rules.promotion.trials import ReplayPair
 from muniment.rules.rulebook.candidates import rule_line
+from muniment.verify.judges import taught_by
 from muniment.verify.judging import is_unjudged, judged
 from muniment.verify.regression.specs import CaseResult, broken, grade
 from muniment.verify.static.given_outputs import read_output
@@ -171,7 +172,13 @@ def _given(specs: Sequence[RegressionTestSpec], outputs: Mapping[str, Any]) -> l
 
 
 def replay_pairs(
-    rule: RuleRecord, known: Iterable[Example], trial: Trial, verifier: Callable[..., Any], *, most: int
+    rule: RuleRecord,
+    known: Iterable[Example],
+    trial: Trial,
+    verifier: Callable[..., Any],
+    *,
+    most: int,
+    judges: Collection[str],
 ) -> tuple[ReplayPair, ...]:
     """Each task once with the rule and once without. A task on which the verifier could not speak says nothing."""
     fitting = {one.prompt: one for one in reversed(list(known)) if applies(rule, one.features)}
@@ -181,17 +188,17 @@ def replay_pairs(
     )
     pairs = []
     for one, mine, other in zip(tasks, answers, answers, strict=False):
-        passed = [_passed(answered, verifier, one.prompt) for answered in (mine, other)]
+        passed = [_passed(answered, verifier, one.prompt, judges) for answered in (mine, other)]
         if passed[0] is not None and passed[1] is not None:
             pairs.append(ReplayPair(one.trace_id, passed[0], passed[1]))
     return tuple(pairs)
 
 
-def _passed(answered: Answered, verifier: Callable[..., Any], task: str) -> bool | None:
+def _passed(answered: Answered, verifier: Callable[..., Any], task: str, judges: Collection[str]) -> bool | None:
     """Whether an answer passed; what crashed or hung did not. None where nobody could say."""
     if answered.code == UNRUN:
         return None
     if answered.code is not None:
         return False
-    result = judged(verifier, answered.output, task, "replay")
+    result = taught_by(judged(verifier, answered.output, task, "replay"), judges).result
     return None if is_unjudged(result) else is_pass(result.verdict, result.outcome)

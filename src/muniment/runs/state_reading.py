@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.memory_packet import OpenLoop
-from muniment.core.canonical import canonical_text, read_canonical
+from muniment.core.canonical import canonical_text
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS
 from muniment.core.vocabulary import Trust
@@ -19,6 +19,7 @@ from muniment.runs.records import OpenQuestion, RunConflict
 from muniment.store.items import Item, get_version, latest, select_items
 from muniment.store.ledger.orders import reads_like_instructions
 from muniment.store.ledger.records import INSTRUCTION_LIKE, RunState
+from muniment.store.ledger.rows import read_body
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader
@@ -219,7 +220,10 @@ class _Result(NamedTuple):
     """A tool's result, of which the call and whether it worked are asked."""
 
     id: str
+    content_hash: bytes
+    salt: bytes | None
     body: str | None
+    receipt_id: str | None
 
 
 def _made_good(reader: Reader, scope: Scope, sources: Sequence[_Source]) -> frozenset[str]:
@@ -241,7 +245,7 @@ def _made_good(reader: Reader, scope: Scope, sources: Sequence[_Source]) -> froz
     answered: set[str] = set()
     found: set[str] = set()
     for row in select(reader, ENTRIES, where, into=_Result, order=order, descending=True, limit=RESULTS_READ):
-        tool = read_canonical(row.body).get("tool") if row.body is not None else None
+        tool = (read_body(row) or {}).get("tool")
         if tool is None:
             continue
         call = canonical_text([tool["name"], tool.get("args") or {}])

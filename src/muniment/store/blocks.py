@@ -16,6 +16,7 @@ from muniment.core.canonical import digest
 from muniment.core.ports.engine import Condition, Delete, Reader, Row, Transaction
 from muniment.core.ports.rows import insert, select
 from muniment.core.ports.schema import table
+from muniment.errors import StoreDamaged
 
 __all__ = [
     "BlockCache",
@@ -27,6 +28,7 @@ __all__ = [
     "list_blocks",
     "load_blocks",
     "read_blocks",
+    "read_data",
     "read_state",
     "state_of",
 ]
@@ -113,14 +115,30 @@ def list_blocks(reader: Reader, place: BlockScope) -> list[Listed]:
     return list(map(Listed._make, rows))
 
 
-def _data(reader: Reader, place: BlockScope, firsts: Sequence[int]) -> list[bytes]:
-    where: tuple[Condition, ...] = (*place.where, ("first", "in", tuple(firsts)))
-    return [row.data for row in select(reader, table(place.table), where, into=_BlockData, order=place.order)]
+def read_data(reader: Reader, place: BlockScope, listed: Sequence[Listed]) -> list[bytes]:
+    """The encoded blocks, each of which is what its digest says: a block that was altered points anywhere."""
+    where: tuple[Condition, ...] = (*place.where, ("first", "in", tuple(entry.first for entry in listed)))
+    found = [row.data for row in select(reader, table(place.table), where, into=_BlockData, order=place.order)]
+    for entry, data in zip(listed, found, strict=True):
+        if not _is_intact(data, entry.digest):
+            raise _damaged(place, entry.first)
+    return found
+
+
+def _damaged(place: BlockScope, at: int) -> StoreDamaged:
+    return StoreDamaged(
+        f"a block of {place.table}, from turn {at} on, is not as it was written",
+        details={"table": place.table, "first": at} | dict(place.prefix),
+    )
 
 
 def _digest(data: bytes) -> bytes:
     """What an encoded block is known by."""
     return digest(data)[:16]
+
+
+def _is_intact(data: bytes, name: bytes) -> bool:
+    return type(data) is bytes and _digest(data) == name
 
 
 def _level(count: int) -> int:
@@ -156,10 +174,10 @@ def append_block(
         break
     if taken:
         older = listed[-taken:]
-        firsts = [entry.first for entry in older]
         parts = _taken(tx, place, codec, older, kept)
         block = codec.merge([*parts, block])
-        tx.do(Delete(place.table, (*place.where, ("first", "in", tuple(firsts)))))
+        firsts = tuple(entry.first for entry in older)
+        tx.do(Delete(place.table, (*place.where, ("first", "in", firsts))))
         first, count = older[0].first, sum(entry.turns for entry in older) + count
     data = codec.encode(block)
     name = _digest(data)
@@ -178,7 +196,7 @@ def _taken(
 ) -> list[B]:
     """Blocks that are to be merged: nobody asks for them again."""
     if kept is None:
-        return [codec.decode(data) for data in _data(tx, place, [entry.first for entry in older])]
+        return [codec.decode(data) for data in read_data(tx, place, older)]
     tenant_id, cache = kept
     parts = load_blocks(tx, tenant_id, place, older, cache)
     cache.drop([(tenant_id, place, entry.digest) for entry in older])
@@ -189,7 +207,7 @@ def drop_from_blocks(tx: Transaction, place: BlockScope, codec: Codec[B], lost: 
     """Make anew, without these subjects, every block that holds one; answers how many blocks changed."""
     changed = 0
     for entry in list_blocks(tx, place):
-        (data,) = _data(tx, place, [entry.first])
+        (data,) = read_data(tx, place, [entry])
         left = codec.drop(codec.decode(data), lost)
         if left is not None and codec.size(left) == entry.turns:
             continue
@@ -310,7 +328,7 @@ def load_blocks(
         else:
             blocks[entry.first] = block
     if missing:
-        for entry, data in zip(missing, _data(reader, place, [entry.first for entry in missing]), strict=True):
+        for entry, data in zip(missing, read_data(reader, place, missing), strict=True):
             block = cache.codec.decode(data)
             cache.put((tenant_id, place, entry.digest), block)
             blocks[entry.first] = block

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from muniment.core.canonical import read_canonical
 from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import get, select
@@ -17,6 +16,7 @@ from muniment.core.scope import UserScope
 from muniment.errors import InvalidInput
 from muniment.store.context import Context
 from muniment.store.items import latest
+from muniment.store.ledger.rows import read_body
 from muniment.store.positions import (
     SEEN_MAX,
     Read,
@@ -132,9 +132,13 @@ def _appended(reader: Reader, who: Who, name: tuple[str, str], entries: list[_Ne
         )
 
 
-class _Body(NamedTuple):
+class _Content(NamedTuple):
+    id: str
     seq: int
+    content_hash: bytes
+    salt: bytes | None
     body: str | None
+    receipt_id: str | None
 
 
 def _names(reader: Reader, name: tuple[str, str], entries: list[_NewEntry]) -> dict[int, str]:
@@ -148,10 +152,8 @@ def _names(reader: Reader, name: tuple[str, str], entries: list[_NewEntry]) -> d
         ("seq", "<=", entries[-1].seq),
         ("kind", "in", _RUN_KINDS),
     )
-    bodies = select(reader, ENTRIES, where, into=_Body)
-    events = {
-        seq: (read_canonical(body).get("metadata") or {}).get("event") for seq, body in bodies if body is not None
-    }
+    bodies = {row.seq: read_body(row) or {} for row in select(reader, ENTRIES, where, into=_Content)}
+    events = {seq: (body.get("metadata") or {}).get("event") for seq, body in bodies.items()}
     return {seq: event for seq, event in events.items() if isinstance(event, str)}
 
 

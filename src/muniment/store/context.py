@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from muniment.store.derivation import Derivation, Derived, Project
     from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["Cache", "Context"]
+__all__ = ["Cache", "Context", "Listeners"]
 
 _DEFAULT_RECALL = RecallPolicy.model_construct()
 
@@ -33,6 +33,29 @@ class Cache(Protocol):
 
 
 CacheT = TypeVar("CacheT", bound=Cache)
+
+
+class Listeners:
+    """Which projections want to see an entry, in the order in which they are declared."""
+
+    def __init__(self, kinds: Mapping[str, Derivation]) -> None:
+        self._kinds = kinds
+        self._events = frozenset[str]().union(*(each.events or () for each in kinds.values()))
+        self._heard: dict[tuple[str, str | None], tuple[Project, ...]] = {}
+
+    def of(self, entry: LedgerEntry) -> tuple[Project, ...]:
+        named = entry.metadata.get("event")
+        event = named if isinstance(named, str) and named in self._events else None
+        key = (entry.kind, event)
+        if key not in self._heard:
+            self._heard[key] = tuple(
+                each.project
+                for each in self._kinds.values()
+                if each.project is not None
+                and entry.kind in each.listens
+                and (each.events is None or event in each.events)
+            )
+        return self._heard[key]
 
 
 class Context:
@@ -49,6 +72,7 @@ class Context:
         embedder: Embedder | None = None,
         counter: TokenCounter | None = None,
         grader: Any = None,
+        extract_model: Any = None,
     ) -> None:
         self.engine = engine
         if policy is not None:
@@ -59,10 +83,11 @@ class Context:
         """What turns text into vectors; None for search by words alone."""
         self.grader = grader
         """What a verification asks where its caller gives no grader."""
+        self.extract_model = extract_model
+        """What reads pending turns where their caller gives no model."""
         if counter is not None:
             self.counter = counter
         self._load_derived = derived
-        self._heard: dict[tuple[str, str | None], tuple[Project, ...]] = {}
         self._caches: dict[type[Cache], Cache] = {}
         self._lock = threading.Lock()
 
@@ -92,23 +117,12 @@ class Context:
         return self._load_derived()
 
     @cached_property
-    def _events(self) -> frozenset[str]:
-        return frozenset().union(*(each.events or () for each in self.derivations.values()))
+    def _listeners(self) -> Listeners:
+        return Listeners(self.derivations)
 
     def listeners(self, entry: LedgerEntry) -> tuple[Project, ...]:
         """The projections that want to see an entry, in the order in which they are declared."""
-        named = entry.metadata.get("event")
-        event = named if isinstance(named, str) and named in self._events else None
-        key = (entry.kind, event)
-        if key not in self._heard:
-            self._heard[key] = tuple(
-                each.project
-                for each in self.derivations.values()
-                if each.project is not None
-                and entry.kind in each.listens
-                and (each.events is None or event in each.events)
-            )
-        return self._heard[key]
+        return self._listeners.of(entry)
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:

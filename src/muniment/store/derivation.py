@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from muniment.store.ledger.admission import Admitted
     from muniment.store.ledger.records import EntryDraft, EntryKind, LedgerEntry
 
-__all__ = ["Derivation", "Derived", "ItemCheck", "Lookup", "Project", "SessionFold", "TurnIndex", "Without", "declare"]
+__all__ = [
+    "Derivation",
+    "Derived",
+    "ItemCheck",
+    "Lookup",
+    "Project",
+    "SessionFold",
+    "TurnIndex",
+    "Without",
+    "declare",
+]
 
 Lookup = Callable[[str], Item | None]
 Without = Callable[[Item, frozenset[str]], dict[str, Any] | Rewritten | None]
@@ -42,10 +52,14 @@ class Derivation:
     """Which entries of these kinds it is made from, by the event they name; None for all."""
     project: Project | None = None
     """How entries become items: pure, so that `rebuild` can run it again over the whole ledger."""
+    cites: bool = False
+    """Its body names what it was made from, each by its id: that is its lineage too, whatever the links say."""
     copies: bool = True
     """May hold what the items it came from said, so that one that was rewritten counts as lost too."""
     id_of_run: Callable[[str], str] | None = None
     """Of a kind that tells of a whole run: the id of a run's item. It falls with any event of the run."""
+    fault: Callable[[Item, frozenset[str]], str | None] | None = None
+    """Of a kind that no entry gives: what is wrong with an item that has these sources; None where it holds."""
     owners: Callable[[Item], tuple[str, ...]] | None = None
     """The owners of documents that were supplied for the item alone, and go with it."""
     erase_files: Callable[[Sequence[Item], ExitStack], int] | None = None
@@ -92,6 +106,10 @@ class TurnIndex(Protocol):
 
     def rebuild(self, tx: Transaction, tenant_id: str, user_id: str) -> int:
         """Everything of a user from the ledger; answers how many turns there are."""
+        ...
+
+    def fault(self, reader: Reader, tenant_id: str, user_id: str) -> str | None:
+        """What of a user's index is not what the ledger gives; None where it is."""
         ...
 
 

@@ -34,7 +34,7 @@ from muniment.core.ports.schema import (
     table,
 )
 from muniment.errors import ChainBroken, InvalidInput, MunimentError
-from muniment.store.derivation import ItemCheck
+from muniment.store.dump_replay import DumpReplay
 from muniment.store.ledger.chain import Head, genesis, head_after, head_of, link_fault
 from muniment.store.ledger.foreign import entry_fault, is_id, is_instant, item_fault
 
@@ -57,6 +57,8 @@ LINE_BYTES_MAX = 128 * 1024 * 1024
 EXPORTED = ("sessions", "entries", "blobs", "items", "links", "parts", "marks", "idempotency")
 
 _PHASE = {"sessions": 0, "entries": 0, "blobs": 0, "items": 1, "links": 1, "parts": 1, "marks": 2, "idempotency": 3}
+_OWN = frozenset({"digest"})
+"""Columns that a store makes for itself."""
 _ALTERED = "the dump was altered; export it again"
 
 Source = str | PathLike[str] | list[bytes] | Callable[[], Iterable[bytes]]
@@ -89,9 +91,11 @@ class Dump:
     kinds: frozenset[str]
     """The kinds of item it brings."""
     open: Callable[[], Iterable[bytes]]
+    links: tuple[LinkRow, ...] = ()
+    """Links that its ledger gives and that it does not bring."""
 
 
-def check_dump(source: Source, items: ItemCheck) -> Dump:
+def check_dump(source: Source, items: DumpReplay) -> Dump:
     """Read a dump (a path, its lines, or a function that opens them) to its end; raises for the first thing wrong."""
     if callable(source):
         opened = source
@@ -109,15 +113,15 @@ def check_dump(source: Source, items: ItemCheck) -> Dump:
         check.see(line)
         count += 1
     check.end()
-    return Dump(check.header.tenant_id, count, frozenset(check.kinds), opened)
+    return Dump(check.header.tenant_id, count, frozenset(check.kinds), opened, tuple(items.missing))
 
 
 # -- lines --------------------------------------------------------------------------------------------
 
 
 def plain_row(row: DumpRow) -> dict[str, Any]:
-    """A row as a line shows it: nulls left out, bytes in hex."""
-    held = {column: value for column, value in row._asdict().items() if value is not None}
+    """A row as a line shows it: nulls left out, bytes in hex; what a store makes for itself is not in it."""
+    held = {column: value for column, value in row._asdict().items() if value is not None and column not in _OWN}
     return {column: value.hex() if isinstance(value, bytes) else value for column, value in held.items()}
 
 
@@ -177,7 +181,7 @@ def _header(value: dict[str, Any]) -> Header:
 def _row(name: str, plain: Any, number: int) -> DumpRow:
     """A line's row as its table has it, with its types checked against the declaration."""
     spec = table(name)
-    if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)):
+    if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)) - _OWN:
         raise InvalidInput(f"line {number}: not a row of {name}", path="$.row")
     values: dict[str, Any] = {}
     for column in spec.columns:
@@ -216,7 +220,7 @@ def _file_lines(path: str | PathLike[str]) -> Iterator[bytes]:
 class _Check:
     """Order, form and chains of the rows, one after the other, in flat memory."""
 
-    items: ItemCheck
+    items: DumpReplay
     header: Header = field(default_factory=lambda: Header("", {}))
     kinds: set[str] = field(default_factory=set)
     phase: int = 0
@@ -231,6 +235,7 @@ class _Check:
 
     def begin(self, header: Header) -> None:
         self.header = header
+        self.items.begin(header.tenant_id, header.scope)
 
     def see(self, line: Line) -> None:
         name, row, number, _ = line
@@ -297,6 +302,7 @@ class _Check:
         if fault is not None:
             raise InvalidInput(f"line {number}: not an entry: {fault}", path="$.row")
         self.head = head_after(row)
+        self.items.see_entry(row)
         body = parse_json(row.body) if row.body is not None and '"blob":"' in row.body else {}
         if "blob" in body:
             self.salt = row.salt
@@ -333,6 +339,7 @@ class _Check:
         if self.item is None or row.item_id != self.item.id or not is_id(row.source_id):
             raise InvalidInput(f"line {number}: a link away from its item", path="$.row")
         self._in_order("links", row, number)
+        self.items.see_link(row, number)
 
     def _see_part(self, row: PartRow, number: int) -> None:
         if self.item is None or row.owner != self.item.id:

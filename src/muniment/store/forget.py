@@ -6,16 +6,17 @@ without a lost source is declared in `handles.derived`. This file only walks tho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from muniment.core.owners import RESERVED_PREFIXES, holder_of, is_corpus, is_reserved
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, ScrubReport, Transaction, Value
 from muniment.core.ports.rows import by_ids, chunked, get, select, stream_texts, texts
 from muniment.core.ports.schema import ENTRIES, SESSIONS, TABLES, Table, column_names
-from muniment.errors import InvalidInput, NotFound, UnknownScope
+from muniment.errors import InvalidInput, MunimentError, NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.item_entries import entries_of_items, origins_of
 from muniment.store.items import (
@@ -23,6 +24,7 @@ from muniment.store.items import (
     Item,
     Rewritten,
     derived_from,
+    item_of,
     latest,
     lock_memory,
     lock_shared,
@@ -30,12 +32,15 @@ from muniment.store.items import (
     write_changes,
 )
 from muniment.store.ledger.records import Erased, Receipt
+from muniment.store.named_sources import entries_naming, items_naming, words_left, words_of
 from muniment.store.turns import users_of
 
-__all__ = ["SCRUB_DUE", "Selector", "forget", "names_of", "receipt_change", "scrubbed"]
+__all__ = ["SCRUB_DUE", "Selector", "forget", "names_of", "receipt_change", "receipt_fault", "scrubbed"]
 
 SCRUB_DUE = "scrub_due"
 """The status of a receipt for what may still lie in the store's files."""
+LEFT_ITEMS, LEFT_EVENTS = "left_items", "left_events"
+"""Counts of a receipt: live rows in which the same words still stand."""
 NEEDLES_MAX = 100_000
 """How many salts the engine is given to look for; of more than that, an even sample."""
 
@@ -78,6 +83,10 @@ class _Erasure:
     kept: list[Change]
     counts: dict[str, int]
     needles: list[bytes]
+    owners: frozenset[str] = frozenset()
+    """Whose all of it is, and under which other names what is theirs stands."""
+    words: list[str] = field(default_factory=list)
+    """What the events said: looked for in live rows when all is done."""
 
     @property
     def ids(self) -> list[str]:
@@ -100,8 +109,26 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
 
 def scrubbed(receipt: Receipt, report: ScrubReport) -> tuple[Receipt, Change]:
     """The receipt with what was done to the files, and how it is written."""
-    receipt = receipt.model_copy(update={"scrubbed": report.clean, "note": report.note})
+    left = _told_left(receipt)
+    is_clean = report.clean and not (receipt.counts.get(LEFT_ITEMS) and not receipt.counts.get(LEFT_EVENTS))
+    receipt = receipt.model_copy(update={"scrubbed": is_clean, "note": f"{report.note}{left}"})
     return receipt, receipt_change(receipt, SCRUB_DUE if report.due else "issued")
+
+
+def _told_left(receipt: Receipt) -> str:
+    """What a receipt says where words of what went still stand in rows that did not go."""
+    items, events = receipt.counts.get(LEFT_ITEMS, 0), receipt.counts.get(LEFT_EVENTS, 0)
+    if not items and not events:
+        return ""
+    where = " and ".join(
+        f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in ((events, "event"), (items, "item")) if count
+    )
+    return f"; the same words still stand in {where} not forgotten"
+
+
+def _owners(tx: Transaction, erasure: _Erasure) -> frozenset[str]:
+    users = {*users_of(tx, list(erasure.entries)), *(item.user_id for item in erasure.items.values() if item.user_id)}
+    return frozenset(name for user_id in users for name in names_of(tx, user_id))
 
 
 def _erase(
@@ -110,7 +137,9 @@ def _erase(
     erasure = _Erasure(entries={}, items={}, kept=[], counts={}, needles=[])
     _lock_writers(ctx, tx, selector)
     _collect(ctx, tx, selector, erasure)
+    erasure.owners = _owners(tx, erasure)
     _close(ctx, tx, erasure)
+    erasure.words = words_of(tx, list(erasure.entries))
     _sample_needles(erasure)
     erasure.counts["files"] = _erase_files(ctx, tx, erasure, held)
     touched = [*erasure.ids, *(change.id for change in erasure.kept)]
@@ -124,6 +153,8 @@ def _erase(
         *(Erased(kind="event", id=id_, hash=hash_.hex()) for id_, (hash_, _) in erasure.entries.items()),
         *(Erased(kind=item.kind, id=item.id) for item in erasure.items.values()),
     )
+    left = words_left(tx, erasure.words, erasure.owners)
+    erasure.counts |= {LEFT_ITEMS: left.items, LEFT_EVENTS: left.events}
     receipt = Receipt(
         receipt_id=receipt_id,
         tenant_id=tenant_id,
@@ -165,6 +196,21 @@ def receipt_change(receipt: Receipt, status: str) -> Change:
         created_at=receipt.requested_at,
         trust="user",
     )
+
+
+def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
+    """What is wrong with a receipt by what it says of itself; None where it holds."""
+    try:
+        receipt = Receipt.from_wire(item.plain())
+    except MunimentError as error:
+        return error.message
+    if item.status not in ("issued", SCRUB_DUE):
+        return "its status is not one of a receipt"
+    made = item_of(receipt_change(receipt, item.status), item.version)
+    if item.digest is None:
+        made = made._replace(digest=None)
+    named = [name for name, one, other in zip(Item._fields, item, made, strict=True) if one != other]
+    return f"{', '.join(named)} not as it says itself" if named else None
 
 
 # -- what goes ----------------------------------------------------------------------------------------
@@ -289,17 +335,21 @@ def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
     lost = set(erasure.ids)
     own: dict[str, set[str]] = {}
     kept: dict[str, Change] = {}
+    citing = {kind for kind, derivation in ctx.derivations.items() if derivation.cites}
     frontier = [*lost, *_take_item_entries(tx, erasure, lost, own, erasure.items)]
     while frontier:
         reached = derived_from(tx, frontier, users_of(tx, frontier))
+        named = items_naming(tx, citing, frontier, erasure.owners)
         frontier = []
-        asked: list[str] = []
-        for id_ in sorted(reached - lost):
+        asked: dict[str, Item] = {}
+        for id_ in sorted((reached | named) - lost):
             item = latest(tx, id_)
             if item is None or item.body is None:
                 continue
-            asked.append(id_)
             left = _without(ctx, item, frozenset(lost - own.get(id_, set())), kept.keys() - {id_})
+            if id_ not in reached and left is not None and left == Rewritten(item.plain(), item.status, item.trust):
+                continue  # it names what went, and holds nothing of it
+            asked[id_] = item
             if left is None:
                 lost.add(id_)
                 kept.pop(id_, None)
@@ -340,11 +390,11 @@ def _add_of_runs(ctx: Context, tx: Transaction, erasure: _Erasure) -> bool:
 
 
 def _take_item_entries(
-    tx: Transaction, erasure: _Erasure, lost: set[str], own: dict[str, set[str]], item_ids: Iterable[str]
+    tx: Transaction, erasure: _Erasure, lost: set[str], own: dict[str, set[str]], items: Mapping[str, Item]
 ) -> list[str]:
     """Add the entries that carried what these items lost; `own` has them by item, which is judged without them."""
     taken: list[str] = []
-    for entry_of_item in entries_of_items(tx, item_ids):
+    for entry_of_item in chain(entries_of_items(tx, items), entries_naming(tx, items, lost, erasure.owners)):
         if entry_of_item.entry_id not in lost and (entry_of_item.item_id in lost or entry_of_item.has_lost(lost)):
             erasure.entries[entry_of_item.entry_id] = (entry_of_item.hash, entry_of_item.salt)
             lost.add(entry_of_item.entry_id)
@@ -358,7 +408,10 @@ def _without(ctx: Context, item: Item, lost: frozenset[str], rewritten: Set[str]
     derivation = ctx.derivations.get(item.kind)
     if derivation is None:
         return None
-    left = derivation.without(item, lost | rewritten if derivation.copies else lost)
+    try:
+        left = derivation.without(item, lost | rewritten if derivation.copies else lost)
+    except StoreDamaged:  # nobody can tell what it holds
+        return None
     return Rewritten(left, item.status, item.trust) if isinstance(left, dict) else left
 
 

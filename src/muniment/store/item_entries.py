@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from muniment.core.canonical import parse_json
 from muniment.core.ports.engine import Condition, Transaction
 from muniment.core.ports.rows import by_ids, chunked, select
 from muniment.core.ports.schema import ENTRIES, LINKS
+from muniment.errors import StoreDamaged
 from muniment.store.items import Item
 from muniment.store.ledger.memory_events import STATE_PATCHED
+from muniment.store.ledger.rows import read_body
 
 __all__ = ["CITING", "ItemEntry", "entries_of_items", "named_events", "origins_of"]
 
@@ -45,25 +46,31 @@ def entries_of_items(tx: Transaction, item_ids: Iterable[str]) -> Iterator[ItemE
         for source, item_id in links:
             if source in entries:
                 hash_, salt, metadata = entries[source]
-                if metadata.get("id") == item_id or metadata.get("event") == STATE_PATCHED:
+                if metadata is None:  # nobody can tell whose words it carried: it goes with each that it may be
+                    yield ItemEntry(item_id, source, hash_, salt, {})
+                elif metadata.get("id") == item_id or metadata.get("event") == STATE_PATCHED:
                     yield ItemEntry(item_id, source, hash_, salt, metadata)
 
 
 class _Patch(NamedTuple):
     id: str
+    content_hash: bytes
     hash: bytes
     salt: bytes | None
     body: str | None
+    receipt_id: str | None
 
 
-def _patches(tx: Transaction, ids: set[str]) -> dict[str, tuple[bytes, bytes, dict[str, Any]]]:
-    found: dict[str, tuple[bytes, bytes, dict[str, Any]]] = {}
+def _patches(tx: Transaction, ids: set[str]) -> dict[str, tuple[bytes, bytes, dict[str, Any] | None]]:
+    """Hash, salt and metadata of the patches with these ids; no metadata where somebody altered the entry."""
+    found: dict[str, tuple[bytes, bytes, dict[str, Any] | None]] = {}
     where: tuple[Condition, ...] = (("kind", "in", _CARRYING), ("receipt_id", "=", None))
-    for id_, hash_, salt, body in by_ids(tx, ENTRIES, sorted(ids), where=where, into=_Patch):
-        assert salt is not None  # no receipt: it was not forgotten
-        assert body is not None
-        metadata = parse_json(body).get("metadata")
-        found[id_] = (hash_, salt, metadata if isinstance(metadata, dict) else {})
+    for row in by_ids(tx, ENTRIES, sorted(ids), where=where, into=_Patch):
+        try:
+            metadata = (read_body(row) or {}).get("metadata") or {}
+        except StoreDamaged:
+            metadata = None
+        found[row.id] = (row.hash, row.salt or b"", metadata)
     return found
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
-from muniment.core.canonical import canonical_text, digest_of
+from muniment.core.canonical import canonical_text, digest, digest_of
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Row, Transaction
 from muniment.core.ports.rows import by_ids, first, get, insert, put, select, stream
 from muniment.core.ports.schema import IDS, ITEMS, LINEAGES, LINKS, IdRow, ItemRow, LineageRow, LinkRow
 from muniment.core.vocabulary import Trust
-from muniment.errors import DuplicateId, Forgotten, IntegrityFailure, InvalidJson
+from muniment.errors import DuplicateId, Forgotten, InvalidJson, StoreDamaged
 
 __all__ = [
     "Change",
@@ -34,6 +34,8 @@ __all__ = [
     "newest_of",
     "put_lineage",
     "put_links",
+    "row_digest",
+    "sealed_item",
     "select_items",
     "stream_items",
     "write_changes",
@@ -61,14 +63,32 @@ class Item(ItemRow):
             raise self._damaged(str(error)) from None
         if end != len(self.body) or type(value) is not dict:
             raise self._damaged("the body is not one object")
+        self.check()
         return value
 
-    def _damaged(self, why: str) -> IntegrityFailure:
-        return IntegrityFailure(
+    def check(self) -> None:
+        """A row that is read is what was written (TM-12). Rows of before have no digest until a rebuild."""
+        if self.digest is not None and self.digest != row_digest(self):
+            raise self._damaged("the row was altered")
+
+    def _damaged(self, why: str) -> StoreDamaged:
+        return StoreDamaged(
             f"the {self.kind} {self.id} is not as it was written: {why}",
-            hint="`muniment verify` tells whether the ledger holds; what was derived from it can be rebuilt",
             details={"id": self.id, "version": self.version},
         )
+
+
+_NONE, _NEXT = "\0", "\x1f"
+"""No column holds a control character."""
+
+
+def row_digest(row: ItemRow) -> bytes:
+    """The digest of an item's row: of every column but itself and the receipt."""
+    told = [_NONE if value is None else str(value) for value in row[:_DIGESTED]]
+    return digest(_NEXT.join(told).encode("utf-8", "surrogatepass"))
+
+
+_DIGESTED = ItemRow._fields.index("receipt_id")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -125,7 +145,7 @@ def digest_name(name: str) -> str:
 
 
 def item_of(change: Change, version: int) -> Item:
-    return Item(
+    row = Item(
         id=change.id,
         version=version,
         kind=change.kind,
@@ -139,7 +159,14 @@ def item_of(change: Change, version: int) -> Item:
         trust=change.trust,
         body=canonical_text(change.body),
         receipt_id=None,
+        digest=None,
     )
+    return sealed_item(row)
+
+
+def sealed_item(row: ItemRow) -> Item:
+    """A row that is about to be written, with its digest; what was forgotten has none."""
+    return Item(*row._replace(digest=None if row.body is None else row_digest(row)))
 
 
 def latest(reader: Reader, item_id: str) -> Item | None:

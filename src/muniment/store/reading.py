@@ -6,20 +6,21 @@ from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.canonical import salted_digest
 from muniment.core.numbers import whole
 from muniment.core.owners import corpus_of
 from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, UrlCitation
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import get, select
-from muniment.core.ports.schema import BLOBS, ENTRIES, EntryRow
+from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.core.record import ValidationError, issues_of
-from muniment.errors import BlobCorrupt, Forgotten, InvalidInput, InvalidRecord, NotFound
+from muniment.errors import Forgotten, InvalidInput, InvalidRecord, NotFound
+from muniment.store.chain_reading import ChainWalk, check_place
 from muniment.store.context import Context
 from muniment.store.items import latest
 from muniment.store.ledger.evidence import Resolved, cut
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
+from muniment.store.turns import blob_text
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -109,7 +110,10 @@ def resolve(ctx: Context, tenant_id: str, pointer: Pointer, user_id: str | None 
 
 
 def resolve_in(reader: Reader, tenant_id: str, pointer: Pointer, user_id: str | None = None) -> Resolved:
-    return cut(pointer, _text(reader, tenant_id, source_row(reader, pointer, user_id)).encode())
+    row = source_row(reader, pointer, user_id)
+    text = _text(reader, tenant_id, row)
+    check_place(reader, tenant_id, row)
+    return cut(pointer, text.encode())
 
 
 def source_row(reader: Reader, pointer: Pointer, user_id: str | None = None) -> EntryRow:
@@ -162,8 +166,9 @@ def _pages(
     if run_id is not None:
         where = (*where, ("run_id", "=", run_id))
     place = None if after is None else (user_id, *after)
+    walk = ChainWalk(tenant_id, place) if run_id is None else None
     while True:
-        entries = ctx.engine.read(tenant_id, partial(_page, tenant_id, where, place))
+        entries = ctx.engine.read(tenant_id, partial(_page, tenant_id, where, place, walk))
         yield from entries
         if len(entries) < PAGE_ROWS:
             return
@@ -172,10 +177,21 @@ def _pages(
 
 
 def _page(
-    tenant_id: str, where: tuple[Condition, ...], after: tuple[str, str, int] | None, reader: Reader
+    tenant_id: str,
+    where: tuple[Condition, ...],
+    after: tuple[str, str, int] | None,
+    walk: ChainWalk | None,
+    reader: Reader,
 ) -> list[LedgerEntry]:
+    """The next entries. Those of whole sessions come without a gap; those of one run have others between them."""
     rows = select(reader, ENTRIES, where, order=("user_id", "session_id", "seq"), after=after, limit=PAGE_ROWS)
-    return [entry_of_row(tenant_id, row) for row in rows]
+    entries = [entry_of_row(tenant_id, row) for row in rows]
+    if walk is not None:
+        for row in rows:
+            walk.see(reader, row)
+        if len(rows) < PAGE_ROWS:
+            walk.end(reader)
+    return entries
 
 
 def _row(reader: Reader, entry_id: str, user_id: str | None) -> EntryRow:
@@ -199,13 +215,4 @@ def _text(reader: Reader, tenant_id: str, row: EntryRow) -> str:
         )
     if entry.body.blob is None:
         return entry.body.content or ""
-    name = bytes.fromhex(entry.body.blob)
-    blob = get(reader, BLOBS, (name,))
-    data = None if blob is None else blob.data
-    if data is None or salted_digest(row.salt or b"", data) != name:
-        raise BlobCorrupt(
-            f"the blob of event {entry.id} is {'missing' if data is None else 'not what it was'}",
-            hint="run `muniment verify`",
-            details={"id": entry.id, "blob": entry.body.blob},
-        )
-    return data.decode()
+    return blob_text(reader, entry.id, entry.body.blob, row.salt)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from muniment.core.ports.engine import Delete, Reader, Transaction
+from typing import NamedTuple
+
+from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transaction
 from muniment.core.ports.rows import insert, put, stream, stream_texts
 from muniment.core.ports.schema import ENTRIES, IDS, ITEMS, LINKS, SESSIONS, IdRow, LinkRow
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, item_of, stream_items
+from muniment.store.items import Change, Item, get_version, item_of, sealed_item, stream_items
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reports import RebuildReport
 
@@ -27,7 +29,9 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
             stored.setdefault(item.id, []).append(item)
         touched = {id_ for id_, versions in stored.items() if any(version.receipt_id for version in versions)}
         differing = sorted(
-            id_ for id_ in (wanted.keys() | stored.keys()) - touched if wanted.get(id_, []) != stored.get(id_, [])
+            id_
+            for id_ in (wanted.keys() | stored.keys()) - touched
+            if wanted.get(id_, []) != [_sealed(item) for item in stored.get(id_, [])]
         )
         for id_ in differing:
             tx.do(Delete("items", (("id", "=", id_),)))
@@ -38,6 +42,7 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         missing = [link for id_ in wanted.keys() - touched for link in links[id_]]
         if missing:
             put(tx, LINKS, missing)
+        _seal_items(tx)
         users = sorted(set(stream_texts(tx, SESSIONS, "user_id")))
         for user_id in users:
             ctx.derived.extracts.rebuild(tx, user_id)
@@ -45,6 +50,26 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         return RebuildReport(items=len(wanted), repaired=tuple(differing), turns=turns)
 
     return ctx.engine.write(tenant_id, work)
+
+
+def _sealed(item: Item) -> Item:
+    """A stored item with the digest that it lacks where it was written before there were any."""
+    return sealed_item(item) if item.digest is None else item
+
+
+class _Unsealed(NamedTuple):
+    id: str
+    version: int
+
+
+def _seal_items(tx: Transaction) -> None:
+    """Give the items of before, builds and receipts too, the digest that they are held against from now on."""
+    where: tuple[Condition, ...] = (("digest", "=", None), ("receipt_id", "=", None))
+    for id_, version in list(stream(tx, ITEMS, where, into=_Unsealed)):
+        item = get_version(tx, id_, version)
+        if item is not None:
+            this: tuple[Condition, ...] = (("id", "=", id_), ("version", "=", version))
+            tx.do(Patch("items", this, {"digest": sealed_item(item).digest}))
 
 
 def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, list[Item]], dict[str, list[LinkRow]]]:

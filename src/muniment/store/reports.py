@@ -10,6 +10,7 @@ __all__ = [
     "BrokenLink",
     "Built",
     "Changes",
+    "Differing",
     "ImportReport",
     "RebuildReport",
     "ScrubbedFiles",
@@ -29,8 +30,18 @@ class BrokenLink(Record):
     reason: str
 
 
+class Differing(Record):
+    """Something derived that is not what the ledger gives."""
+
+    tenant_id: str
+    kind: str
+    id: str
+    version: Count
+    reason: str
+
+
 class VerifyReport(Record):  # LG-05
-    """All chains walked."""
+    """All chains walked, and what was derived from them made again."""
 
     tenants: Count
     sessions: Count
@@ -41,11 +52,19 @@ class VerifyReport(Record):  # LG-05
     outdated: Count = 0
     """Users whose turns were indexed by another version of the analyzer: they are found, but by what it knew of words.
     `muniment store rebuild` indexes them again."""
+    derived: Count = 0
+    """Versions of derived items that were held against the ledger: none of a tenant whose chains do not hold."""
+    lacking: Count = 0
+    """Items that the ledger gives and that are not here, as of kinds that an earlier version did not derive.
+    `muniment store rebuild` makes them."""
+    sampled: bool = False
+    """Only a sample of the sessions was looked at, and nothing that was derived."""
+    differing: Items[Differing] = ()
     broken: Items[BrokenLink]
 
     @property
     def ok(self) -> bool:
-        return not self.broken
+        return not self.broken and not self.differing
 
 
 class ImportReport(Record):

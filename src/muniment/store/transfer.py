@@ -35,16 +35,19 @@ from muniment.core.ports.schema import (
     PartRow,
     SessionRow,
 )
-from muniment.errors import Conflict, InvalidInput, UnknownKind, UnknownScope
+from muniment.errors import BlobCorrupt, Conflict, InvalidInput, UnknownKind, UnknownScope
+from muniment.store.chain_reading import ChainWalk
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, names_of, receipt_change
 from muniment.store.item_entries import entries_of_items
-from muniment.store.items import latest, links_of, write_changes
+from muniment.store.items import latest, links_of, put_links, sealed_item, stream_items, write_changes
 from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
+from muniment.store.ledger.rows import check_content, check_header
 from muniment.store.reports import ImportReport
 from muniment.store.scrub import due_receipts, note_scrub
+from muniment.store.verifying import blob_fault
 from muniment.store.writing import enter_tenant
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
@@ -78,7 +81,7 @@ def export_lines(
     with ctx.engine.snapshot(tenant_id) as reader:
         scope = _scope(reader, user_id, session_id)
         yield line({"muniment": FORMAT, "tenant_id": tenant_id, "scope": scope})
-        for name, row in _rows(reader, scope):
+        for name, row in _rows(reader, tenant_id, scope):
             counts[name] += 1
             yield line({"table": name, "row": plain_row(row)})
     yield canonical_bytes({"end": True, "counts": dict(counts), "digest": hasher.hexdigest()}) + b"\n"
@@ -110,7 +113,8 @@ def _conditions(reader: Reader, scope: dict[str, str]) -> tuple[Condition, ...]:
     return tuple((name, "=", value) for name, value in scope.items())
 
 
-def _rows(reader: Reader, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]]:
+def _rows(reader: Reader, tenant_id: str, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]]:
+    """The rows of a scope, each checked as it is read: no dump is made of a store that is damaged (TM-12)."""
     order, where = ("user_id", "session_id"), _conditions(reader, scope)
     for session in stream(reader, SESSIONS, where, order=order):
         yield "sessions", session
@@ -118,11 +122,18 @@ def _rows(reader: Reader, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]
             ("user_id", "=", session.user_id),
             ("session_id", "=", session.session_id),
         )
+        walk = ChainWalk(tenant_id)
         for entry in stream(reader, ENTRIES, of_session, order=(*order, "seq")):
+            check_header(tenant_id, entry)
+            check_content(entry)
+            walk.see(reader, entry)
             yield "entries", entry
             for blob in _blobs_of(reader, entry):
                 yield "blobs", blob
-    for item in stream(reader, ITEMS, where, order=("id", "version")):
+        walk.end(reader)
+    for item in stream_items(reader, where):
+        if item.body is not None:
+            item.plain()
         yield "items", item
         if item.version == 1:
             for link in links_of(reader, item.id):
@@ -139,6 +150,9 @@ def _rows(reader: Reader, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]
 
 
 def _blobs_of(reader: Reader, entry: EntryRow) -> Sequence[BlobRow]:
+    fault = blob_fault(reader, entry)
+    if fault is not None:
+        raise BlobCorrupt(f"the event {entry.id} cannot be exported: {fault}", details={"id": entry.id})
     if entry.body is None or '"blob":"' not in entry.body:
         return ()
     return select(reader, BLOBS, (("entry_id", "=", entry.id),))
@@ -180,6 +194,8 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         skipped.update(Counter(line.table for line in batch) - done)
         if progress is not None:
             progress(len(batch))
+    if dump.links:
+        ctx.engine.write(dump.tenant_id, lambda tx: _complete_links(tx, dump.links, gone))
     ctx.clear_caches()
     if emptied:
         report = ctx.engine.scrub(emptied)
@@ -188,6 +204,13 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
             dump.tenant_id, lambda tx: note_scrub(tx, [id_ for id_ in due_receipts(tx) if id_ in longer], report)
         )
     return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped))
+
+
+def _complete_links(tx: Transaction, links: Sequence[LinkRow], gone: dict[str, str]) -> None:
+    """Links that the ledger gives and the dump did not bring, of the items that came whole."""
+    for item_id, own in groupby(links, key=lambda link: link.item_id):
+        if item_id not in gone and get(tx, IDS, (item_id,)) is not None:
+            put_links(tx, item_id, [link.source_id for link in own])
 
 
 def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -375,7 +398,7 @@ def _write_item(
         new = [row if row.body is None else _emptied(row, receipt_id) for row in new]
     if not is_known:
         insert(tx, IDS, [IdRow(id_, kind)])
-    insert(tx, ITEMS, new)
+    insert(tx, ITEMS, [sealed_item(row) for row in new])
     done["items"] += len(new)
     return receipt_id
 
@@ -396,7 +419,7 @@ def _receipt_of_versions(versions: list[ItemRow], here: dict[int, ItemRow]) -> s
         if there is None:
             continue
         is_whole = None not in (there.body, row.body)
-        if _emptied(there, None) != _emptied(row, None) or (is_whole and there != row):
+        if _emptied(there, None) != _emptied(row, None) or (is_whole and there._replace(digest=None) != row):
             raise Conflict(f"the {row.kind!r} {row.id!r} is here already, and differs", details={"id": row.id})
         if there.body is None and row.body is not None:
             receipt_id = there.receipt_id
@@ -415,7 +438,7 @@ def _receipt_of_origins(
 
 def _emptied(row: ItemRow, receipt_id: str | None) -> ItemRow:
     """An item's row as a forget leaves it. Without a receipt: what it says of the item whether forgotten or not."""
-    return row._replace(name=None, body=None, receipt_id=receipt_id)
+    return row._replace(name=None, body=None, receipt_id=receipt_id, digest=None)
 
 
 def _lost_run(tx: Transaction, row: ItemRow, gone: dict[str, str]) -> str | None:

@@ -1,15 +1,17 @@
-"""Which entries are turns, whose they are, and their full text."""
+"""Which entries are turns, whose they are, and their full text, checked as it is read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from muniment.core.canonical import salted_digest
 from muniment.core.ports.engine import Reader
-from muniment.core.ports.rows import by_ids, select
+from muniment.core.ports.rows import by_ids, get, select
 from muniment.core.ports.schema import BLOBS, ENTRIES
+from muniment.errors import BlobCorrupt
 from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.rows import EntryOwner
+from muniment.store.ledger.rows import EntryOwner, damaged_entry
 
 __all__ = ["blob_text", "can_be_turn", "is_turn", "speaker_of", "text_of", "users_of"]
 
@@ -46,14 +48,27 @@ def _by_user(reader: Reader, ids: Sequence[str]) -> dict[str, set[str]]:
 def text_of(reader: Reader, entry: LedgerEntry) -> str:
     """The full text of a live entry, from its row or its blob."""
     assert entry.body is not None
-    return entry.body.content or "" if entry.body.blob is None else blob_text(reader, entry.id)
+    if entry.body.blob is None:
+        return entry.body.content or ""
+    salts = select(reader, ENTRIES, (("id", "=", entry.id),), into=_Salt)
+    return blob_text(reader, entry.id, entry.body.blob, salts[0].salt if salts else None)
 
 
-class _Data(NamedTuple):
-    data: bytes | None
+class _Salt(NamedTuple):
+    salt: bytes | None
 
 
-def blob_text(reader: Reader, entry_id: str) -> str:
-    """The text of an entry that lies in a blob."""
-    blobs = select(reader, BLOBS, (("entry_id", "=", entry_id),), into=_Data)
-    return blobs[0].data.decode() if blobs and blobs[0].data is not None else ""
+def blob_text(reader: Reader, entry_id: str, name: str, salt: bytes | None) -> str:
+    """The text of an entry that lies in the blob of this name; what does not hash to it is no text of the entry's."""
+    try:
+        key = bytes.fromhex(name)
+    except ValueError:
+        raise damaged_entry(entry_id, "its blob has no name") from None
+    blob = get(reader, BLOBS, (key,))
+    data = None if blob is None else blob.data
+    if data is None or salted_digest(salt or b"", data) != key:
+        raise BlobCorrupt(
+            f"the blob of event {entry_id} is {'missing' if data is None else 'not what it was'}",
+            details={"id": entry_id, "blob": name},
+        )
+    return data.decode()

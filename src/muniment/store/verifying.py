@@ -3,36 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, islice
 
 from muniment.core.canonical import parse_json, salted_digest
-from muniment.core.ports.engine import Reader
-from muniment.core.ports.rows import get, stream
+from muniment.core.ports.engine import Count, Reader
+from muniment.core.ports.rows import get, stream, stream_texts
 from muniment.core.ports.schema import BLOBS, ENTRIES, SESSIONS, EntryRow, SessionRow
-from muniment.errors import UnknownScope
+from muniment.errors import InvalidInput, InvalidJson, MunimentError, UnknownScope
 from muniment.store.context import Context
 from muniment.store.derivation import SessionFold
-from muniment.store.items import latest
+from muniment.store.derived_checking import check_derived
+from muniment.store.items import Item, latest
 from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
-from muniment.store.reports import BrokenLink, VerifyReport
+from muniment.store.ledger.records import Receipt
+from muniment.store.reports import BrokenLink, Differing, VerifyReport
 
-__all__ = ["blob_fault", "verify"]
+__all__ = ["SAMPLE_SESSIONS", "blob_fault", "verify"]
+
+SAMPLE_SESSIONS = 64
+"""Sessions of a tenant that a quick verification walks, about."""
 
 
-def verify(ctx: Context, tenant_id: str | None = None) -> VerifyReport:
-    """Check each session of one tenant, or of all; the report names the first broken link of each session."""
+def verify(ctx: Context, tenant_id: str | None = None, *, quick: bool = False) -> VerifyReport:
+    """Check each session of one tenant, or of all; the report names the first broken link of each session.
+
+    What was derived from chains that hold is made again: items, links, the index. A quick one walks a sample of the
+    sessions and says so.
+    """
+    if not isinstance(quick, bool):
+        raise InvalidInput("quick should be true or false", path="$.quick")
     tenants = ctx.engine.tenants()
     if tenant_id is not None:
         if tenant_id not in tenants:
             raise UnknownScope(f"no tenant {tenant_id!r} in this store", path="$.tenant_id")
         tenants = [tenant_id]
-    counts = {"sessions": 0, "entries": 0, "forgotten": 0, "unreceipted": 0, "outdated": 0}
+    counts = dict.fromkeys(("sessions", "entries", "forgotten", "unreceipted", "outdated", "derived", "lacking"), 0)
     broken: list[BrokenLink] = []
+    differing: list[Differing] = []
     for tenant in tenants:
         with ctx.engine.snapshot(tenant) as reader:
-            broken.extend(_walk_tenant(_Walk(reader, tenant, ctx.derived.extracts), counts))
+            walk = _Walk(reader, tenant, ctx.derived.extracts)
+            found = list(_sample_tenant(walk, counts) if quick else _walk_tenant(walk, counts))
+            broken += found
             counts["outdated"] += ctx.derived.index.outdated(reader)
-    return VerifyReport(tenants=len(tenants), broken=tuple(broken), **counts)
+            if not found and not quick:
+                differing += _check_derived(ctx, reader, tenant, counts)
+    return VerifyReport(tenants=len(tenants), broken=tuple(broken), differing=tuple(differing), sampled=quick, **counts)
+
+
+def _check_derived(ctx: Context, reader: Reader, tenant: str, counts: dict[str, int]) -> Iterator[Differing]:
+    """What was derived from the ledger of a tenant, which holds, and is not what it gives."""
+    made = check_derived(ctx, reader, tenant)
+    counts["derived"] += made.items
+    counts["lacking"] += made.lacking
+    yield from made.differing
+    for user_id in sorted(set(stream_texts(reader, SESSIONS, "user_id"))):
+        fault = ctx.derived.index.fault(reader, tenant, user_id)
+        if fault is not None:
+            yield Differing(tenant_id=tenant, kind="index", id=user_id, version=0, reason=fault)
+
+
+def _sample_tenant(walk: _Walk, counts: dict[str, int]) -> Iterator[BrokenLink]:
+    """A sample of the sessions, evenly spread over their names, each walked whole."""
+    order = ("user_id", "session_id")
+    total = walk.reader.do(Count("sessions"))
+    step = max(1, total // SAMPLE_SESSIONS)
+    chosen = list(islice(stream(walk.reader, SESSIONS, order=order), 0, None, step))
+    for session in chosen:
+        where = (("user_id", "=", session.user_id), ("session_id", "=", session.session_id))
+        counts["sessions"] += 1
+        rows = stream(walk.reader, ENTRIES, where, order=(*order, "seq"))  # type: ignore[arg-type]
+        fault = _walk_session(walk, session, rows, counts)
+        if fault is not None:
+            yield fault
 
 
 class _Walk:
@@ -51,13 +94,18 @@ class _Walk:
             return None
         if receipt_id not in self._receipts:
             item = latest(self.reader, receipt_id)
-            known = item is not None and item.kind == "receipt" and item.body is not None
-            self._receipts[receipt_id] = (
-                frozenset(gone["id"] for gone in item.plain()["erased"]) if known and item is not None else None
-            )
+            self._receipts[receipt_id] = None if item is None or item.kind != "receipt" else _listed(item)
         listed = self._receipts[receipt_id]
         counts["unreceipted"] += listed is None
         return "its receipt does not list it" if listed is not None and row.id not in listed else None
+
+
+def _listed(receipt: Item) -> frozenset[str] | None:
+    """What a receipt lists; None where it is not as it was written, which is told of the receipt."""
+    try:
+        return frozenset(gone.id for gone in Receipt.from_wire(receipt.plain()).erased)
+    except MunimentError:
+        return None
 
 
 def _walk_tenant(walk: _Walk, counts: dict[str, int]) -> Iterator[BrokenLink]:
@@ -157,10 +205,14 @@ def blob_fault(reader: Reader, row: EntryRow) -> str | None:
     """Is the blob an entry refers to there, and does it hash to its name?"""
     if row.body is None or '"blob":"' not in row.body:
         return None
-    name = parse_json(row.body).get("blob")
-    if name is None:
+    try:
+        name = parse_json(row.body).get("blob")
+        key = None if name is None else bytes.fromhex(name)
+    except (InvalidJson, AttributeError, TypeError, ValueError):
+        return "the content was altered"
+    if key is None:
         return None
-    blob = get(reader, BLOBS, (bytes.fromhex(name),))
+    blob = get(reader, BLOBS, (key,))
     if blob is None:
         return f"its blob {name[:12]}… is missing"
     sound = blob.data is not None and salted_digest(row.salt or b"", blob.data).hex() == name

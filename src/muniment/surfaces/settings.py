@@ -1,7 +1,7 @@
 """Settings, in one order everywhere: argument > `MUNIMENT_*` environment > `muniment.toml` > default.
 
     MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_EMBEDDER,
-    MUNIMENT_TOKENS, MUNIMENT_CONFIG (another toml)
+    MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_CONFIG (another toml)
 
 `muniment.toml` is looked for in the working directory; its `[policy]` table is the policy, its
 `[server]` table what `muniment serve` is told (`surfaces.http.settings`), `[mcp]` what `muniment mcp` is.
@@ -33,6 +33,7 @@ NAMES: Mapping[str, str] = {
     "tokens": "auto",
     "grader": "none",
     "grader_decides": "never",
+    "extract_model": "none",
 }
 """Every setting and its default."""
 
@@ -57,6 +58,8 @@ class Settings:
     """A model that looks at every fact of a verification: `none`, `openai:<base_url>#<model>`."""
     grader_decides: str
     """When its word counts: `never` (it says where it disagrees), `unknown` (where the rules cannot tell), `always`."""
+    extract_model: str
+    """A model that reads what users said (`muniment extract`): `none` (patterns alone), `openai:<base_url>#<model>`."""
     policy: Mapping[str, Any]
     """The `[policy]` table: what differs from the default policy."""
 
@@ -134,6 +137,7 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
         embedder=settings.embedder,
         tokens=settings.tokens,
         grader=_grader(settings),
+        extract_model=_extract_model(settings),
         read_only=read_only,
     )
 
@@ -145,6 +149,16 @@ def _grader(settings: Settings) -> Any:
     from muniment.verify.outside.graders import load_grading
 
     return load_grading(settings.grader, settings.grader_decides, api_key=os.environ.get("OPENAI_API_KEY"))
+
+
+def _extract_model(settings: Settings) -> str | None:
+    """The address of the model that the settings name, checked; nothing is contacted before it is asked."""
+    if settings.extract_model == "none":
+        return None
+    from muniment.memory.outside.models import load_model
+
+    load_model(settings.extract_model)
+    return settings.extract_model
 
 
 def _durability(name: str) -> Literal["normal", "full"]:

@@ -7,14 +7,22 @@ from typing import Any, NamedTuple
 
 from muniment.contracts.run_records import FGFCReport, VerifierResult
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.vocabulary import Outcome, Verdict
+from muniment.core.vocabulary import JudgeKind, Outcome, Verdict
 from muniment.verify.clusters import failure_cluster_id
 from muniment.verify.facts.codes import fact_reason_codes, fact_score, fact_verdict
+from muniment.verify.judges import judge_block
 from muniment.verify.outputs import Finding, Output
 from muniment.verify.static.base import Constraint
 from muniment.verify.static.evaluation import REASONS_MAX, evaluate, reasons_of, verdict_of
 from muniment.verify.taxonomy import DEFAULT_REGISTRY, Registry
-from muniment.verify.verdicts import PROFILE_EXECUTED, PROFILE_STATIC, compose_layers, score_of
+from muniment.verify.verdicts import (
+    PROFILE_EXECUTED,
+    PROFILE_STATIC,
+    compose_layers,
+    is_pass,
+    score_of,
+    worst_verdict,
+)
 
 __all__ = ["Execution", "compose_result", "verify_static"]
 
@@ -27,6 +35,7 @@ class Execution(NamedTuple):
     outcome: Outcome
     reason_codes: tuple[str, ...] = ()
     message: str | None = None
+    judge: JudgeKind | None = None
 
 
 def compose_result(
@@ -42,6 +51,7 @@ def compose_result(
         verdicts.append(verdict_of(findings))
     if facts is not None:
         verdicts.append(fact_verdict(facts))
+    others = worst_verdict(verdicts) if verdicts else None
     if not verdicts and execution is not None and execution.outcome == "UNKNOWN":
         verdicts.append("PARTIAL")  # the one layer that was asked did not decide: that is no pass
     verdict, outcome = compose_layers(verdicts, None if execution is None else execution.outcome)
@@ -54,7 +64,7 @@ def compose_result(
         "verifier_id": PROFILE_STATIC if execution is None else PROFILE_EXECUTED,
         "verdict": verdict,
         "outcome": outcome,
-        "score": score_of(verdict, outcome),
+        "score": _score(verdict, outcome, findings, facts, execution),
         "score_method": "rule_check",
         "score_evidence": _evidence(findings, facts, execution),
         "reason_codes": reasons or None,
@@ -63,7 +73,24 @@ def compose_result(
         "notes": _notes(findings, facts, execution),
         "fgfc": None if facts is None else facts.to_wire(),
     }
+    if execution is not None and execution.judge is not None:
+        fields["judge"] = judge_block(execution.judge, others)
     return VerifierResult(**fields)
+
+
+def _score(
+    verdict: Verdict,
+    outcome: Outcome,
+    findings: Sequence[Finding] | None,
+    facts: FGFCReport | None,
+    execution: Execution | None,
+) -> float:
+    """Where facts were checked, the chance that they hold, unless the form or the execution scores less."""
+    if facts is None:
+        return score_of(verdict, outcome)
+    others = [] if findings is None else [verdict_of(findings)]
+    form, ran = compose_layers(others, None if execution is None else execution.outcome)
+    return fact_score(facts) if is_pass(form, ran) else min(fact_score(facts), score_of(form, ran))
 
 
 def verify_static(

@@ -17,7 +17,8 @@ from muniment.core.outside.calling import outcome_of
 from muniment.core.ports.grader import Grade, Grader, Judgement
 from muniment.errors import InvalidInput, ModelMalformed, ModelUnreachable
 from muniment.verify.evals.answers import answer_tokens
-from muniment.verify.facts import SourceText
+from muniment.verify.facts import SourceText, unit_score
+from muniment.verify.facts.codes import agree
 
 __all__ = ["Grading", "GradingSession", "grading_of"]
 
@@ -151,6 +152,8 @@ class GradingSession:
             "refuted": verdicts["REFUTED"],
             "nei": verdicts["NOT_ENOUGH_INFO"],
         }
+        if any(new.verdict != old.verdict for new, old in zip(units, report.units or (), strict=True)):
+            overall["support"] = min(map(unit_score, units))  # the whole is no better than what the grader left
         plain = report.to_wire() | {
             "units": [unit.to_wire() for unit in units],
             "overall": FGFCOverall.from_wire(overall).to_wire(),
@@ -172,10 +175,15 @@ class GradingSession:
         }
         if graded is None:
             if decides and self.grading.on_failure == "unknown" and own != "NOT_ENOUGH_INFO":
-                plain |= {"verdict": "NOT_ENOUGH_INFO", "justification": f"the grader did not decide: {judged.why}"}
+                why = f"the grader did not decide: {judged.why}"
+                plain |= {
+                    "verdict": "NOT_ENOUGH_INFO",
+                    "justification": why,
+                    "support": agree(unit_score(unit), "NOT_ENOUGH_INFO"),
+                }
         elif decides and graded != own:
             words = f"the grader {judged.grader} gives {judged.score:.2f}; by the rules {own}: {unit.justification}"
-            plain |= {"verdict": graded, "justification": words}
+            plain |= {"verdict": graded, "justification": words, "support": agree(judged.score or 0.0, graded)}
             if graded == "SUPPORTED":
                 plain |= {"error_type": None, "correction": None}
         return FGFCUnit.from_wire(plain)

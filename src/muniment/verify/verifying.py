@@ -93,7 +93,7 @@ def verify_output(
             raise InvalidInput("harness is a Harness", path="$.harness", hint="Harness(command='…')")
         given = {OUTPUT_FILE: output.text.encode()} if files is None else check_files(files)
         ran = run_harness(harness, given, trace_id=trace_id, sandbox=sandbox)
-        execution = Execution(ran.outcome, ran.reason_codes, ran.message or _last_line(ran, policy))
+        execution = Execution(ran.outcome, ran.reason_codes, ran.message or _last_line(ran, policy), ran.judge)
     if findings is None and facts is None and execution is None:
         raise InvalidInput(
             "nothing to verify against", path="$", hint="give constraints, documents or evidence, or a harness"

@@ -155,16 +155,16 @@ class FakeModel:
 @pytest.mark.req("MP-17")
 def test_a_model_is_held_to_its_quotes(mem: Memory) -> None:
     run = mem.run(user_id="ana")
-    said = run.observe("user", "Steak is not for me, nothing with a face is.")
+    said = run.observe("user", "Steak is not for me, the veggie life chose me.")
     model = FakeModel(
-        Proposal(key="user.diet", value="vegetarian", quote="nothing with a face", confidence=0.9, why="diet"),
+        Proposal(key="user.diet", value="veggie", quote="the veggie life", confidence=0.9, why="diet"),
         Proposal(key="user.city", value="Rome", quote="I live in Rome", confidence=0.99, why="made up"),
     )
     true, invented = run.extract([said.id], model=model)
-    assert (true.status, true.proposed_by, true.quote) == ("promoted", "model:fake-1", "nothing with a face")
+    assert (true.status, true.proposed_by, true.quote) == ("promoted", "model:fake-1", "the veggie life")
     assert (invented.status, invented.quote) == ("declined", None)
     assert "quote" in invented.explanation
-    assert [fact.value for fact in run.facts(include_all=True)] == ["vegetarian"]
+    assert [fact.value for fact in run.facts(include_all=True)] == ["veggie"]
 
 
 @pytest.mark.req("LG-02")

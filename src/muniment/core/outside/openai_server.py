@@ -66,12 +66,15 @@ class OpenAiServer:
         self._sleep = sleep
         self._opener: OpenerDirector = build_opener(_NoRedirects)
 
-    def post(self, body: bytes) -> bytes:
+    def post(self, body: bytes, *, attempts_max: int | None = None) -> bytes:
+        """What the server answers; `attempts_max` where it is to be other than for the rest."""
+        attempts = self._attempts_max if attempts_max is None else max(1, attempts_max)
+        asked_s: float | None = None
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._api_key:
             headers["Authorization"] = f"Bearer {self._api_key}"
         reason = ""
-        for attempt in range(self._attempts_max):
+        for attempt in range(attempts):
             wait_s = 0.25 * 2**attempt
             try:
                 request = Request(self.url, data=body, headers=headers, method="POST")
@@ -82,17 +85,19 @@ class OpenAiServer:
                     if error.code not in _RETRY_STATUS:
                         raise self._refusal(error) from error
                     reason = f"HTTP status {error.code}"
-                    wait_s = _retry_after(error, wait_s)
+                    asked_s = _retry_after(error)
+                    wait_s = wait_s if asked_s is None else asked_s
             except URLError as error:
                 reason = str(error.reason)
             except (OSError, HTTPException) as error:
                 reason = str(error) or type(error).__name__
-            if attempt + 1 < self._attempts_max:
+            if attempt + 1 < attempts:
                 self._sleep(wait_s)
+        waits = {} if asked_s is None else {"retry_after_s": asked_s}
         raise self._failures.unreachable(
-            f"{self._failures.server} did not answer in {self._attempts_max} attempts: {reason}",
+            f"{self._failures.server} did not answer in {attempts} attempt{'s' if attempts > 1 else ''}: {reason}",
             hint=self._failures.way_out,
-            details={"url": self.url, "attempts": self._attempts_max},
+            details={"url": self.url, "attempts": attempts, **waits},
         )
 
     def _read(self, answer: HTTPResponse, deadline_s: float) -> bytes:
@@ -131,7 +136,7 @@ def _checked_url(base_url: str, failures: Failures) -> str:
     return base_url.rstrip("/")
 
 
-def _retry_after(error: HTTPError, otherwise_s: float) -> float:
+def _retry_after(error: HTTPError) -> float | None:
     """The seconds that the server asks for, within reason; dates are not read."""
     asked = (error.headers.get("Retry-After") or "").strip()
-    return min(float(asked), _RETRY_AFTER_S_MAX) if asked.isascii() and asked.isdigit() else otherwise_s
+    return min(float(asked), _RETRY_AFTER_S_MAX) if asked.isascii() and asked.isdigit() else None

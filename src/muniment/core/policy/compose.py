@@ -127,6 +127,10 @@ class ComposePolicy(Record):  # MP-18
     """Conflicts of the run that are not settled, the latest."""
     failures_max: Count = 6
     """What was tried in the run and failed: what it told of itself first, then what tools answered."""
+    instructions_max: Count = 24
+    """What the user asked for once and for all: the latest,"""
+    instruction_share: Share = 0.2
+    """within this share of max_tokens."""
     facts_max: Count = 30
     """Facts."""
     procedures_max: Count = 5

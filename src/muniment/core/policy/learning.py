@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from muniment.core.record import Integer, NonEmpty, Number, Record
+from muniment.core.record import Integer, Items, NonEmpty, Number, Record
+from muniment.core.vocabulary import JudgeKind
 
 __all__ = [
     "EvictionPolicy",
@@ -122,6 +123,8 @@ class LearnPolicy(Record):
     policy_id: NonEmpty = "default"
     schema_version: Literal["learn_policy.v1"] = "learn_policy.v1"
 
+    judges: Items[JudgeKind] = ("external_process",)
+    """Kinds of judge whose word on a run in a sandbox is learnt from. The code under test can forge the others'."""
     injection: InjectionBudget = InjectionBudget.model_construct()
     weights: RecallWeights = RecallWeights.model_construct()
     top_k: Positive = 5

@@ -1,13 +1,15 @@
 """How memory is kept: what a new value does to an old one, what may be promoted without asking, when to extract."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from muniment.core.record import Confidence, Items, NonEmpty, Record
+from muniment.core.record import Confidence, Count, Integer, Items, NonEmpty, Record
 from muniment.core.vocabulary import Trust
 
-__all__ = ["FactPolicy", "MemoryPolicy", "PromotionPolicy", "TrustConfidence"]
+__all__ = ["ExtractionPolicy", "FactPolicy", "MemoryPolicy", "PromotionPolicy", "TrustConfidence"]
+
+Positive = Annotated[Integer, Field(ge=1)]
 
 KeyPattern = Annotated[NonEmpty, Field(max_length=256)]
 """A key, in which `*` stands for any run of characters: `user.allergy`, `user.likes.*`."""
@@ -106,6 +108,42 @@ class PromotionPolicy(Record):  # MP-17
     """What contradicts an active fact of higher trust is declined; otherwise it waits."""
 
 
+class ExtractionPolicy(Record):  # MP-17
+    """What a model is given to read, how much at once, and what its proposals have to be."""
+
+    roles: Items[Literal["user", "assistant", "system", "developer"]] = ("user",)
+    """Whose messages are read for facts; all others are context at the most."""
+    batch_turns_max: Positive = 8
+    """Turns that are read in one call."""
+    batch_tokens_max: Positive = 2_000
+    """Tokens of the turns of one call. A turn that is longer is read alone."""
+    turn_chars_max: Positive = 16_384
+    """A longer turn is read up to here."""
+    context_turns_max: Count = 4
+    """Turns before the first of a batch that are shown so that it is understood, and are not read."""
+    context_chars_max: Positive = 600
+    """A longer turn is shown up to here as context."""
+    facts_per_turn_max: Positive = 8
+    """Proposals from one turn; what is over is left out and counted."""
+    answer_tokens_max: Positive = 1_024
+    """Tokens of one answer."""
+    attempts_max: Positive = 3
+    """How often a call is made that fails in a way that may pass, or that is answered with something else."""
+    claim_s: Positive = 300
+    """Seconds for which a batch is one worker's. One that takes longer may be taken over, and writes nothing then."""
+    confidence_max: Confidence = 0.7
+    """The most that a model named by its address, or a function, is believed of itself: below what is promoted."""
+    doubtful_confidence_max: Confidence = 0.5
+    """The most for a proposal on words that suppose, that name nobody, or that are the bare value."""
+    keys: Items[KeyPattern] = ("user.*", "person.*.*")
+    """Keys that a model may propose for."""
+    keys_refused: Items[KeyPattern] = (
+        "*.role", "*.roles", "*.admin", "*.is_admin", "*.permission", "*.permissions", "*.trust", "*.password",
+        "*.passphrase", "*.pin", "*.secret", "*.token", "*.api_key", "*.credentials", "*.card_number", "*.iban",
+    )  # fmt: skip
+    """And those it may not: what somebody may do is not theirs to say, and secrets are nobody's fact."""
+
+
 class MemoryPolicy(Record):
     """What becomes of what is said: candidates, facts, insights."""
 
@@ -113,5 +151,6 @@ class MemoryPolicy(Record):
     """Look for candidates in each message as it is observed (patterns, no model)."""
     facts: FactPolicy = FactPolicy.model_construct()
     promotion: PromotionPolicy = PromotionPolicy.model_construct()
+    extraction: ExtractionPolicy = ExtractionPolicy.model_construct()
     insight_confidence: Confidence = 0.3
     """The confidence of an insight that names none."""

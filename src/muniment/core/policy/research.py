@@ -7,7 +7,6 @@ from pydantic import Field, model_validator
 from muniment.core.record import Integer, Items, NonEmpty, Number, Record
 
 __all__ = [
-    "ConfidenceShares",
     "ContractDefaults",
     "PivotPolicy",
     "RankWeights",
@@ -106,23 +105,6 @@ class RankWeights(Record):
     """It gives a figure."""
 
 
-class ConfidenceShares(Record):
-    """What the confidence in a checked claim is made of."""
-
-    verdict: Weight = 2
-    """The checker's verdict: all or nothing."""
-    wording: Weight = 1
-    """The share of its words that the source holds."""
-    support: Weight = 1
-    """The checker's own number, 0 to 1."""
-
-    @model_validator(mode="after")
-    def _some(self) -> Self:
-        if not self.verdict + self.wording + self.support > 0:
-            raise ValueError("at least one should have a share")
-        return self
-
-
 class ResearchPolicy(Record):
     """How research runs are routed, checked and bounded."""
 
@@ -134,7 +116,6 @@ class ResearchPolicy(Record):
     contract: ContractDefaults = ContractDefaults.model_construct()
     pivot: PivotPolicy = PivotPolicy.model_construct()
     rank: RankWeights = RankWeights.model_construct()
-    confidence: ConfidenceShares = ConfidenceShares.model_construct()
     agent_types: Items[NonEmpty] = ("ClaudeResearcher", "GeminiResearcher", "PerplexityResearcher", "GrokResearcher")
     """The agents that exist, unless the run says which."""
     perspectives_min: Positive = 3
@@ -165,8 +146,8 @@ class ResearchPolicy(Record):
     unchecked_confidence: Annotated[Integer, Field(ge=0, le=100)] = 25
     """Of a claim whose source may be cited but has no text to check against."""
     support_min: Share = 0.5
-    """Confidence (0 to 1) below which a claim is not supported. With the shares as they are, every claim that the
-    checker calls supported has half of it: more than 0.5 asks for nearer wording."""
+    """Confidence (0 to 1) below which a claim is not supported. Every claim that the checker calls supported has one
+    half: more than 0.5 asks for nearer wording."""
 
     validated_share_min: Share = 0.9
     """Gate C: citations that are valid or paywalled."""

@@ -7,7 +7,7 @@ from pydantic import Field
 from muniment.core.canonical import digest_of
 from muniment.core.record import Integer, Number, Record
 
-__all__ = ["DoubtWeights", "FactCheckPolicy", "NearnessWeights"]
+__all__ = ["ChangeWeights", "DoubtWeights", "FactCheckPolicy", "SlotLimits", "WordingWeights"]
 
 Weight = Annotated[Number, Field(ge=0)]
 Share = Annotated[Number, Field(ge=0, le=1)]
@@ -17,71 +17,113 @@ Positive = Annotated[Integer, Field(ge=1)]
 class DoubtWeights(Record):
     """What each kind of doubt takes off, in log-odds of being supported."""
 
-    number_absent: Weight = 1.101
+    number_absent: Weight = 1.2889
     """A number that the source does not have."""
-    unit_changed: Weight = 1.0
+    unit_changed: Weight = 0.05
     """A number with another unit."""
-    number_elsewhere: Weight = 0.731
+    number_elsewhere: Weight = 0.3417
     """A number that the source has for something else."""
-    date_absent: Weight = 0.92
+    date_absent: Weight = 0.3417
     """A date that the source does not have."""
-    name_absent: Weight = 0.56
+    name_absent: Weight = 0.5427
     """A name that the source does not have."""
-    name_elsewhere: Weight = 1.171
+    name_elsewhere: Weight = 0.3417
     """A name that the source has in another place."""
-    negation_added: Weight = 0.66
+    negation_added: Weight = 0.3417
     """A denial that the source does not make."""
-    negation_dropped: Weight = 1.025
+    negation_dropped: Weight = 0.3417
     """A denial of the source that is missing."""
-    opposed: Weight = 1.049
+    opposed: Weight = 1.6425
     """A word whose opposite the source has."""
-    certainty: Weight = 0.676
+    certainty: Weight = 0.3417
     """Said with more or less certainty than in the source."""
-    roles_swapped: Weight = 1.0
+    roles_swapped: Weight = 0.3417
     """Who did it and whom it was done to have changed places."""
-    link_changed: Weight = 1.008
+    link_changed: Weight = 3.9601
     """The claim names another cause, order or condition than the source."""
-    no_antecedent: Weight = 1.414
+    no_antecedent: Weight = 0.4833
     """A pronoun that can stand for nobody."""
-    wrong_gender: Weight = 1.078
+    wrong_gender: Weight = 1.4354
     """A pronoun of another gender than the one it stands for."""
-    words_absent: Weight = 0.551
+    words_absent: Weight = 0.3417
     """Words in a row that the source does not have."""
+    subject_unmatched: Weight = 0.05
+    """Someone else than in the source is said to do or be it."""
+    object_unmatched: Weight = 0.05
+    """It is said of someone or something else than in the source."""
+    place_unmatched: Weight = 0.5525
+    """Another place than in the source."""
+    time_unmatched: Weight = 0.05
+    """Another time than in the source."""
+    number_unmatched: Weight = 0.1816
+    """Another number than in the source, or one of something else."""
+    verb_unmatched: Weight = 0.05
+    """Something else than in the source is said to be done."""
+    polarity_changed: Weight = 0.05
+    """Denied where the source does not deny it, or the other way round."""
+    word_unmatched: Weight = 0.05
+    """Another word where the source has one, or its opposite."""
 
 
-class NearnessWeights(Record):
-    """What nearness of wording adds, in log-odds for each 1 of it. Little: it decides between equals."""
+class WordingWeights(Record):
+    """The chance that the source speaks of what a claim says: log-odds for each 1 of nearness in wording."""
 
-    cover: Weight = 0.1504
-    """The weight of the words that the best sentence and its neighbours hold."""
-    pairs: Weight = 0.1116
-    """Neighbouring words that are neighbours in the source too."""
-    ties: Weight = 0.1666
-    """How near words that stand close in the claim come to each other in the source."""
-    words: Weight = 0.0954
-    """The share of words that the source holds."""
-    pronouns: Weight = 0.0244
-    """Taken off for each pronoun of the third person."""
+    base: Number = -1.8867
+    """Of a claim whose wording is not near at all."""
+    ties: Weight = 2.0866
+    """How near words that stand close in the claim come to each other in the source (its square root)."""
+    anchors: Weight = 0.7871
+    """The share of words that stand near one of their neighbours in the source too, up to a half."""
+    window: Weight = 1.8319
+    """The share of words that one stretch of the source holds."""
+
+
+class ChangeWeights(Record):
+    """The chance that nothing of what the source says was changed, besides what `doubts` take off."""
+
+    base: Number = 2.1674
+    """Log-odds of a claim against which nothing speaks."""
+    swapped: Weight = 0.7267
+    """Taken off as the most doubtful slot comes to its limit and passes it: 0 to 1."""
+    swapped_far: Weight = 0.5049
+    """Taken off for each 1 of log-odds by which it passes the limit."""
+
+
+class SlotLimits(Record):
+    """From which log-odds on a slot of a claim counts as swapped. Lower: fewer false claims pass, more true ones fail."""
+
+    name: Number = 0.25
+    """Who, whom and where."""
+    number: Number = 0.25
+    """How many."""
+    time: Number = 1.75
+    """When."""
+    verb: Number = 1.5
+    """What is done."""
+    word: Number = 1.5
+    """What else is said."""
 
 
 class FactCheckPolicy(Record):
     """How the fact checker weighs what it finds.
 
-    Learned by `benchmarks.learn_facts` on 357 pairs of BUMP and four domains of SummEdits, with what it found on folds
-    that it had not seen in benchmarks/results/fact_check_policy.json. Kinds of doubt too rare there keep about 1.
+    Learned by `benchmarks.learn_facts` on six sets of cited answers, BUMP and four domains of SummEdits, with provenance
+    in benchmarks/results/fact_check_policy.json; what it is worth on sets left out is in verify_support.json there.
     """
 
     policy_id: str = "default"
     schema_version: Literal["fact_check_policy.v1"] = "fact_check_policy.v1"
 
-    base: Number = 0.2474
-    """Log-odds of a claim against which nothing speaks and whose wording is not near at all."""
-    sharpness: Weight = 3.0
-    """Stretches the log-odds: it changes no order, and puts what is supported near 1 and what is not near 0."""
+    wording: WordingWeights = WordingWeights.model_construct()
+    change: ChangeWeights = ChangeWeights.model_construct()
     doubts: DoubtWeights = DoubtWeights.model_construct()
     doubts_max: Positive = 2
     """More doubts of one kind in one output do not count."""
-    nearness: NearnessWeights = NearnessWeights.model_construct()
+    slope: Weight = 0.9582
+    """What the log-odds of both chances together are multiplied with, …"""
+    shift: Number = 0.0195
+    """… and what is added to them, so that the support is a chance."""
+    slots: SlotLimits = SlotLimits.model_construct()
     cover_min: Share = 0.25
     """A claim of which the best sentence and its neighbours hold less has no evidence."""
     absent_share: Share = 0.5

@@ -198,6 +198,8 @@ class ItemRow(NamedTuple):
     trust: Trust
     body: str | None
     receipt_id: str | None
+    digest: bytes | None
+    """Of the other columns as they were written; None of rows of before, and of what was forgotten."""
 
 
 class LinkRow(NamedTuple):
@@ -313,7 +315,7 @@ ITEMS = _table(
     ItemRow,
     key=("id", "version"),
     content=("body",),
-    cleared=("name",),
+    cleared=("name", "digest"),
     forget="erase",
     subject="id",
     indexes=(("kind", "user_id", "name", "created_at"), ("kind", "run_id"), ("kind", "created_at")),

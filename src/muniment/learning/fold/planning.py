@@ -186,6 +186,7 @@ def _folded(
         {"op": "RETIRE", "target_store": "ReuseBuffer", "target_ids": [name], "reason_keys": ["contrast_turned"]}
         for name in turned
     ]
+    counted = f"{compared} runs compared, {separating} features separate, {len(turned)} tactics turned"
     plan = MemoryActionPlan.from_wire(common | {"plan_id": plan_id, "fold_id": fold_id, "actions": [*writes, *retires]})
     result = FoldResult.from_wire(
         common
@@ -199,11 +200,19 @@ def _folded(
                 "reuse_state_ids": [one.id for one in products if one.store == "ReuseBuffer"],
             },
             "action_plan_id": plan_id,
-            "notes": f"{compared} runs compared, {separating} features separate, {len(turned)} tactics turned",
+            "notes": "; ".join((*_set_aside(run), counted)),
         }
     )
     payloads = {_payload_ref(plan_id, one.id): one.record for one in products}
     return Folded(result, plan, payloads, tuple(proposed))
+
+
+def _set_aside(run: RunFacts) -> list[str]:
+    """That the word of a judge was not learnt from."""
+    if run.set_aside is None:
+        return []
+    what = "nothing is learnt from its outcome" if run.verdict is not None else "it taught nothing"
+    return [f"{run.set_aside} by {run.judge}, a judge that may not teach: {what}"]
 
 
 def _payload_ref(plan_id: str, record_id: str) -> str:

@@ -22,6 +22,7 @@ from muniment.contracts.run_records import (
 from muniment.core.canonical import canonical_text
 from muniment.core.instants import parse_instant
 from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.vocabulary import Outcome
 from muniment.learning.fold.features import scalar_text
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.rule_state import RuleArm
@@ -58,7 +59,7 @@ class Finished:
     trace_id: str
     entries: Sequence[LedgerEntry]
     result: VerifierResult | None
-    """None while the run goes on and nobody has judged it."""
+    """As far as it may teach; None while the run goes on and nobody has judged it."""
     intent: IntentParts
     state: StateParts
     bucket_key: str | None = None
@@ -75,6 +76,10 @@ class Finished:
     sandbox: Mapping[str, Any] | None = None
     sandbox_traces: tuple[str, ...] = ()
     verifier_ref: str | None = None
+    judge: str | None = None
+    """The kind of judge that ran it."""
+    set_aside: Outcome | None = None
+    """What that judge said, where its kind may not teach."""
     builds: tuple[str, ...] = ()
     """The packets that the run was given, oldest first."""
     encoder: tuple[str, int] | None = None
@@ -134,9 +139,16 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
         }
         if run.result.failure_cluster_id is not None:
             plain["cluster_id"] = run.result.failure_cluster_id
+    plain |= _judge(run)
     if answered is not None and _line(answered):
         plain["y_summary"] = _line(answered)
     return RunFacts.model_validate(plain)
+
+
+def _judge(run: Finished) -> dict[str, Any]:
+    """By which kind of judge the run was run, and what of its word was set aside."""
+    known = {"judge": run.judge, "set_aside": run.set_aside}
+    return {key: value for key, value in known.items() if value is not None}
 
 
 def _given(run: Finished) -> dict[str, Any]:
@@ -241,7 +253,7 @@ def build_event_log(
         "x_ref": asked.id if asked is not None else run.trace_id,
         "selected_rules": [each.to_wire() for each in run.selected_rules],
         "run": _run_block(run),
-        "verifier": _verifier_block(run.result),
+        "verifier": _verifier_block(run.result) | _judge(run),
         "outputs": {"y_ref": answered.id if answered is not None else None} | _blocks(run, _OUTPUTS),
         "cost": run_cost(run).to_wire(),
         "flow_tags": _flow_tags(run),

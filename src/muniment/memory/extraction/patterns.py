@@ -10,6 +10,7 @@ from itertools import groupby
 from muniment.memory.extraction.english.grammar import ENGLISH
 from muniment.memory.extraction.english.words import KIN_KEYS
 from muniment.memory.extraction.grammar import Correction, Grammar, TakenBack, Talk
+from muniment.memory.extraction.instructions.reading import propose_instructions
 from muniment.memory.extraction.languages.choice import language_of
 from muniment.memory.extraction.languages.reading import read_statements, read_taken_back
 from muniment.memory.extraction.languages.tables import LANGUAGES
@@ -43,7 +44,10 @@ def propose(text: str, role: str, ts: str, names: Mapping[str, str] | None = Non
                 found.setdefault((proposal.key, str(proposal.value).casefold()), proposal)
         if len(found) > PROPOSALS_MAX:
             return []
-    return list(found.values())
+    for proposal in propose_instructions(text):
+        if proposal.quote in text and not _CONTACT.search(str(proposal.value)):
+            found.setdefault((proposal.key, str(proposal.value).casefold()), proposal)
+    return list(found.values()) if len(found) <= PROPOSALS_MAX else []
 
 
 def corrections(text: str, role: str) -> list[Correction]:

@@ -1,4 +1,7 @@
-"""A `Model` behind OpenAI's `POST /chat/completions`: it proposes facts as JSON under a schema, each with a quote.
+"""A model behind OpenAI's `POST /chat/completions`: it proposes facts as JSON under a schema, each with a quote.
+
+It reads one text (`propose`) or several turns in one call (`read`), for which it makes one attempt: who asks tries
+again, and counts it.
 
 Nothing it says is taken on trust. Quotes are checked against the text by whoever records the proposals; its own
 confidence is capped, by default below what the policy promotes unasked, so that its proposals wait for a decision.
@@ -10,12 +13,14 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from muniment.core.outside.chat_model import MODEL_FAILURES
 from muniment.core.outside.openai_server import OpenAiServer
 from muniment.core.record import ValidationError
 from muniment.errors import InvalidInput, ModelMalformed
+from muniment.memory.extraction.model import ModelAnswer, SaidTurn
+from muniment.memory.extraction.prompts import answer_schema, messages_of, read_answer
 from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["HttpModel"]
@@ -91,6 +96,32 @@ class HttpModel:
         found = [_proposal(each, self._model, self._confidence_max) for each in listed[: self._facts_max]]
         return [each for each in found if each is not None]
 
+    def read(self, turns: Sequence[SaidTurn], context: Sequence[SaidTurn], tokens_max: int, /) -> ModelAnswer:
+        """What the turns say, and what the call took as the server counts it."""
+        asked = {
+            "model": self._model,
+            "temperature": 0,
+            "seed": 0,
+            "max_tokens": min(tokens_max, self._tokens_max),
+            "messages": messages_of(turns, context),
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {
+                    "name": "facts",
+                    "strict": True,
+                    "schema": answer_schema(len(turns), self._facts_max + 2 * (len(turns) - 1)),
+                },
+            },
+        }
+        body = self._server.post(json.dumps(asked).encode(), attempts_max=1)
+        said, usage = _said(body)
+        try:
+            answer = read_answer(_text(said), turns, self._model, self._confidence_max, is_cut=said.is_cut)
+        except ModelMalformed as error:  # what it took is told all the same
+            error.details |= usage
+            raise
+        return answer._replace(tokens_in=usage.get("tokens_in"), tokens_out=usage.get("tokens_out"))
+
 
 def _schema(facts_max: int) -> dict[str, Any]:
     def text(chars_max: int) -> dict[str, Any]:
@@ -100,6 +131,32 @@ def _schema(facts_max: int) -> dict[str, Any]:
     item = {"type": "object", "properties": fact, "required": list(fact), "additionalProperties": False}
     facts = {"type": "array", "maxItems": facts_max, "items": item}
     return {"type": "object", "properties": {"facts": facts}, "required": ["facts"], "additionalProperties": False}
+
+
+class _Said(NamedTuple):
+    text: Any
+    is_cut: bool
+
+
+def _said(body: bytes) -> tuple[_Said, dict[str, int]]:
+    """What was answered, and the tokens that the server says it took; `ModelMalformed` where it is none of a chat."""
+    try:
+        whole = json.loads(body)
+        choice = whole["choices"][0]
+        said = _Said(choice["message"]["content"], choice.get("finish_reason") == "length")
+        usage = whole.get("usage")
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as cause:
+        raise ModelMalformed("the model's answer is not one of a chat") from cause
+    names = {"prompt_tokens": "tokens_in", "completion_tokens": "tokens_out"}
+    told = usage if isinstance(usage, Mapping) else {}
+    counts = {ours: told.get(theirs) for theirs, ours in names.items()}
+    return said, {name: count for name, count in counts.items() if type(count) is int and count >= 0}
+
+
+def _text(said: _Said) -> str:
+    if not isinstance(said.text, str):
+        raise ModelMalformed("the model's answer holds no text")
+    return said.text
 
 
 def _facts(body: bytes) -> list[Any]:

@@ -171,6 +171,7 @@ def _report(draft: PacketDraft, usage: Usage) -> dict[str, Any]:
 
 
 SORT_KEYS: JsonObject = {
+    "instructions": ["recorded_at", "fact_id"],
     "facts": ["cue", "query_match", "confidence", "recorded_at", "fact_id"],
     "procedures": ["priority", "usage", "recorded_at", "procedure_id"],
     "quotes": ["cue", "worth", "id"],
@@ -221,7 +222,7 @@ def page_of(draft: PacketDraft, dated_lines: int | None = None) -> Page:
             purpose=draft.purpose,
             now=draft.request.now,
             state=state_of(draft),
-            facts=[candidate.fact for candidate in held("facts")],
+            facts=[candidate.fact for candidate in (*held("instructions"), *held("facts"))],
             procedures=held("procedures"),
             summary=_summary(draft),
             quotes=quoted("quotes"),
@@ -331,7 +332,8 @@ def _quoted(said: Said, field: str) -> list[dict[str, str]]:
 
 
 def _long_term(draft: PacketDraft) -> dict[str, Any]:
-    facts = [(each.fact.to_wire(), each.is_preference) for each in (placed.item for placed in draft.items("facts"))]
+    placed = (*draft.items("instructions"), *draft.items("facts"))
+    facts = [(each.item.fact.to_wire(), each.item.is_preference) for each in placed]
     preferences = [fact for fact, is_preference in facts if is_preference]
     return {
         "facts": [fact for fact, _ in facts],
@@ -440,6 +442,7 @@ def _filters(draft: PacketDraft) -> JsonObject:
             "milestone_days": policy.milestone_days,
         },
         "top_k": {
+            "instructions": policy.instructions_max,
             "facts": policy.facts_max,
             "procedures": policy.procedures_max,
             "episodes": policy.episodes_max,
@@ -511,7 +514,7 @@ def _evidence_ids(placed: Placed) -> Iterator[str]:
         yield item.ref
     elif placed.block == "summary":
         yield from summary_evidence(item[0])
-    elif placed.block == "facts":
+    elif placed.block in ("instructions", "facts"):
         yield from item.fact.sources
     elif placed.block == "loops":
         if item.evidence_id is not None:

@@ -17,13 +17,14 @@ from muniment.core.text.analyzer import analyze
 from muniment.core.text.duplicates import Seen, words_of
 from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidInput
+from muniment.memory.facts.instruction_keys import is_instruction
 from muniment.memory.turns import Excerpt, Turn
 from muniment.packets.compose.budget import Purse
 from muniment.packets.compose.cues import AskedCues
 from muniment.packets.compose.explain import Reason, Tally
 from muniment.packets.compose.outdated import superseded_in
 from muniment.packets.page.lines import BlockName
-from muniment.packets.page.opening import PREAMBLE, today_line
+from muniment.packets.page.opening import preamble, today_line
 from muniment.packets.pool import CUE_PART, ComposeRequest, InsightCandidate, Pool
 from muniment.store.ledger.records import INSTRUCTION_LIKE
 
@@ -87,6 +88,8 @@ def _joined(words: list[str]) -> str:
 
 
 _QUERY_CHARS_MAX = 10_000
+_COURTESY_WORDS = 2
+"""`Please` and `thanks` around an instruction say nothing that it does not."""
 _DATED_TOKENS_MIN = 512
 """Below, the note on one quote is the room of another, which tells more."""
 _EARLIEST = Instant(0, "")
@@ -138,7 +141,8 @@ class PacketDraft:
         self.cues = AskedCues(request.cues)
         self.tally = Tally()
         today = today_line(request.now)
-        opening = PREAMBLE if today is None else (*PREAMBLE, today)
+        first = preamble(has_instructions=any(is_instruction(each.fact) for each in pool.facts))
+        opening = first if today is None else (*first, today)
         next_mark = 1 if request.marks is None else request.marks.next_number
         self.purse = Purse(request.budget, counter, opening, next_mark)
         self.notes: JsonObject = {}
@@ -157,6 +161,8 @@ class PacketDraft:
         """Turns that stand on the page, by id, with as much of their text as is shown."""
         self.summary_names: dict[tuple[str, str], str] = {}
         """Lines of the summary on the page, by the turn they were said in and their words."""
+        self.instructed: dict[str, list[tuple[str, str]]] = {}
+        """What the user asked for on the page, by the turn that says it: the words, and the name of the fact."""
         self.excerpts: dict[str, Said] = {}
         """What is shown of very long results where there is room, by their texts."""
         self.summary_words: dict[int, SummaryWords] = {}
@@ -277,10 +283,19 @@ class PacketDraft:
             return None
         return emitted_ts(said.ts)
 
+    def instruction_in(self, evidence_id: str, text: str) -> str | None:
+        """The instruction on the page that says all of a text but for a word or two of courtesy."""
+        for words, name in self.instructed.get(evidence_id, ()):
+            if words in text and len(text.split()) - len(words.split()) <= _COURTESY_WORDS:
+                return name
+        return None
+
     def summed_up(self, turn: Turn) -> str | None:
         """The line of the summary that tells all of a turn, word for word, where a quote would tell no more: the quote
-        has the day as well, which the page has of what was said today.
+        has the day as well, which the page has of what was said today. An instruction needs no day.
         """
+        if (asked := self.instruction_in(turn.id, turn.text)) is not None:
+            return asked
         name = self.summary_names.get((turn.id, turn.text.strip())) if self.summary_names else None
         if name is None:
             return None
@@ -319,6 +334,8 @@ class PacketDraft:
         self._ordered.pop(placed.block, None)
         if isinstance(placed.item, Said):
             self.shown.pop(placed.item.turn.id, None)
+        for source, told in list(self.instructed.items()):
+            self.instructed[source] = [each for each in told if each[1] != placed.name]
         self.summary_names = {key: name for key, name in self.summary_names.items() if name != placed.name}
         self.purse.take_back(placed.block, placed.tokens)
         self.tally.withdraw(placed.name, reason, **detail)

@@ -97,7 +97,8 @@ def is_found(draft: PacketDraft, hits: Iterable[HitCandidate]) -> bool:
         return True
     if math.fsum(hit.score for hit in _alike(draft, hits)) >= policy.found_min:
         return True
-    if any(placed.item.score >= policy.match_min for placed in draft.items("facts")):
+    facts = (*draft.items("instructions"), *draft.items("facts"))
+    if any(placed.item.score >= policy.match_min for placed in facts):
         return True
     asked = read_question(draft.request.query)
     if not asked.has_subject:

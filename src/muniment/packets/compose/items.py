@@ -8,13 +8,16 @@ from typing import Any
 from muniment.contracts.memory_packet import Fact, InsightItem, Procedure
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.text.duplicates import Seen
+from muniment.memory.facts.instruction_keys import is_instruction
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_value, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, names_of
+from muniment.packets.compose.instructions import place_instructions
 from muniment.packets.page.lines import (
     BlockName,
     fact_line,
     insight_line,
+    instruction_line,
     may_show,
     procedure_line,
     value_text,
@@ -45,7 +48,9 @@ def place_facts(draft: PacketDraft) -> None:
     """Matching facts while the section lasts; of the others at most `facts_max` and `unmatched_share`."""
     names = names_of("fact", (each.fact.fact_id for each in draft.pool.facts))
     named = list(zip(names, draft.pool.facts, strict=True))
-    fit = list(_not_overridden(draft, list(_eligible(draft, named))))
+    held = list(_not_overridden(draft, list(_eligible(draft, named))))
+    place_instructions(draft, [(name, each) for name, each in held if is_instruction(each.fact)])
+    fit = [(name, each) for name, each in held if not is_instruction(each.fact)]
     cued = {name for name, each in fit if _is_cued(draft, each)}
     chosen = sorted(fit, key=lambda each: (each[0] not in cued, *_fact_worth(each)))
     seen = Seen(draft.policy.near_duplicate)
@@ -100,7 +105,11 @@ def _held(each: FactCandidate) -> tuple[str | None, str | None]:
 def fact_prices(draft: PacketDraft) -> Iterator[tuple[BlockName, int]]:
     """What could stand under facts, and what each costs."""
     for each in draft.pool.facts:
-        if _unfit_fact(draft, each) is None:
+        if _unfit_fact(draft, each) is not None:
+            continue
+        if is_instruction(each.fact):
+            yield "instructions", draft.purse.price(instruction_line(each.fact, typical_mark))
+        else:
             yield "facts", draft.purse.price(_line(draft, each.fact))
 
 
@@ -159,13 +168,18 @@ def _unfit_fact(draft: PacketDraft, each: FactCandidate) -> Reason | None:
         return reason
     if (reason := draft.bars(each.trust)) is not None:
         return reason
+    if is_instruction(fact) and each.trust != "user":
+        return "trust"  # nobody else's word is told as what the user asked
     if draft.wall.bars_id(fact.fact_id, *fact.sources) or draft.wall.bars_value([fact.value, fact.notes]):
         return "insight_wall"  # MP-12: promotion that skipped validation
     for source in fact.sources:
         if (reason := draft.bars_evidence(source)) == "instruction_like":
             return reason
     confidence = fact.confidence if fact.confidence is not None else DEFAULT_CONFIDENCE
-    return "low_confidence" if confidence < draft.policy.confidence_min else draft.cues.bars_lasting(*_held(each))
+    if confidence < draft.policy.confidence_min:
+        return "low_confidence"
+    # A time range says what is asked about; what the user asked for binds the answer all the same.
+    return None if is_instruction(fact) else draft.cues.bars_lasting(*_held(each))
 
 
 def unfit_validity(fact: Fact, now: Instant) -> Reason | None:

@@ -115,7 +115,8 @@ class SummaryLines:
                 return reason, {}
         if (reason := draft.cues.bars(line.ts)) is not None:
             return reason, {}
-        other = self._said.find(text, line.words)
+        asked = draft.instruction_in(line.evidence_id, text) if line.kind in (None, "constraint") else None
+        other = asked or self._said.find(text, line.words)
         return None if other is None else ("near_duplicate", {"of": other})
 
     def _cut(self, line: SessionLine, text: str, room: int) -> str | None:

@@ -25,6 +25,7 @@ from muniment.contracts.memory_packet import (
 from muniment.core.record import JsonObject, JsonValue
 from muniment.core.text.citation_marks import with_marks
 from muniment.errors import InvalidRecord
+from muniment.memory.facts.instruction_keys import is_instruction
 from muniment.memory.results.excerpts import gaps_of
 from muniment.memory.turns import Excerpt
 from muniment.packets.page.dated import day_heading, day_of, has_dates
@@ -45,6 +46,7 @@ from muniment.packets.page.lines import (
     excerpt_line,
     fact_line,
     insight_line,
+    instruction_line,
     loop_line,
     may_show,
     procedure_line,
@@ -54,7 +56,7 @@ from muniment.packets.page.lines import (
     summary_text,
     tool_line,
 )
-from muniment.packets.page.opening import PREAMBLE, today_line
+from muniment.packets.page.opening import preamble, today_line
 from muniment.packets.page.superseded import Outdated, facts_in, note_text, outdated_in, superseded_note
 
 __all__ = [
@@ -208,8 +210,8 @@ def lay_out(sheet: Sheet) -> Page:
     if any(sections.values()):
         today = today_line(sheet.now)
         before = [] if today is None else [today]
-        opening = [*PREAMBLE, *before]
-    first = joined(chain(opening[: len(PREAMBLE)], *stable))
+        opening = [*preamble(has_instructions=bool(blocks["instructions"])), *before]
+    first = joined(chain(opening[: len(opening) - len(before)], *stable))
     text = first + joined(chain(before, *volatile))
     shown = {str(number): name for name, number in marks.shown.items()}
     return Page(text, shown, sections, opening, len(first))
@@ -252,6 +254,8 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable
         case "task" | "state":
             shown = _shown(sheet)
             return (state_line(unit, mark, shown) for unit in shown_units(sheet.state, sheet.purpose, name))
+        case "instructions":
+            return (instruction_line(fact, mark) for fact in sheet.facts if _is_asked(sheet, fact))
         case "facts":
             return _facts(sheet, mark)
         case "procedures":
@@ -295,9 +299,16 @@ def _shown(sheet: Sheet) -> set[str]:
     return shown
 
 
+def _is_asked(sheet: Sheet, fact: Fact) -> bool:
+    """Is it told as an instruction? What a tool answered never is, not even in a packet that nobody checked."""
+    return is_instruction(fact) and not any(source in sheet.results for source in fact.sources)
+
+
 def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
     """A fact whose own key was stated otherwise since says so."""
     for fact in sheet.facts:
+        if _is_asked(sheet, fact):
+            continue
         line = fact_line(fact, mark)
         if fact.fact_id in sheet.outdated_facts:
             by = sheet.outdated_facts[fact.fact_id]

@@ -59,6 +59,7 @@ __all__ = [
     "fact_line",
     "flat",
     "insight_line",
+    "instruction_line",
     "loop_line",
     "may_show",
     "procedure_line",
@@ -78,7 +79,18 @@ __all__ = [
 
 Section = Literal["working_state", "facts", "procedures", "short_term_summary", "episodes", "insights"]
 BlockName = Literal[
-    "task", "facts", "procedures", "summary", "insights", "state", "loops", "tools", "window", "episodes", "quotes"
+    "instructions",
+    "task",
+    "facts",
+    "procedures",
+    "summary",
+    "insights",
+    "state",
+    "loops",
+    "tools",
+    "window",
+    "episodes",
+    "quotes",
 ]
 StatePart = Literal[
     "goal",
@@ -123,6 +135,7 @@ class Block:
 
 
 STABLE_BLOCKS: tuple[Block, ...] = (
+    Block("instructions", "facts", "## The user asked: follow this", _ALL),
     Block("task", "working_state", "## Task", _ALL),
     Block("facts", "facts", "## Facts", _ALL),
     Block("procedures", "procedures", "## Procedures", _ACTING),
@@ -539,6 +552,11 @@ def fact_line(fact: Fact, mark: Mark) -> str:
     held = f" (since {told_day(since)})" if since else ""
     cited = f" {mark(fact.sources[0])}" if fact.sources else ""
     return f"- {flat(fact.fact_key)}: {value_text(fact.value)}{held}{cited}"
+
+
+def instruction_line(fact: Fact, mark: Mark) -> str:
+    """What the user asked for, in their words; its key says nothing that they do not."""
+    return " ".join([f"- {value_text(fact.value)}", *map(mark, fact.sources[:1])])
 
 
 def procedure_line(procedure: Procedure, mark: Mark) -> str:

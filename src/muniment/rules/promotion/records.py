@@ -43,6 +43,8 @@ class RuleUse(Record):
     """Broke a constraint that was checked."""
     attempts: Count = 1
     cluster_id: Absent[str] = None
+    judge: Absent[str] = None
+    """The kind of judge that ran it; absent where nothing was run, or a verifier of the caller's spoke."""
     cost: Number = 0
     x_digest: Absent[str] = None
     """Of the task: runs of the same task are matched by it."""
@@ -130,6 +132,8 @@ class PromotionReport(Record):
     canary: Absent[CanaryPlan] = None
     comparison: JsonObject = Field(default_factory=dict)
     decision: Absent[Literal["better", "not_harmful", "harmful", "undecided"]] = None
+    judges: Absent[dict[str, Count]] = None
+    """Runs of the comparison that passed, by the kind of judge; `own` is a verifier of the caller's."""
     reasons: Items[str]
     signed_by: Absent[NonEmpty] = None
     allowed_by: Absent[NonEmpty] = None

@@ -14,12 +14,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from muniment.core.canonical import canonical_bytes, canonical_text, digest, salted_digest
+from muniment.core.memos import remembered
 from muniment.core.ports.engine import Value
 from muniment.core.ports.schema import EntryRow, SessionRow
 from muniment.core.scope import Scope
-from muniment.store.ledger.admission import Admitted
+from muniment.errors import InvalidJson
+
+if TYPE_CHECKING:
+    from muniment.store.ledger.admission import Admitted
 
 __all__ = ["Head", "genesis", "head_after", "head_of", "header_hash", "link_fault", "seal"]
 
@@ -48,6 +53,7 @@ def head_after(entry: EntryRow) -> Head:
     return Head(entry.seq, entry.hash, entry.recorded_at)
 
 
+@remembered(256)
 def _header_start(tenant_id: str, user_id: str, agent_id: str, session_id: str, run_id: str) -> str:
     """The canonical text of a header up to the run's id: what all entries of a run share, written once for all."""
     return canonical_text(["muniment.entry.v1", tenant_id, user_id, agent_id, session_id, run_id])[:-1]
@@ -103,7 +109,10 @@ def link_fault(tenant_id: str, row: EntryRow, previous: Head) -> str | None:
         return f"expected seq {previous.seq + 1}, found {row.seq!r}"
     if row.prev_hash != previous.hash:
         return "does not point to its predecessor"
-    if row.hash != header_hash(tenant_id, row):
+    try:
+        if row.hash != header_hash(tenant_id, row):
+            return "the header was altered"
+    except (TypeError, InvalidJson):  # a value of another type than its column's
         return "the header was altered"
     if row.receipt_id is not None:
         return None if row.body is None and row.salt is None else "a forgotten entry still holds content"

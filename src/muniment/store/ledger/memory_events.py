@@ -39,6 +39,8 @@ __all__ = [
     "SOURCE_CHECKED",
     "STATE_PATCHED",
     "STUDY_CHANGED",
+    "TURNS_CLAIMED",
+    "TURNS_READ",
     "WORKING_SET_CHANGED",
 ]
 
@@ -73,6 +75,8 @@ DRAFT_MADE = "draft_made"
 MEMORY_RECALLED = "memory_recalled"
 WORKING_SET_CHANGED = "working_set_changed"
 SESSION_SUMMARIZED = "session_summarized"
+TURNS_CLAIMED = "turns_claimed"
+TURNS_READ = "turns_read"
 
 FACT_EVENTS = frozenset({FACT_REMEMBERED, FACT_REINFORCED, FACT_DISPUTED, FACT_RETRACTED})
 PROCEDURE_EVENTS = frozenset({PROCEDURE_WRITTEN, PROCEDURE_RETIRED, PROCEDURE_USED})
@@ -104,5 +108,7 @@ MEMORY_EVENTS: frozenset[str] = frozenset[str]().union(
         MEMORY_RECALLED,
         WORKING_SET_CHANGED,
         SESSION_SUMMARIZED,
+        TURNS_CLAIMED,
+        TURNS_READ,
     },
 )

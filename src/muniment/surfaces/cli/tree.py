@@ -69,7 +69,7 @@ _MEMORY = _group(
     "What is remembered of a user: episodes, candidates for facts, events.",
     "`muniment search` and `muniment facts` read it, `muniment forget` erases from it.",
     episodes=Entry("List a user's episodes and their best sentences.", "memory:episodes"),
-    extract=Entry("Propose facts from what a user said, with their quotes.", "memory:extract"),
+    extract=Entry("Propose facts from what a user said by patterns, with their quotes.", "memory:extract"),
     candidates=Entry("List the candidates for facts, and what became of them.", "memory:candidates"),
     history=Entry("List everything that a key ever held.", "memory:history"),
     events=Entry("List a user's events, session by session, in order.", "memory:events"),
@@ -231,6 +231,9 @@ TREE: Mapping[str, Entry] = {
     "serve": Entry("Serve the store over HTTP, with its inspector and MCP.", "serving:serve"),
     "mcp": Entry("Serve one user's memory to an agent over MCP (stdio).", "serving:mcp"),
     "doctor": Entry("Say what is installed, what is missing, how to get it.", "first_steps:doctor"),
+    "extract": Entry(
+        "Have a model read what users said, within a budget; goes on where it stopped.", "memory:extract_pending"
+    ),
     "run": _RUN,
     "memory": _MEMORY,
     "packet": _PACKET,
@@ -256,7 +259,7 @@ MOVED: Mapping[str, str] = {
         ("bank", "reuse", "plan", "apply", "undo", "recall", "fold", "rollout", "route", "flowmap"), "learn"
     ),
     **dict.fromkeys(("claims", "snapshot", "narrative", "resume", "drift"), "run"),
-    **dict.fromkeys(("extract", "episodes"), "memory"),
+    "episodes": "memory",
     **dict.fromkeys(("users", "scrub", "keys"), "store"),
     "patterning": "learn",
     "compare": "packet",

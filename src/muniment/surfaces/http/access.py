@@ -35,6 +35,11 @@ class Caller(NamedTuple):
     def may(self, access: Access) -> bool:
         return _RANKS[self.access] >= _RANKS[access]
 
+    @property
+    def keeps_the_server(self) -> bool:
+        """May whoever asks be told of the machine: where the store lies?"""
+        return self.tenant == "*" and self.user is None and self.may("admin")
+
 
 OPEN = Caller("-", "*", None, "admin")
 """Whoever can reach a server that asks for no key."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_bytes
+from muniment.core.ports.engine import EngineInfo
 from muniment.errors import InvalidInput, MunimentError
 from muniment.handles.memory import Memory
 from muniment.surfaces.http.guards import Request, guarded, version_of
@@ -18,10 +19,21 @@ from muniment.surfaces.http.routing import MatchedRoute
 from muniment.surfaces.operations.shapes import Listed
 from muniment.surfaces.operations.works import Works
 
-__all__ = ["LINES", "AdmittedRequest", "Answer", "carry_out", "match_version", "plain_result", "problem_line"]
+__all__ = [
+    "LINES",
+    "THE_STORE",
+    "AdmittedRequest",
+    "Answer",
+    "carry_out",
+    "match_version",
+    "plain_result",
+    "problem_line",
+]
 
 JSON, LINES = "application/json", "application/x-ndjson"
 _CHUNK_BYTES = 1 << 16
+THE_STORE = "the store"
+"""What a place of this machine is called before those who are not told of it."""
 
 
 class AdmittedRequest(NamedTuple):
@@ -39,6 +51,8 @@ class AdmittedRequest(NamedTuple):
     version: int | None
     """The version that If-Match names."""
     research_dir: Path
+    is_told_places: bool = True
+    """May the one who asks be told where the store lies?"""
 
 
 class Answer(NamedTuple):
@@ -87,7 +101,9 @@ def _call(memory: Memory, works: Works, asked: AdmittedRequest, progress: Callab
         memory = Memory(guarded(memory._ctx, asked.request, item_id, asked.version))
     handle = works if operation.handle == "works" else open_handle(memory, found, asked.run)
     if isinstance(getattr(type(handle), operation.call, None), property):
-        return getattr(handle, operation.call)
+        held = getattr(handle, operation.call)
+        is_hidden = isinstance(held, EngineInfo) and not asked.is_told_places
+        return held._replace(location=THE_STORE) if is_hidden else held
     taken = operation.takes_names
     arguments = dict(asked.own) | {name: names[name] for name in names if name in taken}
     if progress is not None and "progress" in taken:

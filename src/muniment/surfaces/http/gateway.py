@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import secrets
 import time
@@ -35,7 +36,15 @@ from muniment.store.changes import whose
 from muniment.surfaces.http.access import OPEN, Caller, RateLimits, authenticate, check_access, check_grants
 from muniment.surfaces.http.arguments import body_arguments, query_arguments
 from muniment.surfaces.http.bodies import read_json, spool_lines
-from muniment.surfaces.http.calls import LINES, AdmittedRequest, Answer, carry_out, match_version, plain_result
+from muniment.surfaces.http.calls import (
+    LINES,
+    THE_STORE,
+    AdmittedRequest,
+    Answer,
+    carry_out,
+    match_version,
+    plain_result,
+)
 from muniment.surfaces.http.guards import Kept, Repeated, Replies, Request
 from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.live import Live, Stream
@@ -74,11 +83,14 @@ class _RequestLog:
 
     route: str = "-"
     key_id: str = "-"
+    caller: Caller | None = None
 
 
-def problem_response(error: MunimentError, request_id: str, status: int | None = None) -> Response:
-    """An error as it is sent."""
+def problem_response(error: MunimentError, request_id: str, status: int | None = None, *, hidden: str = "") -> Response:
+    """An error as it is sent. `hidden` is a place that the one who asked is not told of."""
     problem = problem_of(error, request_id, status)
+    if hidden:
+        problem = _without(problem, hidden)
     headers = dict(_HEADERS)
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = 'Bearer realm="muniment"'
@@ -88,6 +100,15 @@ def problem_response(error: MunimentError, request_id: str, status: int | None =
     if wait_s is not None:
         headers["Retry-After"] = str(wait_s)
     return Response(canonical_bytes(problem), problem["status"], headers, MEDIA_TYPE)
+
+
+def _without(told: Any, place: str) -> Any:
+    """Plain data in which a place of this machine is called the store."""
+    if isinstance(told, dict):
+        return {name: _without(value, place) for name, value in told.items()}
+    if isinstance(told, list | tuple):
+        return [_without(value, place) for value in told]
+    return told.replace(place, THE_STORE) if isinstance(told, str) else told
 
 
 class Gateway:
@@ -137,7 +158,9 @@ class Gateway:
             except MunimentError as error:
                 code = error.code
                 is_condition = isinstance(error, StaleState) and "if-match" in request.headers
-                response = problem_response(error, request_id, 412 if is_condition else None)
+                response = problem_response(
+                    error, request_id, 412 if is_condition else None, hidden=self._hidden_from(log.caller)
+                )
             response.headers["X-Request-Id"] = request_id
             await response(scope, receive, send)
             seconds = time.perf_counter() - started_s
@@ -165,7 +188,7 @@ class Gateway:
             return Response(plain.body, plain.status, _HEADERS, plain.media)
         self.live.refuse_closing()
         caller = self.caller_of(request)
-        log.key_id = caller.key_id
+        log.key_id, log.caller = caller.key_id, caller
         if segments == ("v1", "key") and request.method in ("GET", "HEAD"):
             return Response(canonical_bytes(caller.public_fields()), 200, _HEADERS, "application/json")
         found = self._router.find(request.method, segments)
@@ -178,8 +201,15 @@ class Gateway:
             if spooled is not None and not _is_async(request, asked):
                 spooled.unlink(missing_ok=True)
 
+    def _hidden_from(self, caller: Caller | None) -> str:
+        """Where the store lies, for those who are not told."""
+        location = self._memory.info.location
+        return "" if (caller is not None and caller.keeps_the_server) or os.sep not in location else location
+
     def caller_of(self, request: HttpRequest) -> Caller:
         """Who asks, within how often they may."""
+        if len(request.headers.getlist("authorization")) > 1:
+            raise Refused("a request has one key", hint="send one Authorization header")
         if not self._asks_for_keys:
             self._check_passed_on(request)
             return OPEN
@@ -251,6 +281,7 @@ class Gateway:
             request=keyed,
             version=match_version(request.headers.get("if-match"), found),
             research_dir=self._research_dir,
+            is_told_places=caller.keeps_the_server,
         )
         return asked, spooled
 

@@ -55,6 +55,8 @@ _MEMORY = (
     row("memory", "verify", "POST verify", "read", "store", "tenant", is_long=True),
     row("memory", "run", "POST runs", "write", "user", status=201, function=parts.start_run),
     row("memory", "runs", "GET runs", "read", "tenant", "user", is_listed=True),
+    row("memory", "extract_pending", "POST extract", "admin", "tenant", "user", is_long=True,
+        left_out={"model": "a model is the server's to name: its setting extract_model", **_PROGRESS}),
     row("memory.log", "run_state", "GET runs/{run_id}", "read", "tenant", "user", owned=_RUN),
     row("memory", "resume", "POST runs/{run_id}/resume", "write", "tenant", "user", owned=_RUN),
     row("memory.log", "snapshot", "GET runs/{run_id}/snapshot", "read", "tenant", "user", owned=_RUN),

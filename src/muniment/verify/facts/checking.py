@@ -11,15 +11,15 @@ from muniment.core.record import RULECRAFT_VERSION
 from muniment.verify.facts.claims import Claim, Unit, read_claim, split_units
 from muniment.verify.facts.doubts import Doubt, word_doubts
 from muniment.verify.facts.evidence import cite, pick_evidence
+from muniment.verify.facts.matching import Alignment, match_slots
 from muniment.verify.facts.nearness import Nearness, measure_nearness
 from muniment.verify.facts.relations import Before, relation_doubts
-from muniment.verify.facts.scoring import support
+from muniment.verify.facts.scoring import Measured, support
 from muniment.verify.facts.source import Source, SourceText
 
-__all__ = ["Judged", "check_facts", "check_source", "judge_units"]
+__all__ = ["Judged", "check_facts", "check_source", "judge_units", "measure_units"]
 
 Verdict = Literal["SUPPORTED", "REFUTED", "NOT_ENOUGH_INFO"]
-_DECIMALS = 6
 
 
 class Judged(NamedTuple):
@@ -29,6 +29,8 @@ class Judged(NamedTuple):
     claim: Claim
     doubts: tuple[Doubt, ...]
     nearness: Nearness
+    alignment: Alignment
+    """Its slots by kind: how many the source bears, does not bear, or contradicts."""
     exact: int | None
     """The sentence of the source that says it word for word: against that nothing is held."""
 
@@ -54,14 +56,14 @@ def check_source(
     """`check_facts` against documents that were read already."""
     judged = judge_units(output, source, policy, unitization)
     units = tuple(_unit(one, source, policy) for one in judged)
-    doubts = [doubt for one in judged for doubt in one.doubts]
     verdicts = [unit.verdict for unit in units]
+    measured = [_measured(one, verdict) for one, verdict in zip(judged, verdicts, strict=True)]
     overall = FGFCOverall.model_validate(
         {
             "supported": verdicts.count("SUPPORTED"),
             "refuted": verdicts.count("REFUTED"),
             "nei": verdicts.count("NOT_ENOUGH_INFO"),
-            "support": round(support(doubts, [one.nearness for one in judged], policy), _DECIMALS),
+            "support": support(measured, policy),
         }
     )
     return FGFCReport(
@@ -80,21 +82,35 @@ def judge_units(
         claim = read_claim(unit.text, source)
         exact = source.exact.get(unit.text)
         doubts: tuple[Doubt, ...] = ()
+        alignment = Alignment()
         if exact is None:
             doubts = (*word_doubts(claim, source), *relation_doubts(claim, source, before, policy.absent_share))
-        judged.append(Judged(unit, claim, doubts, measure_nearness(claim, source), exact))
+            alignment, more = match_slots(claim, source, policy, doubts)
+            doubts = (*doubts, *more)
+        judged.append(Judged(unit, claim, doubts, measure_nearness(claim, source), alignment, exact))
         names = [word.key for word, role in zip(claim.words, claim.roles, strict=True) if role == "name"]
         before = Before(before.content or bool(claim.content), names[-1] if names else before.name, before.alone)
     return judged
 
 
-def _unit(judged: Judged, source: Source, policy: FactCheckPolicy) -> FGFCUnit:
-    claim = judged.claim
+def measure_units(output: str, source: Source, policy: FactCheckPolicy) -> list[Measured]:
+    """Every unit as the score sees it."""
+    judged = judge_units(output, source, policy)
+    return [_measured(one, _verdict(one, _heavy(one, policy), policy)) for one in judged]
+
+
+def _heavy(judged: Judged, policy: FactCheckPolicy) -> list[Doubt]:
+    """The doubts that count for a verdict, the worst first."""
     weights = policy.doubts.model_dump()
     heavy = [doubt for doubt in judged.doubts if not doubt.quiet and weights[doubt.kind] > 0]
-    heavy.sort(key=lambda doubt: (-doubt.contradicts, -weights[doubt.kind] * doubt.weight, doubt.start))
+    return sorted(heavy, key=lambda doubt: (-doubt.contradicts, -weights[doubt.kind] * doubt.weight, doubt.start))
+
+
+def _unit(judged: Judged, source: Source, policy: FactCheckPolicy) -> FGFCUnit:
+    claim = judged.claim
+    heavy = _heavy(judged, policy)
     worst = heavy[0] if heavy else None
-    verdict = _verdict(judged, worst, policy)
+    verdict = _verdict(judged, heavy, policy)
     places = pick_evidence(claim, source, policy) if len(source) else []
     first = judged.exact if judged.exact is not None else worst.place if worst is not None else -1
     if first >= 0:
@@ -108,18 +124,22 @@ def _unit(judged: Judged, source: Source, policy: FactCheckPolicy) -> FGFCUnit:
             "evidence": tuple(cite(place, claim.keys, source, policy) for place in places),
             "justification": _justify(claim, heavy, verdict),
             "correction": _corrected(claim.text, heavy) if verdict == "REFUTED" else None,
-            "support": round(support(judged.doubts, [judged.nearness], policy), _DECIMALS),
+            "support": support([_measured(judged, verdict)], policy),
         }
     )
 
 
-def _verdict(judged: Judged, worst: Doubt | None, policy: FactCheckPolicy) -> Verdict:
+def _measured(judged: Judged, verdict: str | None) -> Measured:
+    return Measured(judged.doubts, judged.nearness, judged.alignment, verdict == "SUPPORTED")
+
+
+def _verdict(judged: Judged, heavy: Sequence[Doubt], policy: FactCheckPolicy) -> Verdict:
     claim = judged.claim
     if judged.exact is not None:
         return "SUPPORTED"
-    if worst is not None and worst.contradicts:
+    if heavy and heavy[0].contradicts:
         return "REFUTED"
-    if worst is not None or claim.best < 0 or claim.covered < policy.cover_min:
+    if heavy or claim.best < 0 or claim.covered < policy.cover_min:
         return "NOT_ENOUGH_INFO"
     return "SUPPORTED"
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Literal, NamedTuple
 
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
 from muniment.verify.facts.lexicon import ARTICLES, AUXILIARY, GENDER, LINKS, negates, verb_stems
+from muniment.verify.facts.related import is_irregular, is_ordinary, is_verb
 from muniment.verify.facts.source import Source, Variant
 from muniment.verify.facts.words import Word, read_words
 
@@ -18,8 +20,13 @@ __all__ = ["Claim", "Role", "Unit", "read_claim", "split_units"]
 Role = Literal["word", "verb", "name", "number", "date", "pronoun", "negation", "link"]
 _BEFORE, _AFTER = 0.4, 0.3
 """How much a sentence's neighbours count towards what it covers: pronouns and subjects stand there."""
+_MARK = lazy_pattern(r"\[\d{1,3}\]")
+"""A mark that cites a source: it says nothing itself."""
+_TOPS_MAX = 3
 _CLAUSE_END = lazy_pattern(r";\s+|,\s+(?:and|but|while|whereas)\s+|[；;]")
 _CLAUSE_WORDS_MIN = 3
+_SINGULAR = frozenset(("is", "was", "has", "does"))
+"""Behind a single word without an article: a name, or a matter that the source would have to speak of."""
 _NOUN_ENDS = ("tion", "sion", "ment", "ence", "ance", "er", "ers", "or", "ors")
 """A word of a verb's stem that ends so is no verb."""
 
@@ -42,6 +49,8 @@ class Claim:
     variants: tuple[tuple[Variant, ...], ...]
     content: tuple[int, ...]
     best: int
+    tops: tuple[int, ...]
+    """The sentences that cover it best, the best first."""
     near: range
     covered: float
     """The share of the weight of its words that the best sentence holds, its neighbours counted in."""
@@ -53,13 +62,24 @@ class Claim:
 def split_units(output: str, unitization: Literal["sentence", "atomic_claim"]) -> list[Unit]:
     """Sentences `s0`, `s1`, …; or their clauses `s0.c0`, `s0.c1`, … where each says something of its own."""
     units: list[Unit] = []
-    for number, (start, end) in enumerate(sentence_spans(output)):
+    for number, (start, end) in enumerate(_sentences(output)):
         if unitization == "sentence":
             units.append(Unit(f"s{number}", start, output[start:end]))
             continue
         for place, (left, right) in enumerate(_clauses(output[start:end])):
             units.append(Unit(f"s{number}.c{place}", start + left, output[start + left : start + right]))
     return units
+
+
+def _sentences(output: str) -> list[tuple[int, int]]:
+    """The spans of sentences. Marks that stand behind a full stop ("… 1901. [2]") belong to the sentence before."""
+    spans: list[tuple[int, int]] = []
+    for start, end in sentence_spans(output):
+        if spans and output[start] == "[" and not _read(output[start:end]):
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
+    return spans
 
 
 def _clauses(sentence: str) -> list[tuple[int, int]]:
@@ -75,10 +95,16 @@ def _clauses(sentence: str) -> list[tuple[int, int]]:
     return [*spans, (start, len(sentence))]
 
 
+def _read(text: str) -> list[Word]:
+    """The words of a text without its marks, each in its place."""
+    return read_words(_MARK.sub(lambda mark: " " * len(mark[0]), text) if "[" in text else text)
+
+
 def read_claim(text: str, source: Source) -> Claim:
-    words = tuple(read_words(text))
+    words = tuple(_read(text))
     variants = tuple(tuple(source.variants(word)) if word.kind != "small" else () for word in words)
-    best, covered = _best_sentence(words, variants, source)
+    tops, covered = _best_sentences(words, variants, source)
+    best = tops[0] if tops else -1
     near = range(max(0, best - 1), min(len(source), best + 2)) if best >= 0 else range(0)
     return Claim(
         text=text,
@@ -87,6 +113,7 @@ def read_claim(text: str, source: Source) -> Claim:
         variants=variants,
         content=tuple(at for at, word in enumerate(words) if word.kind != "small"),
         best=best,
+        tops=tops,
         near=near,
         covered=covered,
         keys=frozenset(word.key for word in words),
@@ -95,7 +122,10 @@ def read_claim(text: str, source: Source) -> Claim:
     )
 
 
-def _best_sentence(words: Sequence[Word], variants: Sequence[Sequence[Variant]], source: Source) -> tuple[int, float]:
+def _best_sentences(
+    words: Sequence[Word], variants: Sequence[Sequence[Variant]], source: Source
+) -> tuple[tuple[int, ...], float]:
+    """The few that cover it best, and how much of it the first of them does."""
     cover: dict[int, float] = {}
     total = 0.0
     for word, forms in zip(words, variants, strict=True):
@@ -109,12 +139,12 @@ def _best_sentence(words: Sequence[Word], variants: Sequence[Sequence[Variant]],
                 held[place] = max(held.get(place, 0.0), worth)
         for place, worth in held.items():
             cover[place] = cover.get(place, 0.0) + worth
-    best, most = -1, 0.0
-    for place in sorted(cover):
-        value = cover[place] + _BEFORE * cover.get(place - 1, 0.0) + _AFTER * cover.get(place + 1, 0.0)
-        if value > most:
-            best, most = place, value
-    return best, most / total if total else 0.0
+    values = {
+        place: held + _BEFORE * cover.get(place - 1, 0.0) + _AFTER * cover.get(place + 1, 0.0)
+        for place, held in cover.items()
+    }
+    tops = tuple(nsmallest(_TOPS_MAX, values, key=lambda place: (-values[place], place)))
+    return tops, values[tops[0]] / total if tops and total else 0.0
 
 
 def _role(words: Sequence[Word], at: int, source: Source) -> Role | None:
@@ -135,11 +165,23 @@ def _role(words: Sequence[Word], at: int, source: Source) -> Role | None:
     if word.kind == "name" and (at > 0 or word.key in source.named or _opens_name(words, source)):
         return "name"
     before = words[at - 1].key if at else ""
-    if word.key in verb_stems() and before not in ARTICLES and not word.text.endswith(_NOUN_ENDS):
+    if before in ARTICLES or word.text.endswith(_NOUN_ENDS):
+        return "word"
+    if word.key in verb_stems() or (before in AUXILIARY and word.text.endswith(("ed", "ing", "en"))):
         return "verb"
-    return "verb" if before in AUXILIARY and word.text.endswith(("ed", "ing", "en")) else "word"
+    past = (word.text.endswith("ed") and is_verb(word.key)) or is_irregular(word.text)
+    return "verb" if past else "word"
 
 
 def _opens_name(words: Sequence[Word], source: Source) -> bool:
-    """Is the first word, whose capital says nothing, part of a name? So it seems before another capital."""
-    return words[0].key not in source.places and len(words) > 1 and words[1].kind == "name"
+    """Is the first word, whose capital says nothing, a name? So it seems before another capital, or if no text writes
+    it small."""
+    word = words[0]
+    if word.key in source.places:
+        return False
+    if len(words) > 1 and words[1].kind == "name":
+        return True
+    if not word.text.isascii():
+        return False
+    alone = len(words) > 1 and (words[1].key in _SINGULAR or word.text.endswith(("'s", "’s")))
+    return not is_ordinary(word.key) or (alone and not word.text.endswith("ing"))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from muniment.contracts.run_records import FGFCReport
+from muniment.contracts.run_records import FGFCOverall, FGFCReport, FGFCUnit
 from muniment.core.vocabulary import Verdict
 
-__all__ = ["REASON_OF_ERROR", "fact_reason_codes", "fact_score", "fact_verdict"]
+__all__ = ["REASON_OF_ERROR", "agree", "fact_reason_codes", "fact_score", "fact_verdict", "unit_score"]
 
 REASON_OF_ERROR = {
     "PredE": "fact_predicate_mismatch",
@@ -42,7 +42,20 @@ def fact_verdict(report: FGFCReport) -> Verdict:
 
 
 def fact_score(report: FGFCReport) -> float:
-    """How well the documents support the whole output, 0 to 1: for ranking, and for `VerifierResult.score`."""
-    extra = report.overall.model_extra if report.overall is not None else None
-    value = (extra or {}).get("support", 0.0)
+    """The chance that the documents support the whole output, 0 to 1: `VerifierResult.score`, confidence in packs."""
+    return _support(report.overall)
+
+
+def unit_score(unit: FGFCUnit) -> float:
+    """The chance that the documents support a unit, 0 to 1: from one half where its verdict is SUPPORTED, else to it."""
+    return _support(unit)
+
+
+def agree(score: float, verdict: str | None) -> float:
+    """A score that stands on the side of one half that its verdict says."""
+    return max(0.5, score) if verdict == "SUPPORTED" else min(0.5, score)
+
+
+def _support(record: FGFCOverall | FGFCUnit | None) -> float:
+    value = ((record.model_extra if record is not None else None) or {}).get("support", 0.0)
     return float(value) if isinstance(value, int | float) else 0.0

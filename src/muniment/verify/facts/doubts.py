@@ -36,6 +36,14 @@ DoubtKind = Literal[
     "no_antecedent",
     "wrong_gender",
     "words_absent",
+    "subject_unmatched",
+    "object_unmatched",
+    "place_unmatched",
+    "time_unmatched",
+    "number_unmatched",
+    "verb_unmatched",
+    "polarity_changed",
+    "word_unmatched",
 ]
 _COUNTED = frozenset(("one", "two", "three"))
 """Numbers that a text may give by naming so many things."""
@@ -44,7 +52,11 @@ _COVER_WELL = 0.6
 _COVER_MIN = 0.5
 """Below it a denial may belong to something that the evidence does not speak of."""
 _SLOT_REACH = 4
-_SILENT = frozenset(("words_absent", "name_absent", "number_absent", "date_absent", "no_antecedent"))
+_SILENT_TEXT = (
+    "words_absent name_absent number_absent date_absent no_antecedent subject_unmatched object_unmatched "
+    "place_unmatched time_unmatched number_unmatched verb_unmatched word_unmatched"
+)
+_SILENT = frozenset(_SILENT_TEXT.split())
 """What the source says nothing about."""
 
 

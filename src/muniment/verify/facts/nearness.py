@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections import deque
 from typing import NamedTuple
 
 from muniment.verify.facts.claims import Claim
@@ -12,45 +12,84 @@ __all__ = ["Nearness", "measure_nearness"]
 
 _REACH = 3
 _FORMS_MAX = 3
+_TIED = 0.7
+"""A word is anchored that stands so near to one of its neighbours in the source."""
+_STRETCH = 60
+"""Words of the source among which as much of the claim as possible is looked for: two or three sentences."""
+_PLACES_MAX = 200
+"""Of a word that stands more often only the first places are looked at."""
 
 
 class Nearness(NamedTuple):
+    """Of a claim without a word of content nothing is near, and nothing far."""
+
+    size: int = 0
+    """Its words of content."""
     cover: float = 0.0
-    """Weight of the words that the best sentence and its neighbours hold."""
-    pairs: float = 0.0
-    """Neighbouring words that are neighbours in the source too."""
-    ties: float = 0.0
+    """Weight of the words that the best sentence and its neighbours hold, more than 1 where these repeat them."""
+    held: float = 0.5
+    """Words of content that the source holds; another form of a word counts less."""
+    ties: float = 0.5
     """How near words that stand close in the claim come to each other in the source."""
-    words: float = 0.0
-    """Words that the source holds."""
-    pronouns: float = 0.0
-    """How many pronouns of the third person there are."""
+    anchors: float = 0.5
+    """Words that stand near one of their neighbours in the source too."""
+    window: float = 0.5
+    """Words of content that one stretch of the source holds."""
 
 
 def measure_nearness(claim: Claim, source: Source) -> Nearness:
-    keys = [word.key for word in claim.words]
-    if not keys:
+    size = len(claim.content)
+    if not size:
         return Nearness()
-    held = sum(key in source.places for key in keys) / len(keys)
-    neighbours = list(pairwise(keys))
-    pairs = sum(pair in source.pairs for pair in neighbours) / len(neighbours) if neighbours else held
-    pronouns = sum(role == "pronoun" for role in claim.roles)
-    return Nearness(claim.covered, pairs, _ties(claim, source), held, float(pronouns))
+    held = sum(max((form.degree for form in claim.variants[at]), default=0.0) for at in claim.content) / size
+    ties, anchors = _ties(claim, source)
+    return Nearness(size, claim.covered, held, ties, anchors, _window(claim, source))
 
 
-def _ties(claim: Claim, source: Source) -> float:
+def _ties(claim: Claim, source: Source) -> tuple[float, float]:
+    """The mean tie of neighbours, and the share of words that are anchored."""
+    best = [0.0] * len(claim.content)
     total, count = 0.0, 0
     for place, left in enumerate(claim.content):
-        for right in claim.content[place + 1 : place + 1 + _REACH]:
-            ones, others = claim.variants[left], claim.variants[right]
+        ones = claim.variants[left][:_FORMS_MAX]
+        for other, right in enumerate(claim.content[place + 1 : place + 1 + _REACH], start=place + 1):
             if claim.words[left].key == claim.words[right].key:
                 continue
             count += 1
+            others = claim.variants[right][:_FORMS_MAX]
             if not ones or not others:
                 continue
-            total += max(
+            tie = max(
                 source.closeness(one.key, two.key, right - left) * one.degree * two.degree if one.key != two.key else 0
-                for one in ones[:_FORMS_MAX]
-                for two in others[:_FORMS_MAX]
+                for one in ones
+                for two in others
             )
-    return total / count if count else 0.5
+            total += tie
+            best[place], best[other] = max(best[place], tie), max(best[other], tie)
+    if not count:
+        return 0.5, 0.5
+    return total / count, sum(tie > _TIED for tie in best) / len(best)
+
+
+def _window(claim: Claim, source: Source) -> float:
+    """The largest share of the claim's words that stand within one stretch of the source."""
+    found = sorted(
+        (spot, number, form.degree)
+        for number, at in enumerate(claim.content)
+        for form in claim.variants[at]
+        for spot in source.places[form.key][:_PLACES_MAX]
+    )
+    last = [(-1, 0.0)] * len(claim.content)
+    inside: deque[tuple[int, int]] = deque()
+    held = most = 0.0
+    for spot, number, degree in found:
+        while inside and inside[0][0] < spot - _STRETCH:
+            gone, of = inside.popleft()
+            if last[of][0] == gone:
+                held -= last[of][1]
+                last[of] = (-1, 0.0)
+        held += degree - last[number][1]
+        last[number] = (spot, degree)
+        inside.append((spot, number))
+        most = max(most, held)
+    return min(1.0, most / len(claim.content))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -69,6 +70,8 @@ class Source:
         """Which of "he" and "she" it speaks of at all."""
         self.denials: list[int] = []
         """Places of the words that deny something."""
+        self._positions: dict[int, dict[str, list[int]]] = {}
+        self._content: dict[int, tuple[str, ...]] = {}
         self._sentence_at: list[int] = []
         self._openings: dict[str, list[str]] = {}
         for number, document in enumerate(documents):
@@ -104,6 +107,40 @@ class Source:
 
     def __len__(self) -> int:
         return len(self.sentences)
+
+    def positions(self, place: int) -> dict[str, list[int]]:
+        """Where each word of a sentence stands in it."""
+        found = self._positions.get(place)
+        if found is None:
+            found = self._positions[place] = {}
+            for at, word in enumerate(self.sentences[place].words):
+                found.setdefault(word.key, []).append(at)
+        return found
+
+    def content(self, place: int) -> tuple[str, ...]:
+        """The words of content of a sentence that are no names or numbers, each once."""
+        found = self._content.get(place)
+        if found is None:
+            kept = dict.fromkeys(
+                word.key for at, word in enumerate(self.sentences[place].words) if word.kind == "word" or at == 0
+            )
+            found = self._content[place] = tuple(kept)
+        return found
+
+    def holds(self, place: int, key: str) -> bool:
+        """Does a sentence hold a word? None stands before the first and behind the last."""
+        return 0 <= place < len(self.keys) and key in self.keys[place]
+
+    def denies(self, place: int) -> bool:
+        """Does a sentence deny anything?"""
+        sentence = self.sentences[place]
+        at = bisect_left(self.denials, sentence.base)
+        return at < len(self.denials) and self.denials[at] < sentence.base + len(sentence.words)
+
+    @cached_property
+    def name_count_max(self) -> int:
+        """In how many sentences the commonest name stands."""
+        return max((len(self.spread.get(key, ())) for key in self.named), default=1) or 1
 
     def rarity(self, key: str) -> float:
         """How much a word tells: the fewer sentences it stands in, the more."""

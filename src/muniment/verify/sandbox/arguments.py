@@ -117,6 +117,8 @@ def action_arguments(
     for name, value in env.items():
         made += ["--setenv", name, value]
     made += ["--ro-bind", ROOT, "/", "--proc", "/proc", "--dev", "/dev"]
+    # Process 1 is bubblewrap's own, under the same user, and says how the action ended: its memory is hidden.
+    made += ["--tmpfs", "/proc/1", "--remount-ro", "/proc/1"]
     for folder, path in (("work", workdir), ("tmp", "/tmp"), ("shm", "/dev/shm")):
         made += ["--bind", f"{SCRATCH}/{folder}", path]
     made += ["--remount-ro", "/dev", "--chdir", workdir]  # else /dev is a file system without a size

@@ -24,10 +24,24 @@ from muniment.verify.sandbox.cgroups import Group, open_group
 from muniment.verify.sandbox.port import Cap, Usage
 from muniment.verify.sandbox.watching import Watch
 
-__all__ = ["Finished", "run_action"]
+__all__ = ["NO_WIRES", "Finished", "Wires", "run_action"]
 
 _TICK_SECONDS = 0.02
 _CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Wires:
+    """Descriptors that an action is handed beside its output, under the numbers they have here.
+
+    The action is ended as soon as there is something to read at `until`, or its other end is closed.
+    """
+
+    passed: tuple[int, ...] = ()
+    until: int | None = None
+
+
+NO_WIRES = Wires()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +71,8 @@ class _Action:
     err: bytearray = field(default_factory=bytearray)
     capped: dict[Cap, None] = field(default_factory=dict)
     is_cut_off: bool = False
+    is_ended: bool = False
+    """By whoever started it."""
     began: float = field(default_factory=time.monotonic)
     cpu_ms: int = 0
     memory_kb: int = 0
@@ -83,6 +99,7 @@ def run_action(
     seccomp: bytes,
     limits: Limits,
     in_use: Callable[[], tuple[int, int]],
+    wires: Wires = NO_WIRES,
 ) -> Finished:
     """Run it under these limits; `in_use` tells bytes and files of the scratch. Raises OSError if it cannot start.
 
@@ -101,7 +118,7 @@ def run_action(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=(status_write, block_read, program),
+            pass_fds=(status_write, block_read, program, *wires.passed),
             env={},
             bufsize=0,
             start_new_session=True,
@@ -112,7 +129,7 @@ def run_action(
         action = _Action(limits, in_use, process, group)
         try:
             with selectors.DefaultSelector() as selector:
-                _follow(action, selector, status_read, block_write)
+                _follow(action, selector, status_read, block_write, wires.until)
         finally:
             _end(action)
     finally:
@@ -128,15 +145,24 @@ def _limit_script(limits: Limits, group: Group | None) -> str:
     return limit_script(wanted, {name: resource.getrlimit(getattr(resource, name))[1] for name in wanted})
 
 
-def _follow(action: _Action, selector: selectors.BaseSelector, status: int, block: int) -> None:
+def _follow(
+    action: _Action, selector: selectors.BaseSelector, status: int, block: int, until: int | None = None
+) -> None:
     assert action.process.stdout is not None
     assert action.process.stderr is not None
     sinks = {action.process.stdout.fileno(): action.out, action.process.stderr.fileno(): action.err}
     for source in (*sinks, status):
         os.set_blocking(source, False)
         selector.register(source, selectors.EVENT_READ)
-    while selector.get_map():
+    if until is not None:
+        selector.register(until, selectors.EVENT_READ)
+    while set(selector.get_map()) - {until}:
         for key, _ in selector.select(_TICK_SECONDS):
+            if key.fd == until:
+                selector.unregister(until)
+                action.is_ended = True
+                action.kill()
+                continue
             part = os.read(key.fd, _CHUNK)
             if key.fd != status:
                 _keep(action, sinks[key.fd], part)
@@ -249,5 +275,5 @@ def _finished(action: _Action) -> Finished:
             mem_mb_peak=-(-action.memory_kb // 1024),
             processes_peak=action.processes,
         ),
-        started=exit_code is not None or action.is_cut_off,
+        started=exit_code is not None or action.is_cut_off or action.is_ended,
     )

@@ -17,7 +17,7 @@ from muniment.verify.sandbox.arguments import Descriptors, Tools, action_argumen
 from muniment.verify.sandbox.caps import MB, Limits
 from muniment.verify.sandbox.port import Cap, EditorCommand, Observation, Usage
 from muniment.verify.sandbox.proxy import FilteringProxy
-from muniment.verify.sandbox.running import Finished, run_action
+from muniment.verify.sandbox.running import NO_WIRES, Finished, Wires, run_action
 from muniment.verify.sandbox.stage import Stage
 from muniment.verify.sandbox.traces import Change, Fetches, Outcome, changes, make_trace
 from muniment.verify.sandbox.trees import library_path
@@ -82,6 +82,10 @@ class BubblewrapSession:
 
     def execute_bash(self, command: str) -> Observation:
         """Run a command line in the scratch folder; whatever it leaves running is killed."""
+        return self.execute_wired(command, NO_WIRES)
+
+    def execute_wired(self, command: str, wires: Wires) -> Observation:
+        """The same, with descriptors handed to it, and ended by whoever holds the other end of one."""
         args = {"command": command}
         refused = self._refused("execute_bash") or _command_refused(command)
         if refused is not None:
@@ -92,6 +96,7 @@ class BubblewrapSession:
                 self._walls.seccomp,
                 self._left,
                 self._walls.stage.scratch.in_use,
+                wires,
             )
         except OSError as error:
             outcome = Outcome(False, error_class="sandbox_denied", stderr=f"the action could not be started: {error}")

@@ -181,7 +181,11 @@ def _tries(match: re.Match[str], place: Place) -> Iterator[Told]:
 
 def _habit_any(match: re.Match[str], place: Place) -> Iterator[Told]:
     found = read_doing(place.view, match.start("verb"), 12)
-    if found is not None and not _MEDICAL.search(found.value.lower()) and not _PASSES.intersection(found.value.lower().split()):
+    if (
+        found is not None
+        and not _MEDICAL.search(found.value.lower())
+        and not _PASSES.intersection(found.value.lower().split())
+    ):
         yield told(place, "habit", found.value, found)
 
 
@@ -197,7 +201,23 @@ def _helps(match: re.Match[str], place: Place) -> Iterator[Told]:
     """`Painting helps me relax`."""
     span = match.span("value")
     words = match["value"].split()
-    if {"sounds", "looks", "can", "must", "be", "it", "has", "is", "was", "you", "your", "this", "that", "me", "seems"}.intersection(words):
+    if {
+        "sounds",
+        "looks",
+        "can",
+        "must",
+        "be",
+        "it",
+        "has",
+        "is",
+        "was",
+        "you",
+        "your",
+        "this",
+        "that",
+        "me",
+        "seems",
+    }.intersection(words):
         return
     if words[0].endswith("ing") or match["value"] in PASTIMES or words[-1] in PASTIMES:
         yield Told("user.likes", place.view.verbatim(*span), *span)
@@ -216,7 +236,9 @@ _PASSES = frozenset(
 )
 
 
-_MEDICAL = re.compile(r"\b(?:supplements?|statin|vitamins?|multivitamin|medications?|pills?|mg|dose|metformin|insulin|probiotics)\b")
+_MEDICAL = re.compile(
+    r"\b(?:supplements?|statin|vitamins?|multivitamin|medications?|pills?|mg|dose|metformin|insulin|probiotics)\b"
+)
 
 
 def _is_routine(found: Slot) -> bool:

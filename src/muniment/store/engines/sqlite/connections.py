@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from muniment.errors import Closed, StorageBusy
+from muniment.errors import Closed, StorageBusy, StorageLost
 from muniment.store.engines.sqlite.failures import is_busy, translate
 from muniment.store.engines.sqlite.handles import enter, leave
 
@@ -21,6 +21,18 @@ __all__ = ["Connections", "FileTarget", "begin_immediate", "connect", "patiently
 
 _IDLE_READERS_MAX = 8
 _SLEEP_FIRST_S, _SLEEP_LAST_S = 0.0002, 0.004
+
+
+_Identity = tuple[int, int]
+"""A file's device and number: another file of the same name has others."""
+
+
+def _identity(path: str) -> _Identity | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class FileTarget(NamedTuple):
@@ -97,6 +109,9 @@ class Connections:
         self._watcher: sqlite3.Connection | None = None
         self._reading = 0
         self._key = enter(place.path)
+        self._path = os.path.abspath(place.path)
+        self._file = _identity(self._path)
+        self._log: _Identity | None = None
         self.is_closed = False
 
     def take_writer(self, deadline: float) -> sqlite3.Connection:
@@ -107,7 +122,9 @@ class Connections:
         try:
             self.refuse_closed()
             if self._writer is None:
-                self._writer = connect(self.place, timeout_s=0)
+                self.refuse_vanished()  # before one is opened, which may be another file
+                self._writer, self._log = connect(self.place, timeout_s=0), None
+            self.refuse_vanished()
             taken = True
             return self._writer
         except sqlite3.Error as error:
@@ -115,6 +132,17 @@ class Connections:
         finally:
             if not taken:
                 self._lock.release()
+
+    def refuse_vanished(self) -> None:
+        """SQLite goes on writing to a file that somebody removed, renamed or replaced, and what it takes is lost."""
+        file, log = _identity(self._path), _identity(f"{self._path}-wal")
+        if file is None or file != self._file or (self._log is not None and log != self._log):
+            raise StorageLost(
+                f"{self.place.path} was removed or replaced while it was open: this write is not kept",
+                hint="put the file back, or close the store and open what stands there now",
+                details={"location": self.place.path},
+            )
+        self._log = log
 
     def leave_writer(self) -> None:
         self._lock.release()

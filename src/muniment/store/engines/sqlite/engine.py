@@ -86,6 +86,7 @@ class SqliteEngine:
                 raise transaction.failure
             self._commit(connection, connections.place.path)
             done = True
+            connections.refuse_vanished()
             return answer
         finally:
             if not done:

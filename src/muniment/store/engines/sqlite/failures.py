@@ -12,10 +12,11 @@ from muniment.errors import (
     StorageFailure,
     StorageFull,
     StorageReadOnly,
+    StoreDamaged,
     TooLarge,
 )
 
-__all__ = ["code_of", "is_busy", "is_taken_key", "translate"]
+__all__ = ["code_of", "damaged_text", "is_busy", "is_taken_key", "translate"]
 
 _TAKEN = frozenset(
     {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID}
@@ -35,7 +36,13 @@ def is_taken_key(error: sqlite3.Error) -> bool:
     return code_of(error) in _TAKEN
 
 
-def translate(error: sqlite3.Error, location: str) -> MunimentError:
+def damaged_text(location: str) -> StoreDamaged:
+    """The error for a text that is no UTF-8."""
+    return StoreDamaged(f"a text in {location} is damaged", details={"location": location})
+
+
+def translate(error: sqlite3.Error, location: str, *, is_open: bool = False) -> MunimentError:
+    """`is_open` of a store that was opened: where its file is malformed, it is a damaged store and nothing else."""
     code = code_of(error)
     details = {"location": location, "sqlite": f"{getattr(error, 'sqlite_errorname', '')} {error}".strip()}
     if code == sqlite3.SQLITE_IOERR_SHMSIZE:  # the write-ahead index could not grow
@@ -51,6 +58,8 @@ def translate(error: sqlite3.Error, location: str) -> MunimentError:
             )
         case sqlite3.SQLITE_FULL:
             return StorageFull(f"no space left for {location}", hint="free space, then try again", details=details)
+        case sqlite3.SQLITE_CORRUPT if is_open:
+            return StoreDamaged(f"the file {location} is damaged", details=details)
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return NotADatabase(
                 f"{location} is no SQLite database, or a damaged one", hint="restore a backup", details=details
@@ -60,4 +69,6 @@ def translate(error: sqlite3.Error, location: str) -> MunimentError:
         case _:
             if "closed database" in str(error):
                 return Closed("the store has been closed")
+            if "Could not decode to UTF-8" in str(error):
+                return damaged_text(location)
             return StorageFailure(f"SQLite failed on {location}: {error}", details=details)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from muniment.errors import InvalidInput, NotADatabase, NotFound, SchemaMismatch, StorageFailure
 from muniment.store.engines.migrations import Applied, Migration, load, pending
 from muniment.store.engines.sqlite.connections import FileTarget, begin_immediate, connect, patiently
-from muniment.store.engines.sqlite.failures import code_of, translate
+from muniment.store.engines.sqlite.failures import code_of, damaged_text, translate
 from muniment.store.engines.sqlite.handles import entered, read_start
 
 __all__ = ["APPLICATION_ID", "prepare"]
@@ -29,7 +29,10 @@ _PACKAGE = "muniment.store.engines.sqlite"
 def prepare(place: FileTarget) -> tuple[FileTarget, int]:
     """Check the file, make or migrate it where it may be written; answers how to open it, and its schema number."""
     with entered(place.path):
-        return _prepare(place)
+        try:
+            return _prepare(place)
+        except UnicodeDecodeError:  # Python cannot read what SQLite says of a damaged schema
+            raise damaged_text(place.path) from None
 
 
 def _prepare(place: FileTarget) -> tuple[FileTarget, int]:

@@ -10,7 +10,7 @@ from muniment.core.ports.engine import KeyTaken, Lock, Row, Select
 from muniment.errors import MunimentError
 from muniment.store.engines.sql import Statements
 from muniment.store.engines.sql_views import SqlReader, SqlTransaction
-from muniment.store.engines.sqlite.failures import is_taken_key, translate
+from muniment.store.engines.sqlite.failures import damaged_text, is_taken_key, translate
 
 __all__ = ["SqliteReader", "SqliteTransaction"]
 
@@ -30,13 +30,15 @@ class SqliteReader(SqlReader):
             raise self._failure(error, table) from error
 
     def _failure(self, error: sqlite3.Error, table: str) -> MunimentError | KeyTaken:
-        return KeyTaken(table) if is_taken_key(error) else translate(error, self._location)
+        return KeyTaken(table) if is_taken_key(error) else translate(error, self._location, is_open=True)
 
     def _fetch(self, table: str, statement: str, parameters: Any) -> list[Row]:
         try:
             return self._connection.execute(statement, parameters).fetchall()
         except sqlite3.Error as error:
             raise self._failure(error, table) from error
+        except UnicodeDecodeError:
+            raise damaged_text(self._location) from None
 
     def _rows(self, select: Select) -> Iterator[Row]:
         question = self._question(select)
@@ -48,7 +50,7 @@ class SqliteReader(SqlReader):
                 try:
                     rows = cursor.fetchmany(_STREAM_ROWS)
                 except sqlite3.Error as error:
-                    raise translate(error, self._location) from error
+                    raise translate(error, self._location, is_open=True) from error
                 if not rows:
                     return
                 yield from rows

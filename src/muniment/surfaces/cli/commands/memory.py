@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
+
+from muniment.errors import InvalidInput
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.reading import object_given
-from muniment.surfaces.cli.terminal import counted, one_line, strong, when
+from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, strong, when
 
 if TYPE_CHECKING:
     from muniment.contracts.memory_packet import Fact
     from muniment.memory.facts.candidate_records import Candidate, Unheard
+    from muniment.memory.pending_extracting import ExtractionReport
     from muniment.memory.recall.records import Hit
     from muniment.memory.turns import EpisodeCandidate
     from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["candidates", "content", "entry_line", "episodes", "events", "extract", "facts", "history", "hit_lines"]
-__all__ += ["record", "search", "source_line"]
+__all__ += ["extract_pending", "record", "search", "source_line"]
 
 _EXTRACT_SESSION = "extract"
 """The session that the patches of `extract` stand in."""
 _EPISODE_LINES = 3
+_BUDGET_HINT = "such as --budget 20, or --budget calls=20,tokens=50000"
+_PRICES = {"price_in": "usd_per_million_in", "price_out": "usd_per_million_out"}
 _UNHEARD_HINT = (
     "hint: remember the name as user.name to have its words read, or record them without a speaker\n"
     "      run.remember('user.name', …, sources=[…])"
@@ -175,7 +181,8 @@ extract = Command(
     function=_extract,
     on="user call",
     calls=("memory.entries", "memory.run", "run.unheard"),
-    about="Looks for facts in what a user said, by patterns, and proposes each as a candidate. Those that the policy "
+    about="Looks for facts in what a user said, by patterns, and proposes each as a candidate (`muniment extract` has "
+    "a model read what is pending). Those that the policy "
     "is sure of become facts at once, the others wait for a decision. What was proposed before is not proposed again. "
     "Messages of role user speak for the user, unless their speaker goes by another name: how many were left aside, "
     "and why, is told.",
@@ -186,6 +193,87 @@ candidates = Command(
     _show_candidates,
     document="candidates",
     words={"status": Word("Only those of this status."), "key": Word("One key, such as user.city.", metavar="KEY")},
+)
+
+
+# -- what a model reads -------------------------------------------------------------------------------
+
+
+def _budget_given(given: Sequence[str]) -> dict[str, Any]:
+    """`20` are calls; `calls=20,usd=0.5,price_in=0.15,price_out=0.6` are limits by name, and prices."""
+    limits: dict[str, Any] = {}
+    for each in (part.strip() for text in given for part in text.split(",")):
+        name, sign, number = each.rpartition("=")
+        name = _PRICES.get(name.strip(), name.strip()) if sign else "calls"
+        try:
+            limits[name] = float(number) if name.startswith("usd") else int(number)
+        except ValueError:
+            raise InvalidInput(f"{each!r:.60} is not a limit", path="$.budget", hint=_BUDGET_HINT) from None
+    return limits
+
+
+def _read_pending(call: Call, ask: Callable[..., Any]) -> Any:
+    with progress_bar("reading", 0, quiet=call.as_json) as advance:
+        return ask(progress=advance)
+
+
+def _show_read(call: Call) -> Iterator[str]:
+    report: ExtractionReport = call.answer
+    cost = "" if report.usd is None else f", {report.usd:.6f} USD"
+    about = "about " if report.is_estimated else ""
+    yield f"{counted(report.turns, 'turn')} read by {report.extractor}"
+    if report.calls:
+        tokens = f"{about}{report.tokens_in} tokens in, {report.tokens_out} out"
+        yield f"  {counted(report.calls, 'call')}, {tokens}{cost}"
+        waiting = report.accepted - report.promoted
+        yield f"  proposed {report.proposed}: {report.promoted} facts, {waiting} wait for a decision"
+        for reason, count in report.rejected.items():
+            yield f"  rejected {count}: {_words(reason)}"
+    if report.by_patterns:
+        yield f"  {counted(report.by_patterns, 'candidate')} by patterns"
+    if report.withheld:
+        yield f"  passed over: {counted(report.withheld, 'turn')} (not the user's own, empty, or like instructions)"
+    if report.unreadable:
+        yield f"  unreadable: {counted(report.unreadable, 'turn')} the model gave no sound answer for"
+    if report.left:
+        other = f", {report.claimed} of them by another worker" if report.claimed else ""
+        why = {"done": "", "claimed": ""}.get(report.stopped, f"stopped at the limit of {report.stopped}; ")
+        yield f"{why}{counted(report.left, 'turn')} still to be read{other}"
+    else:
+        yield "nothing is left to be read"
+
+
+def _words(reason: str) -> str:
+    from muniment.memory.extraction.checks import REASONS
+
+    return next((words for name, words in REASONS.items() if name == reason), reason)
+
+
+extract_pending = Command(
+    "memory.extract_pending",
+    _show_read,
+    around=_read_pending,
+    left_out=("progress",),
+    words={
+        "user_id": Word("One user (default: all of the tenant)."),
+        "model": Word(
+            "A model behind a server of OpenAI's kind (default: the setting extract_model, else patterns alone).",
+            metavar="URL#NAME",
+            type=click.STRING,
+        ),
+        "budget": Word(
+            "Calls, or limits: calls, turns, tokens, tokens_in, tokens_out, usd (with price_in and price_out, USD for "
+            "a million tokens); repeatable.",
+            metavar="LIMIT",
+            type=click.STRING,
+            read=_budget_given,
+            many=True,
+        ),
+    },
+    about="Reads what users said and this model has not read yet. Each proposal is held against its quote: what does "
+    "not hold is declined with the reason, what holds becomes a fact where the policy is sure, and waits for a "
+    "decision else (`muniment memory candidates`). Stopped or killed, the next call goes on; several may work at "
+    "once. The key of a server is read from OPENAI_API_KEY.",
 )
 
 

@@ -1,0 +1,162 @@
+"""What names a forgotten event or item in its body, whatever the links say; and live rows that still hold its words.
+
+Links lead a forget to what was derived (LG-07). A link that somebody deleted, or that a dump lacked, would leave it: so
+the bodies are asked as well, which name their evidence by its id, and at the end live rows are searched for the words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from muniment.core.canonical import canonical_text
+from muniment.core.owners import is_reserved
+from muniment.core.ports.engine import Condition, Reader, Transaction
+from muniment.core.ports.rows import by_ids, chunked, stream
+from muniment.core.ports.schema import ENTRIES, ITEMS
+from muniment.errors import StoreDamaged
+from muniment.store.item_entries import ItemEntry
+from muniment.store.items import Item
+from muniment.store.ledger.memory_events import STATE_PATCHED
+from muniment.store.ledger.rows import read_body
+
+__all__ = ["WordsLeft", "entries_naming", "items_naming", "words_left", "words_of"]
+
+_FEW = 16
+"""Up to so many names are looked for one by one; of more, all strings of a body are asked."""
+_STRING = re.compile(r'"([^"\\]{1,256})"')
+_SAID = ("message", "tool_result")
+WORDS_CHARS_MIN = 24
+"""A shorter text is said again by chance."""
+WORDS_MAX = 64
+"""Texts that are looked for among live rows: of more, an even sample."""
+
+
+class _Body(NamedTuple):
+    id: str
+    run_id: str | None
+    body: str | None
+
+
+class _Carrying(NamedTuple):
+    id: str
+    run_id: str
+    content_hash: bytes
+    hash: bytes
+    salt: bytes | None
+    body: str | None
+    receipt_id: str | None
+
+
+def items_naming(reader: Reader, kinds: Collection[str], ids: Sequence[str], owners: Collection[str]) -> set[str]:
+    """The live items of these kinds, of these owners or of nobody's own, whose body names one of these ids.
+
+    That an item stands in a run of that name is not what it was made from.
+    """
+    found: set[str] = set()
+    names = _finder(ids)
+    for item in _live_items(reader, owners, (("kind", "in", tuple(sorted(kinds))),)):
+        if item.body is not None and any(name not in (item.id, item.run_id) for name in names(item.body)):
+            found.add(item.id)
+    return found
+
+
+def entries_naming(
+    tx: Transaction, items: Mapping[str, Item], lost: Collection[str], owners: Collection[str]
+) -> Iterator[ItemEntry]:
+    """The live patches of these owners that name one of these items or what is lost, with the item they speak of."""
+    names = _finder([*items, *lost])
+    states = {item.run_id: id_ for id_, item in items.items() if item.kind == "working_state"}
+    for owner in sorted(owners):
+        kinds = ("state_patch", "tool_result") if is_reserved(owner) else ("state_patch",)
+        where: tuple[Condition, ...] = (("user_id", "=", owner), ("kind", "in", kinds), ("receipt_id", "=", None))
+        for row in stream(tx, ENTRIES, where, into=_Carrying):
+            if row.body is None or not names(row.body):
+                continue
+            try:
+                metadata = (read_body(row) or {}).get("metadata") or {}
+            except StoreDamaged:  # what it says cannot be believed, and it names what goes
+                metadata = {}
+            item_id = metadata.get("id")
+            if item_id not in items and metadata.get("event") == STATE_PATCHED:
+                item_id = states.get(row.run_id)
+            yield ItemEntry(item_id if isinstance(item_id, str) else "", row.id, row.hash, row.salt or b"", metadata)
+
+
+def _finder(ids: Sequence[str]) -> Callable[[str], list[str]]:
+    """Which of these ids stand in a body as a string of their own."""
+    if len(ids) <= _FEW:
+        quoted = [(id_, canonical_text(id_)) for id_ in ids]
+        return lambda body: [id_ for id_, written in quoted if written in body]
+    wanted = frozenset(ids)
+    return lambda body: sorted(wanted.intersection(_STRING.findall(body)))
+
+
+def _live_items(reader: Reader, owners: Collection[str], more: tuple[Condition, ...] = ()) -> Iterator[_Body]:
+    of_all: list[tuple[Condition, ...]] = [(("user_id", "=", None),)]
+    of_all += [(("user_id", "in", some),) for some in chunked(sorted(owners))]
+    for where in of_all:
+        yield from stream(reader, ITEMS, (*where, *more, ("receipt_id", "=", None)), into=_Body)
+
+
+# -- words --------------------------------------------------------------------------------------------
+
+
+class WordsLeft(NamedTuple):
+    """Live rows in which words of what was forgotten still stand: where they were said again, and what was derived."""
+
+    items: int
+    events: int
+
+
+class _Spoken(NamedTuple):
+    id: str
+    kind: str
+    body: str | None
+
+
+class _Said(NamedTuple):
+    kind: str
+    content_hash: bytes
+    salt: bytes | None
+    id: str
+    body: str | None
+    receipt_id: str | None
+
+
+def words_of(reader: Reader, entry_ids: Sequence[str]) -> list[str]:
+    """What these events said, as their rows hold it: texts that are long enough to be known again, at most so many."""
+    step = max(1, len(entry_ids) // WORDS_MAX)
+    texts: dict[str, None] = {}
+    for row in by_ids(reader, ENTRIES, entry_ids[::step], into=_Said):
+        if row.kind not in _SAID or row.body is None:
+            continue
+        try:
+            content = (read_body(row) or {}).get("content")
+        except StoreDamaged:
+            continue
+        if isinstance(content, str) and len(content) >= WORDS_CHARS_MIN:
+            texts[content] = None
+    return list(texts)[:WORDS_MAX]
+
+
+def words_left(reader: Reader, texts: Iterable[str], owners: Collection[str]) -> WordsLeft:
+    """How many live items and events of these owners, or of nobody's own, hold one of the texts."""
+    needles = [canonical_text(text)[1:-1] for text in texts]
+    if not needles:
+        return WordsLeft(0, 0)
+
+    def holds(body: str | None) -> bool:
+        return body is not None and any(needle in body for needle in needles)
+
+    items = {item.id for item in _live_items(reader, owners) if holds(item.body)}
+    events = 0
+    for some in chunked(sorted(owners)):
+        where: tuple[Condition, ...] = (("user_id", "in", some), ("receipt_id", "=", None))
+        for row in stream(reader, ENTRIES, where, into=_Spoken):
+            if holds(row.body):
+                is_said = row.kind in _SAID
+                events += is_said
+                items |= set() if is_said else {row.id}
+    return WordsLeft(len(items), events)

@@ -1,0 +1,263 @@
+"""Stands in the judge's process for objects of the code under test, which live in another sandbox.
+
+What a test asks of a stub is done over there, and what comes back is plain, or a stub again. No line of the code runs
+here. Two things are not as in ordinary Python, so that the code cannot speak its own verdict:
+
+- an object of the code that is asked whether it equals, differs from, precedes or holds something may deny it; where it
+  agrees, that is a doubt, because an object can be made to agree with anything. The very same object equals itself.
+- of what class an object is was said when it came over, before anybody asked.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+__all__ = ["ClassStub", "ExceptionType", "ModuleStub", "Numbered", "ObjectStub", "number_of"]
+
+_KEPT_DUNDERS = frozenset({"__dict__", "__annotations__", "__members__", "__version__", "__dataclass_fields__"})
+
+
+class ExceptionType(type):
+    """The class of exception classes: making one makes it over there."""
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        remote, number = cls._muniment_remote, cls._muniment_class  # type: ignore[attr-defined]
+        return remote.call("call", Numbered(number), args, named)
+
+
+class Numbered:
+    """What is there under a number."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+
+def number_of(value: Any) -> int | None:
+    kind = type(value)
+    if kind is ObjectStub or kind is ClassStub or kind is Numbered:
+        number: int = object.__getattribute__(value, "_number")
+        return number
+    if kind is ExceptionType:
+        return int(value._muniment_class)
+    if type(kind) is ExceptionType:
+        found: int | None = vars(value).get("_muniment_number")
+        return found
+    if kind is ModuleStub:
+        return number_of(value.__dict__["_stub_of_code"])
+    return None
+
+
+class ObjectStub:
+    """An object of the code. What it is asked is done over there."""
+
+    __slots__ = ("__name__", "_class", "_number", "_remote")
+
+    def __init__(self, remote: Any, number: int, name: str, owner: Any) -> None:
+        for slot, value in (("_remote", remote), ("_number", number), ("__name__", name), ("_class", owner)):
+            object.__setattr__(self, slot, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in _KEPT_DUNDERS:
+            raise AttributeError(name)
+        return self._remote.ask("get", target=["object", self._number], name=name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._remote.ask("set", target=["object", self._number], name=name, value=self._remote.out(value))
+
+    def __delattr__(self, name: str) -> None:
+        self._remote.ask("del", target=["object", self._number], name=name)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._remote.call("call", self, args, named)
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__} of the code under test>"
+
+    def __hash__(self) -> int:
+        return hash(("object of the code", self._number))
+
+    def __str__(self) -> str:
+        return _text(self._remote.act("str", self), self._remote)
+
+    def __format__(self, spec: str) -> str:
+        return _text(self._remote.act("format", self, spec), self._remote)
+
+    # What an object of the code says of itself.
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or _word(self, "eq", other)
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other and _word(self, "ne", other)
+
+    def __lt__(self, other: Any) -> bool:
+        return _word(self, "lt", other, always=True)
+
+    def __le__(self, other: Any) -> bool:
+        return _word(self, "le", other, always=True)
+
+    def __gt__(self, other: Any) -> bool:
+        return _word(self, "gt", other, always=True)
+
+    def __ge__(self, other: Any) -> bool:
+        return _word(self, "ge", other, always=True)
+
+    def __contains__(self, other: object) -> bool:
+        return _word(self, "contains", other)
+
+    # What comes back is looked at by the test.
+
+    def __len__(self) -> int:
+        return _whole(self._remote.act("len", self), self._remote)
+
+    def __index__(self) -> int:
+        return _whole(self._remote.act("index", self), self._remote)
+
+    def __bool__(self) -> bool:
+        return self._remote.act("bool", self) is True
+
+    def __iter__(self) -> Iterator[Any]:
+        held = self._remote.act("iter", self)
+        while True:
+            try:
+                value = self._remote.act("next", held)
+            except StopIteration:
+                return
+            yield value
+
+    def __next__(self) -> Any:
+        return self._remote.act("next", self)
+
+    def __enter__(self) -> Any:
+        return self._remote.act("enter", self)
+
+    def __exit__(self, kind: Any, error: Any, _trace: Any) -> bool:
+        return self._remote.act("exit", self, kind, error, None) is True
+
+
+class ClassStub(ObjectStub):
+    """A class of the code."""
+
+    __slots__ = ("_bases",)
+
+    def __init__(self, remote: Any, number: int, name: str, bases: tuple[Any, ...]) -> None:
+        super().__init__(remote, number, name, None)
+        object.__setattr__(self, "_bases", bases)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return type(value) in (ObjectStub, ClassStub) and _descends(object.__getattribute__(value, "_class"), self)
+
+    def __subclasscheck__(self, value: Any) -> bool:
+        return _descends(value, self)
+
+    __hash__ = ObjectStub.__hash__
+
+
+def _descends(found: Any, wanted: ClassStub) -> bool:
+    if found is wanted:
+        return True
+    return type(found) is ClassStub and any(
+        _descends(base, wanted) for base in object.__getattribute__(found, "_bases")
+    )
+
+
+def _word(stub: ObjectStub, act: str, other: Any, *, always: bool = False) -> bool:
+    """The word of an object about itself. Its no is taken; its yes, and every order, leaves the suite undecided."""
+    remote = stub._remote
+    said = remote.act(act, stub, other) is True
+    if said or always:
+        remote.doubt(f"an object of the code, {stub.__name__}, says of itself whether it is {act} to something")
+    return said
+
+
+def _text(value: Any, remote: Any) -> str:
+    return value if type(value) is str else _unlike(remote, "text")
+
+
+def _whole(value: Any, remote: Any) -> int:
+    return value if type(value) is int else _unlike(remote, "number")
+
+
+def _unlike(remote: Any, wanted: str) -> Any:
+    remote.doubt(f"an object of the code stands where a {wanted} is wanted")
+    raise TypeError(f"a {wanted} was wanted")
+
+
+def _two_sided(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    def mine(stub: ObjectStub, other: Any) -> Any:
+        return stub._remote.act(name, stub, other)
+
+    def theirs(stub: ObjectStub, other: Any) -> Any:
+        return stub._remote.act(name, other, stub)
+
+    return mine, theirs
+
+
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "lshift",
+    "rshift",
+    "and_",
+    "or_",
+    "xor",
+):
+    _mine, _theirs = _two_sided(_name)
+    setattr(ObjectStub, f"__{_name.rstrip('_')}__", _mine)
+    setattr(ObjectStub, f"__r{_name.rstrip('_')}__", _theirs)
+for _name in (
+    "neg",
+    "pos",
+    "abs",
+    "invert",
+    "int",
+    "float",
+    "bytes",
+    "round",
+    "reversed",
+    "getitem",
+    "setitem",
+    "delitem",
+):
+    setattr(ObjectStub, f"__{_name}__", lambda stub, *args, _act=_name: stub._remote.act(_act, stub, *args))
+
+
+class ModuleStub(ModuleType):
+    """A module of the code: names are asked for over there."""
+
+    def __getattr__(self, name: str) -> Any:
+        stub = self.__dict__.get("_stub_of_code")
+        if stub is None or (name.startswith("__") and name not in ("__all__", *_KEPT_DUNDERS)):
+            raise AttributeError(name)
+        if name == "__all__":
+            return stub._remote.act("names", stub)
+        below = sys.modules.get(f"{self.__name__}.{name}")
+        return below if below is not None else getattr(stub, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__") or isinstance(value, ModuleStub):
+            super().__setattr__(name, value)
+            return
+        stub, before = self.__dict__["_stub_of_code"], self.__dict__.setdefault("_before_patches", {})
+        if name not in before and hasattr(stub, name):
+            before[name] = getattr(stub, name)
+        setattr(stub, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """What a patch put there goes, and what was there before comes back: so patches are undone."""
+        stub, before = self.__dict__["_stub_of_code"], self.__dict__.get("_before_patches", {})
+        if name in self.__dict__:
+            super().__delattr__(name)
+        elif name in before:
+            setattr(stub, name, before.pop(name))
+        else:
+            delattr(stub, name)

@@ -1,0 +1,76 @@
+"""kill -9 at every transaction of a worker that has a model read what is pending: nothing is lost, nothing is doubled.
+
+And several processes at once on one file: each turn is read by one of them.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from kill_extractor import TURNS, Model, policy
+from kill_learner import ENDED
+
+import muniment
+
+EXTRACTOR = Path(__file__).parent / "kill_extractor.py"
+
+
+def filled(path: Path) -> None:
+    with muniment.open(path) as mem:
+        run = mem.run(user_id="ana", session_id="s1")
+        run.observe_many([{"role": "user", "content": text} for text in TURNS])
+
+
+def finished(path: Path, asked: Path) -> None:
+    """Read to the end, however long a dead worker's claim holds; all is there, once."""
+    deadline = time.monotonic() + 60
+    with muniment.open(path, policy=policy(1)) as mem:
+        while mem.extract_pending(model=Model(asked)).left:
+            assert time.monotonic() < deadline, "the claim of a dead worker does not run out"
+            time.sleep(0.05)
+        assert mem.verify().ok
+        assert mem.store.rebuild().repaired == ()
+        run = mem.run(user_id="ana")
+        made = [each.value for each in run.memory.candidates() if each.proposed_by == "model:model"]
+        assert sorted(made) == [f"number{at}" for at in range(len(TURNS))]
+        assert sorted(fact.value for fact in run.facts("user.likes")) == sorted(made)
+
+
+@pytest.mark.slow
+@pytest.mark.req("MP-17", "LG-06")
+def test_a_worker_is_killed_at_each_transaction(tmp_path: Path) -> None:
+    number, died = 1, 0
+    while True:
+        path, asked = tmp_path / f"{number}.db", tmp_path / f"{number}.asked"
+        filled(path)
+        moment = ("inside", "after")[number % 2]
+        done = subprocess.run(
+            [sys.executable, str(EXTRACTOR), str(path), str(number), moment, str(asked), "1"], check=False
+        )
+        assert done.returncode in (-signal.SIGKILL, ENDED)
+        if done.returncode == ENDED:
+            break
+        finished(path, asked)
+        times = Counter(asked.read_text().splitlines())
+        assert set(times) == set(TURNS)
+        assert sum(times.values()) <= len(TURNS) + 2, "no more than the batch it died in is asked about again"
+        number, died = number + 1, died + 1
+    assert died >= 6, "a claim and its end for each of three batches"
+
+
+@pytest.mark.slow
+@pytest.mark.req("MP-17")
+def test_processes_that_share_a_file_share_the_work(tmp_path: Path) -> None:
+    path, asked = tmp_path / "store.db", tmp_path / "asked"
+    filled(path)
+    command = [sys.executable, str(EXTRACTOR), str(path), "1000", "inside", str(asked), "600"]
+    workers = [subprocess.Popen(command) for _ in range(3)]
+    assert [worker.wait(120) for worker in workers] == [ENDED] * 3
+    finished(path, asked)
+    assert Counter(asked.read_text().splitlines()) == Counter(TURNS)

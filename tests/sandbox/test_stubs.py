@@ -1,0 +1,263 @@
+"""An ordinary suite, judged from outside, says of ordinary code what it says of it in one process."""
+
+from __future__ import annotations
+
+import pytest
+
+from muniment.verify.sandbox import BubblewrapSandbox, Harness, run_harness
+from muniment.verify.sandbox.suite_files import beside_suite, module_names, roots_of, shadowed
+
+pytestmark = pytest.mark.req("RC-17")
+
+CODE = """
+import enum, dataclasses, collections
+MAX = 10
+class Empty(IndexError):
+    def __init__(self, where, code=3):
+        super().__init__(f"empty: {where}"); self.code = code
+class Color(enum.Enum):
+    RED = 1
+    BLUE = 2
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+    def __add__(self, other): return Point(self.x + other.x, self.y + other.y)
+class Stack:
+    def __init__(self, items=()): self.items = list(items)
+    def push(self, x): self.items.append(x); return self
+    def pop(self):
+        if not self.items: raise Empty("stack")
+        return self.items.pop()
+    def __len__(self): return len(self.items)
+    def __iter__(self): return iter(self.items)
+    def __getitem__(self, i): return self.items[i]
+    def __enter__(self): return self
+    def __exit__(self, *a): self.items.clear()
+    @classmethod
+    def of(cls, *a): return cls(a)
+    @property
+    def top(self): return self.items[-1]
+class Sub(Stack): pass
+def sort(items): items.sort()
+def same(items): return items
+def nested(d): d["a"].append(1); d["b"] = 2
+def apply(f, items): return [f(x) for x in items]
+def gen(n):
+    for i in range(n): yield i
+def hello(): print("hello")
+def div(a, b): return a / b
+def counts(t): return collections.Counter(t)
+def color(n): return Color(n)
+def kw(a, *, b=2, **c): return (a, b, c)
+def now(): return 1
+def later(): return now() + 1
+def boom(): raise Empty("x", code=7)
+def isok(x): return x > 3
+"""
+
+SUITE = """
+import pytest
+from math import isclose
+import solution
+from solution import *
+from solution import Stack, Empty, Color, Point, Sub, MAX
+
+@pytest.fixture
+def stack(): return Stack([1, 2])
+
+def test_const(): assert MAX == 10 and solution.MAX == 10
+def test_stack(stack):
+    stack.push(3)
+    assert len(stack) == 3
+    assert stack.pop() == 3
+    assert list(stack) == [1, 2]
+    assert stack[0] == 1
+    assert stack.items == [1, 2]
+    assert stack.top == 2
+    stack.items = [5]
+    assert stack.pop() == 5
+    assert [x for x in Stack.of(1, 2)] == [1, 2]
+    assert stack.push(1) is stack
+def test_raises():
+    with pytest.raises(Empty, match="empty: stack") as caught:
+        Stack().pop()
+    assert isinstance(caught.value, IndexError)
+    assert caught.value.code == 3
+    with pytest.raises(IndexError): Stack().pop()
+    with pytest.raises(ZeroDivisionError): div(1, 0)
+    with pytest.raises(TypeError): div(1)
+    with pytest.raises(Empty) as c2: solution.boom()
+    assert c2.value.code == 7
+def test_inplace():
+    items = [3, 1, 2]
+    assert sort(items) is None
+    assert items == [1, 2, 3]
+    assert same(items) is items
+    inner = []
+    d = {"a": inner}
+    nested(d)
+    assert inner == [1] and d == {"a": [1], "b": 2}
+def test_callback():
+    assert apply(lambda x: x + 1, [1, 2]) == [2, 3]
+    assert apply(str, [1]) == ["1"]
+    seen = []
+    apply(seen.append, [1, 2])
+    assert seen == [1, 2]
+    def bad(x): raise ValueError("no")
+    with pytest.raises(ValueError): apply(bad, [1])
+def test_gen(): assert list(gen(3)) == [0, 1, 2]; assert sum(gen(4)) == 6; assert next(gen(2)) == 0
+def test_print(capsys):
+    hello()
+    assert capsys.readouterr().out == "hello\\n"
+def test_float(): assert div(1, 3) == pytest.approx(0.3333, abs=1e-3); assert isclose(div(1, 4), .25)
+def test_counter(): assert counts("aab") == {"a": 2, "b": 1}; assert counts("aab").most_common(1) == [("a", 2)]
+def test_enum():
+    assert color(1) is Color.RED
+    assert color(2).name == "BLUE"
+    assert color(1) == Color.RED
+    assert color(1).value == 1
+def test_isinstance():
+    assert isinstance(Sub(), Stack)
+    assert not isinstance(Stack(), Sub)
+    assert isinstance(counts("a"), dict)
+    assert isinstance(MAX, int)
+def test_kw(): assert kw(1, b=3, z=4) == (1, 3, {"z": 4})
+def test_with():
+    with Stack([1]) as s: assert len(s) == 1
+    assert len(s) == 0
+def test_patch(monkeypatch):
+    monkeypatch.setattr(solution, "now", lambda: 41)
+    assert solution.later() == 42
+def test_patched():
+    assert solution.later() == 2
+    from unittest import mock
+    with mock.patch("solution.now", return_value=9): assert solution.later() == 10
+    assert solution.later() == 2
+@pytest.mark.parametrize(("n", "ok"), [(1, False), (4, True)])
+def test_param(n, ok): assert isok(n) is ok
+def test_point(): p = Point(1) + Point(2, 3); assert (p.x, p.y) == (3, 3); assert str(Point(1)) == "Point(x=1, y=0)"
+class TestClass:
+    def setup_method(self): self.s = Stack()
+    def test_x(self): self.s.push(1); assert self.s
+import unittest
+class Unit(unittest.TestCase):
+    def test_y(self):
+        self.assertEqual(div(4, 2), 2)
+        with self.assertRaises(Empty): Stack().pop()
+        self.assertTrue(isok(5))
+"""
+
+
+def judged(code: str, suite: str) -> tuple[str, str | None]:
+    harness = Harness(pytest=("test_s.py",), files={"test_s.py": suite.encode()})
+    result = run_harness(harness, {"solution.py": code.encode()}, trace_id="trc_1")
+    return result.outcome, result.message if result.outcome != "FAIL" else None
+
+
+def test_an_ordinary_suite_passes(bwrap: str) -> None:
+    assert judged(CODE, SUITE) == ("OK", None)
+
+
+BREAKS = {
+    "a constant": ("MAX = 10", "MAX = 11"),
+    "a method": ("self.items.append(x); return self", "self.items.append(x)"),
+    "an exception": ('raise Empty("stack")', 'raise KeyError("stack")'),
+    "an attribute of one": ("code=7", "code=8"),
+    "what is done to a list": ("items.sort()", "items.reverse()"),
+    "the same list": ("return items\n", "return list(items)\n"),
+    "what is printed": ('print("hello")', 'print("hullo")'),
+    "what is generated": ("range(n): yield i", "range(n): yield -i"),
+    "a member": ("return Color(n)", "return Color(3 - n)"),
+    "a class": ("class Sub(Stack)", "class Sub(object)"),
+    "a callback": ("[f(x) for x in items]", "[x for x in items]"),
+    "a count": ("return len(self.items)", "return 1"),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_ordinary_code_that_is_wrong_fails(bwrap: str, name: str) -> None:
+    before, after = BREAKS[name]
+    assert before in CODE
+    assert judged(CODE.replace(before, after, 1), SUITE) == ("FAIL", None)
+
+
+@pytest.mark.parametrize(
+    ("code", "test"),
+    [
+        ("class P:\n    def __eq__(self, other):\n        return True\n", "assert solution.P() == solution.P()"),
+        ("def f():\n    return open(__file__).read()\n", "assert solution.f() == open('solution.py').read()"),
+        ("import random\ndef f():\n    return random.random()\n", "import random; random.seed(1); a = solution.f(); "
+         "random.seed(1); assert a == solution.f()"),
+    ],
+    ids=["objects compared", "files shared", "state shared"],
+)  # fmt: skip
+def test_what_plain_values_cannot_show_is_unknown_not_failed(bwrap: str, code: str, test: str) -> None:
+    """Code that is right in one process is never called wrong because it was judged from outside."""
+    outcome, message = judged(code, f"import solution\n\n\ndef test_x():\n    {test}\n")
+    assert outcome == "UNKNOWN"
+    assert (message or "").startswith("not judged: ")
+
+
+def test_packages_and_folders(bwrap: str) -> None:
+    """Modules of a package, beside helpers of the suite that import them too."""
+    output = {"shop/__init__.py": b"", "shop/cart/total.py": b"def total(items):\n    return sum(items)\n"}
+    suite = {
+        "tests/helpers.py": b"from shop.cart.total import total\n\n\ndef twice(items):\n    return 2 * total(items)\n",
+        "tests/conftest.py": b"import pytest\n\n\n@pytest.fixture\ndef items():\n    return [1, 2]\n",
+        "tests/test_total.py": b"import shop.cart.total as module\nfrom helpers import twice\n\n\n"
+        b"def test_total(items):\n    assert module.total(items) == 3\n    assert twice(items) == 6\n",
+    }
+    result = run_harness(Harness(pytest=("tests",), files=suite), output, trace_id="trc_1")
+    assert result.outcome == "OK", result.seen[-1].stdout
+
+
+def test_a_sandbox_that_cannot_be_joined_decides_nothing(bwrap: str) -> None:
+    class Plain:
+        """A session of another make: it knows commands alone."""
+
+        def __init__(self, session: object) -> None:
+            self._session = session
+
+        def __enter__(self) -> object:
+            return self
+
+        def __exit__(self, *exc: object) -> None:
+            self._session.close()  # type: ignore[attr-defined]
+
+    class Other:
+        def open(self, policy: object, files: object = None, *, trace_id: str) -> Plain:
+            return Plain(BubblewrapSandbox().open(policy, files, trace_id=trace_id))  # type: ignore[arg-type]
+
+    harness = Harness(pytest=("test_s.py",), files={"test_s.py": b"def test_x():\n    pass\n"})
+    result = run_harness(harness, {}, trace_id="trc_1", sandbox=Other())  # type: ignore[arg-type]
+    assert (result.outcome, result.reason_codes) == ("UNKNOWN", ("exec_unavailable",))
+    assert "joined" in (result.message or "")
+
+
+def test_which_modules_are_the_outputs() -> None:
+    suite = ["tests/test_a.py", "tests/helpers.py", "data/x.json"]
+    output = [
+        "a.py",
+        "pkg/mod.py",
+        "tests/near.py",
+        "tests/helpers.py",
+        "json.py",
+        "conftest.py",
+        "pytest/x.py",
+        "no-name.py",
+    ]
+    assert module_names(output, suite) == ("a", "near", "pkg", "pkg.mod", "tests.near")
+    assert roots_of(suite) == (".", "tests")
+    assert shadowed(["json.py", "heapq.py"], {"test_a.py": b"import json.decoder\nfrom . import heapq\n"}) == ("json",)
+    assert shadowed(["a.py"], {"test_a.py": b"def broken("}) == ()
+
+
+def test_what_may_lie_beside_a_suite() -> None:
+    kept = {"a.py": b"", "pkg/b.py": b"", "data.json": b"", "my_pytest_notes.txt": b""}
+    gone = [
+        "conftest.py", "pkg/conftest.py", "pytest.py", "pytest/__init__.py", "pytest_x.py", "_pytest/a.py", "pluggy.py",
+        "pytest.ini", "sub/tox.ini", "setup.cfg", "pyproject.toml", "sitecustomize.py", "usercustomize/__init__.py",
+        "x.pth", "__pycache__/a.pyc", "x.dist-info/entry_points.txt", "pkg/x.pyc", "conftest/__init__.py",
+    ]  # fmt: skip
+    assert beside_suite(kept | dict.fromkeys(gone, b"")) == kept

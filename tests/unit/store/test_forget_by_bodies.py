@@ -1,0 +1,155 @@
+"""A forget finds what was derived without the links too, and its receipt says what is left (LG-07)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from dump_lines import dump_of, plain, resealed
+
+import muniment
+from muniment.core.ports.engine import Delete
+from muniment.core.ports.schema import ITEMS
+from muniment.errors import Forgotten, InvalidInput
+from muniment.handles.memory import Memory
+from muniment.store.items import select_items
+
+pytestmark = pytest.mark.req("LG-07")
+
+SAID = "My allergy is to peanuts, and the clinic is in Lisbon."
+ENGINES = ("memory", "sqlite", "postgres")
+
+
+def _tell(mem: Memory) -> tuple[str, str]:
+    """An event from which a fact, a state, a procedure, a summary and a build were made; answers it and the build."""
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+    run.observe("user", "Hello there, this is Ana speaking to you.")
+    said = run.observe("user", SAID).id
+    run.remember("user.allergy", "peanuts", sources=[said], quote="peanuts")
+    run.patch(decisions=[{"statement": "no peanuts at the party", "evidence_id": said}])
+    run.propose("user.clinic", "the clinic in Lisbon", sources=[said])
+    run.summarize("Ana told of her allergy to peanuts.", sources=[said])
+    build = run.compose("responder", query="What is the allergy to?")
+    assert "peanuts" in build.text
+    return said, build.id
+
+
+def _live(mem: Memory, words: str) -> list[str]:
+    engine = mem._ctx.engine
+    items = engine.read("default", lambda reader: select_items(reader, (("receipt_id", "=", None),)))
+    return sorted(f"{item.kind} {item.version}" for item in items if item.body is not None and words in item.body)
+
+
+def _check_forgotten(mem: Memory, said: str, build: str) -> None:
+    receipt = mem.forget(event=said)
+    assert {"fact", "build"} <= {gone.kind for gone in receipt.erased}
+    assert _live(mem, "peanuts") == []
+    assert _live(mem, "clinic in Lisbon") == []
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+    assert run.facts(include_all=True) == []
+    with pytest.raises(Forgotten):
+        mem.replay(build)
+    assert "peanuts" not in run.compose("responder", query="What is the allergy to?").text
+    entries = list(mem.ledger.entries(user_id="ana"))
+    assert not any("peanuts" in str(entry.body) for entry in entries if entry.body is not None)
+    mem.store.rebuild()  # the links of what is left
+    assert mem.verify().ok
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_without_any_link_a_forget_takes_what_names_the_event(make: Callable[..., Memory], engine: str) -> None:
+    mem = make(engine)
+    said, build = _tell(mem)
+    for table in ("links", "lineages"):
+        column = "source_id" if table == "links" else "user_id"
+        mem._ctx.engine.write("default", lambda tx, t=table, c=column: tx.do(Delete(t, ((c, ">=", ""),))))  # type: ignore[misc]
+    _check_forgotten(mem, said, build)
+
+
+def test_links_that_were_deleted_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with muniment.open(path) as mem:
+        said, build = _tell(mem)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("DELETE FROM links")
+        file.execute("DELETE FROM lineages")
+    with muniment.open(path) as mem:
+        _check_forgotten(mem, said, build)
+    assert b"peanuts" not in path.read_bytes()
+
+
+def test_with_its_links_a_forget_takes_the_same(make: Callable[..., Memory]) -> None:
+    """What the bodies add is nothing where the links are whole."""
+    erased = []
+    for is_linked in (True, False):
+        mem = make("memory")
+        said, _ = _tell(mem)
+        if not is_linked:
+            mem._ctx.engine.write("default", lambda tx: tx.do(Delete("links", (("source_id", ">=", ""),))))
+            mem._ctx.engine.write("default", lambda tx: tx.do(Delete("lineages", (("user_id", ">=", ""),))))
+        erased.append(sorted((gone.kind, gone.id) for gone in mem.forget(event=said).erased))
+    assert erased[0] == erased[1]
+
+
+def test_what_only_mentions_an_id_stays(make: Callable[..., Memory]) -> None:
+    mem = make("memory")
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+    said = run.observe("user", "The name of my cat is e-7, by the way.", id="e-7").id
+    other = run.observe("user", "My cat is called e-7 and is quite old.").id
+    run.remember("cat.name", "e-7", sources=[other])
+    mem.forget(event=said)
+    assert [fact.value for fact in run.facts()] == ["e-7"]
+    assert run.facts()[0].sources == (other,)
+
+
+def test_a_receipt_says_where_the_same_words_still_stand(make: Callable[..., Memory]) -> None:
+    mem = make("memory")
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+    first = run.observe("user", SAID).id
+    run.observe("user", f"As I said: {SAID}")
+    receipt = mem.forget(event=first)
+    assert receipt.counts["left_events"] == 1
+    assert "the same words still stand in 1 event not forgotten" in receipt.note
+    assert SAID not in receipt.note
+    again = mem.forget(user_id="ana")
+    assert "left_events" not in again.counts
+    assert "still stand" not in again.note
+
+
+def test_words_left_in_an_item_that_names_no_source_are_told(tmp_path: Path) -> None:
+    """Whoever strips links and ids alike hides where the words came from; that they are there is seen all the same."""
+    path = tmp_path / "store.db"
+    with muniment.open(path) as mem:
+        run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+        said = run.observe("user", SAID).id
+        run.remember("user.allergy", SAID, sources=[said])
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("DELETE FROM links")
+        file.execute("UPDATE items SET body = replace(body, ?, 'evt_other') WHERE kind = 'fact'", (said,))
+    with muniment.open(path) as mem:
+        receipt = mem.forget(event=said)
+        assert receipt.counts["left_items"] == 1
+        assert not receipt.scrubbed
+        assert "the same words still stand in 1 item not forgotten" in receipt.note
+
+
+def test_a_dump_without_its_links_hides_nothing_from_a_forget(make: Callable[..., Memory]) -> None:
+    """Links that the ledger gives are made again; a build without the sources that it quotes is refused."""
+    here, there = make("memory"), make("memory")
+    said, build = _tell(here)
+    stripped = [line for line in plain(dump_of(here)) if line.get("table") != "links"]
+    with pytest.raises(InvalidInput, match=f"the build '{build}' is not what its ledger gives: its link"):
+        there.import_(resealed(stripped))
+    there.import_(resealed([line for line in stripped if line.get("row", {}).get("kind") != "build"]))
+    assert there.verify().ok
+    erased = {gone.kind for gone in there.forget(event=said).erased}
+    assert erased >= {"event", "fact"}
+    assert _live(there, "peanuts") == []
+
+
+def test_items_hold_no_words_in_columns() -> None:
+    """`_live` looks at bodies alone."""
+    assert [column.name for column in ITEMS.columns if column.content] == ["body"]

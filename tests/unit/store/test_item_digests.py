@@ -1,0 +1,131 @@
+"""Items are held against a digest of their row whenever they are read (TM-12); those of before get it by a rebuild."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from muniment.core.ports.engine import Patch
+from muniment.core.ports.rows import select
+from muniment.core.ports.schema import ITEMS, ItemRow
+from muniment.errors import StoreDamaged
+from muniment.handles.memory import Memory
+from muniment.handles.run import Run
+from muniment.store.items import Change, item_of, row_digest
+
+pytestmark = pytest.mark.req("TM-12")
+
+
+def tell(mem: Memory) -> Run:
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+    said = run.observe("user", "I live in Lisbon and I like to cook at home.").id
+    run.remember("user.city", "Lisbon", sources=[said])
+    run.procedure("cook", {"steps": ["wash the hands"]}, sources=[said])
+    run.patch(goal="cook in Lisbon")
+    return run
+
+
+def rows(mem: Memory, kind: str) -> list[ItemRow]:
+    return mem._ctx.engine.read("default", lambda reader: select(reader, ITEMS, (("kind", "=", kind),)))
+
+
+def alter(mem: Memory, kind: str, values: dict[str, Any]) -> None:
+    mem._ctx.engine.write("default", lambda tx: tx.do(Patch("items", (("kind", "=", kind),), values)))
+
+
+FORGED: dict[str, dict[str, Any]] = {
+    "fact": {"name": "0" * 32},
+    "working_state": {"session_id": "s9"},
+    "procedure": {"agent_id": None, "status": "retired"},
+    "build": {"created_at": "2020-01-01T00:00:00Z"},
+}
+
+
+@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("kind", ["fact", "working_state", "procedure", "build"])
+def test_a_reworded_item_is_told_by_no_door(make: Callable[..., Memory], engine: str, kind: str) -> None:
+    mem = make(engine)
+    run = tell(mem)
+    build = run.compose("planner", query="Where does the user live?")
+    (row, *_) = rows(mem, kind)
+    assert row.body is not None
+    told = row.body.replace("Lisbon", "Madrid").replace("wash", "wipe")
+    assert told != row.body
+    alter(mem, kind, {"body": told})
+    doors: dict[str, list[Callable[[], Any]]] = {
+        "fact": [run.facts, lambda: run.search("city"), lambda: run.compose("planner", query="city")],
+        "working_state": [run.working_state, lambda: run.compose("planner", query="city")],
+        "procedure": [lambda: run.compose("planner", query="cook")],
+        "build": [lambda: mem.replay(build.id), lambda: mem.why("Lisbon")],
+    }
+    for door in (*doors[kind], lambda: list(mem.export())):
+        with pytest.raises(StoreDamaged, match=f"the {kind} .* is not as it was written") as caught:
+            door()
+        assert caught.value.details["id"] == row.id
+        assert "rebuild" in caught.value.hint
+    assert row.id in {each.id for each in mem.verify().differing}
+    if kind != "build":
+        mem.store.rebuild()
+        assert mem.verify().ok
+        doors[kind][0]()
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_columns_are_in_the_digest(mem: Memory, kind: str) -> None:
+    run = tell(mem)
+    run.compose("planner", query="Where does the user live?")
+    alter(mem, kind, FORGED[kind])
+    with pytest.raises(StoreDamaged, match="the row was altered"):
+        list(mem.export())
+
+
+def test_every_column_counts() -> None:
+    change = Change("itm_1", "note", "live", {"a": 1}, "2026-01-01T00:00:00Z", "user", name="n", user_id="ana")
+    item = item_of(change, 1)
+    seen = {row_digest(item)}
+    for column in ItemRow._fields[:-2]:
+        other = 2 if column == "version" else "other"
+        seen.add(row_digest(item._replace(**{column: other})))
+        if column != "version":
+            seen.add(row_digest(item._replace(**{column: None})))
+    assert len(seen) == 1 + 2 * len(ItemRow._fields[:-2]) - 1 - sum(value is None for value in item[:-2])
+    assert row_digest(item._replace(user_id=None, agent_id="ana")) != row_digest(item)
+
+
+@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+def test_items_of_before_are_read_and_sealed_by_a_rebuild(make: Callable[..., Memory], engine: str) -> None:
+    mem = make(engine)
+    run = tell(mem)
+    build = run.compose("planner", query="Where does the user live?")
+    mem._ctx.engine.write("default", lambda tx: tx.do(Patch("items", (("version", ">=", 1),), {"digest": None})))
+    assert [fact.value for fact in run.facts()] == ["Lisbon"]
+    assert mem.verify().ok
+    assert mem.store.rebuild().repaired == ()
+    for kind in ("fact", "run", "build", "working_state"):
+        assert all(row.digest == row_digest(row) for row in rows(mem, kind))
+    assert mem.replay(build.id).text == build.text
+
+
+def test_what_was_forgotten_has_no_digest(mem: Memory) -> None:
+    tell(mem)
+    mem.forget(user_id="ana")
+    assert all(row.digest is None for kind in ("fact", "run", "working_state") for row in rows(mem, kind))
+    assert mem.verify().ok
+
+
+def test_a_damaged_item_can_be_forgotten(mem: Memory) -> None:
+    run = tell(mem)
+    (row, *_) = rows(mem, "fact")
+    assert row.body is not None
+    alter(mem, "fact", {"body": row.body.replace("Lisbon", "Madrid")})
+    said = next(entry for entry in run.ledger.entries() if entry.kind == "message")
+    mem.forget(event=said.id)
+    assert run.facts(include_all=True) == []
+    assert mem.verify().ok
+
+
+def test_a_dump_brings_no_digest(mem: Memory) -> None:
+    tell(mem)
+    assert all(b'"digest":"' not in line for line in list(mem.export())[:-1])
