@@ -112,7 +112,7 @@ def test_messages_to_develop_on_are_read(code: str) -> None:
     wanted = hits = proposed = right = 0
     for row in rows:
         facts = [fact for fact in row["facts"] if fact["key"] != "instruction"]
-        found = propose(row["text"], "user", TS)
+        found = [each for each in propose(row["text"], "user", TS) if "instruction" not in each.key]
         assert row["facts"] or not found, row["text"]
         wanted += len(facts)
         hits += sum(any(_fits(each.key, each.quote, fact) for each in found) for fact in facts)
