@@ -1,4 +1,4 @@
-"""What is read in languages besides English (MP-17): statements, traps, whose language a sentence is, and what it costs."""
+"""What is read in languages besides English (MP-17): statements, traps, which language a sentence is, what it costs."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_messages_to_develop_on_are_read(code: str) -> None:
     wanted = hits = proposed = right = 0
     for row in rows:
         facts = [fact for fact in row["facts"] if fact["key"] != "instruction"]
-        found = propose(row["text"], "user", TS)
+        found = [each for each in propose(row["text"], "user", TS) if "instruction" not in each.key]
         assert row["facts"] or not found, row["text"]
         wanted += len(facts)
         hits += sum(any(_fits(each.key, each.quote, fact) for each in found) for fact in facts)
@@ -213,9 +213,9 @@ def test_a_text_twice_as_long_costs_twice_as_much(language: str) -> None:
         return time.process_time() - started
 
     cost(4)
-    small = min(cost(8) for _ in range(3))
-    large = min(cost(16) for _ in range(3))
-    assert large <= max(2.4 * small, 0.05)
+    small = min(cost(16) for _ in range(3))
+    large = min(cost(64) for _ in range(2))
+    assert large <= 2.4 * 2.4 * small  # doubled twice
 
 
 def test_every_language_has_rules_and_guards() -> None:

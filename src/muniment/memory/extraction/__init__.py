@@ -17,7 +17,7 @@ How a language plugs in: it is a `grammar.Grammar`, whose fields are small funct
 - `endings`: what is taken back; `correct` and `mend`: what is put right,
 
 and gets a line in `patterns._GRAMMARS`, `_READERS` and `_TAKERS` (a reader takes the message, its sentences of that
-language in order, and the `Talk`), and in `patterns._language_of`, which says which sentence is whose. `english` is the
-one to read first: `english.grammar`, then `english.clauses`, `english.subjects`, `english.life`. `chinese` and `korean`
-are tables of `clauses.Grammar`, read sentence by sentence.
+language in order, and the `Talk`), and in `languages.choice`, which says which sentence is whose. `english` is the
+one to read first: `english.grammar`, then `english.clauses`, `english.subjects`, `english.life`. Seven
+others are files of words and patterns, read by the engine of `languages`.
 """

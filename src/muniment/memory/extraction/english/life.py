@@ -312,7 +312,7 @@ def _school(match: re.Match[str], place: Place) -> Iterator[Told]:
 
 
 _NO_MORE = re.compile(
-    r" (?:for now|except|for lent|on (?:mon|tues|wednes|thurs|fri|satur|sun)days?|this week|today|for a (?:week|month|while)|curious|yet|until|once in)\b|-curious"
+    r" (?:for (?:now|lent|a (?:week|month|while))|except|on (?:mon|tues|wednes|thurs|fri|satur|sun)days?|this week|today|curious|yet|until|once in)\b|-curious"
 )
 
 

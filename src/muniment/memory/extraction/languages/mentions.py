@@ -1,4 +1,4 @@
-"""Of whom a place in a sentence speaks: the speaker, one of theirs by kin or name, or somebody of whom nothing is kept."""
+"""Of whom a place in a sentence speaks: the speaker, one of theirs by kin or name, or somebody else."""
 
 from __future__ import annotations
 
@@ -52,9 +52,11 @@ def mentions_in(table: Table, text: str, names: Mapping[str, str]) -> list[Menti
             found.append(Mention(owner, at, at + len(name)))
     taken = [(each.start, each.end) for each in found]
     for section, owner_of_section in (("self", USER), ("others", None)):
-        for match in table.form(section).finditer(text):
-            if not any(start < match.end() and match.start() < end for start, end in taken):
-                found.append(Mention(owner_of_section, match.start(), match.end()))
+        found.extend(
+            Mention(owner_of_section, match.start(), match.end())
+            for match in table.form(section).finditer(text)
+            if not any(start < match.end() and match.start() < end for start, end in taken)
+        )
     return sorted(found, key=lambda each: (each.start, each.end))
 
 

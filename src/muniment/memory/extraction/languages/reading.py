@@ -21,6 +21,7 @@ CONFIDENCE = 0.9
 MASK = "\ufffc"
 NOTHING = "-"
 """In the place of a value that is taken back: whichever stands."""
+IRONY = "🙄"
 PETS = ("dog", "cat", "pet")
 _QUOTES = re.compile(
     "[\"“”„][^\"“”„\n]{0,400}[\"“”]|«[^»\n]{0,400}»|「[^」\n]{0,400}」|『[^』\n]{0,400}』|(?<!\\w)'[^'\n]{2,300}'(?!\\w)|‘[^’\n]{0,300}’"
@@ -57,6 +58,7 @@ class _Clause(NamedTuple):
     end: int
     is_asked: bool
     is_doubtful: bool
+    is_past: bool
     denies: bool
 
 
@@ -115,7 +117,7 @@ class Reading:
             if match is None or owner_at(said.mentions, match.start(), said.default) != USER:
                 continue
             clause = said.clause_at(match.start())
-            if clause.is_asked or clause.is_doubtful:
+            if clause.is_asked or clause.is_doubtful or clause.is_past:
                 continue
             value = None if rule.value == NOTHING else rule.value
             if rule.slot is not None and match[rule.slot] is not None:
@@ -142,7 +144,7 @@ class Reading:
             is_doubtful = is_doubtful or doubt.search(text[begin:end]) is not None
             is_past = past.search(text[begin:end]) is not None
             denies = self.table.form("negation").search(text, begin, end) is not None
-            found.append(_Clause(begin, end, number >= asked, is_doubtful or is_past, denies))
+            found.append(_Clause(begin, end, number >= asked, is_doubtful, is_past, denies))
         return found
 
     def _asked_from(self, text: str, spans: list[tuple[int, int]], *, is_question: bool) -> int:
@@ -172,7 +174,9 @@ class Reading:
             return False
         if "?" not in rule.signs and (clause.is_asked or (last.is_asked and rule.slot not in ("things", "allergen"))):
             return False
-        if "~" not in rule.signs and clause.is_doubtful:
+        if clause.is_past or ("~" not in rule.signs and clause.is_doubtful):
+            return False
+        if rule.key == "likes" and IRONY in said.text:
             return False
         return "!" in rule.signs or not clause.denies
 

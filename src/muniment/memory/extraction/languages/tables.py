@@ -2,11 +2,13 @@
 
 Sections of a file are lists of forms of regular expressions, a comma and a blank apart. `{name}` in a form stands for
 the section of that name; in a rule about somebody else it stands for the section `name of others`, where there is one.
-`<slot>` is a value to read: its form is in the section `slots` of the file or of `script.txt`, and where a section
-`<slot>` holds pairs, it is one of these words and the value what stands beside it. A rule is `key: pattern`; a key that
-begins with no owner is of whomever the sentence speaks of. Signs before a key: `!` the words themselves say no, `?` holds
-in a question too, `~` words of doubt are part of it, `@` of the speaker alone, `*` of others alone, `^` at the beginning
-of a clause alone, `+` in an introduction alone, `&` where children are spoken of.
+`<slot>` is a value to read: its form is in the section `slots` of the file, or of the one that languages of its script
+share; where there is none it is one of the words of the section of its name, and its value what stands beside the word.
+
+A rule is `key: pattern` or `key=value: pattern`; a key that begins with no owner is of whomever the sentence speaks.
+Signs before a key: `!` the words themselves say no, `?` holds in a question too, `~` words of doubt are part of it, `@`
+of the speaker alone, `*` of others alone, `^` at the beginning of a clause alone, `+` in an introduction alone, `&`
+where children are spoken of.
 """
 
 from __future__ import annotations
@@ -101,11 +103,12 @@ class _File:
 
     @property
     def slots(self) -> dict[str, str]:
-        rows: dict[str, str] = {}
-        for words in (self._shared, self._words):
-            for name, form in words.pairs("slots") if "slots" in words else ():
-                rows[name] = form
-        return rows
+        return {
+            name: form
+            for words in (self._shared, self._words)
+            if "slots" in words
+            for name, form in words.pairs("slots")
+        }
 
 
 def _word_of(item: str) -> str:
@@ -160,9 +163,11 @@ class _Maker:
         for entry in self.source.entries(section):
             head = _HEAD.fullmatch(entry.replace("\n", ""))
             assert head is not None, f"no rule: {entry}"
-            for is_of_others in (False, True):
-                if self._is_made(head, is_of_others=is_of_others):
-                    found.append(self._rule(head, is_of_others=is_of_others))
+            found.extend(
+                self._rule(head, is_of_others=is_of_others)
+                for is_of_others in (False, True)
+                if self._is_made(head, is_of_others=is_of_others)
+            )
         return tuple(found)
 
     def _is_made(self, head: re.Match[str], *, is_of_others: bool) -> bool:
