@@ -213,7 +213,7 @@ def wilson(part: int, whole: int) -> list[float] | None:
 def judge(turn: Read) -> tuple[Counts, list[Label], list[Any]]:
     """Counts of a turn, the labels that are missed, the proposals that are wrong. Instructions are not counted here."""
     labels = [label for label in turn.labels if not label.key.startswith("instruction")]
-    proposals = propose(turn.text, "user", turn.ts)
+    proposals = [each for each in propose(turn.text, "user", turn.ts) if "instruction" not in each.key]
     found = [label for label in labels if any(fits(label, each.key, each.value) for each in proposals)]
     right = [each for each in proposals if is_right(labels, each.key, each.value)]
     counts = Counts(len(labels), len(found), len(proposals), len(right))
