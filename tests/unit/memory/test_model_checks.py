@@ -81,6 +81,10 @@ def test_words_that_bear_a_value(quote: str, value: Any, key: str) -> None:
         ("I speak Dutch", {"a": "Dutch"}, "user.language"),
         ("I speak Dutch", None, "user.language"),
         ("I live here", "the", "user.location"),
+        ("...", 3, "user.children"),
+        ("9" * 400, 10**400, "user.number"),
+        ("9" * 400, "8" * 400, "user.number"),
+        ("I have inf", "nan", "user.number"),
     ],
 )
 def test_words_that_do_not(quote: str, value: Any, key: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from datetime import date
+from itertools import pairwise
 from typing import Any
 
 from muniment.core.text.analyzer import MONTHS, stem
@@ -19,6 +21,8 @@ _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _YEAR = re.compile(r"\b(\d{4})\b")
 _DAY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\b")
+_NUMBER_MAX = 1e15
+"""Greater ones are not told apart by a float, and nobody says them."""
 _SILENT = frozenset(("a", "an", "the", "my", "our"))
 """Words of a value that say nothing of it."""
 _SPOKEN = {
@@ -45,7 +49,7 @@ def bears(quote: str, value: Any, key: str, ts: str) -> bool:
     if isinstance(value, bool):
         return _bears_truth(said, value, key)
     if isinstance(value, int | float):
-        return _bears_number(said, float(value))
+        return abs(value) < _NUMBER_MAX and _bears_number(said, float(value))
     if isinstance(value, list | tuple):
         return bool(value) and all(bears(quote, each, key, ts) for each in value)
     if not isinstance(value, str):
@@ -68,7 +72,7 @@ def _is_number_of(said: str, told: str) -> bool:
         number = float(told.replace(",", ""))
     except ValueError:
         return False
-    return _bears_number(said, number)
+    return math.isfinite(number) and _bears_number(said, number)
 
 
 def _bears_number(said: str, number: float) -> bool:
@@ -83,7 +87,7 @@ def _spoken(said: str) -> set[float]:
     """The numbers that a text spells out: `two`, `twenty-one`, 十二."""
     found: set[float] = {float(each) for each in numbers_in_han(said)}
     words = re.findall(r"[^\W\d_]+", said)
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in pairwise([*words, ""]):
         tens, ones = _SPOKEN.get(word), _SPOKEN.get(after, 0)
         if tens is not None:
             found.add(float(tens))
