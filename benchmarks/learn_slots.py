@@ -6,8 +6,8 @@ From the developed sets of `benchmarks.verify_swaps`: the slots of claims that t
 slots of false claims that `benchmarks.swaps` makes of them. For each group of slots a row of small trees is grown, each
 on what those before it left over (gradient boosting of the log-odds; no chance anywhere). Then the limits of the
 policy are chosen on sets left out in turn: the sum of true claims lost and `--cost` times the false ones that pass is
-least. The trees go to `src/muniment/verify/facts/data/slots.json`, the limits are printed and stand in `core/policy/verify.py`, the
-figures of the sets left out go to benchmarks/results.
+least. The trees go to `src/muniment/verify/facts/data/slots.json`, the limits are printed and stand in
+`core/policy/verify.py`, the figures of the sets left out go to benchmarks/results.
 """
 
 from __future__ import annotations

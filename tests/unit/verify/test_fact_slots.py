@@ -127,10 +127,11 @@ NAMES = (
     "Jendrek",
 )
 PLACES = ("Tollburg", "Quenmark", "Vashmere", "Zellport", "Umbrick", "Wrexa")
-VERBS = (
-    "acquired", "criticised", "hired", "rescued", "praised", "sued", "trained", "visited", "defeated", "painted", "warned",
-    "arrested", "interviewed", "married", "replaced",
-)  # fmt: skip
+VERBS_TEXT = (
+    "acquired criticised hired rescued praised sued trained visited defeated painted warned arrested interviewed "
+    "married replaced"
+)
+VERBS = VERBS_TEXT.split()
 
 
 def _story(random: Random) -> tuple[str, list[tuple[str, str, str, str, str]]]:
@@ -168,8 +169,8 @@ def test_unseen_names_and_verbs_swapped_in_each_slot() -> None:
     assert len(wrong) <= 0.03 * asked, wrong
 
 
-ARTICLE_TEXT = """The harbour of Lowick opened in 1872. Gerta Halden designed the old lighthouse for the harbour board in
-1881. Halden published a book about tides in 1890, and the Royal Society praised it. In 1893 a storm
+ARTICLE_TEXT = """The harbour of Lowick opened in 1872. Gerta Halden designed the old lighthouse for the harbour board
+in 1881. Halden published a book about tides in 1890, and the Royal Society praised it. In 1893 a storm
 destroyed the eastern pier. Samuel Thorne repaired the pier for 5,400 pounds. He was not paid until 1895.
 The railway from Lowick to Carrow was opened by Lord Ames on 3 June 1899. It carried 210,000 passengers
 in the first year. The Carrow Gazette criticised the fares. The board reduced them by 15 percent in 1901.

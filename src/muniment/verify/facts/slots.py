@@ -20,7 +20,7 @@ SLOT_KINDS: tuple[SlotKind, ...] = ("subject", "object", "place", "time", "numbe
 
 
 class Slot(NamedTuple):
-    """One slot: the places of its words in the claim (`end` is behind the last), and the verb it hangs on (-1: none)."""
+    """The places of a slot's words in the claim (`end` is behind the last), and the verb it hangs on (-1: none)."""
 
     kind: SlotKind
     at: int
