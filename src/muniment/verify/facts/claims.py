@@ -22,6 +22,8 @@ _BEFORE, _AFTER = 0.4, 0.3
 """How much a sentence's neighbours count towards what it covers: pronouns and subjects stand there."""
 _MARK = lazy_pattern(r"\[\d{1,3}\]")
 """A mark that cites a source: it says nothing itself."""
+_MEANT = 0.5
+"""And so much more where the sentence has a pronoun, for the names of the sentence before."""
 _TOPS_MAX = 3
 _CLAUSE_END = lazy_pattern(r";\s+|,\s+(?:and|but|while|whereas)\s+|[；;]")
 _CLAUSE_WORDS_MIN = 3
@@ -127,6 +129,7 @@ def _best_sentences(
 ) -> tuple[tuple[int, ...], float]:
     """The few that cover it best, and how much of it the first of them does."""
     cover: dict[int, float] = {}
+    meant: dict[int, float] = {}
     total = 0.0
     for word, forms in zip(words, variants, strict=True):
         if word.kind == "small":
@@ -139,8 +142,10 @@ def _best_sentences(
                 held[place] = max(held.get(place, 0.0), worth)
         for place, worth in held.items():
             cover[place] = cover.get(place, 0.0) + worth
+            if word.kind == "name" and place + 1 in source.with_pronoun and place + 1 not in held:
+                meant[place + 1] = meant.get(place + 1, 0.0) + _MEANT * worth
     values = {
-        place: held + _BEFORE * cover.get(place - 1, 0.0) + _AFTER * cover.get(place + 1, 0.0)
+        place: held + meant.get(place, 0.0) + _BEFORE * cover.get(place - 1, 0.0) + _AFTER * cover.get(place + 1, 0.0)
         for place, held in cover.items()
     }
     tops = tuple(nsmallest(_TOPS_MAX, values, key=lambda place: (-values[place], place)))
@@ -169,7 +174,7 @@ def _role(words: Sequence[Word], at: int, source: Source) -> Role | None:
         return "word"
     if word.key in verb_stems() or (before in AUXILIARY and word.text.endswith(("ed", "ing", "en"))):
         return "verb"
-    past = (word.text.endswith("ed") and is_verb(word.key)) or is_irregular(word.text)
+    past = (word.text.endswith("ed") and (is_verb(word.key) or is_verb(word.text[:-1]))) or is_irregular(word.text)
     return "verb" if past else "word"
 
 
@@ -177,11 +182,11 @@ def _opens_name(words: Sequence[Word], source: Source) -> bool:
     """Is the first word, whose capital says nothing, a name? So it seems before another capital, or if no text writes
     it small."""
     word = words[0]
-    if word.key in source.places:
+    if word.key in source.written_small or not word.text.isascii():
         return False
+    if word.key in source.places:
+        return not is_ordinary(word.key)
     if len(words) > 1 and words[1].kind == "name":
         return True
-    if not word.text.isascii():
-        return False
     alone = len(words) > 1 and (words[1].key in _SINGULAR or word.text.endswith(("'s", "’s")))
     return not is_ordinary(word.key) or (alone and not word.text.endswith("ing"))
