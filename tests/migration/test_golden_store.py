@@ -301,6 +301,7 @@ GROWN: dict[str, tuple[str, str]] = {
     ),
     "schemas ComposeRequest": ("exclude exclude_session marks", "marks keep their numbers through a session"),
     "schemas Hit": ("superseded", "what is outdated is told by statements"),
+    "schemas MemoryPolicy": ("extraction", "what a model is given to read, and what its proposals have to be"),
     "schemas RecallPolicy": (
         "called chat_context chat_length company evidence ranking stretch",
         "which calibration makes the score, what was learnt of ranking, and who leans on whom",
