@@ -20,6 +20,8 @@ from muniment.verify.facts.source import Source, SourceText
 __all__ = ["Judged", "check_facts", "check_source", "judge_units", "measure_units"]
 
 Verdict = Literal["SUPPORTED", "REFUTED", "NOT_ENOUGH_INFO"]
+_WORD_FOR_WORD = Alignment(swapped=-9.0)
+"""Of a claim that the source says word for word no slot is in doubt."""
 
 
 class Judged(NamedTuple):
@@ -130,7 +132,8 @@ def _unit(judged: Judged, source: Source, policy: FactCheckPolicy) -> FGFCUnit:
 
 
 def _measured(judged: Judged, verdict: str | None) -> Measured:
-    return Measured(judged.doubts, judged.nearness, judged.alignment, verdict == "SUPPORTED")
+    alignment = judged.alignment if judged.exact is None else _WORD_FOR_WORD
+    return Measured(judged.doubts, judged.nearness, alignment, verdict == "SUPPORTED")
 
 
 def _verdict(judged: Judged, heavy: Sequence[Doubt], policy: FactCheckPolicy) -> Verdict:

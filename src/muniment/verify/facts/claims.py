@@ -20,8 +20,8 @@ __all__ = ["Claim", "Role", "Unit", "read_claim", "split_units"]
 Role = Literal["word", "verb", "name", "number", "date", "pronoun", "negation", "link"]
 _BEFORE, _AFTER = 0.4, 0.3
 """How much a sentence's neighbours count towards what it covers: pronouns and subjects stand there."""
-_MARK = lazy_pattern(r"\[\d{1,3}\]")
-"""A mark that cites a source: it says nothing itself."""
+_MEANT = 0.5
+"""And so much more where the sentence has a pronoun, for the names of the sentence before."""
 _TOPS_MAX = 3
 _CLAUSE_END = lazy_pattern(r";\s+|,\s+(?:and|but|while|whereas)\s+|[；;]")
 _CLAUSE_WORDS_MIN = 3
@@ -62,24 +62,13 @@ class Claim:
 def split_units(output: str, unitization: Literal["sentence", "atomic_claim"]) -> list[Unit]:
     """Sentences `s0`, `s1`, …; or their clauses `s0.c0`, `s0.c1`, … where each says something of its own."""
     units: list[Unit] = []
-    for number, (start, end) in enumerate(_sentences(output)):
+    for number, (start, end) in enumerate(sentence_spans(output)):
         if unitization == "sentence":
             units.append(Unit(f"s{number}", start, output[start:end]))
             continue
         for place, (left, right) in enumerate(_clauses(output[start:end])):
             units.append(Unit(f"s{number}.c{place}", start + left, output[start + left : start + right]))
     return units
-
-
-def _sentences(output: str) -> list[tuple[int, int]]:
-    """The spans of sentences. Marks that stand behind a full stop ("… 1901. [2]") belong to the sentence before."""
-    spans: list[tuple[int, int]] = []
-    for start, end in sentence_spans(output):
-        if spans and output[start] == "[" and not _read(output[start:end]):
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-    return spans
 
 
 def _clauses(sentence: str) -> list[tuple[int, int]]:
@@ -95,13 +84,8 @@ def _clauses(sentence: str) -> list[tuple[int, int]]:
     return [*spans, (start, len(sentence))]
 
 
-def _read(text: str) -> list[Word]:
-    """The words of a text without its marks, each in its place."""
-    return read_words(_MARK.sub(lambda mark: " " * len(mark[0]), text) if "[" in text else text)
-
-
 def read_claim(text: str, source: Source) -> Claim:
-    words = tuple(_read(text))
+    words = tuple(read_words(text))
     variants = tuple(tuple(source.variants(word)) if word.kind != "small" else () for word in words)
     tops, covered = _best_sentences(words, variants, source)
     best = tops[0] if tops else -1
@@ -127,6 +111,7 @@ def _best_sentences(
 ) -> tuple[tuple[int, ...], float]:
     """The few that cover it best, and how much of it the first of them does."""
     cover: dict[int, float] = {}
+    meant: dict[int, float] = {}
     total = 0.0
     for word, forms in zip(words, variants, strict=True):
         if word.kind == "small":
@@ -139,8 +124,10 @@ def _best_sentences(
                 held[place] = max(held.get(place, 0.0), worth)
         for place, worth in held.items():
             cover[place] = cover.get(place, 0.0) + worth
+            if word.kind == "name" and place + 1 in source.with_pronoun and place + 1 not in held:
+                meant[place + 1] = meant.get(place + 1, 0.0) + _MEANT * worth
     values = {
-        place: held + _BEFORE * cover.get(place - 1, 0.0) + _AFTER * cover.get(place + 1, 0.0)
+        place: held + meant.get(place, 0.0) + _BEFORE * cover.get(place - 1, 0.0) + _AFTER * cover.get(place + 1, 0.0)
         for place, held in cover.items()
     }
     tops = tuple(nsmallest(_TOPS_MAX, values, key=lambda place: (-values[place], place)))
@@ -169,7 +156,7 @@ def _role(words: Sequence[Word], at: int, source: Source) -> Role | None:
         return "word"
     if word.key in verb_stems() or (before in AUXILIARY and word.text.endswith(("ed", "ing", "en"))):
         return "verb"
-    past = (word.text.endswith("ed") and is_verb(word.key)) or is_irregular(word.text)
+    past = (word.text.endswith("ed") and (is_verb(word.key) or is_verb(word.text[:-1]))) or is_irregular(word.text)
     return "verb" if past else "word"
 
 
@@ -177,11 +164,11 @@ def _opens_name(words: Sequence[Word], source: Source) -> bool:
     """Is the first word, whose capital says nothing, a name? So it seems before another capital, or if no text writes
     it small."""
     word = words[0]
-    if word.key in source.places:
+    if word.key in source.written_small or not word.text.isascii():
         return False
+    if word.key in source.places:
+        return not is_ordinary(word.key)
     if len(words) > 1 and words[1].kind == "name":
         return True
-    if not word.text.isascii():
-        return False
     alone = len(words) > 1 and (words[1].key in _SINGULAR or word.text.endswith(("'s", "’s")))
     return not is_ordinary(word.key) or (alone and not word.text.endswith("ing"))
