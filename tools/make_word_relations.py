@@ -1,8 +1,8 @@
-"""Make src/muniment/verify/facts/data/relations.bin again from the dictionary files of WordNet 3.0 (Princeton's licence).
+"""Make src/muniment/verify/facts/data/relations.bin again from the files of WordNet 3.0 (Princeton's licence).
 
 python tools/make_word_relations.py FOLDER
 
-FOLDER holds `data.verb`, `index.sense` or `cntlist.rev`, `verb.exc` and the rest, as Debian's package wordnet-base or the
+FOLDER holds `data.verb`, `index.verb`, `cntlist.rev`, `verb.exc` and the rest, as Debian's package wordnet-base or the
 dict archive of Princeton has them. What is kept, by stems as the fact checker compares them:
 
 - verbs in groups of one sense, each group with the groups that are more general, entailed or caused, one step; a noun

@@ -90,17 +90,17 @@ class ChangeWeights(Record):
 
 
 class SlotLimits(Record):
-    """From which log-odds on a slot of a claim counts as swapped. Lower: fewer false claims pass, more true ones fail."""
+    """From which log-odds on a slot counts as swapped. Lower: fewer false claims pass, more true ones fail."""
 
-    name: Number = 0.25
+    name: Number = 0.5
     """Who, whom and where."""
-    number: Number = 0.25
+    number: Number = -0.25
     """How many."""
-    time: Number = 1.75
+    time: Number = 1.0
     """When."""
-    verb: Number = 1.5
+    verb: Number = 1.75
     """What is done."""
-    word: Number = 1.5
+    word: Number = 0.0
     """What else is said."""
 
 

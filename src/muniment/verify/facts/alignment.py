@@ -3,8 +3,8 @@
 For each slot a few numbers are seen: is the word in the sentences that cover the claim best, near them, elsewhere or
 nowhere; how much of what stands around it in the claim stands around it in the source (`tie`), against how much of that
 the best sentence has without it (`frame`); does another word of its sort stand in its place (`rival`). Learned weights
-make one number of them: the log-odds that the slot was swapped (`core.policy.verify`). Nothing here is random, and every
-sum is taken in the order of the words: the same bytes everywhere.
+make one number of them: the log-odds that the slot was swapped (`matching`). Nothing here is random, and every sum is
+taken in the order of the words: the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from muniment.verify.facts.claims import Claim
 from muniment.verify.facts.lexicon import GENDER, LINKS, OPPOSED_LINKS, PASSIVE, denying_stems, negates
-from muniment.verify.facts.related import relation, table_opposed
+from muniment.verify.facts.related import is_irregular, relation, table_opposed
 from muniment.verify.facts.slots import Slot, SlotKind, read_slots
 from muniment.verify.facts.source import Source
 from muniment.verify.facts.synonyms import alike, opposed
@@ -33,6 +33,8 @@ _NEAR_WORTH = 0.3
 _FAR_WORTH = 0.6
 """What stands in the same sentence, but further away than in the claim, counts so much."""
 _SLACK = 3
+_SLOTS_MAX = 100
+"""A claim with more is a list or a table, of which the first are looked at."""
 _GAP_MAX = 5
 _DENIAL_REACH = 5
 _ALIGN_WORDS_MAX = 120
@@ -78,6 +80,9 @@ class Signs(NamedTuple):
     """The same word stands before it, behind it."""
     turned: float = 0.0
     """It stands on the other side of the same verb."""
+    straight: float = 0.0
+    """A name: it stands on the same side of the same verb, be the sentence active or passive. A verb: the share of the
+    names next to it that the best sentence has."""
     topic: float = 0.0
     """A name: how often the source says it. A verb: is it one that says little? A number: is it a small count?"""
     other: float = 0.0
@@ -89,9 +94,9 @@ class Signs(NamedTuple):
     close: float = 0.0
     """How much of the three words around it stands close to it somewhere."""
     whole: float = 0.0
-    """The words of a name stand side by side in the source."""
+    """The words of a name stand side by side in the source. A verb: the best sentence has another."""
     sort: float = 0.0
-    """Of a name: 0 before its verb, 0.5 behind it, 1 a place. Of a number: is it a year?"""
+    """Of a name: 0 before its verb, 0.5 behind it, 1 a place. Of a time: is it a number? Of a verb: is it the first?"""
     size: float = 0.0
     """Does the source have few sentences? 1 one, 0.5 two, …"""
     tight: float = 0.0
@@ -141,7 +146,7 @@ def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
     side = _meet(claim, source)
     unknown = sum(not claim.variants[at] for at in claim.content)
     found: list[Seen] = []
-    for slot in read_slots(claim):
+    for slot in read_slots(claim)[:_SLOTS_MAX]:
         others = max(1, len(claim.content) - (slot.end - slot.at))
         own = sum(not claim.variants[at] for at in range(slot.at, slot.end) if claim.words[at].kind != "small")
         base = _rest(claim, len(source), slot, side, min(1.0, (unknown - own) / others))
@@ -151,7 +156,7 @@ def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
             found.append(_said(claim, source, slot, side, base))
         else:
             found.append(_held(claim, source, slot, side, base))
-    found.extend(_lost_denials(claim, source, side))
+    found.extend(_lost_denials(claim, side))
     return found
 
 
@@ -243,6 +248,7 @@ def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) ->
         left=left,
         right=right,
         turned=float(turned and not straight),
+        straight=float(straight and not turned),
         topic=_weight_of(claim, source, slot, keys),
         other=_other(claim, source, slot, spread, keys),
         degree_near=float(
@@ -280,7 +286,7 @@ def _tie(
     *,
     near: bool = True,
 ) -> float:
-    """How much of the context a sentence has, near where the slot's word stands (`shift`: from the claim's place to it)."""
+    """How much of the context a sentence has, near the slot's word (`shift`: from the claim's place to it)."""
     rows = source.positions(place)
     held = total = 0.0
     for at, weight in context:
@@ -407,6 +413,7 @@ def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) ->
                     tie = max(tie, _tie(claim, source, context, spot, position - at))
                     close = max(close, _tie(claim, source, context[:_CLOSE_MAX], spot, position - at, near=False))
     against = _opposite(word.key, claim, side)
+    names, free = _around_verb(claim, at, side) if slot.kind == "verb" else (0.0, 0.0)
     rival = _rival(claim, slot, side, GROUP_OF[slot.kind]) if at not in side.met else None
     gap = _gap(claim, slot, side) if against is not None else None
     framed = gap is not None and against in side.words[gap[0] : gap[1]]
@@ -427,6 +434,9 @@ def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) ->
         right=_same_right(claim, at + 1, words, met + 1) if met >= 0 else 0.0,
         turned=float(framed),
         topic=float(word.key in _LIGHT),
+        straight=names,
+        whole=free,
+        sort=float("verb" not in claim.roles[:at]),
         other=float(against is not None),
         degree=degree,
         degree_near=degree_near,
@@ -434,6 +444,19 @@ def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) ->
     )
     instead = against if framed else rival
     return Seen(slot, GROUP_OF[slot.kind], signs, instead, claim.best)
+
+
+def _around_verb(claim: Claim, at: int, side: _Side) -> tuple[float, float]:
+    """The share of the names next to a verb that the best sentence has; does it have a verb that the claim has not?"""
+    before = next((spot for spot in range(at - 1, -1, -1) if claim.roles[spot] == "name"), None)
+    behind = next((spot for spot in range(at + 1, len(claim.words)) if claim.roles[spot] == "name"), None)
+    names = [spot for spot in (before, behind) if spot is not None]
+    held = sum(any(form.key in claim.evidence for form in claim.variants[spot]) for spot in names)
+    free = any(
+        word.kind == "word" and word.key not in claim.keys and (word.text.endswith("ed") or is_irregular(word.text))
+        for word in side.words
+    )
+    return (held / len(names) if names else 0.5), float(free)
 
 
 def _kin(key: str, source: Source, places: Sequence[int]) -> tuple[float, str]:
@@ -497,7 +520,7 @@ def _denial(claim: Claim, source: Source, slot: Slot, base: _Rest) -> Seen:
     return Seen(slot, "polarity", signs, None, claim.best)
 
 
-def _lost_denials(claim: Claim, source: Source, side: _Side) -> Iterator[Seen]:
+def _lost_denials(claim: Claim, side: _Side) -> Iterator[Seen]:
     """What the best sentence denies and the claim says without a denial."""
     if any(negates(word.text, word.key) for word in claim.words):
         return
@@ -506,7 +529,7 @@ def _lost_denials(claim: Claim, source: Source, side: _Side) -> Iterator[Seen]:
     for spot, word in enumerate(side.words):
         if not negates(word.text, word.key):
             continue
-        behind = [other for other in range(spot + 1, min(len(side.words), spot + 1 + _DENIAL_REACH))]
+        behind = range(spot + 1, min(len(side.words), spot + 1 + _DENIAL_REACH))
         targets = [other for other in behind if side.words[other].kind != "small"][:2]
         held = [other for other in targets if side.words[other].key in at_key]
         if not held or found >= 2:

@@ -180,7 +180,9 @@ def _name(claim: Claim, source: Source, at: int, end: int) -> Iterator[Doubt]:
     if missing:
         rival = _rival(claim, source, at, end)
         why = f"“{text}” is not in the source" + (f"; the evidence has “{rival}” in its place" if rival else "")
-        yield Doubt("name_absent", "OutE", start, stop, why, float(min(2, len(missing))), rival, claim.best)
+        partly = len(missing) < end - at and rival is None and _known_alone(claim, source, at, end)
+        heavy = 0.3 if partly else float(min(2, len(missing)))
+        yield Doubt("name_absent", "OutE", start, stop, why, heavy, rival, claim.best, quiet=partly)
         return
     if any(form.key in claim.around for place in range(at, end) for form in claim.variants[place]):
         return
@@ -189,6 +191,21 @@ def _name(claim: Claim, source: Source, at: int, end: int) -> Iterator[Doubt]:
         error: ErrorType = "CircE" if circumstance(claim, at) else "EntE"
         why = f"the evidence has “{rival}” where the claim has “{text}”"
         yield Doubt("name_elsewhere", error, start, stop, why, 1.0, rival, claim.best)
+
+
+def _known_alone(claim: Claim, source: Source, at: int, end: int) -> bool:
+    """Does the evidence have the last word of a name, never behind another name than the claim's?"""
+    own = {word.key for word in claim.words[at:end]}
+    forms = {form.key for form in claim.variants[end - 1]}
+    found = False
+    for place in claim.near:
+        words = source.sentences[place].words
+        for spot, word in enumerate(words):
+            if word.key in forms:
+                found = True
+                if spot and words[spot - 1].kind == "name" and words[spot - 1].key not in own:
+                    return False
+    return found
 
 
 def _rival(claim: Claim, source: Source, at: int, end: int, *, sure: bool = False) -> str | None:

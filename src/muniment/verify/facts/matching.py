@@ -1,8 +1,8 @@
-"""Which slots of a claim the source bears: matched, unmatched or contradicted, and the doubts of those that it does not.
+"""Which slots of a claim the source bears: matched, unmatched or contradicted, and the doubts of those it does not.
 
-`data/slots.json` holds small trees of questions for each group of slots, learned by `benchmarks.learn_slots` from claims
-with one slot swapped; what they come to is compared with a limit in the policy. Whether a denial is shared is asked
-without them.
+`data/slots.json` holds small trees of questions for each group of slots, learned by `benchmarks.learn_slots` from
+claims with one slot swapped; what they come to is compared with a limit in the policy. Whether a denial is shared is
+asked without them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from muniment.core.text.word_lists import read_data
 from muniment.verify.facts.alignment import Seen, Signs, look_at_slots
 from muniment.verify.facts.claims import Claim
 from muniment.verify.facts.doubts import Doubt, DoubtKind, ErrorType
+from muniment.verify.facts.related import SAME
 from muniment.verify.facts.slots import SLOT_KINDS, SlotKind
 from muniment.verify.facts.source import Source
 
-__all__ = ["Alignment", "Slots", "denial_differs", "match_slots", "swap_score"]
+__all__ = ["Alignment", "Slots", "denial_differs", "is_settled", "match_slots", "swap_score"]
 
 State = Literal["matched", "unmatched", "contradicted"]
 Tree = float | tuple[int, float, "Tree", "Tree"]
@@ -99,6 +100,27 @@ def swap_score(group: str, signs: Signs) -> float:
     return total
 
 
+def is_settled(seen: Seen) -> bool:
+    """Is a slot not swapped for sure: a name on the same side of the same verb, a verb of one sense with one of the
+    best sentence, a word that is merely added?"""
+    signs = seen.signs
+    if seen.group == "verb":
+        return SAME <= signs.degree < 1 and signs.other == 0
+    if seen.group == "name":
+        return bool(signs.straight and signs.best and signs.absent == 0)
+    return seen.group == "word" and not (signs.rival or signs.other or signs.tight)
+
+
+def _over_limit(seen: Seen, limits: dict[str, float]) -> float:
+    """How far a slot lies over the limit of its group, in log-odds: above 0 it counts as swapped."""
+    signs = seen.signs
+    if seen.slot.kind == "polarity":
+        return 1.0 if denial_differs(seen) else -1.0
+    if is_settled(seen):
+        return -1.0
+    return swap_score(seen.group, signs) - limits[seen.group]
+
+
 def denial_differs(seen: Seen) -> bool:
     """Is a denial added that the evidence does not make, or one lost that it makes?"""
     signs = seen.signs
@@ -116,22 +138,19 @@ def match_slots(
     doubts: list[Doubt] = []
     most = -1e9
     for seen in look_at_slots(claim, source):
-        if seen.slot.kind == "polarity":
-            over = 1.0 if denial_differs(seen) else -1.0
-        else:
-            over = swap_score(seen.group, seen.signs) - limits[seen.group]
+        over = _over_limit(seen, limits)
         most = max(most, over)
         if over <= 0:
             counts[seen.slot.kind][0] += seen.group != "lost"
             continue
-        doubt = _doubt(claim, source, seen)
+        doubt = _doubt(claim, seen)
         counts[seen.slot.kind][2 if doubt.contradicts else 1] += 1
         if not any(one.start < doubt.end and one.end > doubt.start and not one.quiet for one in doubted):
             doubts.append(doubt)
     return Alignment(**{kind: Slots(*row) for kind, row in counts.items()}, swapped=round(max(most, -9.0), 6)), doubts
 
 
-def _doubt(claim: Claim, source: Source, seen: Seen) -> Doubt:
+def _doubt(claim: Claim, seen: Seen) -> Doubt:
     slot, signs = seen.slot, seen.signs
     start, end = claim.words[slot.at].start, claim.words[slot.end - 1].end
     text = claim.text[start:end]

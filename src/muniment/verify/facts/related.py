@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from muniment.core.text.word_lists import read_data
 
-__all__ = ["is_irregular", "is_ordinary", "is_verb", "relation", "table_opposed"]
+__all__ = ["SAME", "is_irregular", "is_ordinary", "is_verb", "relation", "table_opposed"]
 
 _DIGEST = "c6d7ddc520029f1b0b3636184513767b313bbeb5d04c78a83dc6120b6532cef0"
 SAME, WIDER, SISTER = 0.9, 0.7, 0.35

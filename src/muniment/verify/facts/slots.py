@@ -1,7 +1,7 @@
 """The slots of a claim: who, did what, to whom, when, where, how many, and whether it is denied.
 
-Read from the row of words alone: names by their capitals, numbers and dates as they are written, verbs by their form and
-the tables. Subject and object are told by the verb between them, places and times by what stands before them.
+Read from the row of words alone: names by their capitals, numbers and dates as they are written, verbs by their form
+and the tables. Subject and object are told by the verb between them, places and times by what stands before them.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Literal, NamedTuple
 
 from muniment.verify.facts.claims import Claim
 from muniment.verify.facts.doubts import circumstance
-from muniment.verify.facts.lexicon import ARTICLES, PASSIVE
+from muniment.verify.facts.lexicon import ARTICLES
 
-__all__ = ["SLOT_KINDS", "Slot", "SlotKind", "is_passive", "read_slots"]
+__all__ = ["SLOT_KINDS", "Slot", "SlotKind", "read_slots"]
 
 SlotKind = Literal["subject", "object", "place", "time", "number", "verb", "polarity", "word"]
 SLOT_KINDS: tuple[SlotKind, ...] = ("subject", "object", "place", "time", "number", "verb", "polarity", "word")
 
 
 class Slot(NamedTuple):
-    """One slot: its words by their places in the claim (`end` is behind the last), and the verb it hangs on (-1: none)."""
+    """One slot: the places of its words in the claim (`end` is behind the last), and the verb it hangs on (-1: none)."""
 
     kind: SlotKind
     at: int
@@ -53,11 +53,6 @@ def read_slots(claim: Claim) -> list[Slot]:
             slots.append(Slot("word", at, end, _nearest(verbs, at)))
         at = end
     return slots
-
-
-def is_passive(words: Sequence[object], keys: Sequence[str], verb: int) -> bool:
-    """Does a form of "be" stand shortly before the verb, and "by" shortly behind it?"""
-    return not PASSIVE.isdisjoint(keys[max(0, verb - 3) : verb]) and "by" in keys[verb + 1 : verb + 5]
 
 
 def _adjoin(claim: Claim, at: int) -> bool:

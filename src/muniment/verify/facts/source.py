@@ -25,6 +25,11 @@ _PLACES_MAX = 200
 """Of a word that stands more often only the first places are compared: it says little."""
 
 
+_NAME_WORDS_MAX = 8
+_SPOTS_MAX = 6
+_STOP = Word(".", 0, 0, ".", "word")
+
+
 class SourceText(NamedTuple):
     """One document to check against. `id` is what a reference names; `source` is the contract's kind of evidence."""
 
@@ -66,8 +71,12 @@ class Source:
         self.pairs: set[tuple[str, str]] = set()
         self.named: set[str] = set()
         """Words with a capital inside a sentence."""
+        self.written_small: set[str] = set()
+        """Words without a capital."""
         self.genders: set[str] = set()
         """Which of "he" and "she" it speaks of at all."""
+        self.with_pronoun: set[int] = set()
+        """Sentences that speak of somebody by a pronoun."""
         self.denials: list[int] = []
         """Places of the words that deny something."""
         self._positions: dict[int, dict[str, list[int]]] = {}
@@ -100,7 +109,10 @@ class Source:
         for offset, key in enumerate(keys):
             self.places.setdefault(key, []).append(base + offset)
         self.pairs.update(pairwise(keys))
+        self.written_small.update(word.key for word in words if word.kind == "word")
         self.named.update(word.key for word in words[1:] if word.kind == "name")
+        if not GENDER.keys().isdisjoint(keys):
+            self.with_pronoun.add(place)
         self.genders.update({GENDER[key] for key in keys if key in GENDER} & {"he", "she"})
         self.denials += [base + at for at, word in enumerate(words) if negates(word.text, word.key)]
         self._sentence_at += [place] * (len(keys) + _SENTENCE_GAP)
@@ -109,12 +121,14 @@ class Source:
         return len(self.sentences)
 
     def positions(self, place: int) -> dict[str, list[int]]:
-        """Where each word of a sentence stands in it."""
+        """Where each word of a sentence stands in it, the first few places of each."""
         found = self._positions.get(place)
         if found is None:
             found = self._positions[place] = {}
             for at, word in enumerate(self.sentences[place].words):
-                found.setdefault(word.key, []).append(at)
+                spots = found.setdefault(word.key, [])
+                if len(spots) < _SPOTS_MAX:
+                    spots.append(at)
         return found
 
     def content(self, place: int) -> tuple[str, ...]:
@@ -138,6 +152,23 @@ class Source:
         return at < len(self.denials) and self.denials[at] < sentence.base + len(sentence.words)
 
     @cached_property
+    def short_names(self) -> dict[str, str]:
+        """Names in another form → the rarest word of the name: first letters (MFA), and two words as one (Gameboy)."""
+        found: dict[str, str] = {}
+        for sentence in self.sentences:
+            run: list[Word] = []
+            for word in (*sentence.words, _STOP):
+                if word.kind == "name":
+                    if run and len(run) < _NAME_WORDS_MAX:
+                        found.setdefault((run[-1].text + word.text).casefold(), word.key)
+                    run.append(word)
+                elif not (run and word.kind == "small" and word.text.islower() and len(word.text) < 4):
+                    if len(run) > 1:
+                        found.setdefault("".join(one.text[0] for one in run[:_NAME_WORDS_MAX]).casefold(), run[-1].key)
+                    run = []
+        return found
+
+    @cached_property
     def name_count_max(self) -> int:
         """In how many sentences the commonest name stands."""
         return max((len(self.spread.get(key, ())) for key in self.named), default=1) or 1
@@ -156,6 +187,10 @@ class Source:
         if word.kind not in ("word", "name"):
             return []
         found = [Variant(key, 0.7) for key in sorted(alike(word.key)) if key in self.places]
+        if not found and word.kind == "name":
+            known = self.short_names.get(word.text.casefold().split("'")[0].split("’")[0].replace(".", ""))
+            if known is not None:
+                return [Variant(known, 0.9)]
         opening = _opening(word.key)
         if not found and opening:
             found = [Variant(key, 0.6) for key in self._openings.get(opening, ())]
