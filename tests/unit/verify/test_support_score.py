@@ -87,3 +87,15 @@ def test_the_weights_are_those_that_were_learned() -> None:
     now = POLICY.model_dump(mode="json")
     for part in ("wording", "change", "doubts", "slope", "shift"):
         assert now[part] == learned["policy"][part]
+
+
+@pytest.mark.parametrize("claim", ["Captain Calder turned back [2].", "Captain Calder turned back. [2]"])
+def test_a_mark_by_which_a_document_calls_itself_is_no_figure(claim: str) -> None:
+    marked = check_facts(claim, [SourceText("p", f"[2] {PAGE}")], policy=POLICY)
+    plain = check_facts("Captain Calder turned back.", [SourceText("p", f"[2] {PAGE}")], policy=POLICY)
+    assert (
+        [unit.verdict for unit in marked.units or ()] == [unit.verdict for unit in plain.units or ()] == ["SUPPORTED"]
+    )
+    assert fact_score(marked) == fact_score(plain)
+    unknown = check_facts("Captain Calder turned back [98].", [SourceText("p", f"[2] {PAGE}")], policy=POLICY)
+    assert (unknown.units or ())[0].verdict != "SUPPORTED"

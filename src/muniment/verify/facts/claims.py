@@ -15,7 +15,7 @@ from muniment.verify.facts.related import is_irregular, is_ordinary, is_verb
 from muniment.verify.facts.source import Source, Variant
 from muniment.verify.facts.words import Word, read_words
 
-__all__ = ["Claim", "Role", "Unit", "read_claim", "split_units"]
+__all__ = ["Claim", "Role", "Unit", "read_claim", "split_units", "unmarked"]
 
 Role = Literal["word", "verb", "name", "number", "date", "pronoun", "negation", "link"]
 _BEFORE, _AFTER = 0.4, 0.3
@@ -23,6 +23,7 @@ _BEFORE, _AFTER = 0.4, 0.3
 _MEANT = 0.5
 """And so much more where the sentence has a pronoun, for the names of the sentence before."""
 _TOPS_MAX = 3
+_MARK = lazy_pattern(r"\[\d{1,3}\]")
 _CLAUSE_END = lazy_pattern(r";\s+|,\s+(?:and|but|while|whereas)\s+|[；;]")
 _CLAUSE_WORDS_MIN = 3
 _SINGULAR = frozenset(("is", "was", "has", "does"))
@@ -57,6 +58,15 @@ class Claim:
     keys: frozenset[str]
     evidence: frozenset[str]
     around: frozenset[str]
+
+
+def unmarked(output: str, source: Source) -> str:
+    """The output with blanks for the marks that cite a document by the mark it begins with; all else in its place.
+
+    A number in brackets by which no document calls itself is a figure like any other.
+    """
+    marks = {found[0] for document in source.documents if (found := _MARK.match(document.text))}
+    return _MARK.sub(lambda mark: " " * len(mark[0]) if mark[0] in marks else mark[0], output) if marks else output
 
 
 def split_units(output: str, unitization: Literal["sentence", "atomic_claim"]) -> list[Unit]:
