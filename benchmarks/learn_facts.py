@@ -3,11 +3,11 @@
     python -m benchmarks.learn_facts [--data DIR]
 
 Two logistic regressions over the signs of `verify.facts.scoring`, whose chances are multiplied, on eleven sets at once:
-six of cited answers, BUMP and four domains of SummEdits. An output is supported if the source speaks of it and nothing was
-changed; which of the two a wrong one fails is not known, so they are learned in turns, each from what the other leaves
-open (expectation and maximisation). Every set has its share, and in a set what is supported counts as much as what is
-not, so that no sign can learn which set an output is from. No weight has the wrong sign. The kinds of doubt share one
-weight and have a part of their own besides, drawn to nothing: a kind too rare to learn keeps the shared one.
+six of cited answers, BUMP and four domains of SummEdits. An output is supported if the source speaks of it and nothing
+was changed; which of the two a wrong one fails is not known, so they are learned in turns, each from what the other
+leaves open (expectation and maximisation). Every set has its share, and in a set what is supported counts as much as
+what is not, so that no sign can learn which set an output is from. No weight has the wrong sign. The kinds of doubt
+share one weight and have a part of their own besides, drawn to nothing: a kind too rare to learn keeps the shared one.
 Each set is then scored by what was learned from all the others (BUMP also by fifths of its articles), and from these
 numbers, of sets that had no part in them, the scale is learned by which the sum is a chance (Platt). The result goes to
 benchmarks/results with its provenance; `benchmarks.verify_support` has the tables.
@@ -49,7 +49,7 @@ OWN = (
     "place_unmatched",
 )
 """Kinds of doubt that have a part of their own in their weight; chosen on left-out sets."""
-SHARED = tuple(name for name in DOUBT_SIGNS if not name.endswith(("_unmatched", "_changed")) or name == "link_changed")
+SHARED = tuple(name for name in DOUBT_SIGNS if not name.endswith("_unmatched") and name != "polarity_changed")
 """Kinds that share a weight: not those of slots, which `swapped` tells of."""
 LEAST = 0.05
 """No kind of doubt weighs less."""

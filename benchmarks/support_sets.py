@@ -1,8 +1,8 @@
 """Outputs with known support, from eleven sets: answers with what they cite, and summaries that were edited.
 
 Attribution (six sets): a claim of an answer and the texts it cites, supported, in part, or not. BUMP: a reference and
-an edited summary take turns, the second being wrong. SummEdits (four domains): edits that are right and edits that are not;
-`original_summary` is never read.
+an edited summary take turns, the second being wrong. SummEdits (four domains): edits that are right and edits that are
+not; `original_summary` is never read.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def read_cases(data: Path) -> list[Case]:
     cases: list[Case] = []
     for name in ATTRIBUTION:
         with gzip.open(data / "attribution" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            for row in map(json.loads, lines):
-                cases.append(Case(name, tuple(row["sources"]), row["claim"], row["label"]))
-    for one in (*bump(data), *summedits(data)):
-        cases.append(Case(one.set, (one.document,), one.output, "supported" if one.good else "not"))
+            rows = [json.loads(line) for line in lines]
+        cases.extend(Case(name, tuple(row["sources"]), row["claim"], row["label"]) for row in rows)
+    edited = (*bump(data), *summedits(data))
+    cases.extend(Case(one.set, (one.document,), one.output, "supported" if one.good else "not") for one in edited)
     return cases
 
 

@@ -184,7 +184,10 @@ def test_what_no_longer_holds_is_taken_back(text: str, key: str, value: str) -> 
 def test_what_was_said_stands_in_the_packet(mem: Memory, said: str, asked: str, told: str) -> None:
     first = mem.run(user_id="u-1", session_id="a")
     first.observe("user", said)
-    assert any(each.value == told for each in first.extract())
+    (found,) = [each for each in first.extract() if each.value == told]
+    if found.status != "promoted":  # read in a language that was tried on few chats: it waits for a decision
+        assert "confidence" in found.explanation
+        first.memory.decide(found.candidate_id, True)
     later = mem.run(user_id="u-1", session_id="b")
     assert told in [fact.value for fact in later.facts()]
     assert told in later.compose("responder", query=asked).text

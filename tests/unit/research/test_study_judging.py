@@ -1,4 +1,4 @@
-"""How sure a research run is of a claim: verdict, words and the checker's number together."""
+"""How sure a research run is of a claim: the fact checker's score, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, cast
 import pytest
 
 from muniment.core.policy.policy import Policy
-from muniment.errors import InvalidRecord
 from muniment.research.source_judging import SourceJudge
+from muniment.verify.composition import compose_result
+from muniment.verify.facts import SourceText, check_facts, fact_score
 
 PAGE = (
     "The field study followed 550 homes in Norway for three winters. "
@@ -35,10 +36,27 @@ def test_confidence_is_above_half_where_the_checker_says_yes_and_below_where_it_
 
 
 @pytest.mark.req("RP-08")
-def test_a_figure_that_the_source_gives_otherwise_has_no_confidence():
+def test_a_figure_that_the_source_gives_otherwise_has_little_confidence():
     judged = judge("The field study followed 950 homes in Norway for three winters.")
     assert judged.support == "refuted"
-    assert judged.confidence == 0
+    assert judged.confidence < 50
+
+
+@pytest.mark.req("RP-08")
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The field study followed 550 homes in Norway for three winters.",
+        "For three winters the study followed 550 homes in Norway.",
+        "The field study followed 950 homes in Norway for three winters.",
+        "At minus 10 degrees the pumps delivered 2.4. The study was in Norway.",
+        "Solar panels were banned from all roofs of Portugal by a court in Lisbon.",
+    ],
+)
+def test_confidence_is_the_score_of_the_checker(claim: str):
+    report = check_facts(claim, [SourceText("c1", PAGE)], policy=Policy().verify)
+    assert judge(claim).confidence == round(100 * fact_score(report))
+    assert judge(claim).confidence == round(100 * compose_result(facts=report).score)
 
 
 def test_a_threshold_above_half_asks_for_nearer_wording():
@@ -46,8 +64,3 @@ def test_a_threshold_above_half_asks_for_nearer_wording():
     least = judge(claim).confidence
     assert judge(claim, {"support_min": least / 100}).support == "supported"
     assert judge(claim, {"support_min": (least + 1) / 100}).support == "not_supported"
-
-
-def test_shares_of_nothing_are_refused():
-    with pytest.raises(InvalidRecord, match="confidence"):
-        Policy.from_wire({"research": {"confidence": {"verdict": 0, "wording": 0, "support": 0}}})

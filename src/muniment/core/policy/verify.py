@@ -17,47 +17,47 @@ Positive = Annotated[Integer, Field(ge=1)]
 class DoubtWeights(Record):
     """What each kind of doubt takes off, in log-odds of being supported."""
 
-    number_absent: Weight = 1.2889
+    number_absent: Weight = 1.0761
     """A number that the source does not have."""
-    unit_changed: Weight = 0.05
+    unit_changed: Weight = 0.3135
     """A number with another unit."""
-    number_elsewhere: Weight = 0.3417
+    number_elsewhere: Weight = 0.3135
     """A number that the source has for something else."""
-    date_absent: Weight = 0.3417
+    date_absent: Weight = 0.3135
     """A date that the source does not have."""
-    name_absent: Weight = 0.5427
+    name_absent: Weight = 0.6449
     """A name that the source does not have."""
-    name_elsewhere: Weight = 0.3417
+    name_elsewhere: Weight = 0.3135
     """A name that the source has in another place."""
-    negation_added: Weight = 0.3417
+    negation_added: Weight = 0.3135
     """A denial that the source does not make."""
-    negation_dropped: Weight = 0.3417
+    negation_dropped: Weight = 0.3135
     """A denial of the source that is missing."""
-    opposed: Weight = 1.6425
+    opposed: Weight = 1.6543
     """A word whose opposite the source has."""
-    certainty: Weight = 0.3417
+    certainty: Weight = 0.3135
     """Said with more or less certainty than in the source."""
-    roles_swapped: Weight = 0.3417
+    roles_swapped: Weight = 0.3135
     """Who did it and whom it was done to have changed places."""
-    link_changed: Weight = 3.9601
+    link_changed: Weight = 3.8809
     """The claim names another cause, order or condition than the source."""
-    no_antecedent: Weight = 0.4833
+    no_antecedent: Weight = 0.3872
     """A pronoun that can stand for nobody."""
-    wrong_gender: Weight = 1.4354
+    wrong_gender: Weight = 1.4232
     """A pronoun of another gender than the one it stands for."""
-    words_absent: Weight = 0.3417
+    words_absent: Weight = 0.3135
     """Words in a row that the source does not have."""
     subject_unmatched: Weight = 0.05
     """Someone else than in the source is said to do or be it."""
     object_unmatched: Weight = 0.05
     """It is said of someone or something else than in the source."""
-    place_unmatched: Weight = 0.5525
+    place_unmatched: Weight = 0.3743
     """Another place than in the source."""
     time_unmatched: Weight = 0.05
     """Another time than in the source."""
-    number_unmatched: Weight = 0.1816
+    number_unmatched: Weight = 0.05
     """Another number than in the source, or one of something else."""
-    verb_unmatched: Weight = 0.05
+    verb_unmatched: Weight = 0.0672
     """Something else than in the source is said to be done."""
     polarity_changed: Weight = 0.05
     """Denied where the source does not deny it, or the other way round."""
@@ -68,24 +68,24 @@ class DoubtWeights(Record):
 class WordingWeights(Record):
     """The chance that the source speaks of what a claim says: log-odds for each 1 of nearness in wording."""
 
-    base: Number = -1.8867
+    base: Number = -1.8202
     """Of a claim whose wording is not near at all."""
-    ties: Weight = 2.0866
+    ties: Weight = 2.0704
     """How near words that stand close in the claim come to each other in the source (its square root)."""
-    anchors: Weight = 0.7871
+    anchors: Weight = 0.7237
     """The share of words that stand near one of their neighbours in the source too, up to a half."""
-    window: Weight = 1.8319
+    window: Weight = 1.8437
     """The share of words that one stretch of the source holds."""
 
 
 class ChangeWeights(Record):
     """The chance that nothing of what the source says was changed, besides what `doubts` take off."""
 
-    base: Number = 2.1674
+    base: Number = 2.2395
     """Log-odds of a claim against which nothing speaks."""
-    swapped: Weight = 0.7267
+    swapped: Weight = 1.1413
     """Taken off as the most doubtful slot comes to its limit and passes it: 0 to 1."""
-    swapped_far: Weight = 0.5049
+    swapped_far: Weight = 0.3885
     """Taken off for each 1 of log-odds by which it passes the limit."""
 
 
@@ -107,8 +107,8 @@ class SlotLimits(Record):
 class FactCheckPolicy(Record):
     """How the fact checker weighs what it finds.
 
-    Learned by `benchmarks.learn_facts` on six sets of cited answers, BUMP and four domains of SummEdits, with provenance
-    in benchmarks/results/fact_check_policy.json; what it is worth on sets left out is in verify_support.json there.
+    Learned by `benchmarks.learn_facts` on six sets of cited answers, BUMP and four domains of SummEdits. Provenance is in
+    benchmarks/results/fact_check_policy.json, what it is worth on sets left out in verify_support.json there.
     """
 
     policy_id: str = "default"
@@ -119,9 +119,9 @@ class FactCheckPolicy(Record):
     doubts: DoubtWeights = DoubtWeights.model_construct()
     doubts_max: Positive = 2
     """More doubts of one kind in one output do not count."""
-    slope: Weight = 0.9582
+    slope: Weight = 0.9585
     """What the log-odds of both chances together are multiplied with, …"""
-    shift: Number = 0.0195
+    shift: Number = 0.0188
     """… and what is added to them, so that the support is a chance."""
     slots: SlotLimits = SlotLimits.model_construct()
     cover_min: Share = 0.25

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from muniment.contracts.run_records import FGFCOverall, FGFCReport, FGFCUnit
 from muniment.core.policy.verify import FactCheckPolicy
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.verify.facts.claims import Claim, Unit, read_claim, split_units
+from muniment.verify.facts.claims import Claim, Unit, read_claim, split_units, unmarked
 from muniment.verify.facts.doubts import Doubt, word_doubts
 from muniment.verify.facts.evidence import cite, pick_evidence
 from muniment.verify.facts.matching import Alignment, match_slots
@@ -20,6 +20,8 @@ from muniment.verify.facts.source import Source, SourceText
 __all__ = ["Judged", "check_facts", "check_source", "judge_units", "measure_units"]
 
 Verdict = Literal["SUPPORTED", "REFUTED", "NOT_ENOUGH_INFO"]
+_WORD_FOR_WORD = Alignment(swapped=-9.0)
+"""Of a claim that the source says word for word no slot is in doubt."""
 
 
 class Judged(NamedTuple):
@@ -76,7 +78,8 @@ def judge_units(
 ) -> list[Judged]:
     """Every unit of the output with its doubts and its nearness; a unit without a word has neither."""
     judged: list[Judged] = []
-    units = split_units(output, unitization)
+    stated = unmarked(output, source)
+    units = split_units(stated, unitization)
     before = Before(alone=len(units) == 1)
     for unit in units:
         claim = read_claim(unit.text, source)
@@ -87,7 +90,8 @@ def judge_units(
             doubts = (*word_doubts(claim, source), *relation_doubts(claim, source, before, policy.absent_share))
             alignment, more = match_slots(claim, source, policy, doubts)
             doubts = (*doubts, *more)
-        judged.append(Judged(unit, claim, doubts, measure_nearness(claim, source), alignment, exact))
+        given = unit._replace(text=output[unit.start : unit.start + len(unit.text)])
+        judged.append(Judged(given, claim, doubts, measure_nearness(claim, source), alignment, exact))
         names = [word.key for word, role in zip(claim.words, claim.roles, strict=True) if role == "name"]
         before = Before(before.content or bool(claim.content), names[-1] if names else before.name, before.alone)
     return judged
@@ -123,14 +127,15 @@ def _unit(judged: Judged, source: Source, policy: FactCheckPolicy) -> FGFCUnit:
             "error_type": worst.error if worst is not None and verdict != "SUPPORTED" else None,
             "evidence": tuple(cite(place, claim.keys, source, policy) for place in places),
             "justification": _justify(claim, heavy, verdict),
-            "correction": _corrected(claim.text, heavy) if verdict == "REFUTED" else None,
+            "correction": _corrected(judged.unit.text, heavy) if verdict == "REFUTED" else None,
             "support": support([_measured(judged, verdict)], policy),
         }
     )
 
 
 def _measured(judged: Judged, verdict: str | None) -> Measured:
-    return Measured(judged.doubts, judged.nearness, judged.alignment, verdict == "SUPPORTED")
+    alignment = judged.alignment if judged.exact is None else _WORD_FOR_WORD
+    return Measured(judged.doubts, judged.nearness, alignment, verdict == "SUPPORTED")
 
 
 def _verdict(judged: Judged, heavy: Sequence[Doubt], policy: FactCheckPolicy) -> Verdict:

@@ -15,16 +15,15 @@ from muniment.verify.facts.related import is_irregular, is_ordinary, is_verb
 from muniment.verify.facts.source import Source, Variant
 from muniment.verify.facts.words import Word, read_words
 
-__all__ = ["Claim", "Role", "Unit", "read_claim", "split_units"]
+__all__ = ["Claim", "Role", "Unit", "read_claim", "split_units", "unmarked"]
 
 Role = Literal["word", "verb", "name", "number", "date", "pronoun", "negation", "link"]
 _BEFORE, _AFTER = 0.4, 0.3
 """How much a sentence's neighbours count towards what it covers: pronouns and subjects stand there."""
-_MARK = lazy_pattern(r"\[\d{1,3}\]")
-"""A mark that cites a source: it says nothing itself."""
 _MEANT = 0.5
 """And so much more where the sentence has a pronoun, for the names of the sentence before."""
 _TOPS_MAX = 3
+_MARK = lazy_pattern(r"\[\d{1,3}\]")
 _CLAUSE_END = lazy_pattern(r";\s+|,\s+(?:and|but|while|whereas)\s+|[；;]")
 _CLAUSE_WORDS_MIN = 3
 _SINGULAR = frozenset(("is", "was", "has", "does"))
@@ -61,27 +60,25 @@ class Claim:
     around: frozenset[str]
 
 
+def unmarked(output: str, source: Source) -> str:
+    """The output with blanks for the marks that cite a document by the mark it begins with; all else in its place.
+
+    A number in brackets by which no document calls itself is a figure like any other.
+    """
+    marks = {found[0] for document in source.documents if (found := _MARK.match(document.text))}
+    return _MARK.sub(lambda mark: " " * len(mark[0]) if mark[0] in marks else mark[0], output) if marks else output
+
+
 def split_units(output: str, unitization: Literal["sentence", "atomic_claim"]) -> list[Unit]:
     """Sentences `s0`, `s1`, …; or their clauses `s0.c0`, `s0.c1`, … where each says something of its own."""
     units: list[Unit] = []
-    for number, (start, end) in enumerate(_sentences(output)):
+    for number, (start, end) in enumerate(sentence_spans(output)):
         if unitization == "sentence":
             units.append(Unit(f"s{number}", start, output[start:end]))
             continue
         for place, (left, right) in enumerate(_clauses(output[start:end])):
             units.append(Unit(f"s{number}.c{place}", start + left, output[start + left : start + right]))
     return units
-
-
-def _sentences(output: str) -> list[tuple[int, int]]:
-    """The spans of sentences. Marks that stand behind a full stop ("… 1901. [2]") belong to the sentence before."""
-    spans: list[tuple[int, int]] = []
-    for start, end in sentence_spans(output):
-        if spans and output[start] == "[" and not _read(output[start:end]):
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-    return spans
 
 
 def _clauses(sentence: str) -> list[tuple[int, int]]:
@@ -97,13 +94,8 @@ def _clauses(sentence: str) -> list[tuple[int, int]]:
     return [*spans, (start, len(sentence))]
 
 
-def _read(text: str) -> list[Word]:
-    """The words of a text without its marks, each in its place."""
-    return read_words(_MARK.sub(lambda mark: " " * len(mark[0]), text) if "[" in text else text)
-
-
 def read_claim(text: str, source: Source) -> Claim:
-    words = tuple(_read(text))
+    words = tuple(read_words(text))
     variants = tuple(tuple(source.variants(word)) if word.kind != "small" else () for word in words)
     tops, covered = _best_sentences(words, variants, source)
     best = tops[0] if tops else -1

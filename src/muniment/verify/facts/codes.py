@@ -47,7 +47,7 @@ def fact_score(report: FGFCReport) -> float:
 
 
 def unit_score(unit: FGFCUnit) -> float:
-    """The chance that the documents support a unit, 0 to 1: from one half where its verdict is SUPPORTED, else to it."""
+    """The chance that the documents support a unit, 0 to 1: at least one half if it is SUPPORTED, else at most."""
     return _support(unit)
 
 

@@ -17,7 +17,9 @@ from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["read_statements", "read_taken_back"]
 
-CONFIDENCE = 0.9
+CONFIDENCE, CONFIDENCE_TRIED_LITTLE = 0.9, 0.7
+"""How sure a reading is; in languages whose readings were tried on few chats, so little that it waits for a decision."""
+TRIED = frozenset({"chinese", "korean"})
 MASK = "\ufffc"
 NOTHING = "-"
 """In the place of a value that is taken back: whichever stands."""
@@ -213,7 +215,7 @@ class Reading:
                 key=key,
                 value=value.value,
                 quote=sentence.text[begin:end].strip(),
-                confidence=CONFIDENCE if rule.slot != "things" else CONFIDENCE - 0.05,
+                confidence=CONFIDENCE if self.table.language in TRIED else CONFIDENCE_TRIED_LITTLE,
                 why=f"{self.table.language}: {rule.key}",
             )
 
