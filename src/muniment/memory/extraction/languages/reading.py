@@ -18,7 +18,7 @@ from muniment.memory.facts.candidate_records import Proposal
 __all__ = ["read_statements", "read_taken_back"]
 
 CONFIDENCE, CONFIDENCE_TRIED_LITTLE = 0.9, 0.7
-"""How sure a reading is; in languages whose readings were tried on few chats, so little that it waits for a decision."""
+"""How sure a reading is; in languages that were tried on few chats so little that it waits for a decision."""
 TRIED = frozenset({"chinese", "korean"})
 MASK = "\ufffc"
 NOTHING = "-"
