@@ -203,7 +203,7 @@ def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) ->
     content = [at for at in places if claim.words[at].kind != "small"] or [slot.at]
     missing = sum(not claim.variants[at] for at in content) / len(content)
     known = [at for at in content if claim.variants[at]]
-    context = _context(claim, slot)
+    context = _context(claim, source, slot)
     frame = max((_tie(claim, source, context, place, None) for place in claim.tops), default=0.0)
     group = GROUP_OF[slot.kind]
     rival = _rival(claim, slot, side, group)
@@ -267,14 +267,16 @@ def _spread(claim: Claim, source: Source, keys: Sequence[str]) -> list[int]:
     return list(dict.fromkeys((*close, *every)))[:_PLACES_MAX]
 
 
-def _context(claim: Claim, slot: Slot) -> list[tuple[int, float]]:
+def _context(claim: Claim, source: Source, slot: Slot) -> list[tuple[int, float]]:
     """The words of content around a slot, the nearest first, and what each counts."""
     near = [
         (min(abs(at - slot.at), abs(at - slot.end + 1)), at)
         for at in claim.content
         if not slot.at <= at < slot.end and -_CONTEXT_REACH <= at - slot.at <= _CONTEXT_REACH + slot.end - slot.at
     ]
-    return [(at, 1.0 / (1.0 + apart / 4)) for apart, at in sorted(near)[:_CONTEXT_MAX]]
+    return [
+        (at, 1.0 / (1.0 + apart / 4) * source.rarity(claim.words[at].key)) for apart, at in sorted(near)[:_CONTEXT_MAX]
+    ]
 
 
 def _tie(
@@ -290,7 +292,6 @@ def _tie(
     rows = source.positions(place)
     held = total = 0.0
     for at, weight in context:
-        weight *= source.rarity(claim.words[at].key)
         total += weight
         worth = 0.0
         for form in claim.variants[at]:
@@ -398,10 +399,13 @@ def _gap(claim: Claim, slot: Slot, side: _Side) -> tuple[int, int] | None:
 def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) -> Seen:
     at = slot.at
     word = claim.words[at]
+    if slot.kind == "word" and at in side.met:  # nothing more is asked of a word that the evidence has in its place
+        signs = Signs(best=1.0, near=1.0, aligned=1.0, degree=1.0, **base._asdict())
+        return Seen(slot, GROUP_OF[slot.kind], signs, None, claim.best)
     degree, kin = _kin(word.key, source, (claim.best,))
     degree_top, _ = _kin(word.key, source, claim.tops[1:])
     degree_near, _ = _kin(word.key, source, [*claim.near])
-    context = _context(claim, slot)
+    context = _context(claim, source, slot)
     frame = max((_tie(claim, source, context, place, None) for place in claim.tops), default=0.0)
     tie = close = 0.0
     spread: list[int] = []
@@ -462,6 +466,8 @@ def _around_verb(claim: Claim, at: int, side: _Side) -> tuple[float, float]:
 def _kin(key: str, source: Source, places: Sequence[int]) -> tuple[float, str]:
     """How well a word of some sentences can stand for this one, and which."""
     best, which = 0.0, ""
+    if any(key in source.content(place) for place in places):
+        return 1.0, key
     like = alike(key)
     for place in places:
         for other in source.content(place):

@@ -10,6 +10,7 @@ import zlib
 from functools import cache
 from typing import NamedTuple
 
+from muniment.core.memos import remembered
 from muniment.core.text.word_lists import read_data
 
 __all__ = ["SAME", "is_irregular", "is_ordinary", "is_verb", "relation", "table_opposed"]
@@ -83,6 +84,7 @@ def _above(term: str) -> frozenset[int]:
     return frozenset(up for sense in tables.senses.get(term, ()) for up in tables.wider[sense])
 
 
+@remembered(1 << 16)
 def relation(one: str, other: str) -> float:
     """How well a word can stand for another, by their stems: 1 the same, 0 not related."""
     if one == other:
