@@ -20,7 +20,7 @@ PAGE = (
     "The ferry Marigold left Dunmore on 4 March 1901 with 62 passengers. Captain Calder turned back after two hours. "
     "Petra Lund wrote in 1903 that the engine had failed. The company denied it and paid nothing."
 )
-WORDS = sorted(set(PAGE.replace(".", "").split())) + ["Berlin", "1987", "never", "sank", "seventeen", "because", "she"]
+WORDS = [*sorted(set(PAGE.replace(".", "").split())), "Berlin", "1987", "never", "sank", "seventeen", "because", "she"]
 CLAIMS = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join), min_size=1, max_size=3)
 
 
