@@ -146,6 +146,13 @@ My laptop is a thinkpad x1 = thing.laptop.kind:thinkpad x1
 """
 
 TRAPS = """
+i work at home
+i work for myself
+i work at night
+i work for a living
+we work for fun
+i used to work at ibm
+you live in rome and work at Shell
 pretend you are allergic to nuts and ask the waiter
 let's role-play: im a pirate and i live in Tortuga
 write a story where i'm a vampire. i live in Paris and i love blood.
@@ -272,6 +279,21 @@ def test_what_is_written_in_chats_is_read(text: str, wanted: list[str]) -> None:
     for each in propose(text, "user", TS):
         assert each.quote in text
         assert 0.8 <= each.confidence <= 1
+
+
+@pytest.mark.req("MP-17")
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("i work at shell", "user.employer:shell"),
+        ("im working at google now", "user.employer:google"),
+        ("i work for siemens in munich", "user.employer:siemens"),
+        ("my sister works at tesco", "person.sister.employer:tesco"),
+    ],
+)
+def test_an_employer_in_small_letters_is_read_and_waits(text: str, wanted: str) -> None:
+    assert wanted in read(text)
+    assert all(each.confidence < 0.8 for each in propose(text, "user", TS) if each.key.endswith("employer"))
 
 
 @pytest.mark.req("MP-17")

@@ -137,7 +137,8 @@ def _sign_off(match: re.Match[str], place: Place) -> Iterator[Told]:
 def _living(match: re.Match[str], place: Place) -> Iterator[Told]:
     """`I fix boilers for a living`."""
     span = match.span("value")
-    yield Told("user.job", place.view.verbatim(*span), *span)
+    if match["value"].strip() not in ("work", "do", "live", "am", "have"):
+        yield Told("user.job", place.view.verbatim(*span).strip(), *span)
 
 
 def _firm_years(match: re.Match[str], place: Place) -> Iterator[Told]:
@@ -203,6 +204,7 @@ PASSING: tuple[Rule, ...] = (
     make_rule("job", rf"\b(?:just |recently |newly )?(?:promoted to|hired as|retired as|trained as|qualified as|my job is|job as)(?: an?| the)? (?P<value>{JOBS})\b", _user("job"), 0.85),
     make_rule("employer", rf"(?<![\w'])(?:{_NUMBER}|ten|twenty|thirty) (?:years|months|weeks)(?: now)? (?:at|with) ", _firm_years, 0.85),
     make_rule("employer", r"\b(?:my (?:new )?(?:shifts?|job|gig|role|desk|team|internship|contract|placement)|new job|new gig|new role|i start|i started|i joined|we at|here at|been) (?:at|with) ", _slot("employer", read_firm), 0.85),
+    make_rule("employer", r"\b(?:i|i'm) [^.?!,]{2,60}? and (?:now |currently )?(?:work|working) (?:at|for) ", _slot("employer", read_firm), 0.85),
     make_rule("employer", r"\b(?:i|i've|i just|recently|just) joined (?=[a-z])", _slot("employer", read_firm), 0.8),
     make_rule("employer", r"\bleft [a-z&' ]{2,25}? for ", _slot("employer", read_firm), 0.8),
     make_rule("study", rf"\bmy (?:phd|thesis|dissertation|degree|masters|master's|bachelor's|major|minor|course)(?: is)? (?:in|on|at) (?P<value>(?:{FIELDS})|[a-z]+(?: [a-z]+)?)\b", _user("study"), 0.85, may_ask=True),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from muniment.core.text.stated.places import is_no_place
 from muniment.memory.extraction.dates import ENGLISH_DAY, day_of_english
 from muniment.memory.extraction.english.reading import ADVERB, BE, HAVE, group, is_we, make_rule, told
-from muniment.memory.extraction.english.slots import Slot, read_firm, read_name, read_place
+from muniment.memory.extraction.english.slots import Slot, read_firm, read_name, read_place, read_small_firm
 from muniment.memory.extraction.english.words import (
     CONDITIONS,
     DIETS,
@@ -229,15 +229,19 @@ def _terse_job(match: re.Match[str], place: Place) -> Iterator[Told]:
 
 
 def _employer(match: re.Match[str], place: Place) -> Iterator[Told]:
-    found = read_firm(place.view, match.end())
+    large = read_firm(place.view, match.end())
+    found = large or read_small_firm(place.view, match.end())
     if found is None:
         return
-    yield told(place, "employer", found.value, found)
+    employer = told(place, "employer", found.value, found)
+    yield employer if large is not None else employer._replace(confidence=CONFIDENCE_SMALL_LETTERS)
     job = _AS_JOB.match(place.view.text, found.end)
     if job is not None:
         yield told(place, "job", place.view.verbatim(*job.span("value")), job.span("value"))
 
 
+CONFIDENCE_SMALL_LETTERS = 0.75
+"""A word in small letters may be no name: it waits for a decision."""
 _AS_JOB = re.compile(rf" as (?:a|an|the|their) (?P<value>{JOBS})\b")
 _TOPIC = re.compile(
     rf"(?:the |some )?(?P<value>(?:{LANGUAGES})\b|[a-z]+(?: [a-z]+)?(?= (?:at|in|on|lately|recently|for|to|with|and)\b|$|[,.!]))"

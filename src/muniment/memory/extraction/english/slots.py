@@ -12,10 +12,20 @@ from muniment.core.text.latin_names import plain
 from muniment.core.text.names import is_everyday_word, is_name
 from muniment.core.text.stated.places import is_known_place, is_no_place
 from muniment.core.text.word_lists import WordList
-from muniment.memory.extraction.english.words import GENERAL, NO_LIKES, NO_NAMES, VAGUE, known_things
+from muniment.memory.extraction.english.words import GENERAL, NO_FIRMS, NO_LIKES, NO_NAMES, VAGUE, known_things
 from muniment.memory.extraction.views import View
 
-__all__ = ["Slot", "read_doing", "read_firm", "read_name", "read_names", "read_place", "read_things", "shown"]
+__all__ = [
+    "Slot",
+    "read_doing",
+    "read_firm",
+    "read_name",
+    "read_names",
+    "read_place",
+    "read_small_firm",
+    "read_things",
+    "shown",
+]
 
 PLACE_CHARS_MAX = 60
 _WORD = re.compile(r"\"?[^\W_](?:[\w'&+#./-]*[\w+#])?\"?")
@@ -202,6 +212,19 @@ def read_firm(view: View, at: int) -> Slot | None:
     if any(word in NO_NAMES for word in view.text[at:end].split()):
         return None
     return Slot(view.verbatim(at, end), at, end)
+
+
+_SMALL_FIRM = re.compile(
+    r"(?P<value>[a-z][a-z&'-]{2,24})(?= (?:now|as|in|since|and|these|currently|too|for|but|part|full)\b|[,.!;)]|$)"
+)
+
+
+def read_small_firm(view: View, at: int) -> Slot | None:
+    """An employer in small letters (`i work at google`): one word that names nothing else, and ends what is said."""
+    match = _SMALL_FIRM.match(view.text, at)
+    if match is None or match["value"] in NO_FIRMS or match["value"] in NO_NAMES:
+        return None
+    return Slot(view.verbatim(*match.span("value")), *match.span("value"))
 
 
 _CLAUSES = WordList(__package__, "clauses.txt")

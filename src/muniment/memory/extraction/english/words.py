@@ -28,6 +28,7 @@ __all__ = [
     "NATIONALITIES",
     "NO_ALLERGENS",
     "NO_FAVORITES",
+    "NO_FIRMS",
     "NO_JOBS",
     "NO_LIKES",
     "NO_NAMES",
@@ -89,6 +90,7 @@ GENERAL = frozenset(_LIFE.words("general"))
 NO_ALLERGENS = frozenset(_LIFE.words("no allergens"))
 NO_FAVORITES = frozenset(_LIFE.words("no favorites"))
 DOINGS = frozenset(_LIFE.words("doings"))
+NO_FIRMS = frozenset(_LIFE.words("firms that are none"))
 NO_NAMES = frozenset(_LIFE.words("names that are none"))
 
 
