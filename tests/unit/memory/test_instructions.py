@@ -30,6 +30,8 @@ ASKED: list[tuple[str, str]] = [
     ("stop apologising all the time", "stop apologising all the time"),
     ("no more emojis ok?", "no more emojis"),
     ("could you please always reply in English?", "always reply in English"),
+    ("can u always keep it short pls", "always keep it short"),
+    ("could u never use emojis", "never use emojis"),
     ("by default use metric units", "by default use metric units"),
     ("I live in Rome. Please never suggest meat.", "never suggest meat"),
     ("antworte in Zukunft bitte kürzer, ich lese das im Bus", "antworte in Zukunft bitte kürzer"),
