@@ -45,12 +45,13 @@ _DOUBT = re.compile(
     |formerly|previously|back\sthen|at\sthe\stime|when\si\swas|as\sa\s(?:child|kid|teen|teenager)
     |whether|someday|one\sday|next\s(?:week|month|year|summer)|tomorrow|will|shall|act\sas|let's|more\sthan|less\sthan
     |for\snow|temporarily|until|till|as\sif|as\sthough|in\sanother\slife|may\s(?:be|have|move|live|start|get)|think\si|lookalike
+    |doubt|scared|afraid|worried|fear(?:s|ed)?|(?:don't\s)?believe\si|suspect|(?:loved|hated|miss(?:ed)?|remember|enjoyed|idea\sof)\s(?:living|working|having|being)
     |about\sto|supposed\sto|trying\sto|have\sto|had\sto|need\sto|needed\sto|able\sto|in\smy\sdream
     ) \b | '(?:ll|d)\b
     """
 )
 _CONDITION = re.compile(
-    r"\b(?:if|unless|suppose|imagine|pretend|wish|what if|as if|let's say|say that|assume|assuming|were i)\b"
+    r"\b(?:if|unless|suppose|imagine|pretend|wish|what if|as if|let's say|say that|assume|assuming|were i|i doubt|don't believe|don't think|(?:'m|am) (?:scared|afraid|worried)|i fear|i suspect)\b"
 )
 _REPORT = re.compile(
     r"(?<!\bi )(?<!\bi've )(?<!\bwe )\b(?:said|says|saying|told|tells|claims|claimed|wrote|writes|reads|asked|asks|thinks|thought|believes|believed|heard|insists|"
@@ -61,6 +62,7 @@ _LASTING = re.compile(
     r"\b(?:role-?\s?play(?:ing)?|pretend (?:you|i|to|that|we)|act as|imagine (?:you|i|that|we)|you are (?:a|an|my) [a-z]+ (?:who|and|assistant)|"
     r"(?:write|tell|make up|create|continue|compose|generate|draft) (?:me )?(?:(?:a|an|the|some|my) )?(?:[a-z-]+ ){0,3}(?:story|poem|song|novel|script|screenplay|dialogue|scene|fanfic|"
     r"fan fiction|monologue|rap|haiku|limerick|lyrics|play|tale|backstory|persona|conversation|skit)|"
+    r"forwarded message|system prompt|(?:^|\s)(?:from|subject|q|a)\s?: |the (?:log|e-?mail|letter|note|sign|message|readme) says|sent (?:me |us )?this|(?:^|: )(?:review|proofread|critique|grade|draft|reply to|respond to)\b|fix (?:the|my) grammar|"
     r"my character|the character|main character|the protagonist|in my (?:novel|story|book|screenplay|game|dream|script)|in the (?:novel|story|film|movie|book|game|play|song|script|show|series)|"
     r"once upon a time|fictional|in character|play the role|playing the role|let's (?:pretend|imagine|role)|for the sake of argument|hypothetically)\b"
 )

@@ -51,13 +51,46 @@ _NO_VALUE = frozenset(
 )
 
 
+_TELLS = frozenset(
+    [
+        "is",
+        "am",
+        "are",
+        "was",
+        "were",
+        "be",
+        "my",
+        "his",
+        "her",
+        "our",
+        "their",
+        "she",
+        "he",
+        "they",
+        "we",
+        "i",
+        "likes",
+        "like",
+        "loves",
+        "love",
+        "works",
+        "work",
+        "lives",
+        "live",
+        "has",
+        "have",
+    ]
+)
+"""With one of these it is a sentence of its own, and no value in the place of another."""
+
+
 def correct(view: View, sentence: Sentence) -> Correction | None:
     """The words that are put right, and for what; None where a sentence corrects nothing."""
     if sentence.is_question:
         return None
     for pattern in (_FIX, _PLAIN):
         match = pattern.search(view.text)
-        if match is not None and match["new"] not in _NO_VALUE:
+        if match is not None and match["new"] not in _NO_VALUE and _TELLS.isdisjoint(match["new"].split()):
             old = view.verbatim(*match.span("old")) if "old" in match.re.groupindex else None
             quote = view.verbatim(match.start(), match.end()).strip()
             return Correction(view.verbatim(*match.span("new")), old, quote)

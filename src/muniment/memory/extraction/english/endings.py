@@ -21,6 +21,9 @@ _LEFT = rf"{_HAVE} (?:quit|left|resigned from|lost)"
 _STOP = r"(?=$|[,.!;)]| (?:any ?more|any longer|now|after all|and|but|so|because|since|last|this|yesterday|today|recently|in|two|three|a)\b)"
 
 
+_VALUE = r"(?P<value>[a-z]+(?: (?!any ?more\b|any longer\b|now\b|after\b|and\b|but\b|so\b|last\b|this\b|today\b|yet\b)[a-z]+)?)"
+
+
 def _where(match: re.Match[str], place: Place) -> Iterator[Told]:
     found = read_place(place.view, match.end())
     if found is not None:
@@ -47,6 +50,26 @@ def _what(key: str) -> Reader:
     def read(match: re.Match[str], place: Place) -> Iterator[Told]:
         span = match.span("value")
         yield Told(key, place.view.verbatim(*span), *span)
+
+    return read
+
+
+def _any_of(*keys: str) -> Reader:
+    """Whichever of these stands with that value: only what was said can end."""
+
+    def read(match: re.Match[str], place: Place) -> Iterator[Told]:
+        span = match.span("value")
+        value = place.view.verbatim(*span)
+        for key in keys:
+            for said in (value, f"a {value}", f"an {value}", f"my {value}"):
+                yield Told(key, said, *span)
+
+    return read
+
+
+def _none_of(key: str) -> Reader:
+    def read(match: re.Match[str], _place: Place) -> Iterator[Told]:
+        yield Told(key, None, *match.span())
 
     return read
 
@@ -81,6 +104,12 @@ ENDINGS: tuple[Rule, ...] = (
     make_rule("no allergy", rf"{_HAVE} outgrew my (?P<value>[a-z]+(?: [a-z]+)?) allergy\b", _what("user.allergy")),
     make_rule("no longer likes", rf"{_NOT}(?: really)? (?:like|love|enjoy) ", _no_more("user.likes")),
     make_rule("no longer dislikes", rf"{_NOT} (?:hate|dislike) ", _no_more("user.dislikes")),
+    make_rule("takes no more", rf"(?:{_NOT} take|{_HAVE} (?:stopped|quit) (?:taking|using)|{_AM_NOT} (?:on|taking)|(?:'m| am) off) {_VALUE}{_STOP}", _what("user.medication")),
+    make_rule("has no children", rf"{_NOT} have (?:any )?(?:kids|children)\b", _none_of("user.children")),
+    make_rule("has no more", rf"{_NOT} have (?:a |an |any |my |the )?{_VALUE}{_STOP}", _any_of("user.health", "user.pet", "user.dog", "user.cat", "user.owns")),
+    make_rule("has no more", rf"{_HAVE} (?:sold|totall?ed|got rid of|gave away|traded in) my {_VALUE}{_STOP}", _any_of("user.owns")),
+    make_rule("no longer speaks", rf"{_NOT} speak (?P<value>[a-z]+){_STOP}", _what("user.language")),
+    make_rule("is no longer", rf"{_AM_NOT} (?P<value>married|single|engaged|muslim|christian|catholic|jewish|buddhist|hindu|religious){_STOP}", _any_of("user.relationship", "user.religion")),
     make_rule("no longer works as", rf"{_AM_NOT} (?:a|an) (?P<value>{JOBS})(?: any ?more| any longer)?{_STOP}", _what("user.job")),
     make_rule("no longer works as", rf"{_NOT} work as (?:a|an) (?P<value>{JOBS})\b", _what("user.job")),
 )  # fmt: skip

@@ -205,7 +205,7 @@ PASSING: tuple[Rule, ...] = (
     make_rule("employer", rf"(?<![\w'])(?:{_NUMBER}|ten|twenty|thirty) (?:years|months|weeks)(?: now)? (?:at|with) ", _firm_years, 0.85),
     make_rule("employer", r"\b(?:my (?:new )?(?:shifts?|job|gig|role|desk|team|internship|contract|placement)|new job|new gig|new role|i start|i started|i joined|we at|here at|been) (?:at|with) ", _slot("employer", read_firm), 0.85),
     make_rule("employer", r"\b(?:i|i'm) [^.?!,]{2,60}? and (?:now |currently )?(?:work|working) (?:at|for) ", _slot("employer", read_firm), 0.85),
-    make_rule("employer", r"\b(?:i|i've|i just|recently|just) joined (?=[a-z])", _slot("employer", read_firm), 0.8),
+    make_rule("employer", r"\b(?:i|i've|i just|recently|just) joined (?=[a-z])", _slot("employer", read_firm), 0.7),
     make_rule("employer", r"\bleft [a-z&' ]{2,25}? for ", _slot("employer", read_firm), 0.8),
     make_rule("study", rf"\bmy (?:phd|thesis|dissertation|degree|masters|master's|bachelor's|major|minor|course)(?: is)? (?:in|on|at) (?P<value>(?:{FIELDS})|[a-z]+(?: [a-z]+)?)\b", _user("study"), 0.85, may_ask=True),
     make_rule("study", rf"\b(?:(?:1st|2nd|3rd|4th|first|second|third|fourth|final)[- ]year|undergrad|grad student|phd student|phd|masters student|student)(?: student)?(?: of| in|,)? (?P<value>{FIELDS})\b", _user("study"), 0.85, may_ask=True),

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from muniment.core.memos import remembered
 from muniment.memory.extraction.instructions.forms import Language, languages_of, plain_text
-from muniment.memory.extraction.instructions.topics import Topic, has_occasion, topic_of
+from muniment.memory.extraction.instructions.topics import Topic, has_occasion, is_negative, topic_of
 from muniment.memory.extraction.sentences import Sentence, sentences
 from muniment.memory.facts.candidate_records import Proposal
 
 __all__ = ["Instruction", "instructions_in", "own_sentences", "propose_instructions"]
 
-CONFIDENCE = 0.9
+CONFIDENCE, CONFIDENCE_OTHER = 0.9, 0.7
+"""Of an instruction on a matter that has a name here; any other may be none to the agent, and waits for a decision."""
 OWN_CHARS_MAX = 1_500
 """A longer message holds somebody's text: of that only its beginning and its end are the user's word to the agent,"""
 EDGE_CHARS = 300
@@ -52,8 +53,9 @@ def instructions_in(text: str) -> list[Instruction]:
 def propose_instructions(text: str) -> Iterator[Proposal]:
     """The instructions of a user's message as proposals; a name to be called by is one of its own besides."""
     for said in instructions_in(text):
+        sure = CONFIDENCE if said.topic.name is not None else CONFIDENCE_OTHER
         yield Proposal(
-            key=said.topic.key, value=said.text, quote=said.text, confidence=CONFIDENCE, why=f"{said.why}: instruction"
+            key=said.topic.key, value=said.text, quote=said.text, confidence=sure, why=f"{said.why}: instruction"
         )
         if said.name is not None:
             yield Proposal(
@@ -164,7 +166,9 @@ def _trimmed(plain: str, begin: int, end: int, language: Language) -> int:
 
 
 def _name_in(said: str, language: Language) -> str | None:
-    """How the user wants to be called, as they write it."""
+    """How the user wants to be called, as they write it; `don't call me Bob` names nobody."""
+    if is_negative(said):
+        return None
     plain = plain_text(said)
     for pattern in language.names:
         match = pattern.search(plain)
