@@ -27,7 +27,7 @@ _NOTICED_S = 0.012
 """Less than this is nobody's trouble, and as much the clock's as the text's."""
 _PLAIN_S = 1.0
 """What takes this long need not be measured twice at one look."""
-_LOOKS = (1, 1, 3, 8)
+_LOOKS = (1, 1, 3, 8, 20)
 """How often a text is measured before each verdict; the least of all measurements counts."""
 _TOKENS = 256
 """So few that a text of either size has to be cut: one that just fits costs a step less than one that does not."""

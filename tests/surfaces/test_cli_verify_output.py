@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -49,10 +50,11 @@ def call(*arguments: str, stdin: str | None = None) -> Result:
 @pytest.mark.req("RC-17", "RC-01")
 def test_form_and_facts_speak_the_verdict(folder: Path) -> None:
     good = call("good.txt", "--constraints", "c.yaml", "--document", "source.txt")
-    assert (good.exit_code, good.stdout) == (0, "PASS, outcome UNKNOWN, score 0.6\n")
+    assert good.exit_code == 0
+    assert re.fullmatch(r"PASS, outcome UNKNOWN, score 0\.[5-9]\d*\n", good.stdout)  # the checker's own chance
     bad = call("bad.txt", "--constraints", "c.yaml", "--document", "source.txt")
     assert bad.exit_code == 1
-    assert bad.stdout.startswith("FAIL, outcome UNKNOWN, score 0\n")
+    assert bad.stdout.startswith("FAIL, outcome UNKNOWN, score 0.")
     assert "“330”" in bad.stdout
     long = call("-", "--constraints", "c.yaml", stdin="one two three four five six seven eight nine ten eleven")
     assert (long.exit_code, "  violated: FORMAT:WORDS" in long.stdout) == (1, True)
@@ -112,7 +114,9 @@ def test_without_a_sandbox_nothing_runs_and_nothing_passes(folder: Path, monkeyp
 @needs_sandbox
 @pytest.mark.req("RC-17", "RC-25")
 def test_execution_speaks_the_outcome(folder: Path) -> None:
-    assert call("good.txt", "--command", "grep -q 330 output.txt").stdout == "PASS, outcome OK, score 1\n"
+    assert call("good.txt", "--command", "grep -q 330 output.txt").stdout == (
+        "PASS, outcome OK, score 1\n  judge:    command\n"
+    )
     failed = call("good.txt", "--command", "grep -q 300 output.txt")
     assert (failed.exit_code, failed.stdout.splitlines()[0]) == (1, "FAIL, outcome FAIL, score 0")
     suite = ("--pytest", "test_add.py", "--as", "solution.py")

@@ -482,10 +482,12 @@ def test_what_is_rejected_is_kept_with_its_fate_and_counted(mem: Memory) -> None
         ("user.town", "Oslo", "nice in Oslo"),
         ("user.job", "baker", "live in Rome"),
         ("user.is_admin", True, "live in Rome"),
+        ("user.privileges", "Rome", "live in Rome"),
+        ("user.instruction.place", "live in Rome", "live in Rome"),
         ("user.deep", {"a": 1}, "live in Rome"),
     ]
     report = mem.extract_pending(model=Reader(lambda _text: found))
-    assert report.rejected == {"denied": 1, "key": 1, "question": 1, "value": 2}
+    assert report.rejected == {"denied": 1, "key": 3, "question": 1, "value": 2}
     fates = {each.key: each.explanation for each in proposed(mem)}
     assert fates == {
         "user.location": "declined: the clause that the quote stands in denies it",

@@ -179,9 +179,12 @@ def test_no_disguise_costs_more_than_its_length(text: str) -> None:
         reads_like_instructions((text * (size // len(text) + 1))[:size])
         return time.process_time() - begun
 
-    half = min(spent(30_000) for _ in range(3))
-    whole = min(spent(60_000) for _ in range(3))
-    assert whole < 0.1 or whole / half < 3.2, (half, whole)
+    half = whole = float("inf")
+    for _ in range(12):  # a busy machine may hide what is so for a while
+        half, whole = min(half, spent(30_000)), min(whole, spent(60_000))
+        if whole < 0.1 or whole / half < 3.2:
+            return
+    pytest.fail(f"{half} s for a text, {whole} s for twice as much")
 
 
 def test_a_text_has_few_readings() -> None:

@@ -213,7 +213,7 @@ _ADDRESSED = (
     ),
     (
         "respon answer repl output summary",
-        r"""\b (?:respond|reply|answer|output) \s (?:only|exclusively|solely|with\snothing\sbut) \s (?:with|in|the|by)? \b
+        r"""\b (?:respond|reply|answer|output) \s (?:only|exclusively|solely|with\snothing\sbut) \s (?:with|in|the|by) \b
             | \b (?:include|insert|add|append|embed|put|mention) \s (?:this|the\s(?:following|exact|link|phrase|text|sentence|code)|these) (?:\s[\w'’-]{1,30}){0,5}? \s
               (?:in(?:to|side)?|to|(?:at|to)\sthe\send\sof|within) \s (?:your|the\s(?:final\s)?) \s? (?:response|answer|reply|output|summary)""",
     ),
