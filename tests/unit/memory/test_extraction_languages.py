@@ -216,9 +216,12 @@ def test_a_text_twice_as_long_costs_twice_as_much(language: str) -> None:
         return time.process_time() - started
 
     cost(4)
-    small = min(cost(16) for _ in range(3))
-    large = min(cost(64) for _ in range(2))
-    assert large <= 2.4 * 2.4 * small  # doubled twice
+    small = large = float("inf")
+    for _ in range(8):  # a busy machine may hide for a while what is so
+        small, large = min(small, cost(16)), min(large, cost(64))
+        if large <= 2.4 * 2.4 * small:  # doubled twice
+            return
+    pytest.fail(f"{small} s for a text, {large} s for four times as much")
 
 
 def test_every_language_has_rules_and_guards() -> None:

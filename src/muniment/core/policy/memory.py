@@ -140,7 +140,8 @@ class ExtractionPolicy(Record):  # MP-17
     keys_refused: Items[KeyPattern] = (
         "*.role", "*.roles", "*.admin", "*.is_admin", "*.permission", "*.permissions", "*.trust", "*.password",
         "*.passphrase", "*.pin", "*.secret", "*.token", "*.api_key", "*.apikey", "*.credentials", "*.card_number",
-        "*.iban", "*.privilege", "*.privileges", "*.access", "*.access_level", "*.clearance", "*.rights", "user.instruction*",
+        "*.iban", "*.privilege", "*.privileges", "*.access", "*.access_level", "*.clearance", "*.rights",
+        "user.instruction*",
     )  # fmt: skip
     """And those it may not: what somebody may do is not theirs to say, orders are the user's own words alone, and
     secrets are nobody's fact.
