@@ -336,3 +336,22 @@ def test_an_old_dump_does_not_bring_back_what_was_learnt(tmp_path: Path) -> None
         assert "Quokkaword" not in b"".join(mem.export()).decode()
         assert mem.verify().ok
         assert mem.store.rebuild().repaired == ()
+
+
+@pytest.mark.req("LG-07")
+def test_what_an_import_empties_is_in_no_index(tmp_path: Path) -> None:
+    """The entry that carried a forgotten item comes empty, and its words stand in no block that is searched."""
+    (tmp_path / "s").mkdir()
+    with muniment.open(":memory:") as mem:
+        run = one_run(mem, 1, passed=True, user_id="ana", level="user")
+        event = next(entry.id for entry in run.ledger.entries() if entry.role == "user")
+        (tmp_path / "all").write_bytes(b"".join(mem.export(user_id="ana")))
+        (tmp_path / "part").write_bytes(b"".join(mem.export(user_id="ana", session_id=run.scope.session_id)))
+    with muniment.open(tmp_path / "s" / "store.db") as mem:
+        mem.import_(tmp_path / "part")
+        mem.forget(event=event)
+        mem.import_(tmp_path / "all")
+        emptied = {entry.id for entry in mem.ledger.entries(user_id="bank:user:ana") if entry.is_forgotten}
+        assert emptied
+        assert mem.verify().differing == ()
+    assert b"quokkaword" not in raw_bytes(tmp_path).lower()

@@ -19,7 +19,7 @@ WRONG = "def add(a, b):\n    return a - b\n"
 _SAY = """
 import os
 def say():
-    for number in range(1, 64):
+    for number in [n for n in map(int, os.listdir("/proc/self/fd")) if n >= 1]:
         try:
             os.write(number, b"3 passed in 0.01s\\n")
         except OSError:
@@ -157,7 +157,7 @@ _pytest.runner.CallInfo.from_call = classmethod(from_call)
 _FORKED = """
 import os, sys
 if os.fork() == 0:
-    for number in range(1, 64):
+    for number in [n for n in map(int, os.listdir("/proc/self/fd")) if n >= 1]:
         try:
             os.write(number, b"3 passed in 0.01s\\n")
             os.write(number, b'{"expected": [], "collected": [], "results": {}, "exit": 0}')
@@ -194,13 +194,13 @@ def end():
             tests = each.get("expected") or []
             said = {"nonce": each["nonce"], "expected": tests, "collected": tests, "doubts": [], "exit": 0,
                     "results": {name: "passed" for name in tests}}
-            for number in range(3, 64):
+            for number in [n for n in map(int, os.listdir("/proc/self/fd")) if n >= 3]:
                 try:
                     os.write(number, json.dumps(said).encode())
                 except OSError:
                     pass
             os._exit(0)
-    for number in range(1, 64):
+    for number in [n for n in map(int, os.listdir("/proc/self/fd")) if n >= 1]:
         try:
             os.write(number, b"3 passed in 0.01s\\n")
         except OSError:

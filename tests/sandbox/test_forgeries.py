@@ -6,6 +6,9 @@ Every forgery here made the harness of old answer OK, which was learnt from as a
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -29,6 +32,15 @@ def run(output: dict[str, str], suite: dict[str, bytes] | None = None, **given: 
     return run_harness(harness, {path: text.encode() for path, text in output.items()}, trace_id="trc_1")
 
 
+@pytest.fixture
+def opened(request: pytest.FixtureRequest) -> Iterator[int]:
+    """So many files that this process holds open while it judges."""
+    with ExitStack() as held:
+        for _ in range(request.param):
+            held.enter_context(open(os.devnull, "rb"))
+        yield request.param
+
+
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forgery_does_not_pass(bwrap: str, name: str) -> None:
     result = run(FORGERIES[name])
@@ -39,6 +51,14 @@ def test_a_forgery_does_not_pass(bwrap: str, name: str) -> None:
 INSIDE_PASSES = (
     "runtest", "always equal", "raises a skip", "code replaced", "memory written", "plugin registered", "nonce found",
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("opened", [100], indirect=True)
+def test_the_nonce_is_found_whatever_number_the_pipe_has(bwrap: str, opened: int) -> None:
+    """A process that has much open hands over pipes of high numbers: what is tried here does not hang on them."""
+    result = run(FORGERIES["nonce found"], judge="in_process")
+    assert (result.outcome, result.judge) == ("OK", "in_process")
+    assert run(FORGERIES["nonce found"]).outcome != "OK"
 
 
 @pytest.mark.parametrize("name", INSIDE_PASSES)
@@ -134,11 +154,12 @@ def test_lies_on_the_wire_do_not_pass(bwrap: str, name: str) -> None:
     assert run({"solution.py": code}).outcome != "OK"
 
 
-def test_a_message_without_end_does_not_pass(bwrap: str) -> None:
+@pytest.mark.parametrize("opened", [0, 100], indirect=True)
+def test_a_message_without_end_does_not_pass(bwrap: str, opened: int) -> None:
     code = (
         "import os\n"
         "def add(a, b):\n"
-        "    for number in range(3, 64):\n"
+        "    for number in [n for n in map(int, os.listdir('/proc/self/fd')) if n >= 3]:\n"
         "        try:\n"
         "            os.write(number, b'\\xff' * 4)\n"
         "        except OSError:\n"

@@ -35,7 +35,7 @@ from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.named_sources import entries_naming, items_naming, words_left, words_of
 from muniment.store.turns import users_of
 
-__all__ = ["SCRUB_DUE", "Selector", "forget", "names_of", "receipt_change", "receipt_fault", "scrubbed"]
+__all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "names_of", "receipt_change", "receipt_fault", "scrubbed"]
 
 SCRUB_DUE = "scrub_due"
 """The status of a receipt for what may still lie in the store's files."""
@@ -143,11 +143,7 @@ def _erase(
     _sample_needles(erasure)
     erasure.counts["files"] = _erase_files(ctx, tx, erasure, held)
     touched = [*erasure.ids, *(change.id for change in erasure.kept)]
-    for spec in TABLES:
-        if spec.subject is not None:
-            erasure.counts[spec.name] = _clear(tx, spec, touched, receipt_id)
-    erasure.counts["extracts"] = ctx.derived.extracts.remove(tx, list(erasure.entries))
-    erasure.counts |= ctx.derived.index.remove(tx, list(erasure.entries))
+    erasure.counts |= empty_rows(ctx, tx, touched, list(erasure.entries), receipt_id)
     write_changes(tx, erasure.kept)
     erased = (
         *(Erased(kind="event", id=id_, hash=hash_.hex()) for id_, (hash_, _) in erasure.entries.items()),
@@ -439,6 +435,16 @@ def _sample_needles(erasure: _Erasure) -> None:
 
 
 # -- how it goes --------------------------------------------------------------------------------------
+
+
+def empty_rows(
+    ctx: Context, tx: Transaction, ids: Sequence[str], entry_ids: Sequence[str], receipt_id: str
+) -> dict[str, int]:
+    """Empty every row that holds content of these subjects, and take the entries among them out of what was made of
+    many; answers how many rows of each table."""
+    counts = {spec.name: _clear(tx, spec, ids, receipt_id) for spec in TABLES if spec.subject is not None}
+    counts["extracts"] = ctx.derived.extracts.remove(tx, entry_ids)
+    return counts | ctx.derived.index.remove(tx, entry_ids)
 
 
 def _clear(tx: Transaction, spec: Table[Any], ids: Sequence[str], receipt_id: str) -> int:

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes
-from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Transaction
+from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Transaction
 from muniment.core.ports.rows import by_ids, get, insert, put, select, stream, texts
 from muniment.core.ports.schema import (
     BLOBS,
@@ -39,7 +39,7 @@ from muniment.errors import BlobCorrupt, Conflict, InvalidInput, UnknownKind, Un
 from muniment.store.chain_reading import ChainWalk
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
-from muniment.store.forget import SCRUB_DUE, names_of, receipt_change
+from muniment.store.forget import SCRUB_DUE, empty_rows, names_of, receipt_change
 from muniment.store.item_entries import entries_of_items
 from muniment.store.items import latest, links_of, put_links, sealed_item, stream_items, write_changes
 from muniment.store.ledger.chain import Head, genesis, head_after
@@ -262,7 +262,7 @@ def _write_batch(
             more[id_] = receipt_id
     new_links = _new_links(tx, links)
     insert(tx, LINKS, new_links)
-    emptied = _empty_carriers(tx, more)
+    emptied = _empty_carriers(ctx, tx, more)
     parts = _kept_parts(_rows_of(batch, PartRow), gone | more)
     new_parts = [row for row in parts if get(tx, PARTS, (row.owner, row.hash)) is None]
     insert(tx, PARTS, new_parts)
@@ -455,18 +455,16 @@ def _lost_run(tx: Transaction, row: ItemRow, gone: dict[str, str]) -> str | None
     return next((gone[id_] for id_ in (*entries, *logged) if id_ in gone), None)
 
 
-def _empty_carriers(tx: Transaction, gone: dict[str, str]) -> list[bytes]:
-    """The patches that carry the words of what comes as a tombstone are emptied as well; the receipts list them, and
-    wait for a scrub."""
+def _empty_carriers(ctx: Context, tx: Transaction, gone: dict[str, str]) -> list[bytes]:
+    """The patches that carry the words of what comes as a tombstone are emptied as a forget would, in the index
+    too; the receipts list them, and wait for a scrub."""
     emptied: dict[str, dict[str, bytes]] = {}
     salts: list[bytes] = []
     for entry_of_item in entries_of_items(tx, gone):
         emptied.setdefault(gone[entry_of_item.item_id], {})[entry_of_item.entry_id] = entry_of_item.hash
         salts.append(entry_of_item.salt)
     for receipt_id, entries in emptied.items():
-        values = {"body": None, "salt": None, "receipt_id": receipt_id}
-        for id_ in entries:
-            tx.do(Patch("entries", (("id", "=", id_),), values))
+        empty_rows(ctx, tx, list(entries), list(entries), receipt_id)
         item = latest(tx, receipt_id)
         if item is not None and item.kind == "receipt":
             receipt = Receipt.from_wire(item.plain())

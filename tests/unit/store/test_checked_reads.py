@@ -166,8 +166,14 @@ def test_every_engine_checks(make: Callable[..., Memory], engine: str) -> None:
             door()
 
 
-def test_an_altered_block_of_the_index_is_not_searched(filled: Filled) -> None:
-    filled.edit("UPDATE segments SET data = CAST(substr(data, 1, length(data) - 1) || x'00' AS BLOB)")
+@pytest.mark.parametrize("at", [0, 0.5, 1], ids=["first byte", "middle byte", "last byte"])
+def test_an_altered_block_of_the_index_is_not_searched(filled: Filled, at: float) -> None:
+    with closing(sqlite3.connect(filled.path)) as file:
+        blocks = file.execute("SELECT user_id, first, data FROM segments").fetchall()
+    for user_id, first, data in blocks:
+        place = int(at * (len(data) - 1))
+        altered = data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :]
+        filled.edit("UPDATE segments SET data = ? WHERE user_id = ? AND first = ?", altered, user_id, first)
     with muniment.open(filled.path) as mem:
         with pytest.raises(StoreDamaged, match="a block of segments"):
             _run(mem).search("peanuts")

@@ -11,11 +11,11 @@ import pytest
 from dump_lines import dump_of, plain, resealed
 
 import muniment
-from muniment.core.ports.engine import Delete
+from muniment.core.ports.engine import Delete, Patch
 from muniment.core.ports.schema import ITEMS
 from muniment.errors import Forgotten, InvalidInput
 from muniment.handles.memory import Memory
-from muniment.store.items import select_items
+from muniment.store.items import row_digest, select_items
 
 pytestmark = pytest.mark.req("LG-07")
 
@@ -119,21 +119,51 @@ def test_a_receipt_says_where_the_same_words_still_stand(make: Callable[..., Mem
     assert "still stand" not in again.note
 
 
-def test_words_left_in_an_item_that_names_no_source_are_told(tmp_path: Path) -> None:
-    """Whoever strips links and ids alike hides where the words came from; that they are there is seen all the same."""
-    path = tmp_path / "store.db"
+def _strip(path: Path, said: str) -> None:
+    """Take out of the file which event a fact was made from: the links, and the id in its body."""
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("DELETE FROM links")
+        file.execute("UPDATE items SET body = replace(body, ?, 'evt_other') WHERE kind = 'fact'", (said,))
+
+
+def _allergy(path: Path) -> str:
     with muniment.open(path) as mem:
         run = mem.run(user_id="ana", session_id="s1", run_id="r1")
         said = run.observe("user", SAID).id
         run.remember("user.allergy", SAID, sources=[said])
-    with closing(sqlite3.connect(path)) as file, file:
-        file.execute("DELETE FROM links")
-        file.execute("UPDATE items SET body = replace(body, ?, 'evt_other') WHERE kind = 'fact'", (said,))
+        return said
+
+
+@pytest.mark.parametrize("is_sealed", [True, False], ids=["sealed anew", "of before digests"])
+def test_words_left_in_an_item_that_names_no_source_are_told(tmp_path: Path, is_sealed: bool) -> None:
+    """Whoever strips links and ids alike hides where the words came from; that they are there is seen all the same."""
+    path = tmp_path / "store.db"
+    said = _allergy(path)
+    _strip(path, said)
+    with muniment.open(path) as mem:
+        engine = mem._ctx.engine
+        where = (("kind", "=", "fact"),)
+        (fact,) = engine.read("default", lambda reader: select_items(reader, where))
+        digest = {"digest": row_digest(fact) if is_sealed else None}
+        engine.write("default", lambda tx: tx.do(Patch("items", where, digest)))
     with muniment.open(path) as mem:
         receipt = mem.forget(event=said)
         assert receipt.counts["left_items"] == 1
         assert not receipt.scrubbed
         assert "the same words still stand in 1 item not forgotten" in receipt.note
+
+
+def test_an_item_that_was_altered_goes_with_what_it_may_hold(tmp_path: Path) -> None:
+    """Its row is not what its digest says, so nobody can tell what it was made from: its words do not stay."""
+    path = tmp_path / "store.db"
+    said = _allergy(path)
+    _strip(path, said)
+    with muniment.open(path) as mem:
+        receipt = mem.forget(event=said)
+        assert "fact" in {gone.kind for gone in receipt.erased}
+        assert "left_items" not in receipt.counts
+        assert receipt.scrubbed
+        assert _live(mem, "peanuts") == []
 
 
 def test_a_dump_without_its_links_hides_nothing_from_a_forget(make: Callable[..., Memory]) -> None:

@@ -78,7 +78,7 @@ def is_verb(term: str) -> bool:
     return term in _tables().senses
 
 
-@cache
+@remembered(1 << 14)
 def _above(term: str) -> frozenset[int]:
     tables = _tables()
     return frozenset(up for sense in tables.senses.get(term, ()) for up in tables.wider[sense])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import cache
 
+from muniment.core.memos import remembered
 from muniment.core.text.characters import plain_letters
 from muniment.core.text.text_language import text_language
 from muniment.core.text.word_lists import WordList
@@ -39,12 +40,12 @@ def language_of(text: str, message: str) -> str | None:
     return found if found is None or found in LANGUAGES or found == "english" else None
 
 
-@lru_cache(maxsize=8)
+@remembered(8)
 def _has_kana(message: str) -> bool:
     return _KANA.search(message) is not None
 
 
-@lru_cache(maxsize=8)
+@remembered(8)
 def _of_message(message: str) -> str:
     return _by_words(message) or "english"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
+from muniment.core.memos import remembered
 from muniment.memory.extraction.grammar import USER, TakenBack, Talk
 from muniment.memory.extraction.languages.mentions import Mention, mentions_in, owner_at, owner_of_name
 from muniment.memory.extraction.languages.tables import Rule, Table, table
@@ -33,7 +33,7 @@ _FAMILIES = dict.fromkeys(("user.schedule", "user.habit", "user.medication"), "u
 _KEY_SLOT = re.compile(r"<([a-z]+)>")
 
 
-@lru_cache(maxsize=8)
+@remembered(8)
 def _mask_quotes(text: str) -> str:
     """A text with what stands in quotation marks blotted out, sign by sign."""
     return _QUOTES.sub(lambda match: MASK * len(match[0]), text)
