@@ -278,7 +278,7 @@ def test_resume_names_a_snapshot_that_does_not_hold(store: dict[str, str]) -> No
     assert [each["snapshot_id"] for each in found["rejected"]] == [latest]
     assert found["snapshot_id"].endswith(".1")
     assert f"passed over: {latest}" in text("run", "resume", RUN)
-    assert failure("run", "snapshot", RUN, code=1)["code"] == "integrity_failure"
+    assert failure("run", "snapshot", RUN, code=1)["code"] == "store_damaged"
 
 
 # -- documents ------------------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ class RunLogHandle:
 
         policy = self._ctx.policy.compaction
         loaded = self._ctx.engine.read(self._scope.tenant_id, lambda reader: load_log(reader, self._scope, policy))
-        return loaded.log
+        return loaded.unless_damaged(repairs=self._writer().repairs).log
 
     def claims(self, status: ClaimStatus | None = None) -> list[RunClaim]:
         """The run's claims, in the order they were made."""

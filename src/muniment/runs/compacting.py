@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
@@ -10,7 +10,7 @@ from muniment.core.pointer import LEDGER_CORPUS
 from muniment.core.ports.engine import Lock
 from muniment.core.ports.rows import by_ids, insert, texts
 from muniment.core.ports.schema import ENTRIES, LINKS, PARTS, PartRow
-from muniment.errors import Conflict, MunimentError, RunFinished
+from muniment.errors import Conflict, MunimentError, RunFinished, StoreDamaged
 from muniment.memory.patches import draft_patch
 from muniment.runs.compaction.snapshots import snapshot_id_of, snapshot_of, snapshots_id
 from muniment.runs.compaction.transitions import Started, started_by
@@ -29,6 +29,7 @@ from muniment.store.writing import append_in, locked
 if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotCheck, SnapshotValidation
     from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.ports.schema import EntryRow
     from muniment.core.scope import Scope
     from muniment.memory.patches import Writer
     from muniment.runs.records import RunLog
@@ -58,7 +59,11 @@ def due_in(writer: Writer) -> str | None:
 
 
 def compact_if_due(writer: Writer) -> CompactionSnapshot | None:
-    return compact(writer) if due_in(writer) is not None else None
+    try:
+        is_due = due_in(writer) is not None
+    except StoreDamaged:  # an entry that would tell is damaged: the gate says which
+        is_due = True
+    return compact(writer) if is_due else None
 
 
 def compact(writer: Writer, *, unlocks: str | None = None) -> CompactionSnapshot:
@@ -153,6 +158,7 @@ def _known(reader: Reader, scope: Scope, loaded: Loaded) -> Known:
         chunk=stock.chunk,
         standing=stock.standing,
         folded=log,
+        damaged=tuple(loaded.damaged.values()),
     )
 
 
@@ -163,7 +169,8 @@ def _recount(reader: Reader, scope: Scope, loaded: Loaded) -> tuple[int, int]:
         return len(log.counted_since), len(log.steps_since)
     before = loaded.base
     assert before is not None
-    told = [entry_of_row(scope.tenant_id, row).step for row in tail_of(reader, scope, before.seq, log.seq, ("step",))]
+    rows = tail_of(reader, scope, before.seq, log.seq, ("step",))
+    told = [entry.step for entry in _undamaged(scope, rows)]
     ended = [step for step in told if step is not None and step.event in ENDS]
     counted, steps, current = sum(step.event in COUNTED_EVENTS for step in ended), 0, before.step
     for step in ended:
@@ -182,9 +189,16 @@ def _started(reader: Reader, scope: Scope) -> Started | None:
 
 
 def _entries(reader: Reader, scope: Scope, ids: Sequence[str]) -> Iterable[LedgerEntry]:
-    for row in by_ids(reader, ENTRIES, ids):
-        if row.user_id == scope.user_id:
+    return _undamaged(scope, (row for row in by_ids(reader, ENTRIES, ids) if row.user_id == scope.user_id))
+
+
+def _undamaged(scope: Scope, rows: Iterable[EntryRow]) -> Iterator[LedgerEntry]:
+    """The entries of these rows that are as they were written; what rests on another one does not hold."""
+    for row in rows:
+        try:
             yield entry_of_row(scope.tenant_id, row)
+        except StoreDamaged:
+            continue
 
 
 class _Stock:
@@ -207,10 +221,10 @@ class _Stock:
             return "it is not in the store"
         if corpus_id != LEDGER_CORPUS and corpus_of(row.user_id, self._scope.user_id) != corpus_id:
             return f"it is not of the corpus {corpus_id}"
-        entry = entry_of_row(self._scope.tenant_id, row)
-        if entry.body is None:
-            return f"it was forgotten, receipt {entry.receipt_id}"
         try:
+            entry = entry_of_row(self._scope.tenant_id, row)
+            if entry.body is None:
+                return f"it was forgotten, receipt {entry.receipt_id}"
             return text_of(self._reader, entry).encode()
         except MunimentError as error:
             return error.message

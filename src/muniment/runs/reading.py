@@ -75,7 +75,7 @@ def resume(
     if item.status == "locked" and not repairs:
         raise locked(item)
     state = RunState.from_wire(item.plain())
-    return Resumed(handle(state), _load(ctx, state))
+    return Resumed(handle(state), _load(ctx, state).unless_damaged(repairs=repairs))
 
 
 def _load(ctx: Context, state: RunState) -> Loaded:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.core.ports.engine import Condition, Count
-from muniment.core.ports.rows import by_ids, get, stream
-from muniment.core.ports.schema import ENTRIES, PARTS, EntryRow
-from muniment.errors import IntegrityFailure, InvalidInput, MunimentError, NotFound
+from muniment.core.ports.rows import by_ids, get, stream, texts
+from muniment.core.ports.schema import ENTRIES, LINKS, PARTS, EntryRow
+from muniment.errors import IntegrityFailure, InvalidInput, MunimentError, NotFound, StoreDamaged
 from muniment.runs.compaction.folding import RunFold
 from muniment.runs.compaction.snapshots import log_of_wire, snapshot_id_of, snapshots_id
 from muniment.runs.compaction.tree import head_digest, join
 from muniment.store.items import Item, get_version, latest
 from muniment.store.ledger.chain import Head, link_fault
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger.rows import check_header, entry_of_row
 from muniment.store.ledger.run_events import SNAPSHOT_TAKEN
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ class Loaded:
     """The log as it stood at that snapshot."""
     salt: bytes | None
     """What the parts of the run's last snapshot are hashed under; None where it does not hold."""
+    damaged: Mapping[str, str]
+    """Entries after that snapshot that are not as they were written and would have told of the run, with what is so."""
 
     @cached_property
     def snapshot(self) -> CompactionSnapshot | None:
@@ -75,6 +77,13 @@ class Loaded:
     def previous(self) -> CompactionSnapshot | None:
         """The last snapshot there was, where it holds: what the next one follows."""
         return self.snapshot if self.wire is not None and self.wire["sequence"] == self.sequence else None
+
+    def unless_damaged(self, *, repairs: bool) -> Loaded:
+        """This log, which a damaged entry may have told more of: then it is for repairs alone."""
+        if self.damaged and not repairs:
+            entry_id, why = next(iter(self.damaged.items()))
+            raise StoreDamaged(why, details={"id": entry_id})
+        return self
 
 
 def run_item(reader: Reader, run_id: str, user_id: str | None = None) -> Item:
@@ -108,14 +117,32 @@ def load_log(
     log = None if wire is None else log_of_wire(wire)
     fold = RunFold(scope.run_id, policy, log)
     tail = live = 0
+    damaged: dict[str, str] = {}
     for row in tail_of(reader, scope, 0 if log is None else log.seq, upto):
-        fold.see(entry_of_row(scope.tenant_id, row))
+        try:
+            fold.see(entry_of_row(scope.tenant_id, row))
+        except StoreDamaged as error:
+            if _is_missed(fold, scope.tenant_id, row):
+                damaged[row.id] = error.message
         tail += 1
         live += row.receipt_id is None
+    if damaged:  # the entry that seals a snapshot tells nothing of the run, and the snapshot itself is passed over
+        for entry_id in texts(reader, LINKS, "source_id", (("item_id", "=", snapshots_id(scope.run_id)),)):
+            damaged.pop(entry_id, None)
     told = fold.log().model_copy(update={"sequence": start})
     # Under a fresh salt no part is shared with a snapshot that was altered on disk.
     salt = _salt(newest) if newest is not None and wire is not None and wire["sequence"] == start else None
-    return Loaded(told, wire, tail, start, tuple(rejected), live, log, salt)
+    return Loaded(told, wire, tail, start, tuple(rejected), live, log, salt, damaged)
+
+
+def _is_missed(fold: RunFold, tenant_id: str, row: EntryRow) -> bool:
+    """Count an entry that is not as it was written; does the fold miss what it said?"""
+    is_missed = fold.miss(row.seq, row.kind)
+    try:
+        check_header(tenant_id, row)
+    except StoreDamaged:  # nobody can tell what it was
+        return True
+    return is_missed
 
 
 def is_whole(reader: Reader, scope: Scope, loaded: Loaded) -> bool:

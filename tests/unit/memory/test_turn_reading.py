@@ -8,6 +8,7 @@ import pytest
 
 import muniment
 from muniment.core.ports.engine import Patch
+from muniment.errors import StoreDamaged
 from muniment.handles.memory import Memory
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.turns import ReadTurn
@@ -77,7 +78,7 @@ def test_a_damaged_row_is_an_error_of_ours(mem: Memory) -> None:
     mem._ctx.engine.write(
         "default", lambda tx: tx.do(Patch("entries", (("id", "=", said.id),), {"body": '{"content":'}))
     )
-    with pytest.raises(muniment.MunimentError, match="not JSON"):
+    with pytest.raises(StoreDamaged, match=said.id):
         mem.ledger.get(said.id)
 
 

@@ -141,7 +141,7 @@ CORRUPTIONS: list[tuple[str, str, Callable[[dict[str, Any]], Any], set[str]]] = 
     ),
     (
         "claims_in_ledger",
-        "the claim k0 names the entry e99, which the run's ledger does not hold",
+        "the claim k0 names the entry e99, which the run's ledger does not hold as it was written",
         lambda wire: _claims(wire)[1].update(made_by="e99"),
         set(),
     ),

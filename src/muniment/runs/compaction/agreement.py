@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from muniment.contracts.snapshot import SnapshotCheck
 from muniment.runs.records import RunLog
@@ -15,14 +15,16 @@ _IDS = {"claims": "claim_id", "conflicts": "conflict_id", "failures": "failure_i
 _NAMED_MAX = 3
 
 
-def compare_logs(kept: RunLog, replayed: RunLog) -> SnapshotCheck:
-    """The check `replay`: names what differs."""
-    differing = list(_differing(kept, replayed))
+def compare_logs(kept: RunLog, replayed: RunLog, damaged: Iterable[str] = ()) -> SnapshotCheck:
+    """The check `replay`: names what differs, and before it the entries that could not be replayed."""
+    unread = list(damaged)
+    differing = [*unread, *_differing(kept, replayed)]
     if not differing:
         return SnapshotCheck(name="replay", status="PASS", message="a replay of the whole ledger gives the same state")
     more = len(differing) - _NAMED_MAX
     said = "; ".join(differing[:_NAMED_MAX]) + (f"; and {more} more" if more > 0 else "")
-    return SnapshotCheck(name="replay", status="FAIL", message=f"a replay of the ledger gives another state: {said}")
+    found = "the ledger cannot be replayed" if unread else "a replay of the ledger gives another state"
+    return SnapshotCheck(name="replay", status="FAIL", message=f"{found}: {said}")
 
 
 def _differing(kept: RunLog, replayed: RunLog) -> Iterator[str]:

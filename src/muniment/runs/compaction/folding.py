@@ -88,6 +88,13 @@ class RunFold:
             self._see_start(entry)
         self._events += 1
 
+    def miss(self, seq: int, kind: str) -> bool:
+        """Count the next entry without its words, which nobody can read; would they have told of the run?"""
+        is_telling = kind != "message" and (kind != "system" or not self._events)
+        self._seq = max(self._seq, seq)
+        self._events += 1
+        return is_telling
+
     def _see_start(self, entry: LedgerEntry) -> None:
         """Only the run's first entry says what it is for (CS-05)."""
         started = started_by(entry)

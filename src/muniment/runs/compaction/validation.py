@@ -60,13 +60,15 @@ class Known:
     events_since: int
     steps_since: int
     entries: Mapping[str, LedgerEntry]
-    """All that `entries_named` lists, as far as they are there."""
+    """All that `entries_named` lists, as far as they are there and are as they were written."""
     chunk: Callable[[str, str], bytes | str]
     """The stored bytes of (corpus_id, chunk_id), or in words why there are none."""
     standing: Callable[[str, str], str]
     """How the source of (corpus_id, chunk_id) stands: live, superseded or retracted."""
     folded: RunLog | None = None
     """What the ledger folds to, where the snapshot is to be compared with it."""
+    damaged: tuple[str, ...] = ()
+    """Of the entries it was folded from, those that are not as they were written, in words."""
 
     @cached_property
     def before(self) -> RunLog | None:
@@ -109,7 +111,7 @@ def validate(snapshot: CompactionSnapshot, known: Known, policy: CompactionPolic
     }
     told = _check_words(log)
     checks = [_check(name, list(found[name]), told.get(name, "holds")) for name in CHECKS]
-    return checks if known.folded is None else [*checks, compare_logs(log, known.folded)]
+    return checks if known.folded is None else [*checks, compare_logs(log, known.folded, known.damaged)]
 
 
 def validation_of(
@@ -219,7 +221,7 @@ def _retold(record: RunClaim | RunConflict, run_id: str, entries: Mapping[str, L
     for entry_id in record.told_by:
         entry = entries.get(entry_id)
         if entry is None or entry.is_forgotten or entry.scope.run_id != run_id:
-            return f"names the entry {entry_id}, which the run's ledger does not hold"
+            return f"names the entry {entry_id}, which the run's ledger does not hold as it was written"
         made = after(entry, made)
         if made is None:
             return f"names the entry {entry_id}, which says no such thing"
