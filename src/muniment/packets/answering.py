@@ -51,9 +51,12 @@ def trace_answer(ctx: Context, tenant_id: str, entry: LedgerEntry) -> list[Answe
     if build is None or build.body is None:
         return []
     body = build.plain()
-    marks: dict[str, str] = body.get("marks", {})
-    numbers = {evidence_id: number for number, evidence_id in marks.items()}
-    page = body["text"].splitlines()
+    try:
+        marks: dict[str, str] = body.get("marks", {})
+        numbers = {evidence_id: number for number, evidence_id in marks.items()}
+        page = body["text"].splitlines()
+    except (KeyError, TypeError, AttributeError):
+        raise build.damaged("the body is not one of a build") from None
     return [
         AnsweredLine(build, sentence, tuple(_lines(page, [numbers[id_] for id_ in sentence.evidence_ids])))
         for sentence in resolve(content_of(ctx, tenant_id, entry.id), marks).sentences

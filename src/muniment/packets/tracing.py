@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from muniment.core.record import Absent, Items, Record
+from muniment.core.record import Absent, Items, Record, ValidationError
 from muniment.errors import InvalidInput, NotFound
 from muniment.packets.answering import find_answers, trace_answer
 from muniment.packets.builds import list_builds
 from muniment.store.context import Context
+from muniment.store.items import Item
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.reading import get_entry
 
@@ -74,42 +76,59 @@ def _answered(ctx: Context, tenant_id: str, entry: LedgerEntry, wanted: str) -> 
     for build, sentence, lines in trace_answer(ctx, tenant_id, entry):
         if wanted.casefold() not in " ".join(sentence.text.split()).casefold():
             continue
-        request = build.plain()["request"]
-        yield Telling(
-            build_id=build.id,
-            purpose=request["purpose"],
-            at=request["now"],
-            policy_id=request["policy_id"],
-            query=request["query"],
-            line="\n".join(lines),
-            evidence_ids=sentence.evidence_ids,
-            answer_id=entry.id,
-            sentence=sentence.text,
-            unknown_marks=sentence.unknown_marks,
-        )
+        with _read_as_build(build):
+            telling = Telling(
+                **_request_of(build.plain()),
+                build_id=build.id,
+                line="\n".join(lines),
+                evidence_ids=sentence.evidence_ids,
+                answer_id=entry.id,
+                sentence=sentence.text,
+                unknown_marks=sentence.unknown_marks,
+            )
+        yield telling
 
 
 def _told(ctx: Context, tenant_id: str, wanted: str, user_id: str | None) -> Iterator[Telling]:
     for item in list_builds(ctx, tenant_id, user_id, BUILDS_MAX):
-        body = item.plain()
-        line = next((line for line in body["text"].splitlines() if wanted.casefold() in line.casefold()), None)
-        if line is None:
-            continue
-        request, pool = body["request"], body["pool"]
-        turns = [hit["turn"] for hit in pool["hits"]] + list(pool["window"])
-        sources = [turn["id"] for turn in turns if wanted.casefold() in _words_of(turn).casefold()]
-        for fact in pool["facts"]:
-            if wanted.casefold() in str(fact["fact"]["value"]).casefold():
-                sources += fact["fact"]["sources"]
-        yield Telling(
-            build_id=item.id,
-            purpose=request["purpose"],
-            at=request["now"],
-            policy_id=request["policy_id"],
-            query=request["query"],
-            line=line.strip(),
-            evidence_ids=tuple(dict.fromkeys(sources)),
-        )
+        with _read_as_build(item):
+            telling = _telling(item, wanted)
+        if telling is not None:
+            yield telling
+
+
+def _telling(item: Item, wanted: str) -> Telling | None:
+    """What a build told of the words; None where they are not in it."""
+    body = item.plain()
+    line = next((line for line in body["text"].splitlines() if wanted.casefold() in line.casefold()), None)
+    if line is None:
+        return None
+    pool = body["pool"]
+    turns = [hit["turn"] for hit in pool["hits"]] + list(pool["window"])
+    sources = [turn["id"] for turn in turns if wanted.casefold() in _words_of(turn).casefold()]
+    for fact in pool["facts"]:
+        if wanted.casefold() in str(fact["fact"]["value"]).casefold():
+            sources += fact["fact"]["sources"]
+    return Telling(**_request_of(body), build_id=item.id, line=line.strip(), evidence_ids=tuple(dict.fromkeys(sources)))
+
+
+def _request_of(body: dict[str, Any]) -> dict[str, Any]:
+    request = body["request"]
+    return {
+        "purpose": request["purpose"],
+        "at": request["now"],
+        "policy_id": request["policy_id"],
+        "query": request["query"],
+    }
+
+
+@contextmanager
+def _read_as_build(item: Item) -> Iterator[None]:
+    """A body that lacks what every build has, or has another thing in its place, is damaged."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValidationError):
+        raise item.damaged("the body is not one of a build") from None
 
 
 def _words_of(turn: dict[str, Any]) -> str:

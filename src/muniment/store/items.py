@@ -60,18 +60,19 @@ class Item(ItemRow):
             if _MAY_BE_HALF.search(self.body):
                 canonical_text(value)
         except (ValueError, RecursionError, InvalidJson) as error:
-            raise self._damaged(str(error)) from None
+            raise self.damaged(str(error)) from None
         if end != len(self.body) or type(value) is not dict:
-            raise self._damaged("the body is not one object")
+            raise self.damaged("the body is not one object")
         self.check()
         return value
 
     def check(self) -> None:
         """A row that is read is what was written (TM-12). Rows of before have no digest until a rebuild."""
         if self.digest is not None and self.digest != row_digest(self):
-            raise self._damaged("the row was altered")
+            raise self.damaged("the row was altered")
 
-    def _damaged(self, why: str) -> StoreDamaged:
+    def damaged(self, why: str) -> StoreDamaged:
+        """What to raise where it is not what was written."""
         return StoreDamaged(
             f"the {self.kind} {self.id} is not as it was written: {why}",
             details={"id": self.id, "version": self.version},

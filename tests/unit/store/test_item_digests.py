@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -129,3 +130,36 @@ def test_a_damaged_item_can_be_forgotten(mem: Memory) -> None:
 def test_a_dump_brings_no_digest(mem: Memory) -> None:
     tell(mem)
     assert all(b'"digest":"' not in line for line in list(mem.export())[:-1])
+
+
+LACKING: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "no text": lambda body: {name: value for name, value in body.items() if name != "text"},
+    "nothing": lambda body: {},
+    "a text that is none": lambda body: body | {"text": 3},
+    "no request": lambda body: {name: value for name, value in body.items() if name != "request"},
+    "a request of nothing": lambda body: body | {"request": {}},
+    "a purpose that is none": lambda body: body | {"request": body["request"] | {"purpose": 3}},
+}
+IN_POOL: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "no pool": lambda body: {name: value for name, value in body.items() if name != "pool"},
+    "a pool that is none": lambda body: body | {"pool": []},
+}
+
+
+@pytest.mark.parametrize("is_sealed", [True, False], ids=["sealed anew", "of before digests"])
+@pytest.mark.parametrize("change", LACKING | IN_POOL)
+def test_why_names_a_build_whose_body_is_none(make: Callable[..., Memory], change: str, is_sealed: bool) -> None:
+    """Where no digest tells it, the body does: one error of the same type, not what Python says of a key."""
+    mem = make("memory")
+    run = tell(mem)
+    build = run.compose("planner", query="Where does the user live?")
+    answer = run.observe("assistant", "You live in Lisbon [1].", build=build)
+    assert {each.build_id for each in mem.why("Lisbon")} == {build.id} == {each.build_id for each in mem.why(answer.id)}
+    (row,) = rows(mem, "build")
+    assert row.body is not None
+    row = row._replace(body=json.dumps((LACKING | IN_POOL)[change](json.loads(row.body))))
+    alter(mem, "build", {"body": row.body, "digest": row_digest(row) if is_sealed else None})
+    for asked in ("Lisbon", answer.id) if change in LACKING else ("Lisbon",):
+        with pytest.raises(StoreDamaged, match=f"the build {build.id} is not as it was written") as caught:
+            mem.why(asked)
+        assert caught.value.details["id"] == build.id
