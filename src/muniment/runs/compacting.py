@@ -102,7 +102,9 @@ def _read_again(writer: Writer, reader: Reader, reads: Loaded) -> Loaded:
     """Read the inputs of a snapshot once more, as they were, whatever was written or snapshot meanwhile."""
     policy, sequence = writer.ctx.policy.compaction, reads.sequence
     loaded = load_log(reader, writer.scope, policy, reads.log.seq, before=sequence + 1)
-    return replace(loaded, log=loaded.log.model_copy(update={"sequence": sequence}), sequence=sequence)
+    log = loaded.log.model_copy(update={"sequence": sequence})
+    # An entry whose place was altered may stand beyond what is read again.
+    return replace(loaded, log=log, sequence=sequence, damaged={**reads.damaged, **loaded.damaged})
 
 
 # -- building and checking ----------------------------------------------------------------------------

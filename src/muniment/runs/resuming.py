@@ -137,7 +137,7 @@ def load_log(
 
 def _is_missed(fold: RunFold, tenant_id: str, row: EntryRow) -> bool:
     """Count an entry that is not as it was written; does the fold miss what it said?"""
-    is_missed = fold.miss(row.seq, row.kind)
+    is_missed = type(row.seq) is not int or fold.miss(row.seq, row.kind)
     try:
         check_header(tenant_id, row)
     except StoreDamaged:  # nobody can tell what it was
