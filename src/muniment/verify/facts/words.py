@@ -16,7 +16,14 @@ from muniment.core.memos import remembered
 from muniment.core.text.analyzer import MONTHS, korean_particles, stem, stop_words
 from muniment.core.text.patterns import lazy_pattern
 from muniment.verify.facts.lexicon import TURNS, WEIGHTY_STOP_WORDS, negates
-from muniment.verify.facts.numerals import ORDINALS, chinese_number, is_spelled, korean_number, read_number, spelled_number
+from muniment.verify.facts.numerals import (
+    ORDINALS,
+    chinese_number,
+    is_spelled,
+    korean_number,
+    read_number,
+    spelled_number,
+)
 
 __all__ = ["Kind", "Word", "is_cjk", "is_hangul", "read_words"]
 
