@@ -11,13 +11,14 @@ from muniment.core.canonical import digest_of
 from muniment.core.owners import is_reserved
 from muniment.core.scope import UserScope, scope_of
 from muniment.errors import InvalidInput, NotFound
+from muniment.handles.bank import Bank
 from muniment.handles.memory import Memory, granted
 from muniment.handles.run import Run
 from muniment.store.items import Item, latest
 from muniment.store.reading import check_own
 from muniment.surfaces.http.routing import MatchedRoute
 
-__all__ = ["open_handle", "place_study", "versioned_id"]
+__all__ = ["open_handle", "place_study", "sees", "versioned_id"]
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _ANY_USER = "u"
@@ -110,6 +111,14 @@ def versioned_id(found: MatchedRoute) -> str:
 
     named = found.route.operation.versioned
     return state_id(found.names["run_id"]) if named == "state" else found.names[str(named)]
+
+
+def sees(handle: Any, item: Item) -> bool:
+    """May whoever asks know of this item? Of a run: the user's own, or what the user inherits; of a bank: its own."""
+    if isinstance(handle, Bank):
+        return item.user_id == handle._owner
+    scope = handle.scope
+    return item.user_id == scope.user_id or (item.user_id is None and item.agent_id in (None, scope.agent_id))
 
 
 def place_study(memory: Memory, found: MatchedRoute, arguments: dict[str, Any], root: Path) -> None:
