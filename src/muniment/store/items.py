@@ -262,7 +262,7 @@ def _write(tx: Transaction, change: Change, version: int) -> Item:
 
 
 def _taken(change: Change) -> DuplicateId:
-    hint = "leave it out to have one minted"
+    hint = f"leave {change.kind}_id out to have one minted"
     return DuplicateId(f"the id {change.id!r} is taken", path=f"$.{change.kind}_id", hint=hint)
 
 

@@ -98,7 +98,9 @@ def _opened(memory: Memory, works: Works, asked: AdmittedRequest) -> _Opened:
     operation = found.route.operation
     if operation.handle == "works":
         return _Opened(memory, works, None)
-    versioned = None if operation.versioned is None else Versioned(versioned_id(found), lambda item: sees(handle, item))
+    versioned = None
+    if operation.versioned is not None:
+        versioned = Versioned(versioned_id(found), lambda item: sees(handle, found, item))
     if asked.request is not None or asked.version is not None:
         memory = Memory(guarded(memory._ctx, asked.request, versioned, asked.version))
     handle = open_handle(memory, found, asked.run)
