@@ -372,6 +372,7 @@ class Memory:
             agent_types=agent_types,
             directory=directory,
             tenant_id=tenant_id,
+            user_id=user_id,
         )
 
     def open_research(
