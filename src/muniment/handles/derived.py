@@ -36,6 +36,7 @@ from muniment.memory.facts.projection import fact_without, project_fact
 from muniment.memory.facts.state_projection import project_state, state_without
 from muniment.memory.indexing import RecallIndex
 from muniment.packets.build_checking import build_fault
+from muniment.packets.mark_checking import mark_faults
 from muniment.packets.projection import project_answer
 from muniment.research.projection import project_source_check, project_study
 from muniment.rules.projection import (
@@ -170,7 +171,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
 
 def derived(kinds: Mapping[str, Derivation] = DERIVATIONS) -> Derived:
     """What a store is opened with."""
-    return Derived(kinds=kinds, index=RecallIndex(), extracts=SessionExtracts())
+    return Derived(kinds=kinds, index=RecallIndex(), extracts=SessionExtracts(), marks=mark_faults)
 
 
 def new_context(

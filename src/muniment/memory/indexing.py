@@ -199,6 +199,8 @@ def index_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
         except StoreDamaged as error:
             return error.message
         ids = list(segment.ids)
+        if len(ids) != entry.turns:
+            return f"the index from turn {entry.first} on holds another number of turns than it says"
         if not held.isdisjoint(ids):
             return f"turns stand twice in the index, again from {entry.first} on"
         held.update(ids)

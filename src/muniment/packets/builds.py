@@ -43,6 +43,7 @@ from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
 from muniment.store.ledger.secrets import redact_value
+from muniment.store.proving.proofs import check_proof, prove
 
 if TYPE_CHECKING:
     from muniment.core.ports.tokens import TokenCounter
@@ -244,7 +245,7 @@ def _keep(ctx: Context, build: Build, change: Change, turns: tuple[bytes, ...] |
         change = _change(build, ctx.counter.name)
         if not _keep_marks(tx, build):
             raise IntegrityFailure("the marks of a session do not agree with each other", hint="verify the store")
-    add_item(tx, change)
+    prove(ctx, tx, [add_item(tx, change)])
     return build
 
 
@@ -471,7 +472,14 @@ def _state_sources(state: WorkingState | None, run_id: str) -> set[str]:
 
 def load_build(ctx: Context, tenant_id: str, build_id: str) -> Build:
     """Compose a kept build again from what it was made of, and check that it is the same, byte for byte."""
-    item = ctx.engine.read(tenant_id, lambda reader: latest(reader, build_id))
+
+    def read(reader: Reader) -> Item | None:
+        item = latest(reader, build_id)
+        if item is not None and item.kind == "build" and item.body is not None:
+            check_proof(ctx, reader, item)
+        return item
+
+    item = ctx.engine.read(tenant_id, read)
     if item is None or item.kind != "build":
         raise NotFound(f"no build {build_id!r} in this store", path="$.id")
     return _reload(ctx, item)

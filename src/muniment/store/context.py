@@ -73,6 +73,7 @@ class Context:
         counter: TokenCounter | None = None,
         grader: Any = None,
         extract_model: Any = None,
+        proof_key: bytes | None = None,
     ) -> None:
         self.engine = engine
         if policy is not None:
@@ -85,6 +86,8 @@ class Context:
         """What a verification asks where its caller gives no grader."""
         self.extract_model = extract_model
         """What reads pending turns where their caller gives no model."""
+        self.proof_key = proof_key
+        """What proofs of builds and receipts are made with; None where anybody may make them."""
         if counter is not None:
             self.counter = counter
         self._load_derived = derived

@@ -16,6 +16,7 @@ from muniment.core.vocabulary import Trust
 from muniment.errors import DuplicateId, Forgotten, InvalidJson, StoreDamaged
 
 __all__ = [
+    "PROVEN",
     "Change",
     "Item",
     "Rewritten",
@@ -40,6 +41,10 @@ __all__ = [
     "stream_items",
     "write_changes",
 ]
+
+
+PROVEN = frozenset({"build", "receipt"})
+"""Kinds that no entry gives: each version has a link in a chain of proofs (`store.proving.proofs`)."""
 
 
 class Item(ItemRow):
@@ -67,9 +72,14 @@ class Item(ItemRow):
         return value
 
     def check(self) -> None:
-        """A row that is read is what was written (TM-12). Rows of before have no digest until a rebuild."""
-        if self.digest is not None and self.digest != row_digest(self):
+        """A row that is read is what was written (TM-12). Only rows of before may have no digest, until a rebuild."""
+        if not self.is_sound:
             raise self.damaged("the row was altered")
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether its row is what was written, as far as its digest tells."""
+        return (self.digest is None and self.sealed == 0) or self.digest == row_digest(self)
 
     def damaged(self, why: str) -> StoreDamaged:
         """What to raise where it is not what was written."""
@@ -86,6 +96,8 @@ _NONE, _NEXT = "\0", "\x1f"
 def row_digest(row: ItemRow) -> bytes:
     """The digest of an item's row: of every column but itself and the receipt."""
     told = [_NONE if value is None else str(value) for value in row[:_DIGESTED]]
+    if row.sealed:
+        told.append(str(row.sealed))
     return digest(_NEXT.join(told).encode("utf-8", "surrogatepass"))
 
 
@@ -161,13 +173,15 @@ def item_of(change: Change, version: int) -> Item:
         body=canonical_text(change.body),
         receipt_id=None,
         digest=None,
+        sealed=0,
     )
     return sealed_item(row)
 
 
 def sealed_item(row: ItemRow) -> Item:
     """A row that is about to be written, with its digest; what was forgotten has none."""
-    return Item(*row._replace(digest=None if row.body is None else row_digest(row)))
+    row = row._replace(digest=None, sealed=2 if row.kind in PROVEN else 1)
+    return Item(*(row if row.body is None else row._replace(digest=row_digest(row))))
 
 
 def latest(reader: Reader, item_id: str) -> Item | None:

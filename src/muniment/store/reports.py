@@ -57,8 +57,15 @@ class VerifyReport(Record):  # LG-05
     lacking: Count = 0
     """Items that the ledger gives and that are not here, as of kinds that an earlier version did not derive.
     `muniment store rebuild` makes them."""
+    unproven: Count = 0
+    """Proofs of builds and receipts that the key of this store did not make: it was opened without the key, or they
+    were made before there was one."""
     sampled: bool = False
     """Only a sample of the sessions was looked at, and nothing that was derived."""
+    sessions_held: Count = 0
+    """Of a sample: how many sessions there are."""
+    resume: str | None = None
+    """Where to go on, of a verification that stopped behind as many entries as it was to look at; None at the end."""
     differing: Items[Differing] = ()
     broken: Items[BrokenLink]
 

@@ -52,6 +52,7 @@ from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
+from muniment.store.proving.chain_ends import KnownEnds, check_end
 from muniment.store.turns import is_turn
 
 __all__ = [
@@ -216,12 +217,13 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
         admitted, ids, salts = [batch.opening, *admitted], [ctx.ids.new("evt"), *ids], [*ctx.ids.salts(1), *salts]
     elif not admitted:
         return []  # a run that is only to be started was
-    head = _head(tx, scope)
+    head = _head(ctx, tx, scope)
     recorded_at = _recorded_at(ctx, head, batch.after)
     rows, end = seal(
         scope, head or genesis(scope.tenant_id, scope.user_id, scope.session_id), admitted, ids, salts, recorded_at
     )
     _store(tx, scope, rows, admitted, end, is_new=head is None)
+    ctx.cache(KnownEnds).keep(scope, end)
     entries = [
         entry_of_row(scope.tenant_id, row, scope=scope, body=item.body)
         for row, item in zip(rows, admitted, strict=True)
@@ -352,9 +354,12 @@ def check_run(run: Item, scope: Scope) -> None:
         )
 
 
-def _head(tx: Transaction, scope: Scope) -> Head | None:
+def _head(ctx: Context, tx: Transaction, scope: Scope) -> Head | None:
+    """The end of the session's chain, which the next entry follows; None of a session that is new."""
     session = get(tx, SESSIONS, (scope.user_id, scope.session_id))
-    return None if session is None else head_of(session)
+    head = None if session is None else head_of(session)
+    check_end(ctx, tx, scope, head)
+    return head
 
 
 def _recorded_at(ctx: Context, head: Head | None, after: str) -> str:

@@ -64,8 +64,14 @@ def _show_report(call: Call) -> Iterator[str]:
     if report.lacking:
         lacking = counted(report.lacking, "item")
         yield f"{lacking} that the ledger gives are not here yet: `muniment store rebuild` makes them"
+    if report.unproven:
+        yield f"{counted(report.unproven, 'proof')} of builds and receipts not made with the key of this store"
     if report.sampled:
-        yield "a sample of the sessions: run it without --quick for all of them, and for what was derived"
+        share = f"{report.sessions} of {counted(report.sessions_held, 'session')}"
+        percent = 100 * report.sessions // max(1, report.sessions_held)
+        yield f"a sample, {share} ({percent} %): run it without --quick for all of them, and for what was derived"
+    if report.resume is not None:
+        yield f"stopped here; go on with --resume {report.resume}"
     if report.broken:
         yield f"{len(report.broken)} chains are broken"
     elif report.differing:
@@ -82,6 +88,8 @@ verify = Command(
     words={
         "tenant_id": Word("One tenant (default: all of them)."),
         "quick": Word("A sample of the sessions, and nothing that was derived."),
+        "entries_max": Word("Stop behind so many events, and say where to go on.", metavar="N"),
+        "resume": Word("Go on where the last one stopped.", metavar="TEXT"),
     },
     about="Every session's hash chain, every blob, and what was derived; exit 1 and what does not hold.",
 )
