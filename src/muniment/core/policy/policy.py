@@ -32,6 +32,8 @@ class LedgerPolicy(Record):
 
     redact_secrets: bool = True  # LG-10
     """Replace keys, tokens and card numbers before anything is hashed or stored."""
+    redact: Literal["drop", "seal"] = "drop"
+    """What becomes of what was replaced: gone, or kept sealed beside the event for its owner (needs a `seal_key`)."""
     flag_instructions: bool = True  # LG-08
     """Flag text from tools and outside that reads like instructions."""
     inline_bytes_max: Positive = 64 * 1024  # LG-09

@@ -13,9 +13,10 @@ from muniment.core.vocabulary import TRUST_ORDER, Trust
 from muniment.errors import InvalidInput, TooLarge
 from muniment.store.ledger.orders import reads_like_instructions
 from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, Role
-from muniment.store.ledger.secrets import may_hold_secret, redact_value
+from muniment.store.ledger.redaction_trace import RedactedValue, redacted_values
+from muniment.store.ledger.secrets import may_hold_secret, redact_text, redact_value
 
-__all__ = ["REDACTED", "Admitted", "admit", "place_blob", "trust_of"]
+__all__ = ["REDACTED", "SEALED", "Admitted", "admit", "place_blob", "trust_of"]
 
 _BY_ROLE: dict[Role, Trust] = {
     "user": "user",
@@ -41,6 +42,8 @@ def trust_of(role: Role, claimed: Trust | None) -> Trust:
 
 
 REDACTED = "redacted"
+SEALED = "sealed"
+"""What was redacted is kept sealed beside the event, for its owner."""
 _UNREAD_TIMES = 4
 """What is so many times over the limit is refused before it is looked through for secrets."""
 
@@ -56,6 +59,8 @@ class Admitted(NamedTuple):
     body_text: str
     blob: bytes | None
     """Content that is too large for the row. The body then has no content until `place_blob`."""
+    secrets: tuple[RedactedValue, ...] = ()
+    """What was redacted, where the policy keeps it: sealed before anything is written."""
 
     @property
     def text(self) -> str:
@@ -74,12 +79,14 @@ def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
     if len(text) > _UNREAD_TIMES * policy.body_bytes_max:  # nor this, of which redacting would not leave enough
         _check_rest(body, _UNREAD_TIMES * policy.body_bytes_max, policy)
     flags: list[str] = []
+    secrets: tuple[RedactedValue, ...] = ()
     if policy.redact_secrets and may_hold_secret(text):
         found: Counter[str] = Counter()
-        body = redact_value(body, found)
+        given, body = body, redact_value(body, found)
         if found:
+            secrets = tuple(redacted_values(given, body, redact_text)) if policy.redact == "seal" else ()
             body["redactions"] = dict(found)
-            flags.append(REDACTED)
+            flags += [REDACTED, SEALED] if secrets else [REDACTED]
             text = canonical_text(body)
     trust = trust_of(draft.role, draft.trust)
     if policy.flag_instructions and trust in ("tool", "external") and reads_like_instructions(body["content"]):
@@ -88,7 +95,7 @@ def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
     if len(text) * 4 > min(policy.inline_bytes_max, policy.body_bytes_max, policy.content_bytes_max):
         body, text, blob = _move_out(body, text, policy)
     ts = None if draft.ts is None else format_instant(parse_instant(draft.ts))
-    return Admitted(draft, ts, trust, tuple(sorted(flags)) if flags else (), body, text, blob)
+    return Admitted(draft, ts, trust, tuple(sorted(flags)) if flags else (), body, text, blob, secrets)
 
 
 def _check_shape(draft: EntryDraft) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple
 
 __all__ = ["CARD_RUN", "redact_cards"]
@@ -48,12 +49,16 @@ class _Run(NamedTuple):
     says_other: bool
 
 
-def redact_cards(text: str, found: Counter[str], under: str = "") -> str:
-    """The text without its card numbers; `found` counts them. `under` is the key that the text stands under."""
-    return CARD_RUN.sub(lambda match: _redact_run(match, found, under), text)
+Note = Callable[[int, int, str], None]
 
 
-def _redact_run(match: re.Match[str], found: Counter[str], under: str) -> str:
+def redact_cards(text: str, found: Counter[str], under: str = "", note: Note | None = None) -> str:
+    """The text without its card numbers; `found` counts them, `note` is told where each stood. `under` is the key that
+    the text stands under."""
+    return CARD_RUN.sub(lambda match: _redact_run(match, found, under, note), text)
+
+
+def _redact_run(match: re.Match[str], found: Counter[str], under: str, note: Note | None) -> str:
     run, text = match[0], match.string
     before = text[max(0, match.start() - _BEFORE_CHARS) : match.start()]
     if before.rstrip(" (").endswith("+") or _IBAN.search(before):
@@ -74,6 +79,8 @@ def _redact_run(match: re.Match[str], found: Counter[str], under: str) -> str:
             continue
         clean += run[at : read.groups[first][0]] + _REPLACED
         found["card_number"] += 1
+        if note is not None:
+            note(match.start() + read.groups[first][0], match.start() + read.groups[last][1], "card_number")
         at, first = read.groups[last][1], last + 1
     return clean + run[at:]
 

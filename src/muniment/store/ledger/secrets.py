@@ -13,6 +13,7 @@ from typing import Any
 
 from muniment.core.canonical import canonical_text
 from muniment.store.ledger.cards import redact_cards
+from muniment.store.ledger.redaction_trace import Trace
 
 __all__ = ["find_secret", "may_hold_secret", "redact_text", "redact_value"]
 
@@ -90,12 +91,20 @@ def may_hold_secret(text: str) -> bool:
 
 
 def redact_text(text: str, found: Counter[str], under: str = "") -> str:
-    """The text with every secret replaced; `found` counts them by kind. `under` is the key it stands under."""
+    """The text with every secret replaced; `found` counts them by kind, and a `Trace` tells what each was. `under` is
+    the key it stands under."""
+    trace = found if isinstance(found, Trace) else None
     while True:
         before = text
         for kind, pattern in _TOKENS:
-            text = pattern.sub(_replacer(kind, found), text)
-        text = redact_cards(text, found, under)
+            clean = pattern.sub(_replacer(kind, found, trace), text)
+            if trace is not None:
+                trace.settle(text)
+            text = clean
+        clean = redact_cards(text, found, under, None if trace is None else trace.note)
+        if trace is not None:
+            trace.settle(text)
+        text = clean
         if text == before:  # what stood glued to a secret may itself be one, now that its border shows
             return text
 
@@ -155,10 +164,12 @@ def _is_redacted(item: Any) -> bool:
     return isinstance(item, str) and _REDACTED.fullmatch(item) is not None
 
 
-def _replacer(kind: str, found: Counter[str]) -> Callable[[re.Match[str]], str]:
+def _replacer(kind: str, found: Counter[str], trace: Trace | None) -> Callable[[re.Match[str]], str]:
     def replace(match: re.Match[str]) -> str:
         found[kind] += 1
         keep = match.groupdict().get("keep") or ""
+        if trace is not None:
+            trace.note(match.start() + len(keep), match.end(), kind)
         return f"{keep}[redacted:{kind}]"
 
     return replace
