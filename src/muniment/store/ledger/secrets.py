@@ -74,6 +74,9 @@ _JOINED_HINTS = (
 )  # fmt: skip
 _DIGITS, _ASCII_DIGITS = re.compile(r"\d[\d -]{11,}\d"), re.compile(r"[0-9][0-9 -]{11,}[0-9]")
 _REDACTED = re.compile(r"\[redacted:[a-z_]+\]")
+_ROUNDS_MAX = 8
+_CHAINED = re.compile(r"(?P<keep>\[redacted:[a-z_]+\])[A-Za-z0-9_+/.~-]{16,}+=*")
+"""What is glued to the end of a secret and is long enough to be another."""
 
 
 def may_hold_secret(text: str) -> bool:
@@ -90,14 +93,22 @@ def may_hold_secret(text: str) -> bool:
 
 
 def redact_text(text: str, found: Counter[str], under: str = "") -> str:
-    """The text with every secret replaced; `found` counts them by kind. `under` is the key it stands under."""
-    while True:
+    """The text with every secret replaced; `found` counts them by kind. `under` is the key it stands under.
+
+    What stood glued to a secret may itself be one, now that its border shows. Of a chain of them that is longer than
+    anybody writes, the rest goes as a whole: otherwise each of its secrets would have the text read once more.
+    """
+    for _ in range(_ROUNDS_MAX):
         before = text
         for kind, pattern in _TOKENS:
             text = pattern.sub(_replacer(kind, found), text)
         text = redact_cards(text, found, under)
-        if text == before:  # what stood glued to a secret may itself be one, now that its border shows
+        if text == before:
             return text
+    text = _CHAINED.sub(_replacer("password", found), text)
+    for kind, pattern in _TOKENS:
+        text = pattern.sub(_replacer(kind, found), text)
+    return redact_cards(text, found, under)
 
 
 def find_secret(value: Any) -> str | None:
@@ -124,12 +135,14 @@ def redact_value(value: Any, found: Counter[str], under: str = "") -> Any:
 def _redact_object(value: dict[str, Any], found: Counter[str]) -> dict[str, Any]:
     """Two keys that redact to the same text keep both of their values."""
     clean: dict[str, Any] = {}
+    numbers: dict[str, int] = {}
     for key, item in value.items():
         name = redact_value(key, found)
         if name != key:
-            base, number = name, 2
+            base, number = name, numbers.get(name, 2)
             while name in clean or name in value:
                 name, number = f"{base} {number}", number + 1
+            numbers[base] = number
         clean[name] = _redact_whole(item, found) if _is_secret(key) else redact_value(item, found, str(key))
     return clean
 
