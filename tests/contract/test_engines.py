@@ -16,7 +16,7 @@ from muniment.testing.engine_contract import EngineContract
 # The suite is shipped, so it cannot carry marks that only this project knows.
 pytest.mark.req("LG-02")(EngineContract.test_no_operation_reaches_another_tenant)
 pytest.mark.req("LG-02")(EngineContract.test_the_same_key_in_two_tenants)
-pytest.mark.req("X-09")(EngineContract.test_an_id_is_taken_in_every_tenant_until_it_goes)
+pytest.mark.req("X-09")(EngineContract.test_an_id_is_taken_in_its_own_tenant_and_in_no_other)
 
 
 class TestMemory(EngineContract):

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from muniment.core.policy.research import ResearchLimits
-from muniment.errors import Conflict, InvalidInput, MunimentError
+from muniment.errors import Conflict, DuplicateId, InvalidInput, MunimentError
 from muniment.research.projection import study_id
 from muniment.research.run_records import GatesFile, ResearchManifest
 from muniment.research.study_store import (
@@ -450,6 +450,7 @@ def start_study(
     agent_types: Any,
     directory: str | PathLike[str] | None,
     tenant_id: str,
+    user_id: str,
 ) -> Study:
     """A new research run: said once what it asks and what bounds it; both are pinned."""
     from muniment.memory.patches import texts_of
@@ -470,6 +471,8 @@ def start_study(
             "a research run's id names a folder: letters, digits, dot, dash, underscore, at most 100", path="$.run_id"
         )
     taken = ctx.engine.read(tenant_id, lambda reader: latest(reader, study_id(id_)))
+    if taken is not None and taken.user_id != user_id:
+        raise DuplicateId(f"the id {id_!r} is taken", path="$.run_id", hint="leave run_id out to have one minted")
     if taken is not None:
         taken.plain()  # one that was forgotten says so
         raise Conflict(

@@ -489,15 +489,23 @@ def build_of(ctx: Context, scope: Scope, build: Build | str, path: str) -> Build
     """A build of this user, by itself or by its id; another's does not exist (LG-02)."""
     if not isinstance(build, Build | str):
         raise InvalidInput(f"wanted a build or its id, not {type(build).__name__}", path=path)
-    try:
-        made = build if isinstance(build, Build) else load_build(ctx, scope.tenant_id, build)
-    except MunimentError as error:
-        error.path = path
-        raise
+    made = build if isinstance(build, Build) else _own_build(ctx, scope, build, path)
     whose = made.request.scope
     if (whose.tenant_id, whose.user_id) != (scope.tenant_id, scope.user_id):
         raise NotFound(f"no build {made.id!r:.80} in this scope", path=path)
     return made
+
+
+def _own_build(ctx: Context, scope: Scope, build_id: str, path: str) -> Build:
+    """A build of this user by its id. Another's is not even composed: by that time it could be told from none."""
+    item = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, build_id))
+    if item is None or item.kind != "build" or item.user_id != scope.user_id:
+        raise NotFound(f"no build {build_id!r:.80} in this scope", path=path)
+    try:
+        return _reload(ctx, item)
+    except MunimentError as error:
+        error.path = path
+        raise
 
 
 def _reload(ctx: Context, item: Item) -> Build:

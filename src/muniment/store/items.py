@@ -254,12 +254,12 @@ def _write_change(tx: Transaction, change: Change) -> Item:
             raise _taken(change)
         return add_item(tx, change)
     if before.kind != change.kind:
-        raise DuplicateId(f"the id {change.id!r} is taken by a {before.kind}", path=f"$.{change.kind}_id")
+        raise _taken(change)  # whoever has it may be another user, so not even what it is is told
     return _write(tx, change, before.version + 1)
 
 
 def add_item(tx: Transaction, change: Change) -> Item:
-    """The first version of an item. An id of another tenant cannot be seen, only collided with (X-09)."""
+    """The first version of an item. Of two who take an id of their tenant at once, one is refused (X-09)."""
     try:
         insert(tx, IDS, [IdRow(change.id, change.kind)])
     except KeyTaken:
@@ -276,7 +276,7 @@ def _write(tx: Transaction, change: Change, version: int) -> Item:
 
 
 def _taken(change: Change) -> DuplicateId:
-    hint = "leave it out to have one minted"
+    hint = f"leave {change.kind}_id out to have one minted"
     return DuplicateId(f"the id {change.id!r} is taken", path=f"$.{change.kind}_id", hint=hint)
 
 

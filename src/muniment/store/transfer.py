@@ -229,7 +229,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         except KeyTaken as error:
             raise Conflict(
                 f"a row of {error.table} in the dump collides with another record of this store",
-                hint="an id or a place in a session is taken, perhaps by another tenant",
+                hint="an id or a place in a session is taken",
             ) from None
         gone.update(more)
         emptied += salts

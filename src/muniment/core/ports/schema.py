@@ -86,8 +86,6 @@ class Table(NamedTuple, Generic[R]):
     subject: str | None = None
     unique: tuple[tuple[str, ...], ...] = ()
     indexes: tuple[tuple[str, ...], ...] = ()
-    global_key: bool = False
-    """The key is unique across tenants (X-09): the one kind of table whose key is not led by tenant_id."""
 
 
 _TYPES: dict[Any, Literal["text", "int", "bytes"]] = {str: "text", Trust: "text", int: "int", bytes: "bytes"}
@@ -114,10 +112,9 @@ def _table(
     subject: str | None = None,
     unique: tuple[tuple[str, ...], ...] = (),
     indexes: tuple[tuple[str, ...], ...] = (),
-    global_key: bool = False,
 ) -> Table[R]:
     columns = _columns(row, content, cleared)
-    return Table(name, row, columns, key, forget, subject, unique, indexes, global_key)
+    return Table(name, row, columns, key, forget, subject, unique, indexes)
 
 
 def column_names(spec: Table[Any]) -> tuple[str, ...]:
@@ -131,7 +128,7 @@ class TenantRow(NamedTuple):
 
 
 class IdRow(NamedTuple):
-    """Every record id there is, whatever its kind and tenant (X-09)."""
+    """Every record id of the tenant, whatever its kind, and also after what it named was forgotten (X-09)."""
 
     id: str
     kind: str
@@ -308,7 +305,7 @@ class ExtractRow(NamedTuple):
 
 
 TENANTS = _table("tenants", TenantRow, key=(), forget="keep")
-IDS = _table("ids", IdRow, key=("id",), forget="keep", global_key=True)
+IDS = _table("ids", IdRow, key=("id",), forget="keep")
 SESSIONS = _table(
     "sessions",
     SessionRow,
