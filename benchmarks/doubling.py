@@ -4,7 +4,8 @@
     python -m benchmarks.doubling --seconds 200    # a longer search for bad texts
     python -m benchmarks.doubling --door observe   # doors whose names begin so
 
-Texts are grown from a grammar of our own patterns (`doubling_texts`) and sent through every door (`doubling_doors`).
+Texts are grown from a grammar of our own patterns (`doubling_texts`) and sent through every door (`doubling_doors`,
+`doubling_surfaces`).
 The steepest and the slowest of each door are kept, crossed and changed, each measured at two sizes. Work is processor
 time, the least of several measurements: calls could be counted, but what a regular expression does inside is no call.
 What costs little is nobody's trouble and as much the clock's as the text's.
@@ -25,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.doubling_doors import DOORS, opened
+from benchmarks.doubling_surfaces import DOORS, opened
 from benchmarks.doubling_texts import SIGNS, Recipe, change, compiled_sources, cross, pieces_of, random_recipe
 from benchmarks.harness import report
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from benchmarks.doubling import GROWTH_MAX, SIZES, Growth, grown, growth_of, hunt, known_recipes
-from benchmarks.doubling_doors import DOORS
+from benchmarks.doubling_surfaces import DOORS
 from benchmarks.doubling_texts import SIGNS, Recipe, pieces_of, pumps_of
 
 from effort import SOAK, one_in
