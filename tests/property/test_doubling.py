@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import doubling
 import pytest
-from doubling import GROWTH_MAX, STAGES, find_growth
 from hostile_texts import FAMILIES, hostile_text
 
+import doubling
+from doubling import GROWTH_MAX, STAGES, find_growth
 from effort import SOAK
 from muniment.memory.recall import index
 
