@@ -423,11 +423,13 @@ def test_a_forged_dump_of_an_active_rule_is_refused(edit: Any) -> None:
 
 
 def test_a_true_dump_is_taken_and_acts_alike() -> None:
-    story, rule_id = at("promote")
-    assert acts(story) == {rule_id}
-    assert story.memory.verify().ok
-    assert not story.memory.store.rebuild().repaired
-    assert tuple(story.memory.export()) == grown("promote")[0]
+    dump, rule_id = grown("promote")
+    with store() as mem:
+        mem.import_(lambda: dump)
+        assert acts(RuleStory(mem)) == {rule_id}
+        assert mem.verify().ok
+        assert not mem.store.rebuild().repaired
+        assert tuple(mem.export()) == dump
 
 
 @pytest.mark.parametrize("stage", ["active", "canary"])
