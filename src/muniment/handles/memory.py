@@ -6,7 +6,7 @@ whole stands on handles of its own: `mem.ledger`, `mem.log`, `mem.learning`, `me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from types import TracebackType
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.embedding import Embedder
     from muniment.core.ports.engine import EngineInfo
     from muniment.core.ports.outside import Clock, Ids
+    from muniment.core.ports.sealing import SealKeys
     from muniment.core.ports.tokens import TokenCounter
     from muniment.handles.bank import Bank
     from muniment.handles.memory_learning import MemoryLearning
@@ -67,6 +68,7 @@ def open(
     tokens: TokenCounter | str = "auto",
     grader: Any = None,
     extract_model: Any = None,
+    seal_key: str | Callable[[], bytes | str | Sequence[bytes | str]] | None = None,
     policy: Policy | Mapping[str, Any] | None = None,
     durability: Literal["normal", "full"] = "normal",
     read_only: bool = False,
@@ -79,7 +81,8 @@ def open(
     names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and
     `extract_model` what `extract_pending` does, where they are given none themselves. `proof_key` is a secret of 16
     bytes or more that lies outside the store: builds and receipts are proven with it, so that nobody who writes the
-    file can alter one unnoticed.
+    file can alter one unnoticed. `seal_key` says where the key lies for what a policy keeps sealed: "file:<path>",
+    "env:<NAME>" or a function that answers it.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
@@ -94,6 +97,7 @@ def open(
     chosen = None if policy is None else policy_given(policy)
     counter = _counter(tokens) if isinstance(tokens, str) else tokens
     maker = _embedder(embedder) if isinstance(embedder, str) else embedder
+    seal_keys = None if seal_key is None else _seal_keys(seal_key)
     engine = open_engine(target, durability=durability, read_only=read_only)
     return Memory(
         Context(
@@ -107,11 +111,18 @@ def open(
             grader=grader,
             extract_model=extract_model,
             proof_key=proof_key,
+            seal_keys=seal_keys,
         )
     )
 
 
 _PROOF_KEY_BYTES_MIN = 16
+
+
+def _seal_keys(seal_key: Any) -> SealKeys | None:
+    from muniment.core.outside.seal_keys import load_seal_keys
+
+    return load_seal_keys(seal_key)
 
 
 def _derived() -> Derived:

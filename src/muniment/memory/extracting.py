@@ -117,6 +117,7 @@ def _read(writer: Writer, entry: LedgerEntry, names: dict[str, str]) -> Iterator
         writer.scope.tenant_id,
         lambda reader: content_in(reader, writer.scope.tenant_id, entry.id, writer.scope.user_id),
     )
+    text = text[: entry.analysed_chars]
     said = patterns.propose(text, entry.role, entry.ts, names)
     names |= {
         str(each.value).casefold(): kin for each in said if (kin := each.key.removeprefix("user.")) in patterns.KIN

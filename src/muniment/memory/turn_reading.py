@@ -18,7 +18,7 @@ from muniment.errors import InvalidInput
 from muniment.memory.caches import PlaceCache, TurnCache
 from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
 from muniment.store.chain_reading import Linked, check_places
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger.records import PARTLY_ANALYSED, LedgerEntry
 from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, entry_of_row, read_body
 from muniment.store.turns import blob_text, can_be_turn, is_turn
 
@@ -92,6 +92,11 @@ class LiveTurn:
         if entry.cited is not None:
             said["cited"] = entry.cited.to_wire()
         return cls(row, said, text)
+
+    @property
+    def is_partly_analysed(self) -> bool:
+        """Was it over the budget of work when it was written?"""
+        return bool(self._flags) and PARTLY_ANALYSED in self._flags.split(",")
 
     @property
     def speaker(self) -> str | None:

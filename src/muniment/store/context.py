@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.embedding import Embedder
     from muniment.core.ports.engine import Engine
     from muniment.core.ports.outside import Clock, Ids
+    from muniment.core.ports.sealing import SealKeys
     from muniment.core.ports.tokens import TokenCounter
     from muniment.store.derivation import Derivation, Derived, Project
     from muniment.store.ledger.records import LedgerEntry
@@ -74,6 +75,7 @@ class Context:
         grader: Any = None,
         extract_model: Any = None,
         proof_key: bytes | None = None,
+        seal_keys: SealKeys | None = None,
     ) -> None:
         self.engine = engine
         if policy is not None:
@@ -88,6 +90,8 @@ class Context:
         """What reads pending turns where their caller gives no model."""
         self.proof_key = proof_key
         """What proofs of builds and receipts are made with; None where anybody may make them."""
+        self.seal_keys = seal_keys
+        """What answers the keys for seals; None where nothing is sealed or unsealed."""
         if counter is not None:
             self.counter = counter
         self._load_derived = derived

@@ -30,6 +30,7 @@ from muniment.core.ports.schema import (
     SessionRow,
     TenantRow,
 )
+from muniment.core.ports.sealing import SealKey
 from muniment.core.scope import Scope
 from muniment.errors import (
     ClockWentBack,
@@ -53,6 +54,7 @@ from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
 from muniment.store.proving.chain_ends import KnownEnds, check_end
+from muniment.store.sealing import add_seal, key_to_seal
 from muniment.store.turns import is_turn
 
 __all__ = [
@@ -97,6 +99,8 @@ class Batch:
     """
     repairs: bool = False
     """May be written to a run that is locked."""
+    seal_key: SealKey | None = None
+    """Seals what was redacted, where there is something and the policy keeps it."""
 
 
 def append(
@@ -187,6 +191,7 @@ def _prepare(
         salts=tuple(salts),
         keys=tuple(key_of(scope, draft) for draft in drafts),
         prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if ctx.policy.ledger.index_turns else {},
+        seal_key=key_to_seal(ctx, (opening, *admitted)),
     )
 
 
@@ -229,6 +234,9 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
         for row, item in zip(rows, admitted, strict=True)
     ]
     _project(ctx, tx, entries)
+    for entry, item in zip(entries, admitted, strict=True):
+        if item.secrets:
+            add_seal(ctx, tx, scope, batch.seal_key, entry, item.secrets)
     said = [(entry, item.text) for entry, item in zip(entries, admitted, strict=True) if is_turn(entry)]
     ctx.derived.extracts.extend(tx, scope.user_id, scope.session_id, end.seq, len(rows), said)
     if ctx.policy.ledger.index_turns:

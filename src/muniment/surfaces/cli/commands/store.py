@@ -22,7 +22,19 @@ if TYPE_CHECKING:
     from muniment.store.ledger.records import Receipt
     from muniment.store.reports import ImportReport
 
-__all__ = ["export", "forget", "import_", "rebuild", "receipt_lines", "reembed", "scrub", "tenants", "users", "verify"]
+__all__ = [
+    "export",
+    "forget",
+    "import_",
+    "rebuild",
+    "receipt_lines",
+    "reembed",
+    "reseal",
+    "scrub",
+    "tenants",
+    "users",
+    "verify",
+]
 __all__ += ["agree", "write_file"]
 
 
@@ -178,6 +190,21 @@ def _show_rebuilt(call: Call) -> Iterator[str]:
 
 
 rebuild = Command("memory.rebuild", _show_rebuilt)
+
+
+def _show_resealed(call: Call) -> Iterator[str]:
+    report = call.answer
+    yield f"{counted(report.resealed, 'seal')} brought to the key {report.key_id}, {report.kept} were there already"
+    if report.locked:
+        yield f"{counted(report.locked, 'seal')} made with a key that was not given"
+
+
+reseal = Command(
+    "memory.reseal",
+    _show_resealed,
+    holds=lambda report: not report.locked,
+    about="After a new key was put before the old ones; exit 1 where a seal needs a key that was not given.",
+)
 
 
 def _reembed(call: Call, ask: Callable[..., int]) -> int:

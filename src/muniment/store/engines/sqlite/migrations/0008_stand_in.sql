@@ -1,2 +1,0 @@
--- Holds the place of the migration that comes before 0009; changes nothing.
-SELECT 1;

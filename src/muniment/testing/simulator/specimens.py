@@ -1,0 +1,290 @@
+"""The stores under test: how each is opened, asked, struck by a fault, started again and looked into."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from muniment.core.canonical import SALT_BYTES
+from muniment.core.outside.system import TickingClock
+from muniment.core.policy.policy import LedgerPolicy, Policy
+from muniment.core.ports.engine import Engine
+from muniment.core.ports.schema import TABLES
+from muniment.errors import MunimentError, StorageFull, StorageLost
+from muniment.handles.derived import new_context
+from muniment.handles.memory import Memory
+from muniment.store.engines.memory.engine import MemoryEngine
+from muniment.testing.simulator.faults import Fault, FaultyEngine, Killed, in_child
+
+__all__ = ["ENGINES", "POLICY", "Outcome", "Specimen", "StepIds", "open_specimens"]
+
+POLICY = Policy(ledger=LedgerPolicy(inline_bytes_max=600))
+"""Long contents lie in blobs, and what is long comes early."""
+ENGINES = ("memory", "sqlite", "postgres")
+_TICK = timedelta(milliseconds=1)
+
+
+class Outcome(NamedTuple):
+    """What a call came to. `unknown`: it was broken off, and whether it was done can only be seen in the store."""
+
+    how: str
+    answer: Any = None
+
+
+class StepIds:
+    """Ids and salts that are the same wherever a step is done, and however often it was tried before."""
+
+    def __init__(self, seed: int, racer: str = "") -> None:
+        self._seed = seed
+        self._racer = racer
+        self._step = 0
+        self._count = 0
+
+    def begin(self, step: int) -> None:
+        self._step, self._count = step, 0
+
+    def _next(self) -> str:
+        self._count += 1
+        return f"{self._seed:x}x{self._step:03d}{self._racer}x{self._count:04d}"
+
+    def new(self, prefix: str) -> str:
+        return f"{prefix}_{self._next()}"
+
+    def salts(self, count: int) -> list[bytes]:
+        return [sha256(self._next().encode()).digest()[:SALT_BYTES] for _ in range(count)]
+
+
+class Specimen:
+    """One store, on an engine that lives in this process alone. What outlives it overrides what differs."""
+
+    name = "memory"
+    is_durable = False
+
+    def __init__(self, seed: int, engine: Engine) -> None:
+        self.seed = seed
+        self.engine = FaultyEngine(engine)
+        self.clock = TickingClock(step=_TICK)
+        self.ids = StepIds(seed)
+        self.mem = self.handle()
+
+    def handle(
+        self, *, ids: StepIds | None = None, clock: TickingClock | None = None, engine: Engine | None = None
+    ) -> Memory:
+        """A memory over this store with nothing cached: another caller, or the same after a restart."""
+        return Memory(
+            new_context(engine=engine or self.engine, policy=POLICY, clock=clock or self.clock, ids=ids or self.ids)
+        )
+
+    def another_engine(self) -> Engine:
+        """An engine over the same store with connections of its own, as another process has; to be closed."""
+        return FaultyEngine(self.engine.inner)
+
+    def begin(self, step: int, now: datetime) -> None:
+        self.ids.begin(step)
+        self.clock.set(now)
+
+    def attempt(self, work: Callable[[Memory], Any], fault: Fault | None = None) -> Outcome:
+        """Call the store, with a fault in it or without."""
+        if fault is None:
+            return self._call(work)
+        self.engine.arm(fault, self._strike)
+        try:
+            if self.is_durable and fault.kind.startswith("kill"):
+                told = in_child(lambda: self._call(work))
+                self.restart()
+                return Outcome("unknown") if told is None else told
+            return self._call(work)
+        except Killed:
+            self.engine.disarm()
+            self.restart()
+            return Outcome("unknown")
+        finally:
+            self.engine.disarm()
+
+    def _call(self, work: Callable[[Memory], Any]) -> Outcome:
+        try:
+            return Outcome("done", work(self.mem))
+        except StorageLost:
+            return Outcome("unknown")
+        except MunimentError as error:
+            return Outcome("error", (error.code, error.path))
+
+    def _strike(self, fault: Fault, transaction: Any) -> None:
+        if fault.kind == "full":
+            raise StorageFull("there is no space left")
+        if fault.kind in ("lost", "lost_after"):
+            self.cut(transaction)
+            return
+        if self.is_durable:
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise Killed
+
+    def cut(self, transaction: Any) -> None:
+        """Lose the connection: within a transaction or, where there is none, behind its commit."""
+        del transaction
+        raise StorageLost("the connection broke")
+
+    @contextmanager
+    def without_space(self) -> Iterator[int]:
+        """While nothing can be added; gives the size of a content that cannot fit."""
+        self.engine.arm(Fault("full", 1), self._strike)
+        try:
+            yield 2000
+        finally:
+            self.engine.disarm()
+
+    def restart(self) -> None:
+        """Another process takes the store up: what was cached is gone."""
+        self.mem = self.handle()
+
+    def files(self) -> list[Path]:
+        """What the store has on disk, where forgotten words may not be left."""
+        return []
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+class SqliteSpecimen(Specimen):
+    name = "sqlite"
+    is_durable = True
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.path = folder / f"{seed}.db"
+        shutil.copyfile(_template(folder), self.path)
+        super().__init__(seed, _open_file(self.path))
+
+    def restart(self) -> None:
+        self.engine.close()
+        self.engine = FaultyEngine(_open_file(self.path))
+        super().restart()
+
+    @contextmanager
+    def without_space(self) -> Iterator[int]:
+        """The file may not grow; what is free in it does not suffice."""
+        connections: Any = self.engine.inner._connections  # type: ignore[attr-defined]
+        writer = connections.take_writer(_far())
+        try:
+            (pages,), (free,) = (
+                writer.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count")
+            )
+            writer.execute(f"PRAGMA max_page_count = {pages}")
+        finally:
+            connections.leave_writer()
+        try:
+            yield (free + 40) * 4096
+        finally:
+            writer.execute("PRAGMA max_page_count = 1073741823")
+
+    def another_engine(self) -> Engine:
+        return _open_file(self.path)
+
+    def files(self) -> list[Path]:
+        return [path for path in (self.path, Path(f"{self.path}-wal")) if path.exists()]
+
+    def close(self) -> None:
+        super().close()
+        for path in (self.path, Path(f"{self.path}-wal"), Path(f"{self.path}-shm")):
+            path.unlink(missing_ok=True)
+
+
+class PostgresSpecimen(Specimen):
+    """A schema of a server that all stories of this process share: their tenants are told apart by the seed."""
+
+    name = "postgres"
+    is_durable = True
+
+    def __init__(self, seed: int, server: Server) -> None:
+        self._server = server
+        server.make_room(seed)
+        super().__init__(seed, server.engine)
+
+    def cut(self, transaction: Any) -> None:
+        if transaction is None:
+            super().cut(transaction)
+        self._server.end_backend(transaction)
+
+    def close(self) -> None:
+        """The server stays for the next story; what this one wrote lies with tenants that nobody asks for again."""
+
+
+class Server:
+    """A throwaway PostgreSQL, one engine in it, and an operator's connection that can end others."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        import psycopg
+
+        from muniment.store.engines.postgres.engine import PostgresEngine
+        from muniment.testing.postgres_server import fresh_schema, server_dsn
+
+        dsn = server_dsn()
+        schema = stack.enter_context(fresh_schema(dsn))
+        self._operator = stack.enter_context(psycopg.connect(dsn, autocommit=True))
+        # Tables are not rebuilt after each forget: what lies in a server's files is its operator's to clean.
+        self.engine = PostgresEngine(dsn, schema=schema, pool_max=4, rebuild_bytes_max=0)
+        stack.callback(self.engine.close)
+
+        self._schema = schema
+        self._seeds: set[int] = set()
+
+    def make_room(self, seed: int) -> None:
+        """A story that is told again meets nothing of the last time."""
+        if seed in self._seeds:
+            self._operator.execute(f"TRUNCATE {', '.join(f'{self._schema}.{spec.name}' for spec in TABLES)}".encode())
+            self._seeds.clear()
+        self._seeds.add(seed)
+
+    def end_backend(self, transaction: Any) -> None:
+        pid = transaction._connection.info.backend_pid
+        self._operator.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+
+
+Opener = Callable[[int], list[Specimen]]
+
+
+@contextmanager
+def open_specimens(engines: tuple[str, ...] = ENGINES) -> Iterator[Opener]:
+    """A function that opens fresh stores for the story of a seed; what they share goes when this ends."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="muniment-simulator-")))
+        server = Server(stack) if "postgres" in engines else None
+
+        def opened(seed: int) -> list[Specimen]:
+            made: list[Specimen] = []
+            if "memory" in engines:
+                made.append(Specimen(seed, MemoryEngine()))
+            if "sqlite" in engines:
+                made.append(SqliteSpecimen(seed, folder))
+            if server is not None:
+                made.append(PostgresSpecimen(seed, server))
+            return made
+
+        yield opened
+
+
+def _open_file(path: Path) -> Engine:
+    from muniment.store.engines.sqlite.engine import SqliteEngine
+
+    return SqliteEngine(path, busy_timeout_s=20.0)
+
+
+def _template(folder: Path) -> Path:
+    """An empty store, made once: its tables are the same for every story."""
+    path = folder / "empty.db"
+    if not path.exists():
+        _open_file(path).close()
+    return path
+
+
+def _far() -> float:
+    import time
+
+    return time.monotonic() + 20
