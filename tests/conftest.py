@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from effort import SOAK, examples
+from kept_schemas import drop_kept, kept_schema
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
 
 # A change is judged by the same examples wherever it is tested, however slow the machine; `make soak` draws new ones.
@@ -34,6 +35,19 @@ def postgres_dsn() -> str:
         return server_dsn()
     except Unavailable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kept_schemas() -> Iterator[None]:
+    yield
+    drop_kept()
+
+
+@pytest.fixture
+def kept_postgres_schema(postgres_dsn: str) -> Iterator[str]:
+    """For tests that leave the tables of a store as they are."""
+    with kept_schema(postgres_dsn) as name:
+        yield name
 
 
 @pytest.fixture

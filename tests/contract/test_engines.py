@@ -37,7 +37,7 @@ class TestSqlite(EngineContract):
 
 class TestPostgres(EngineContract):
     @pytest.fixture
-    def engine(self, postgres_dsn: str, postgres_schema: str) -> Iterator[Engine]:
-        engine = PostgresEngine(postgres_dsn, schema=postgres_schema)
+    def engine(self, postgres_dsn: str, kept_postgres_schema: str) -> Iterator[Engine]:
+        engine = PostgresEngine(postgres_dsn, schema=kept_postgres_schema)
         yield engine
         engine.close()

@@ -146,7 +146,7 @@ def test_no_cache_of_another_process_hands_out_what_was_forgotten(
     def open_one(seed: str) -> Memory:
         if engine == "sqlite":
             return store(open_engine(folder / "store.db"), seed=seed)
-        schema, dsn = request.getfixturevalue("postgres_schema"), request.getfixturevalue("postgres_dsn")
+        schema, dsn = request.getfixturevalue("kept_postgres_schema"), request.getfixturevalue("postgres_dsn")
         return store(PostgresEngine(dsn, schema=schema), seed=seed)
 
     past = told("promote")

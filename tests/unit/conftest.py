@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kept_schemas import kept_schema
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Count, Engine
@@ -18,7 +19,7 @@ from muniment.handles.derived import DERIVATIONS, new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
+from muniment.testing.postgres_server import Unavailable, server_dsn
 
 Maker = Callable[..., Memory]
 
@@ -51,7 +52,7 @@ def _engine(name: str, path: Path, stack: ExitStack) -> Engine:
             dsn = server_dsn()
         except Unavailable as reason:
             pytest.skip(str(reason))
-        return PostgresEngine(dsn, schema=stack.enter_context(fresh_schema(dsn)))
+        return PostgresEngine(dsn, schema=stack.enter_context(kept_schema(dsn)))
     return open_engine(":memory:" if name == "memory" else path)
 
 
