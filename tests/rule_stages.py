@@ -19,7 +19,8 @@ from muniment.testing.rule_story import RuleStory
 __all__ = ["STAGES", "copy_rows", "story_at", "told"]
 
 STAGES = ("teach", "submit", "gate", "canary", "promote")
-"""Each is a step of the story, and goes on from the one before."""
+"""Each is a step of the story, and goes on from the one before; after the canary there is "shown" too: a rule that has
+only to be signed for."""
 
 Kind = TypeVar("Kind", bound=RuleStory)
 
@@ -45,6 +46,12 @@ def told(stage: str) -> Told:
     clock, ids = TickingClock(), CountingIds()
     mem = Memory(new_context(engine=MemoryEngine(), policy=Policy(), clock=clock, ids=ids))
     story = RuleStory(mem)
+    if stage == "shown":
+        story, answer = story_at(mem, "canary")
+        while story.book.watch(act=False)[answer].decision != "promote":
+            for _ in range(5):
+                story.run()
+        return Told(mem, answer, story.random.getstate(), story.number)
     if stage != STAGES[0]:
         before = STAGES[STAGES.index(stage) - 1]
         story, answer = story_at(mem, before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,8 +30,8 @@ class TestMemory(EngineContract):
 
 class TestSqlite(EngineContract):
     @pytest.fixture
-    def engine(self, tmp_path: Path) -> Iterator[Engine]:
-        engine = SqliteEngine(tmp_path / "store.db")
+    def engine(self, tmp_path: Path, empty_store: Path) -> Iterator[Engine]:
+        engine = SqliteEngine(shutil.copy(empty_store, tmp_path / "store.db"))
         yield engine
         engine.close()
 
