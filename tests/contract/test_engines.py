@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,15 +30,15 @@ class TestMemory(EngineContract):
 
 class TestSqlite(EngineContract):
     @pytest.fixture
-    def engine(self, tmp_path: Path) -> Iterator[Engine]:
-        engine = SqliteEngine(tmp_path / "store.db")
+    def engine(self, tmp_path: Path, empty_store: Path) -> Iterator[Engine]:
+        engine = SqliteEngine(shutil.copy(empty_store, tmp_path / "store.db"))
         yield engine
         engine.close()
 
 
 class TestPostgres(EngineContract):
     @pytest.fixture
-    def engine(self, postgres_dsn: str, postgres_schema: str) -> Iterator[Engine]:
-        engine = PostgresEngine(postgres_dsn, schema=postgres_schema)
+    def engine(self, postgres_dsn: str, kept_postgres_schema: str) -> Iterator[Engine]:
+        engine = PostgresEngine(postgres_dsn, schema=kept_postgres_schema)
         yield engine
         engine.close()
