@@ -183,17 +183,17 @@ def _remember(text: str, stack: ExitStack) -> Work:
     event = run.observe("user", text)
 
     def work() -> None:
-        pointer = {"evidence_id": event.id, "quote": text[len(text) // 3 : len(text) // 2]}
-        for call in (
-            lambda: run.remember("user.note", text, sources=[pointer]),
-            lambda: run.propose("user.note", text, quote=text[10:-10], source=event.id),
-            lambda: run.insight(text, sources=[event.id]),
-            lambda: run.procedure("task", text.split("\n")),
-            lambda: run.patch({"goal": text, "notes": text.split()}),
+        calls: tuple[Work, ...] = (
+            lambda: run.remember("user.note", text, sources=[event.id]),
+            lambda: run.propose("user.note", text, quote=text[10:-10], sources=[event.id]),
+            lambda: run.insight("hypothesis", text, sources=[event.id]),
+            lambda: run.procedure("task", {"steps": [*text.split("\n")]}),
+            lambda: run.patch(goal=text, slots={"words": text.split()}),
             lambda: run.summarize(text, sources=[event.id]),
             lambda: run.facts(),
-        ):
-            with suppress(MunimentError, TypeError):
+        )
+        for call in calls:
+            with suppress(MunimentError):
                 call()
 
     return work

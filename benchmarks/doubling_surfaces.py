@@ -101,7 +101,7 @@ def _http_query(text: str, stack: ExitStack) -> Work:
     told = text.encode("ascii", "replace").decode().translate(dict.fromkeys((*range(32), 127), "."))
 
     def work() -> None:
-        for call in (
+        calls: tuple[Work, ...] = (
             lambda: http.get(f"{_RUN}/search?query={quoted}"),
             lambda: http.get(f"{_RUN}/facts?" + "&".join(f"a{at}={at}" for at in range(len(text) // 6))),
             lambda: http.get(f"/v1/{quoted}"),
@@ -112,7 +112,8 @@ def _http_query(text: str, stack: ExitStack) -> Work:
             lambda: http.get(
                 "/v1/health", headers={"traceparent": told, "x-request-id": told, "origin": told, "host": told}
             ),
-        ):
+        )
+        for call in calls:
             with suppress(ValueError):
                 call()
 
