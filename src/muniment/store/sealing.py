@@ -18,7 +18,7 @@ from muniment.core.ports.sealing import BrokenSeal, SealKey
 from muniment.core.scope import Scope
 from muniment.errors import Forgotten, InvalidInput, MunimentError, NoSealKey, NotFound, StoreDamaged
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, add_item, digest_name, latest, sealed_item, select_items
+from muniment.store.items import Change, Item, add_item, digest_name, latest, checked_item, select_items
 from muniment.store.ledger.admission import SEALED, Admitted
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.redaction_trace import RedactedValue
@@ -193,7 +193,7 @@ def _reseal(tx: Transaction, tenant_id: str, item_id: str, keys: Mapping[str, Se
         ]
     except BrokenSeal:
         raise item.damaged("the seal is broken") from None
-    made = sealed_item(item._replace(body=canonical_text(seal_values(first, owner, values))))
+    made = checked_item(item._replace(body=canonical_text(seal_values(first, owner, values))))
     where: tuple[Condition, ...] = (("id", "=", item.id), ("version", "=", item.version))
     tx.do(Patch("items", where, {"body": made.body, "digest": made.digest}))
     return "resealed"
