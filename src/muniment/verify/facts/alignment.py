@@ -15,8 +15,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from muniment.verify.facts.claims import Claim
-from muniment.verify.facts.lexicon import GENDER, LINKS, OPPOSED_LINKS, PASSIVE, denying_stems, negates
+from muniment.verify.facts.contrast import Fillers, antecedent, best_other, claim_roles, compare_verbs, fill_role
+from muniment.verify.facts.lexicon import GENDER, LINKS, NOT_ALONE, OPPOSED_LINKS, PASSIVE, denying_stems, negates
 from muniment.verify.facts.related import is_irregular, relation, table_opposed
+from muniment.verify.facts.roles import Roles
 from muniment.verify.facts.slots import Slot, SlotKind, read_slots
 from muniment.verify.facts.source import Source
 from muniment.verify.facts.synonyms import alike, opposed
@@ -108,6 +110,16 @@ class Signs(NamedTuple):
     covered: float = 0.0
     unknown: float = 0.0
     """The share of the claim's other words that the source does not have."""
+    lead: float = 0.0
+    """How much more of its surroundings stands around it than around another word of its sort: 0 less, 0.5 as much."""
+    filled: float = 0.0
+    """It stands on the same side of the same verb, whose other side is the same too. A verb: between the same sides."""
+    usurped: float = 0.0
+    """Another one stands there."""
+    unsaid: float = 0.0
+    """A pronoun or a common noun stands there."""
+    meant: float = 0.0
+    """A pronoun of a good sentence most likely stands for it."""
 
 
 class Seen(NamedTuple):
@@ -144,6 +156,7 @@ def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
     if claim.best < 0:
         return []
     side = _meet(claim, source)
+    roles = claim_roles(claim)
     unknown = sum(not claim.variants[at] for at in claim.content)
     found: list[Seen] = []
     for slot in read_slots(claim)[:_SLOTS_MAX]:
@@ -153,9 +166,9 @@ def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
         if slot.kind == "polarity":
             found.append(_denial(claim, source, slot, base))
         elif slot.kind in ("verb", "word"):
-            found.append(_said(claim, source, slot, side, base))
+            found.append(_said(claim, source, slot, side, base, roles))
         else:
-            found.append(_held(claim, source, slot, side, base))
+            found.append(_held(claim, source, slot, side, base, roles))
     found.extend(_lost_denials(claim, side))
     return found
 
@@ -198,7 +211,7 @@ def _meet(claim: Claim, source: Source) -> _Side:
 # -- names, numbers, dates ----------------------------------------------------------------------------
 
 
-def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) -> Seen:
+def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, roles: dict[int, Roles]) -> Seen:
     places = range(slot.at, slot.end)
     content = [at for at in places if claim.words[at].kind != "small"] or [slot.at]
     missing = sum(not claim.variants[at] for at in content) / len(content)
@@ -208,7 +221,10 @@ def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) ->
     group = GROUP_OF[slot.kind]
     rival = _rival(claim, slot, side, group)
     if not known:
-        signs = Signs(absent=1.0, frame=frame, gap=frame, rival=float(rival is not None), **base._asdict())
+        spelled = float(slot.kind == "number" and not claim.words[slot.at].text[:1].isdecimal())
+        signs = Signs(
+            absent=1.0, frame=frame, gap=frame, rival=float(rival is not None), topic=spelled, **base._asdict()
+        )
         return Seen(slot, group, signs, rival, claim.best)
     rare = min(known, key=lambda at: (len(source.spread.get(claim.variants[at][0].key, ())), at))
     keys = [form.key for form in claim.variants[rare]]
@@ -230,6 +246,8 @@ def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) ->
                 if group == "name" and slot.verb >= 0:
                     facing = _facing(claim, slot, rare, rows, sentence, position)
                     turned, straight = turned or facing < 0, straight or facing > 0
+    ours, contest = best_other(claim, source, slot, context, keys)
+    fillers = fill_role(claim, source, slot, roles) if group == "name" else Fillers()
     tops = claim.tops[1:]
     around = {near for top in claim.tops for near in (top - 2, top - 1, top + 1)}
     signs = Signs(
@@ -255,8 +273,15 @@ def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) ->
             slot.kind == "number" and _opposite(claim.words[rare].text.casefold(), claim, side) is not None
         ),
         degree=max((form.degree for form in claim.variants[rare]), default=0.0),
+        lead=(1 + ours - contest.value) / 2,
+        filled=fillers.filled,
+        usurped=fillers.usurped,
+        unsaid=fillers.open,
+        meant=antecedent(claim, source, keys) if group == "name" else 0.0,
         **base._asdict(),
     )
+    if fillers.usurped > fillers.filled and fillers.by is not None:
+        return Seen(slot, group, signs, fillers.by, fillers.place)
     return Seen(slot, group, signs, rival if rare not in side.met else None, place if rare in side.met else claim.best)
 
 
@@ -396,7 +421,7 @@ def _gap(claim: Claim, slot: Slot, side: _Side) -> tuple[int, int] | None:
 # -- verbs and other words ----------------------------------------------------------------------------
 
 
-def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) -> Seen:
+def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, roles: dict[int, Roles]) -> Seen:
     at = slot.at
     word = claim.words[at]
     if slot.kind == "word" and at in side.met:  # nothing more is asked of a word that the evidence has in its place
@@ -423,6 +448,7 @@ def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) ->
     framed = gap is not None and against in side.words[gap[0] : gap[1]]
     words = source.sentences[claim.best].words
     met = side.met.get(at, -1)
+    fillers = compare_verbs(claim, source, at, roles[at]) if slot.kind == "verb" else Fillers()
     signs = Signs(
         absent=float(not claim.variants[at] and degree_near == 0),
         best=float(word.key in claim.evidence),
@@ -444,6 +470,8 @@ def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) ->
         other=float(against is not None),
         degree=degree,
         degree_near=degree_near,
+        filled=fillers.filled,
+        usurped=fillers.usurped,
         **base._asdict(),
     )
     instead = against if framed else rival
@@ -510,7 +538,7 @@ def _denial(claim: Claim, source: Source, slot: Slot, base: _Rest) -> Seen:
                     elsewhere = elsewhere or denied
                     undenied = undenied or (not denied and place == claim.best)
     best = [negates(word.text, word.key) for word in source.sentences[claim.best].words]
-    denying = not denying_stems().isdisjoint(claim.evidence)
+    denying = not denying_stems().isdisjoint(claim.evidence) or any(_is_opposed(claim, at) for at in targets)
     signs = Signs(
         absent=float(not source.denials),
         best=float(any(best)),
@@ -526,6 +554,12 @@ def _denial(claim: Claim, source: Source, slot: Slot, base: _Rest) -> Seen:
     return Seen(slot, "polarity", signs, None, claim.best)
 
 
+def _is_opposed(claim: Claim, at: int) -> bool:
+    """Does the evidence have the opposite of a word, which says the same as denying it?"""
+    key = claim.words[at].key
+    return not claim.evidence.isdisjoint(opposed(key) | table_opposed(key))
+
+
 def _lost_denials(claim: Claim, side: _Side) -> Iterator[Seen]:
     """What the best sentence denies and the claim says without a denial."""
     if any(negates(word.text, word.key) for word in claim.words):
@@ -533,7 +567,7 @@ def _lost_denials(claim: Claim, side: _Side) -> Iterator[Seen]:
     at_key = {word.key: at for at, word in enumerate(claim.words) if word.kind != "small"}
     found = 0
     for spot, word in enumerate(side.words):
-        if not negates(word.text, word.key):
+        if not negates(word.text, word.key) or (spot + 1 < len(side.words) and side.words[spot + 1].key in NOT_ALONE):
             continue
         behind = range(spot + 1, min(len(side.words), spot + 1 + _DENIAL_REACH))
         targets = [other for other in behind if side.words[other].kind != "small"][:2]
@@ -558,4 +592,4 @@ def _lost_denials(claim: Claim, side: _Side) -> Iterator[Seen]:
 
 def _denied(words: Sequence[Word], position: int) -> bool:
     near = words[max(0, position - _DENIAL_REACH) : position]
-    return any(negates(word.text, word.key) for word in near)
+    return any(negates(word.text, word.key) or word.key in denying_stems() for word in near)

@@ -21,7 +21,7 @@ from muniment.verify.facts.related import SAME
 from muniment.verify.facts.slots import SLOT_KINDS, SlotKind
 from muniment.verify.facts.source import Source
 
-__all__ = ["Alignment", "Slots", "denial_differs", "is_settled", "match_slots", "swap_score"]
+__all__ = ["Alignment", "Slots", "denial_differs", "is_settled", "is_usurped", "match_slots", "swap_score"]
 
 State = Literal["matched", "unmatched", "contradicted"]
 Tree = float | tuple[int, float, "Tree", "Tree"]
@@ -46,6 +46,7 @@ _KINDS: dict[SlotKind, DoubtKind] = {
     "polarity": "polarity_changed",
     "word": "word_unmatched",
 }
+_SURE = 0.9
 
 
 class Slots(NamedTuple):
@@ -101,14 +102,22 @@ def swap_score(group: str, signs: Signs) -> float:
 
 
 def is_settled(seen: Seen) -> bool:
-    """Is a slot not swapped for sure: a name on the same side of the same verb, a verb of one sense with one of the
-    best sentence, a word that is merely added?"""
+    """Is a slot not swapped for sure: a name on the same side of the same verb whose other side is the same too, a verb
+    of one sense with one of the best sentence, a word that is merely added?"""
     signs = seen.signs
     if seen.group == "verb":
         return SAME <= signs.degree < 1 and signs.other == 0
     if seen.group == "name":
-        return bool(signs.straight and signs.best and signs.absent == 0)
+        return signs.filled >= 1 and signs.absent == 0
+    if seen.group == "number":  # "one of the", "two families": counted from what the source names
+        return bool(signs.absent and signs.topic and not (signs.rival or signs.tight))
     return seen.group == "word" and not (signs.rival or signs.other or signs.tight)
+
+
+def is_usurped(seen: Seen) -> bool:
+    """Does another name stand on this side of the same verb in the evidence, the other side being the same?"""
+    signs = seen.signs
+    return seen.group == "name" and signs.usurped >= _SURE and signs.filled < signs.usurped
 
 
 def _over_limit(seen: Seen, limits: dict[str, float]) -> float:
@@ -118,6 +127,8 @@ def _over_limit(seen: Seen, limits: dict[str, float]) -> float:
         return 1.0 if denial_differs(seen) else -1.0
     if is_settled(seen):
         return -1.0
+    if is_usurped(seen):
+        return 1.0
     return swap_score(seen.group, signs) - limits[seen.group]
 
 
@@ -126,7 +137,7 @@ def denial_differs(seen: Seen) -> bool:
     signs = seen.signs
     if seen.group == "lost":
         return bool(signs.aligned and signs.other and signs.best >= 0.5)
-    return bool(signs.added or not (signs.aligned or signs.best))
+    return bool(signs.added or not (signs.aligned or signs.best or (signs.right and not signs.other)))
 
 
 def match_slots(
