@@ -15,6 +15,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -288,7 +290,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--cost", type=float, default=3.0)
     options = parser.parse_args(argv)
-    examples = {name: gather(options.data, name, options.rows) for name in DEVELOPED}
+    with ProcessPoolExecutor(len(DEVELOPED)) as pool:
+        each = pool.map(gather, repeat(options.data), DEVELOPED, repeat(options.rows))
+        examples = dict(zip(DEVELOPED, each, strict=True))
     left_out = [
         one
         for name in DEVELOPED

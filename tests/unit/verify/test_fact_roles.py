@@ -135,6 +135,8 @@ def _text(phrase: Phrase | None, text: str) -> str:
         ("The acquisition of Ostrava Steel by Veldkamp was approved.", "acquisition", "Veldkamp", "Ostrava Steel"),
         ("Moss's brother sued Ames's firm.", "sued", "brother", "firm"),
         ("She led it until 2003.", "led", "She", "it"),
+        ("Jordan took the wicket of Smith, as the West Indies went to lunch.", "went", "West Indies", "lunch"),
+        ("Piccoli called the rule 'unfair' Tuition rose.", "called", "Piccoli", "rule 'unfair"),
         ("The firm was sold in 1900.", "sold", "", "firm"),
     ],
 )
@@ -160,6 +162,7 @@ def test_roles_of_any_row_of_words(text: str) -> None:
         ("Running makes the heart muscle stronger and improves breathing.", "Running not only strengthens the heart."),
         ("The drug was approved in 1987 in Norway. It cured the rash.", ". It was approved in 1987 in Norway."),
         ("The two rivers, Elbe and Oder, froze in 1709.", "Two rivers froze in 1709."),
+        ("Orlik is expected to leave the harbour.", "Orlik is not expected to stay at the harbour."),
         ("Dvorak refused to attend the opening of the furnace.", "Dvorak did not attend the opening of the furnace."),
     ],
 )

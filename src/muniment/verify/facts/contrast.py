@@ -20,17 +20,7 @@ from muniment.verify.facts.source import Source
 from muniment.verify.facts.synonyms import alike
 from muniment.verify.facts.words import Word
 
-__all__ = [
-    "Contest",
-    "Fillers",
-    "Hits",
-    "antecedent",
-    "best_other",
-    "claim_roles",
-    "compare_verbs",
-    "fill_role",
-    "hits_of",
-]
+__all__ = ["Fillers", "antecedent", "claim_roles", "compare_verbs", "fill_role", "measure_lead"]
 
 _OCCURRENCES_MAX = 12
 _SPOTS_MAX = 4
@@ -44,7 +34,7 @@ _LIKE = 0.7
 _BACK = 2
 """Sentences before one with a pronoun in which the name it stands for is looked for."""
 
-Hits = list[tuple[float, int, Sequence[int]]]
+_Hits = list[tuple[float, int, Sequence[int]]]
 """What a word around the slot is worth, its place in the claim, its places in a sentence."""
 
 
@@ -59,14 +49,7 @@ class Fillers(NamedTuple):
     place: int = -1
 
 
-class Contest(NamedTuple):
-    """By nearness: what the best other word of the same sort comes to, and which it is."""
-
-    value: float = 0.0
-    by: Word | None = None
-
-
-def roles_at(source: Source, place: int, position: int) -> Roles:
+def _roles_at(source: Source, place: int, position: int) -> Roles:
     """The sides of a word of the source; worked out once."""
     found = source.roles.get((place, position))
     if found is None:
@@ -97,7 +80,7 @@ def fill_role(claim: Claim, source: Source, slot: Slot, roles: dict[int, Roles])
     by: Word | None = None
     spot = -1
     for place, position in _occurrences(claim, source, verb):
-        there = roles_at(source, place, position)
+        there = _roles_at(source, place, position)
         mine = there.side(side)
         value = _worth(theirs, there.side("patient" if side == "agent" else "agent"), source, place)
         keys = _stand_for(source, place, mine) if mine is not None and mine.open else None
@@ -132,7 +115,7 @@ def compare_verbs(claim: Claim, source: Source, verb: int, roles: Roles) -> Fill
     for place in claim.tops:
         words = source.sentences[place].words
         for position in _acts(source, place):
-            there = roles_at(source, place, position)
+            there = _roles_at(source, place, position)
             value = _both(mine, there, source)
             if value <= 0:
                 continue
@@ -214,10 +197,10 @@ def _occurrences(claim: Claim, source: Source, verb: int) -> Iterator[tuple[int,
 # -- by nearness --------------------------------------------------------------------------------------
 
 
-def hits_of(claim: Claim, source: Source, context: Sequence[tuple[int, float]], place: int) -> Hits:
+def _hits_of(claim: Claim, source: Source, context: Sequence[tuple[int, float]], place: int) -> _Hits:
     """The words around a slot that a sentence has."""
     rows = source.positions(place)
-    found: Hits = []
+    found: _Hits = []
     for at, weight in context:
         best: tuple[float, int, Sequence[int]] | None = None
         for form in claim.variants[at]:
@@ -229,7 +212,7 @@ def hits_of(claim: Claim, source: Source, context: Sequence[tuple[int, float]], 
     return found
 
 
-def _value(hits: Hits, shift: int) -> float:
+def _value(hits: _Hits, shift: int) -> float:
     held = 0.0
     for worth, at, spots in hits:
         apart = min(abs(spot - at - shift) for spot in spots)
@@ -237,18 +220,18 @@ def _value(hits: Hits, shift: int) -> float:
     return held
 
 
-def best_other(
+def measure_lead(
     claim: Claim, source: Source, slot: Slot, context: Sequence[tuple[int, float]], own: Sequence[str]
-) -> tuple[float, Contest]:
-    """How much of the context stands around the slot's own word, and around the best other one of its sort."""
+) -> float:
+    """How much more of the context stands around the slot's own word than around the best other one of its sort: 1 all
+    of it, 0.5 as much, 0 all of it around the other."""
     total = sum(weight for _, weight in context)
     if not total:
-        return 0.5, Contest(0.5)
+        return 0.5
     kind = claim.words[slot.at].kind
     ours = most = 0.0
-    by: Word | None = None
     for place in dict.fromkeys((*claim.tops, *claim.near)):
-        hits = hits_of(claim, source, context, place)
+        hits = _hits_of(claim, source, context, place)
         if not hits:
             continue
         for position, word in _sort(source, place, kind):
@@ -256,8 +239,8 @@ def best_other(
             if word.key in own:
                 ours = max(ours, value)
             elif value > most and word.key not in claim.keys:
-                most, by = value, word
-    return ours / total, Contest(most / total, by)
+                most = value
+    return (1 + (ours - most) / total) / 2
 
 
 def _sort(source: Source, place: int, kind: str) -> list[tuple[int, Word]]:

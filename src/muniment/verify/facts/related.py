@@ -7,17 +7,20 @@ something in it is first asked for.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Set
 from functools import cache
 from typing import NamedTuple
 
 from muniment.core.memos import remembered
 from muniment.core.text.word_lists import read_data
 
-__all__ = ["SAME", "is_irregular", "is_ordinary", "is_verb", "relation", "table_opposed"]
+__all__ = ["LIKE", "SAME", "is_irregular", "is_ordinary", "is_verb", "nearest_kin", "relation", "table_opposed"]
 
 _DIGEST = "c6d7ddc520029f1b0b3636184513767b313bbeb5d04c78a83dc6120b6532cef0"
 SAME, WIDER, SISTER = 0.9, 0.7, 0.35
 """How well a word stands for another: of one sense, one step wider or narrower, two senses of one wider."""
+LIKE = 0.7
+"""And one of a group any member of which may restate another (`synonyms`)."""
 
 
 class _Tables(NamedTuple):
@@ -84,22 +87,39 @@ def _above(term: str) -> frozenset[int]:
     return frozenset(up for sense in tables.senses.get(term, ()) for up in tables.wider[sense])
 
 
-@remembered(1 << 16)
 def relation(one: str, other: str) -> float:
     """How well a word can stand for another, by their stems: 1 the same, 0 not related."""
-    if one == other:
-        return 1.0
+    return 1.0 if one == other else nearest_kin(one, (other,), frozenset())[0]
+
+
+def nearest_kin(key: str, others: Iterable[str], like: Set[str]) -> tuple[float, str]:
+    """How well one of some other words can stand for this one, and which; an empty word where none can. Those of
+    `like` can at least as well as a wider word."""
     tables = _tables()
-    mine, theirs = tables.senses.get(one), tables.senses.get(other)
-    if mine and theirs:
-        if not mine.isdisjoint(theirs):
-            return SAME
-        if not _above(one).isdisjoint(theirs) or not _above(other).isdisjoint(mine):
-            return WIDER
-        if not _above(one).isdisjoint(_above(other)):
-            return SISTER
-    mine, theirs = tables.nouns.get(one), tables.nouns.get(other)
-    return SAME if mine and theirs and not mine.isdisjoint(theirs) else 0.0
+    senses, things = tables.senses, tables.nouns
+    verbs, nouns = senses.get(key), things.get(key)
+    best, which = 0.0, ""
+    if not (verbs or nouns or like):
+        return best, which
+    above = _above(key)
+    for other in others:
+        value = 0.0
+        if verbs and (theirs := senses.get(other)):
+            if not verbs.isdisjoint(theirs):
+                value = SAME
+            elif not above.isdisjoint(theirs) or not verbs.isdisjoint(_above(other)):
+                value = WIDER
+            elif not above.isdisjoint(_above(other)):
+                value = SISTER
+        if not value and nouns and (theirs := things.get(other)) and not nouns.isdisjoint(theirs):
+            value = SAME
+        if value < LIKE and other in like:
+            value = LIKE
+        if value > best:
+            best, which = value, other
+            if value == SAME:  # no other word stands for it better
+                break
+    return best, which
 
 
 def table_opposed(term: str) -> frozenset[str]:

@@ -18,6 +18,9 @@ __all__ = ["Phrase", "Roles", "find_breaks", "is_act", "read_roles"]
 
 _AND = frozenset(("and", "or", "but", "then", "nor"))
 _RELATIVE = frozenset(("who", "which", "that", "whom"))
+_CLAUSES = frozenset(("as", "after", "before", "since", "until"))
+"""Prepositions that may open a clause of their own: "as the ship left"."""
+_QUOTES = "'\"’”»"
 _REACH = 14
 _PHRASE_MAX = 6
 _JOINED_MAX = 4
@@ -47,11 +50,10 @@ class Roles(NamedTuple):
 
 
 def find_breaks(text: str, words: Sequence[Word]) -> tuple[bool, ...]:
-    """Does a comma, bracket or dash stand before each word?"""
+    """Does a comma, bracket or dash, or the end of a quotation, stand before each word?"""
     ends = [0, *(word.end for word in words)]
-    return tuple(
-        any(sign in ",;:()–—" for sign in text[end : word.start]) for end, word in zip(ends, words, strict=False)
-    )
+    gaps = (text[end : word.start] for end, word in zip(ends, words, strict=False))
+    return tuple(any(sign in ",;:()–—" for sign in gap) or (len(gap) > 1 and gap[0] in _QUOTES) for gap in gaps)
 
 
 def is_act(words: Sequence[Word], at: int) -> bool:
@@ -172,7 +174,8 @@ def _ending(words: Sequence[Word], breaks: Sequence[bool], at: int, *, climb: bo
         hung = start - 1
         while hung >= 0 and words[hung].key in ARTICLES and words[hung].key not in PREPOSITIONS:
             hung -= 1
-        if climb and hung > 0 and words[hung].key in PREPOSITIONS and not breaks[hung + 1]:
+        key = words[hung].key if climb and hung > 0 and not breaks[hung + 1] else ""
+        if key in PREPOSITIONS and key not in _CLAUSES:
             at = hung - 1
             if words[at].kind == "small" or is_act(words, at):
                 at -= 1

@@ -16,7 +16,14 @@ from muniment.core.memos import remembered
 from muniment.core.text.analyzer import MONTHS, korean_particles, stem, stop_words
 from muniment.core.text.patterns import lazy_pattern
 from muniment.verify.facts.lexicon import TURNS, WEIGHTY_STOP_WORDS, negates
-from muniment.verify.facts.numerals import ORDINALS, chinese_number, korean_number, read_number, spelled_number
+from muniment.verify.facts.numerals import (
+    ORDINALS,
+    chinese_number,
+    is_spelled,
+    korean_number,
+    read_number,
+    spelled_number,
+)
 
 __all__ = ["Kind", "Word", "is_cjk", "is_hangul", "read_words"]
 
@@ -55,22 +62,26 @@ def read_words(text: str) -> list[Word]:
     words: list[Word] = []
     at = 0
     while at < len(found):
-        start, body = found[at].start(), found[at][0]
+        body = found[at][0]
+        start, end = found[at].span()
+        plain = _plain_key(body[:_WORD_CHARS_MAX])
+        if plain is not None:
+            words.append(Word(body, start, end, *plain))
+            at += 1
+            continue
         number = None
         iso = _ISO.fullmatch(body)
         if iso and 1 <= int(iso[2]) <= 12:
             words.extend(_date(iso, start))
-            at += 1
-            continue
-        if body[0].isdecimal() and body[-1].isdecimal():
+        elif body[0].isdecimal() and body[-1].isdecimal():
             number = read_number(text, found, at)
-        elif not body.isascii() and is_cjk(body[0]):
-            after = text[found[at].end() : found[at].end() + 2].strip()[:1]
+        elif is_cjk(body[0]):
+            after = text[end : end + 2].strip()[:1]
             words.extend([_hangul(body, start, after)] if is_hangul(body[0]) else _han(body, start))
         else:
             number = spelled_number(found, at)
             if number is None:
-                words.append(Word(body, start, found[at].end(), *_latin_key(body[:_WORD_CHARS_MAX])))
+                words.append(Word(body, start, end, *_latin_key(body[:_WORD_CHARS_MAX])))
         if number is not None:
             kind: Kind = "date" if number.key[0] == "#" else "number"
             words.append(Word(text[start : number.end], start, number.end, number.key, kind))
@@ -101,6 +112,13 @@ def _is_han(char: str) -> bool:
 
 
 @remembered(1 << 14)
+def _plain_key(body: str) -> tuple[str, Kind] | None:
+    """The key and kind of a word that is read by itself; None of a number, and of what is cut by its signs."""
+    if body[0].isdecimal() or is_cjk(body[0]) or is_spelled(body):
+        return None
+    return _latin_key(body)
+
+
 def _latin_key(body: str) -> tuple[str, Kind]:
     if body in _AMERICA:
         return "usa", "name"
