@@ -162,7 +162,7 @@ def test_roles_of_any_row_of_words(text: str) -> None:
         ("Running makes the heart muscle stronger and improves breathing.", "Running not only strengthens the heart."),
         ("The drug was approved in 1987 in Norway. It cured the rash.", ". It was approved in 1987 in Norway."),
         ("The two rivers, Elbe and Oder, froze in 1709.", "Two rivers froze in 1709."),
-        ("Orlik is expected to leave the harbour.", "Orlik is not expected to stay at the harbour."),
+        ("Pavel Orlik died in the storm of 1903.", "Pavel Orlik did not survive the storm of 1903."),
         ("Dvorak refused to attend the opening of the furnace.", "Dvorak did not attend the opening of the furnace."),
     ],
 )

@@ -399,7 +399,7 @@ def _said(
     if slot.kind == "word" and at in side.met:  # nothing more is asked of a word that the evidence has in its place
         signs = Signs(best=1.0, near=1.0, aligned=1.0, degree=1.0, **base)
         return Seen(slot, group, signs, None, claim.best)
-    against = _opposite(word.key, claim, side)
+    against = _opposite(word.key, claim, side) if not claim.denies(at) else None
     rival = _rival(claim, slot, side, group) if at not in side.met else None
     degree, kin = beside.kin(word.key, (claim.best,)) if slot.kind == "verb" else (0.0, "")
     early = Signs(rival=float(rival is not None), other=float(against is not None), degree=degree, **base)

@@ -23,6 +23,7 @@ _BEFORE, _AFTER = 0.4, 0.3
 _MEANT = 0.5
 """And so much more where the sentence has a pronoun, for the names of the sentence before."""
 _TOPS_MAX = 3
+_DENIED_REACH = 3
 _MARK = lazy_pattern(r"\[\d{1,3}\]")
 _CLAUSE_END = lazy_pattern(r";\s+|,\s+(?:and|but|while|whereas)\s+|[；;]")
 _CLAUSE_WORDS_MIN = 3
@@ -58,6 +59,10 @@ class Claim:
     keys: frozenset[str]
     evidence: frozenset[str]
     around: frozenset[str]
+
+    def denies(self, at: int) -> bool:
+        """Does a denial stand shortly before a word?"""
+        return "negation" in self.roles[max(0, at - _DENIED_REACH) : at]
 
 
 def unmarked(output: str, source: Source) -> str:

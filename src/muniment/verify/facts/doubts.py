@@ -302,7 +302,7 @@ def _lost_negation(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
 def _opposite(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
     """A word the evidence lacks, while it uses one that means the opposite."""
     word = claim.words[at]
-    if word.key in claim.around or claim.best < 0:
+    if word.key in claim.around or claim.best < 0 or claim.denies(at):
         return
     others = opposed(word.key) & (claim.evidence - claim.keys)
     if not others:
