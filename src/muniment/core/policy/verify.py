@@ -98,9 +98,9 @@ class SlotLimits(Record):
     """How many."""
     time: Number = 0.25
     """When."""
-    verb: Number = 1.5
+    verb: Number = 1.25
     """What is done."""
-    word: Number = 0.0
+    word: Number = 0.25
     """What else is said."""
 
 
