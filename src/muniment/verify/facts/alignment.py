@@ -142,12 +142,12 @@ def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
         return []
     side = _meet(claim, source)
     around, roles = Surroundings(claim, source), claim_roles(claim)
-    unknown = sum(not claim.variants[at] for at in claim.content)
+    unknown = {at for at in claim.content if not claim.variants[at]}
     found: list[Seen] = []
     for slot in read_slots(claim)[:_SLOTS_MAX]:
         others = max(1, len(claim.content) - (slot.end - slot.at))
-        own = sum(not claim.variants[at] for at in range(slot.at, slot.end) if claim.words[at].kind != "small")
-        base = _rest(claim, len(source), slot, side, min(1.0, (unknown - own) / others))
+        own = len(unknown.intersection(range(slot.at, slot.end))) if unknown else 0
+        base = _rest(claim, len(source), slot, side, min(1.0, (len(unknown) - own) / others))
         if slot.kind == "polarity":
             found.append(_denial(claim, source, slot, base))
         elif slot.kind in ("verb", "word"):

@@ -14,7 +14,18 @@ from typing import NamedTuple
 from muniment.core.memos import remembered
 from muniment.core.text.word_lists import read_data
 
-__all__ = ["LIKE", "SAME", "is_irregular", "is_ordinary", "is_verb", "nearest_kin", "relation", "table_opposed"]
+__all__ = [
+    "LIKE",
+    "SAME",
+    "Senses",
+    "is_irregular",
+    "is_ordinary",
+    "is_verb",
+    "nearest_kin",
+    "read_senses",
+    "relation",
+    "table_opposed",
+]
 
 _DIGEST = "c6d7ddc520029f1b0b3636184513767b313bbeb5d04c78a83dc6120b6532cef0"
 SAME, WIDER, SISTER = 0.9, 0.7, 0.35
@@ -31,6 +42,15 @@ class _Tables(NamedTuple):
     opposites: dict[str, frozenset[str]]
     ordinary: frozenset[str]
     irregular: frozenset[str]
+
+
+class Senses(NamedTuple):
+    """A stem and the groups it stands in: of verbs, of verbs of a wider sense, of nouns."""
+
+    key: str
+    verbs: frozenset[int]
+    above: frozenset[int]
+    nouns: frozenset[int]
 
 
 @cache
@@ -89,29 +109,32 @@ def _above(term: str) -> frozenset[int]:
 
 def relation(one: str, other: str) -> float:
     """How well a word can stand for another, by their stems: 1 the same, 0 not related."""
-    return 1.0 if one == other else nearest_kin(one, (other,), frozenset())[0]
+    return 1.0 if one == other else nearest_kin(one, read_senses((other,)), frozenset())[0]
 
 
-def nearest_kin(key: str, others: Iterable[str], like: Set[str]) -> tuple[float, str]:
+def read_senses(keys: Iterable[str]) -> list[Senses]:
+    """What the tables say of some words, to compare many others with them."""
+    tables = _tables()
+    none: frozenset[int] = frozenset()
+    return [Senses(key, tables.senses.get(key, none), _above(key), tables.nouns.get(key, none)) for key in keys]
+
+
+def nearest_kin(key: str, others: Iterable[Senses], like: Set[str]) -> tuple[float, str]:
     """How well one of some other words can stand for this one, and which; an empty word where none can. Those of
     `like` can at least as well as a wider word."""
-    tables = _tables()
-    senses, things = tables.senses, tables.nouns
-    verbs, nouns = senses.get(key), things.get(key)
-    best, which = 0.0, ""
+    (_, verbs, above, nouns), best, which = read_senses((key,))[0], 0.0, ""
     if not (verbs or nouns or like):
         return best, which
-    above = _above(key)
-    for other in others:
+    for other, their_verbs, their_above, their_nouns in others:
         value = 0.0
-        if verbs and (theirs := senses.get(other)):
-            if not verbs.isdisjoint(theirs):
+        if verbs and their_verbs:
+            if not verbs.isdisjoint(their_verbs):
                 value = SAME
-            elif not above.isdisjoint(theirs) or not verbs.isdisjoint(_above(other)):
+            elif not above.isdisjoint(their_verbs) or not verbs.isdisjoint(their_above):
                 value = WIDER
-            elif not above.isdisjoint(_above(other)):
+            elif not above.isdisjoint(their_above):
                 value = SISTER
-        if not value and nouns and (theirs := things.get(other)) and not nouns.isdisjoint(theirs):
+        if not value and not nouns.isdisjoint(their_nouns):
             value = SAME
         if value < LIKE and other in like:
             value = LIKE

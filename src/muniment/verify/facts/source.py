@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from muniment.core.text.sentences import sentence_spans
 from muniment.verify.facts.lexicon import GENDER, may_negate, negates
+from muniment.verify.facts.related import Senses, read_senses
 from muniment.verify.facts.roles import Roles
 from muniment.verify.facts.synonyms import alike
 from muniment.verify.facts.words import Word, read_words
@@ -87,6 +88,7 @@ class Source:
         self.sorts: dict[tuple[int, str], list[tuple[int, Word]]] = {}
         self._positions: dict[int, dict[str, list[int]]] = {}
         self._content: dict[int, tuple[str, ...]] = {}
+        self._senses: dict[int, list[Senses]] = {}
         self._sentence_at: list[int] = []
         self._rarities: dict[int, float] = {}
         for number, document in enumerate(documents):
@@ -149,6 +151,13 @@ class Source:
                 word.key for at, word in enumerate(self.sentences[place].words) if word.kind == "word" or at == 0
             )
             found = self._content[place] = tuple(kept)
+        return found
+
+    def senses(self, place: int) -> list[Senses]:
+        """What the tables say of these words."""
+        found = self._senses.get(place)
+        if found is None:
+            found = self._senses[place] = read_senses(self.content(place))
         return found
 
     def holds(self, place: int, key: str) -> bool:

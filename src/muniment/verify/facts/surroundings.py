@@ -36,7 +36,7 @@ class _Sight(NamedTuple):
     """How well it holds the word, wherever it stands."""
     beside: float
     """How well the sentence before or behind does."""
-    forms: tuple[tuple[float, list[int]], ...]
+    forms: list[tuple[float, list[int]]]
     """Its forms there: how well each stands for it, and its places."""
 
 
@@ -99,14 +99,16 @@ class Surroundings:
 
     def _see(self, place: int, at: int) -> _Sight:
         rows, holds = self._source.positions(place), self._source.holds
-        beside, forms = 0.0, []
-        for form in self._claim.variants[at]:
-            spots = rows.get(form.key)
+        whole = beside = 0.0
+        forms: list[tuple[float, list[int]]] = []
+        for key, degree in self._claim.variants[at]:
+            spots = rows.get(key)
             if spots is not None:
-                forms.append((form.degree, spots))
-            elif holds(place - 1, form.key) or holds(place + 1, form.key):
-                beside = max(beside, form.degree * _NEAR_WORTH)
-        found = _Sight(max((beside, *(degree for degree, _ in forms))), beside, tuple(forms))
+                forms.append((degree, spots))
+                whole = max(whole, degree)
+            elif holds(place - 1, key) or holds(place + 1, key):
+                beside = max(beside, degree * _NEAR_WORTH)
+        found = _Sight(max(whole, beside), beside, forms)
         self._sights[place][at] = found
         return found
 
@@ -116,8 +118,9 @@ class Surroundings:
         for place in places:
             found = self._kin.get((key, place))
             if found is None:
-                others = self._source.content(place)
-                found = (1.0, key) if key in others else nearest_kin(key, others, alike(key))
+                source = self._source
+                is_there = key in source.content(place)
+                found = (1.0, key) if is_there else nearest_kin(key, source.senses(place), alike(key))
                 self._kin[key, place] = found
             if found[0] > best:
                 best, which = found

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Literal, NamedTuple
 
 from muniment.core.memos import remembered
@@ -40,6 +41,8 @@ class Word(NamedTuple):
     kind: Kind
 
 
+_word: Callable[[tuple[str, int, int, str, Kind]], Word] = partial(tuple.__new__, Word)
+"""A word of its parts. There are so many of them that a step in between is felt."""
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々〇\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff"
 _HANGUL = "\uac00-\ud7a3"
 _TOKEN = lazy_pattern(
@@ -62,11 +65,12 @@ def read_words(text: str) -> list[Word]:
     words: list[Word] = []
     at = 0
     while at < len(found):
-        body = found[at][0]
-        start, end = found[at].span()
+        token = found[at]
+        body = token[0]
+        start, end = token.span()
         plain = _plain_key(body[:_WORD_CHARS_MAX])
         if plain is not None:
-            words.append(Word(body, start, end, *plain))
+            words.append(_word((body, start, end, *plain)))
             at += 1
             continue
         number = None
