@@ -15,10 +15,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from muniment.verify.facts.claims import Claim
-from muniment.verify.facts.contrast import Fillers, antecedent, claim_roles, compare_verbs, fill_role, measure_lead
+from muniment.verify.facts.contrast import Acts, Fillers, antecedent, compare_verbs, fill_role, measure_lead
 from muniment.verify.facts.lexicon import GENDER, LINKS, NOT_ALONE, OPPOSED_LINKS, PASSIVE, denying_stems, negates
 from muniment.verify.facts.related import LIKE, SAME, is_irregular, table_opposed
-from muniment.verify.facts.roles import Roles
 from muniment.verify.facts.slots import Slot, SlotKind, read_slots
 from muniment.verify.facts.source import Source
 from muniment.verify.facts.surroundings import CONTEXT_REACH, Surroundings
@@ -141,7 +140,7 @@ def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
     if claim.best < 0:
         return []
     side = _meet(claim, source)
-    around, roles = Surroundings(claim, source), claim_roles(claim)
+    around, acts = Surroundings(claim, source), Acts(claim, source)
     unknown = {at for at in claim.content if not claim.variants[at]}
     found: list[Seen] = []
     for slot in read_slots(claim)[:_SLOTS_MAX]:
@@ -151,22 +150,22 @@ def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
         if slot.kind == "polarity":
             found.append(_denial(claim, source, slot, base))
         elif slot.kind in ("verb", "word"):
-            found.append(_said(claim, source, slot, side, base, around, roles))
+            found.append(_said(claim, source, slot, side, base, around, acts))
         else:
-            found.append(_held(claim, source, slot, side, base, around, roles))
+            found.append(_held(claim, source, slot, side, base, around, acts))
     found.extend(_lost_denials(claim, source, side))
     return found
 
 
 def is_settled(seen: Seen) -> bool:
     """Is a slot not swapped for sure: a name on the same side of the same verb whose other side is the same too, a verb
-    of one sense with one of the best sentence, a word that is merely added?
+    of one sense with one of the best sentence or between the same sides there, a word that is merely added?
 
     It asks for few signs, those that are looked at first: where they settle a slot, the rest is not looked at.
     """
     signs = seen.signs
     if seen.group == "verb":
-        return SAME <= signs.degree < 1 and signs.other == 0
+        return (SAME <= signs.degree < 1 and signs.other == 0) or signs.filled >= 1
     if seen.group == "name":
         return signs.filled >= 1 and signs.absent == 0
     if seen.group == "number":  # "one of the", "two families": counted from what the source names
@@ -215,9 +214,7 @@ def _meet(claim: Claim, source: Source) -> _Side:
 # -- names, numbers, dates ----------------------------------------------------------------------------
 
 
-def _held(
-    claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, beside: Surroundings, roles: dict[int, Roles]
-) -> Seen:
+def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, beside: Surroundings, acts: Acts) -> Seen:
     places = range(slot.at, slot.end)
     content = [at for at in places if claim.words[at].kind != "small"] or [slot.at]
     missing = sum(not claim.variants[at] for at in content) / len(content)
@@ -230,7 +227,7 @@ def _held(
     spread = _spread(claim, source, keys)
     spots = [(spot, at) for spot in spread for key in keys for at in source.positions(spot).get(key, ())[:4]]
     best, turned, straight = float(claim.best in spread), False, False
-    fillers = fill_role(claim, source, slot, roles) if group == "name" else Fillers()
+    fillers = fill_role(claim, source, slot, acts) if group == "name" else Fillers()
     if group == "name" and slot.verb >= 0:
         early = Signs(absent=missing, filled=fillers.filled, **base)
         if is_settled(Seen(slot, group, early)):
@@ -272,7 +269,7 @@ def _held(
             slot.kind == "number" and _opposite(claim.words[rare].text.casefold(), claim, side) is not None
         ),
         degree=max((form.degree for form in claim.variants[rare]), default=0.0),
-        lead=measure_lead(claim, source, slot, context, keys),
+        lead=measure_lead(claim, source, slot, beside, context=context, own=keys, spread=spread),
         filled=fillers.filled,
         usurped=fillers.usurped,
         unsaid=fillers.open,
@@ -391,17 +388,18 @@ def _gap(claim: Claim, slot: Slot, side: _Side) -> tuple[int, int] | None:
 # -- verbs and other words ----------------------------------------------------------------------------
 
 
-def _said(
-    claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, beside: Surroundings, roles: dict[int, Roles]
-) -> Seen:
+def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, beside: Surroundings, acts: Acts) -> Seen:
     at = slot.at
     word, group = claim.words[at], GROUP_OF[slot.kind]
     if slot.kind == "word" and at in side.met:  # nothing more is asked of a word that the evidence has in its place
         signs = Signs(best=1.0, near=1.0, aligned=1.0, degree=1.0, **base)
         return Seen(slot, group, signs, None, claim.best)
-    against = _opposite(word.key, claim, side) if not claim.denies(at) else None
+    denied = claim.denies(at)
+    against = _opposite(word.key, claim, side) if not denied else None
     rival = _rival(claim, slot, side, group) if at not in side.met else None
     degree, kin = beside.kin(word.key, (claim.best,)) if slot.kind == "verb" else (0.0, "")
+    if denied and _is_opposed(claim, at):  # to deny a word is to say its opposite
+        degree = SAME
     early = Signs(rival=float(rival is not None), other=float(against is not None), degree=degree, **base)
     if is_settled(Seen(slot, group, early)):
         return Seen(slot, group, early, None, claim.best)
@@ -423,7 +421,7 @@ def _said(
     framed = gap is not None and against in side.words[gap[0] : gap[1]]
     words = source.sentences[claim.best].words
     met = side.met.get(at, -1)
-    fillers = compare_verbs(claim, source, at, roles[at]) if slot.kind == "verb" else Fillers()
+    fillers = compare_verbs(claim, source, at, acts.roles[at]) if slot.kind == "verb" else Fillers()
     signs = Signs(
         absent=float(not claim.variants[at] and degree_near == 0),
         best=float(word.key in claim.evidence),
@@ -520,7 +518,7 @@ def _denial(claim: Claim, source: Source, slot: Slot, base: _Rest) -> Seen:
 def _is_opposed(claim: Claim, at: int) -> bool:
     """Does the evidence have the opposite of a word, which says the same as denying it?"""
     key = claim.words[at].key
-    return not claim.evidence.isdisjoint(opposed(key) | table_opposed(key))
+    return key not in claim.evidence and not claim.evidence.isdisjoint(opposed(key) | table_opposed(key))
 
 
 def _lost_denials(claim: Claim, source: Source, side: _Side) -> Iterator[Seen]:
@@ -555,4 +553,4 @@ def _lost_denials(claim: Claim, source: Source, side: _Side) -> Iterator[Seen]:
 
 def _denied(words: Sequence[Word], position: int) -> bool:
     near = words[max(0, position - _DENIAL_REACH) : position]
-    return any(negates(word.text, word.key) or word.key in denying_stems() for word in near)
+    return any(negates(word.text, word.key) for word in near) or any(word.key in denying_stems() for word in near[-2:])

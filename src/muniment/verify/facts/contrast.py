@@ -17,10 +17,11 @@ from muniment.verify.facts.related import relation
 from muniment.verify.facts.roles import Phrase, Roles, find_breaks, is_act, read_roles
 from muniment.verify.facts.slots import Slot
 from muniment.verify.facts.source import Source
+from muniment.verify.facts.surroundings import Context, Hit, Surroundings
 from muniment.verify.facts.synonyms import alike
 from muniment.verify.facts.words import Word
 
-__all__ = ["Fillers", "antecedent", "claim_roles", "compare_verbs", "fill_role", "measure_lead"]
+__all__ = ["Acts", "Fillers", "antecedent", "compare_verbs", "fill_role", "measure_lead"]
 
 _OCCURRENCES_MAX = 12
 _SPOTS_MAX = 4
@@ -33,9 +34,6 @@ _FAR = 0.6
 _LIKE = 0.7
 _BACK = 2
 """Sentences before one with a pronoun in which the name it stands for is looked for."""
-
-_Hits = list[tuple[float, int, Sequence[int]]]
-"""What a word around the slot is worth, its place in the claim, its places in a sentence."""
 
 
 class Fillers(NamedTuple):
@@ -62,14 +60,27 @@ def _roles_at(source: Source, place: int, position: int) -> Roles:
     return found
 
 
-def claim_roles(claim: Claim) -> dict[int, Roles]:
-    """Each verb of a claim with its sides."""
-    breaks = find_breaks(claim.text, claim.words)
-    return {at: read_roles(claim.words, breaks, at) for at, role in enumerate(claim.roles) if role == "verb"}
+class Acts:
+    """The verbs of a claim with their sides, and where the source has each. One object for each claim."""
+
+    def __init__(self, claim: Claim, source: Source) -> None:
+        self._claim = claim
+        self._source = source
+        breaks = find_breaks(claim.text, claim.words) if "verb" in claim.roles else ()
+        self.roles = {at: read_roles(claim.words, breaks, at) for at, role in enumerate(claim.roles) if role == "verb"}
+        self._found: dict[int, list[tuple[int, int]]] = {}
+
+    def occurrences(self, verb: int) -> list[tuple[int, int]]:
+        """The sentences and places where the source has a verb."""
+        found = self._found.get(verb)
+        if found is None:
+            found = self._found[verb] = list(_occurrences(self._claim, self._source, verb))
+        return found
 
 
-def fill_role(claim: Claim, source: Source, slot: Slot, roles: dict[int, Roles]) -> Fillers:
+def fill_role(claim: Claim, source: Source, slot: Slot, acts: Acts) -> Fillers:
     """Who stands in the source where the claim has this name, beside the same verb?"""
+    roles = acts.roles
     verb, side = _role_of(slot, roles)
     if verb < 0:
         return Fillers()
@@ -79,7 +90,7 @@ def fill_role(claim: Claim, source: Source, slot: Slot, roles: dict[int, Roles])
     filled = usurped = unsaid = 0.0
     by: Word | None = None
     spot = -1
-    for place, position in _occurrences(claim, source, verb):
+    for place, position in acts.occurrences(verb):
         there = _roles_at(source, place, position)
         mine = there.side(side)
         value = _worth(theirs, there.side("patient" if side == "agent" else "agent"), source, place)
@@ -113,13 +124,11 @@ def compare_verbs(claim: Claim, source: Source, verb: int, roles: Roles) -> Fill
     filled = usurped = 0.0
     by: Word | None = None
     for place in claim.tops:
-        words = source.sentences[place].words
-        for position in _acts(source, place):
+        for position, other in _acts(source, place):
             there = _roles_at(source, place, position)
             value = _both(mine, there, source)
             if value <= 0:
                 continue
-            other = words[position]
             near = 1.0 if other.key == key else max(relation(key, other.key), _LIKE if other.key in like else 0.0)
             if value * near > filled:
                 filled = value * near
@@ -128,11 +137,14 @@ def compare_verbs(claim: Claim, source: Source, verb: int, roles: Roles) -> Fill
     return Fillers(filled, usurped, 0.0, by)
 
 
-def _acts(source: Source, place: int) -> list[int]:
+def _acts(source: Source, place: int) -> list[tuple[int, Word]]:
+    """What a sentence says is done, and where it says so."""
     found = source.acts.get(place)
     if found is None:
         words = source.sentences[place].words
-        found = source.acts[place] = [at for at in range(len(words)) if is_act(words, at)][:_OCCURRENCES_MAX]
+        found = source.acts[place] = [(at, word) for at, word in enumerate(words) if is_act(words, at)][
+            :_OCCURRENCES_MAX
+        ]
     return found
 
 
@@ -188,6 +200,8 @@ def _occurrences(claim: Claim, source: Source, verb: int) -> Iterator[tuple[int,
     near = [at for at in claim.near if at not in tops]
     places = [*tops, *near, *(place for key in keys for place in source.spread.get(key, ())[:_OCCURRENCES_MAX])]
     for place in list(dict.fromkeys(places))[:_OCCURRENCES_MAX]:
+        if not any(key in source.keys[place] for key in keys):
+            continue
         rows = source.positions(place)
         for key in keys:
             for position in rows.get(key, ())[:_SPOTS_MAX]:
@@ -197,50 +211,45 @@ def _occurrences(claim: Claim, source: Source, verb: int) -> Iterator[tuple[int,
 # -- by nearness --------------------------------------------------------------------------------------
 
 
-def _hits_of(claim: Claim, source: Source, context: Sequence[tuple[int, float]], place: int) -> _Hits:
-    """The words around a slot that a sentence has."""
-    rows = source.positions(place)
-    found: _Hits = []
-    for at, weight in context:
-        best: tuple[float, int, Sequence[int]] | None = None
-        for form in claim.variants[at]:
-            spots = rows.get(form.key)
-            if spots is not None and (best is None or weight * form.degree > best[0]):
-                best = (weight * form.degree, at, spots)
-        if best is not None:
-            found.append(best)
-    return found
-
-
-def _value(hits: _Hits, shift: int) -> float:
-    held = 0.0
-    for worth, at, spots in hits:
-        apart = min(abs(spot - at - shift) for spot in spots)
-        held += worth if apart <= _SLACK else worth * _FAR
-    return held
-
-
 def measure_lead(
-    claim: Claim, source: Source, slot: Slot, context: Sequence[tuple[int, float]], own: Sequence[str]
+    claim: Claim,
+    source: Source,
+    slot: Slot,
+    beside: Surroundings,
+    *,
+    context: Context,
+    own: Sequence[str],
+    spread: Sequence[int],
 ) -> float:
     """How much more of the context stands around the slot's own word than around the best other one of its sort: 1 all
-    of it, 0.5 as much, 0 all of it around the other."""
+    of it, 0.5 as much, 0 all of it around the other. The own one is looked for in all sentences that have it
+    (`spread`), others in those that cover the claim best."""
     total = sum(weight for _, weight in context)
     if not total:
         return 0.5
     kind = claim.words[slot.at].kind
     ours = most = 0.0
-    for place in dict.fromkeys((*claim.tops, *claim.near)):
-        hits = _hits_of(claim, source, context, place)
+    near = dict.fromkeys((*claim.tops, *claim.near))
+    for place in dict.fromkeys((*near, *spread)):
+        words = _sort(source, place, kind)
+        hits = beside.hits(context, place) if words else ()
         if not hits:
             continue
-        for position, word in _sort(source, place, kind):
+        for position, word in words:
             value = _value(hits, position - slot.at)
             if word.key in own:
                 ours = max(ours, value)
-            elif value > most and word.key not in claim.keys:
+            elif value > most and place in near and word.key not in claim.keys:
                 most = value
     return (1 + (ours - most) / total) / 2
+
+
+def _value(hits: Sequence[Hit], shift: int) -> float:
+    held = 0.0
+    for worth, at, spots in hits:
+        near = any(-_SLACK <= spot - at - shift <= _SLACK for spot in spots)
+        held += worth if near else worth * _FAR
+    return held
 
 
 def _sort(source: Source, place: int, kind: str) -> list[tuple[int, Word]]:
@@ -261,10 +270,10 @@ def antecedent(claim: Claim, source: Source, own: Sequence[str]) -> float:
     0.5 if that is another one of the sentences before, 0 if it is none or there is no pronoun."""
     found = 0.0
     for top in claim.tops:
-        words = source.sentences[top].words
-        spot = next((at for at, word in enumerate(words) if word.key in GENDER), None)
-        if spot is None:
+        if top not in source.with_pronoun:
             continue
+        rows = source.positions(top)
+        spot = min(rows[key][0] for key in GENDER if key in rows)
         names = _names_before(source, top, spot)
         if any(key in own for key in names[:2]):
             return 1.0

@@ -95,7 +95,7 @@ def denial_differs(seen: Seen) -> bool:
     signs = seen.signs
     if seen.group == "lost":
         return bool(signs.aligned and signs.other and signs.best >= 0.5)
-    return bool(signs.added or not (signs.aligned or signs.best or (signs.right and not signs.other)))
+    return bool(signs.added or not (signs.aligned or signs.best))
 
 
 def match_slots(

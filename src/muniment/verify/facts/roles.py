@@ -49,11 +49,19 @@ class Roles(NamedTuple):
         return self.agent if name == "agent" else self.patient
 
 
-def find_breaks(text: str, words: Sequence[Word]) -> tuple[bool, ...]:
-    """Does a comma, bracket or dash, or the end of a quotation, stand before each word?"""
+def find_breaks(text: str, words: Sequence[Word]) -> tuple[int, ...]:
+    """What stands before each word: 1 a comma, bracket or dash, or the end of a quotation; 2 what ends a clause."""
     ends = [0, *(word.end for word in words)]
     gaps = (text[end : word.start] for end, word in zip(ends, words, strict=False))
-    return tuple(any(sign in ",;:()–—" for sign in gap) or (len(gap) > 1 and gap[0] in _QUOTES) for gap in gaps)
+    return tuple(_break(gap) for gap in gaps)
+
+
+def _break(gap: str) -> int:
+    if len(gap) < 2:
+        return 0
+    if any(sign in ";:" for sign in gap):
+        return 2
+    return int(gap[0] in _QUOTES or any(sign in ",()–—" for sign in gap))
 
 
 def is_act(words: Sequence[Word], at: int) -> bool:
@@ -66,7 +74,7 @@ def is_act(words: Sequence[Word], at: int) -> bool:
     return word.key in verb_stems() or is_irregular(word.text)
 
 
-def read_roles(words: Sequence[Word], breaks: Sequence[bool], verb: int) -> Roles:
+def read_roles(words: Sequence[Word], breaks: Sequence[int], verb: int) -> Roles:
     """The sides of what stands at a place, be it a verb or the noun made of one."""
     passive = _passive(words, verb)
     by = _by(words, breaks, verb)
@@ -74,9 +82,11 @@ def read_roles(words: Sequence[Word], breaks: Sequence[bool], verb: int) -> Role
     if behind == "of":  # the acquisition of one by another
         return Roles(by or _owner(words, verb), _forward(words, breaks, verb + 2))
     if by is not None and not words[verb].text.endswith("ing"):
-        return Roles(by, _before(words, breaks, verb, 0))
+        return Roles(by, _before(words, breaks, verb, 0, done_to=True))
+    if verb and words[verb - 1].key in PREPOSITIONS and words[verb - 1].key != "to":  # "per diluted share"
+        return Roles()
     if passive:
-        return Roles(None, _before(words, breaks, verb, 0))
+        return Roles(None, _before(words, breaks, verb, 0, done_to=True))
     agent = _before(words, breaks, verb, 0)
     patient = _forward(words, breaks, verb + 1)
     if patient is None and agent is not None and agent.at > 1 and _opens(words, agent.at) in _RELATIVE:
@@ -97,7 +107,7 @@ def _passive(words: Sequence[Word], verb: int) -> bool:
     return False
 
 
-def _by(words: Sequence[Word], breaks: Sequence[bool], verb: int) -> Phrase | None:
+def _by(words: Sequence[Word], breaks: Sequence[int], verb: int) -> Phrase | None:
     """Who stands behind "by", shortly after the verb."""
     for at in range(verb + 1, min(len(words) - 1, verb + 1 + _BY_REACH)):
         if words[at].key == "by":
@@ -121,8 +131,10 @@ def _opens(words: Sequence[Word], at: int) -> str:
     return words[at].key if at >= 0 else ""
 
 
-def _before(words: Sequence[Word], breaks: Sequence[bool], verb: int, deep: int) -> Phrase | None:
-    """The phrase before a verb that it is said of."""
+def _before(
+    words: Sequence[Word], breaks: Sequence[int], verb: int, deep: int, *, done_to: bool = False
+) -> Phrase | None:
+    """The phrase before a verb that it is said of; `done_to`: of the one it is done to ("the mill, sold by Moss")."""
     at = verb - 1
     while at >= 0 and not breaks[at + 1] and _is_helper(words[at]):
         at -= 1
@@ -135,9 +147,10 @@ def _before(words: Sequence[Word], breaks: Sequence[bool], verb: int, deep: int)
         return _earlier(words, breaks, at, deep)
     if breaks[at + 1]:  # something inserted, or another verb of the same row
         comma = next((spot for spot in range(at, max(0, at - _REACH), -1) if breaks[spot]), 0)
-        if comma and not any(is_act(words, spot) for spot in range(comma, min(at, comma + 1))):
+        if comma and breaks[comma] < 2 and not any(is_act(words, spot) for spot in range(comma, min(at, comma + 1))):
             return _also_called(words, comma, at, _ending(words, breaks, comma - 1))
-        return _earlier(words, breaks, at, deep) or _ending(words, breaks, at)
+        found = _earlier(words, breaks, at, deep)
+        return _ending(words, breaks, at) if found is None and done_to else found
     return _ending(words, breaks, at)
 
 
@@ -155,13 +168,13 @@ def _is_helper(word: Word) -> bool:
     return word.kind == "small" or word.key in AUXILIARY or word.text.endswith("ly") or negates(word.text, word.key)
 
 
-def _earlier(words: Sequence[Word], breaks: Sequence[bool], at: int, deep: int) -> Phrase | None:
+def _earlier(words: Sequence[Word], breaks: Sequence[int], at: int, deep: int) -> Phrase | None:
     """Whom the verb before is said of: "built the quay and sold the mill"."""
     verb = next((spot for spot in range(at - 1, max(-1, at - 1 - _REACH), -1) if is_act(words, spot)), None)
     return _before(words, breaks, verb, deep + 1) if verb is not None and deep < _DEEP else None
 
 
-def _ending(words: Sequence[Word], breaks: Sequence[bool], at: int, *, climb: bool = True) -> Phrase | None:
+def _ending(words: Sequence[Word], breaks: Sequence[int], at: int, *, climb: bool = True) -> Phrase | None:
     """The phrase whose last word stands at a place; what hangs on a preposition is left for what it hangs on."""
     for _ in range(_DEEP + 1):
         if at < 0:
@@ -203,7 +216,7 @@ def _phrase(words: Sequence[Word], start: int, end: int) -> Phrase:
     return Phrase(start, end, frozenset(word.key for word in own), named)
 
 
-def _joined_before(words: Sequence[Word], breaks: Sequence[bool], phrase: Phrase, at: int) -> Phrase:
+def _joined_before(words: Sequence[Word], breaks: Sequence[int], phrase: Phrase, at: int) -> Phrase:
     """With what is joined to it by "and" before it, where these are names too."""
     if at < 1 or not phrase.named or words[at].key not in ("and", "or"):
         return phrase
@@ -220,7 +233,7 @@ def _joined_before(words: Sequence[Word], breaks: Sequence[bool], phrase: Phrase
     return phrase._replace(keys=frozenset(keys))
 
 
-def _forward(words: Sequence[Word], breaks: Sequence[bool], at: int) -> Phrase | None:
+def _forward(words: Sequence[Word], breaks: Sequence[int], at: int) -> Phrase | None:
     """The first phrase from a place on, before anything ends the clause or says when and where."""
     first = at
     while at < len(words) and words[at].kind == "small":
@@ -243,7 +256,7 @@ def _forward(words: Sequence[Word], breaks: Sequence[bool], at: int) -> Phrase |
     return _joined_behind(words, breaks, _phrase(words, at if owner is None else owner + 1, end), end)
 
 
-def _joined_behind(words: Sequence[Word], breaks: Sequence[bool], phrase: Phrase, at: int) -> Phrase:
+def _joined_behind(words: Sequence[Word], breaks: Sequence[int], phrase: Phrase, at: int) -> Phrase:
     """With the names that follow, up to one behind "and"."""
     keys: set[str] = set()
     for _ in range(_JOINED_MAX):

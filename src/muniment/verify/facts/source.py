@@ -83,8 +83,8 @@ class Source:
         """Places of the words that deny something."""
         self.roles: dict[tuple[int, int], Roles] = {}
         """What was read of a word of a sentence: both sides of it."""
-        self.breaks: dict[int, tuple[bool, ...]] = {}
-        self.acts: dict[int, list[int]] = {}
+        self.breaks: dict[int, tuple[int, ...]] = {}
+        self.acts: dict[int, list[tuple[int, Word]]] = {}
         self.sorts: dict[tuple[int, str], list[tuple[int, Word]]] = {}
         self._positions: dict[int, dict[str, list[int]]] = {}
         self._content: dict[int, tuple[str, ...]] = {}
