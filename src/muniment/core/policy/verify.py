@@ -92,13 +92,13 @@ class ChangeWeights(Record):
 class SlotLimits(Record):
     """From which log-odds on a slot counts as swapped. Lower: fewer false claims pass, more true ones fail."""
 
-    name: Number = 0.75
+    name: Number = 1.0
     """Who, whom and where."""
     number: Number = 0.25
     """How many."""
     time: Number = 0.25
     """When."""
-    verb: Number = 1.25
+    verb: Number = 1.5
     """What is done."""
     word: Number = 0.25
     """What else is said."""

@@ -158,7 +158,7 @@ def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
 
 
 def is_settled(seen: Seen) -> bool:
-    """Is a slot not swapped for sure: a name on the same side of the same verb whose other side is the same too, a verb
+    """Is a slot not swapped for sure: a name on the same side of the same verb where no other name stands, a verb
     of one sense with one of the best sentence or between the same sides there, a word that is merely added?
 
     It asks for few signs, those that are looked at first: where they settle a slot, the rest is not looked at.
@@ -167,7 +167,8 @@ def is_settled(seen: Seen) -> bool:
     if seen.group == "verb":
         return (SAME <= signs.degree < 1 and signs.other == 0) or signs.filled >= 1
     if seen.group == "name":
-        return signs.filled >= 1 and signs.absent == 0
+        straight = signs.straight and signs.best and not signs.usurped
+        return bool(signs.absent == 0 and (signs.filled >= 1 or straight))
     if seen.group == "number":  # "one of the", "two families": counted from what the source names
         return bool(signs.absent and signs.topic and not (signs.rival or signs.tight))
     return seen.group == "word" and not (signs.rival or signs.other or signs.tight)
@@ -229,10 +230,11 @@ def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, be
     best, turned, straight = float(claim.best in spread), False, False
     fillers = fill_role(claim, source, slot, acts) if group == "name" else Fillers()
     if group == "name" and slot.verb >= 0:
-        early = Signs(absent=missing, filled=fillers.filled, **base)
+        turned, straight = _facings(claim, source, slot, rare, spots)
+        early = Signs(absent=missing, best=best, straight=float(straight and not turned), **base)
+        early = early._replace(filled=fillers.filled, usurped=fillers.usurped)
         if is_settled(Seen(slot, group, early)):
             return Seen(slot, group, early, None, claim.best)
-        turned, straight = _facings(claim, source, slot, rare, spots)
     context = beside.context(slot)
     frame, rival = beside.frame(context), _rival(claim, slot, side, group)
     tie, close, left, right, place = 0.0, 0.0, 0.0, 0.0, -1
@@ -499,7 +501,7 @@ def _denial(claim: Claim, source: Source, slot: Slot, base: _Rest) -> Seen:
                     undenied = undenied or (not denied and place == claim.best)
     best = [negates(word.text, word.key) for word in source.sentences[claim.best].words]
     denying = not denying_stems().isdisjoint(claim.evidence)
-    here = here or any(_is_opposed(claim, at) for at in targets)
+    here = here or any(_is_opposed(claim, at) for at in targets[:1])
     signs = Signs(
         absent=float(not source.denials),
         best=float(any(best)),

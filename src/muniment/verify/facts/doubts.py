@@ -272,7 +272,11 @@ def _added_negation(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
     denied = [place for place in reach if place < len(claim.words) and claim.words[place].kind != "small"]
     for place in denied[:2] if behind else denied[-2:]:
         key = claim.words[place].key
-        if key not in claim.evidence and not claim.evidence.isdisjoint(opposed(key) | table_opposed(key)):
+        if (
+            place == denied[0]
+            and key not in claim.evidence
+            and not claim.evidence.isdisjoint(opposed(key) | table_opposed(key))
+        ):
             return  # to deny a word is to say its opposite
         for form in claim.variants[place]:
             if any(source.denied(spot, _DENIAL_REACH) for spot in source.places[form.key][:50]):
