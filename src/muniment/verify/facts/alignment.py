@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from muniment.verify.facts.claims import Claim
-from muniment.verify.facts.contrast import Acts, Fillers, antecedent, compare_verbs, fill_role, measure_lead
+from muniment.verify.facts.contrast import Acts, Fillers, compare_verbs, fill_role
 from muniment.verify.facts.lexicon import GENDER, LINKS, NOT_ALONE, OPPOSED_LINKS, PASSIVE, denying_stems, negates
 from muniment.verify.facts.related import LIKE, SAME, is_irregular, table_opposed
 from muniment.verify.facts.slots import Slot, SlotKind, read_slots
@@ -101,16 +101,10 @@ class Signs(NamedTuple):
     covered: float = 0.0
     unknown: float = 0.0
     """The share of the claim's other words that the source does not have."""
-    lead: float = 0.0
-    """How much more of its surroundings stands around it than around another word of its sort: 0 less, 0.5 as much."""
     filled: float = 0.0
     """It stands on the same side of the same verb, whose other side is the same too. A verb: between the same sides."""
     usurped: float = 0.0
     """Another one stands there."""
-    unsaid: float = 0.0
-    """A pronoun or a common noun stands there."""
-    meant: float = 0.0
-    """A pronoun of a good sentence most likely stands for it."""
 
 
 class Seen(NamedTuple):
@@ -271,11 +265,8 @@ def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, be
             slot.kind == "number" and _opposite(claim.words[rare].text.casefold(), claim, side) is not None
         ),
         degree=max((form.degree for form in claim.variants[rare]), default=0.0),
-        lead=measure_lead(claim, source, slot, beside, context=context, own=keys, spread=spread),
         filled=fillers.filled,
         usurped=fillers.usurped,
-        unsaid=fillers.open,
-        meant=antecedent(claim, source, keys) if group == "name" else 0.0,
         **base,
     )
     if fillers.usurped > fillers.filled and fillers.by is not None:

@@ -1,27 +1,24 @@
-"""Would another word of the source fill a slot better than the claim's own? Each slot is put to the test.
+"""Would another word of the source fill a slot better than the claim's own? Each name and verb is put to the test.
 
-Two tests. By *roles*: the source has the claim's verb, with the same other side: who or what stands on this side of it
-there, the claim's name or another? By *nearness*: how much of what stands around the slot in the claim stands around
-its own word in the source, and how much around any other word of its sort? A word that is the best filler is trusted;
-one that another surpasses is suspect.
+The source has the claim's verb with the same other side: who stands on this side of it there, the claim's name or
+another? And between the same two sides: does the claim's verb stand there, one like it, or another? A word that fills
+its slot is trusted; one in whose place another stands is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from muniment.verify.facts.claims import Claim
-from muniment.verify.facts.lexicon import GENDER
 from muniment.verify.facts.related import relation
 from muniment.verify.facts.roles import Phrase, Roles, find_breaks, is_act, read_roles
 from muniment.verify.facts.slots import Slot
 from muniment.verify.facts.source import Source
-from muniment.verify.facts.surroundings import Context, Hit, Surroundings
 from muniment.verify.facts.synonyms import alike
 from muniment.verify.facts.words import Word
 
-__all__ = ["Acts", "Fillers", "antecedent", "compare_verbs", "fill_role", "measure_lead"]
+__all__ = ["Acts", "Fillers", "compare_verbs", "fill_role"]
 
 _OCCURRENCES_MAX = 12
 _SPOTS_MAX = 4
@@ -29,8 +26,6 @@ _ALONE = 0.4
 """What the same verb is worth where its other side is another; where that is open, half of the rest more."""
 _PRONOUN = 0.9
 """What is said of a pronoun is so sure of the name that it most likely stands for."""
-_SLACK = 3
-_FAR = 0.6
 _LIKE = 0.7
 _BACK = 2
 """Sentences before one with a pronoun in which the name it stands for is looked for."""
@@ -41,8 +36,6 @@ class Fillers(NamedTuple):
 
     filled: float = 0.0
     usurped: float = 0.0
-    open: float = 0.0
-    """The slot is filled by a pronoun or a common noun there."""
     by: Word | None = None
     place: int = -1
 
@@ -87,10 +80,12 @@ def fill_role(claim: Claim, source: Source, slot: Slot, acts: Acts) -> Fillers:
     own = {form.key for at in range(slot.at, slot.end) for form in claim.variants[at]}
     other = roles[verb].side("patient" if side == "agent" else "agent")
     theirs = _forms(claim, other)
-    filled = usurped = unsaid = 0.0
+    filled = usurped = 0.0
     by: Word | None = None
     spot = -1
+    key = claim.words[verb].key
     for place, position in acts.occurrences(verb):
+        sure = place in claim.tops and position in source.positions(place).get(key, ())
         there = _roles_at(source, place, position)
         mine = there.side(side)
         value = _worth(theirs, there.side("patient" if side == "agent" else "agent"), source, place)
@@ -100,18 +95,18 @@ def fill_role(claim: Claim, source: Source, slot: Slot, acts: Acts) -> Fillers:
             if not own.isdisjoint(keys[:2]):
                 filled = max(filled, value)
             elif own.isdisjoint(keys):
-                usurped = max(usurped, value * (place in claim.tops))
+                usurped = max(usurped, value * sure)
         elif mine is None or mine.open or not _is_named(mine, source):
-            unsaid = max(unsaid, value * (place in claim.tops))
+            continue  # a common noun may stand for anybody
         elif not own.isdisjoint(mine.keys):
             if value > filled:
                 filled, spot = value, place
-        elif place in claim.tops and value > usurped:
+        elif sure and value > usurped:
             usurped = value
             words = source.sentences[place].words
             by = next((word for word in words[mine.at : mine.end] if word.kind == "name"), None)
             spot = place if not filled else spot
-    return Fillers(filled, usurped, unsaid, by, spot)
+    return Fillers(filled, usurped, by, spot)
 
 
 def compare_verbs(claim: Claim, source: Source, verb: int, roles: Roles) -> Fillers:
@@ -134,7 +129,7 @@ def compare_verbs(claim: Claim, source: Source, verb: int, roles: Roles) -> Fill
                 filled = value * near
             if near < _LIKE and value > usurped:
                 usurped, by = value, other
-    return Fillers(filled, usurped, 0.0, by)
+    return Fillers(filled, usurped, by)
 
 
 def _acts(source: Source, place: int) -> list[tuple[int, Word]]:
@@ -208,50 +203,6 @@ def _occurrences(claim: Claim, source: Source, verb: int) -> Iterator[tuple[int,
                 yield place, position
 
 
-# -- by nearness --------------------------------------------------------------------------------------
-
-
-def measure_lead(
-    claim: Claim,
-    source: Source,
-    slot: Slot,
-    beside: Surroundings,
-    *,
-    context: Context,
-    own: Sequence[str],
-    spread: Sequence[int],
-) -> float:
-    """How much more of the context stands around the slot's own word than around the best other one of its sort: 1 all
-    of it, 0.5 as much, 0 all of it around the other. The own one is looked for in all sentences that have it
-    (`spread`), others in those that cover the claim best."""
-    total = sum(weight for _, weight in context)
-    if not total:
-        return 0.5
-    kind = claim.words[slot.at].kind
-    ours = most = 0.0
-    near = dict.fromkeys((*claim.tops, *claim.near))
-    for place in dict.fromkeys((*near, *spread)):
-        words = _sort(source, place, kind)
-        hits = beside.hits(context, place) if words else ()
-        if not hits:
-            continue
-        for position, word in words:
-            value = _value(hits, position - slot.at)
-            if word.key in own:
-                ours = max(ours, value)
-            elif value > most and place in near and word.key not in claim.keys:
-                most = value
-    return (1 + (ours - most) / total) / 2
-
-
-def _value(hits: Sequence[Hit], shift: int) -> float:
-    held = 0.0
-    for worth, at, spots in hits:
-        near = any(-_SLACK <= spot - at - shift <= _SLACK for spot in spots)
-        held += worth if near else worth * _FAR
-    return held
-
-
 def _sort(source: Source, place: int, kind: str) -> list[tuple[int, Word]]:
     """The words of one sort in a sentence."""
     found = source.sorts.get((place, kind))
@@ -262,23 +213,6 @@ def _sort(source: Source, place: int, kind: str) -> list[tuple[int, Word]]:
             for at, word in enumerate(words)
             if word.kind == kind and (at > 0 or kind != "name" or word.key in source.named)
         ]
-    return found
-
-
-def antecedent(claim: Claim, source: Source, own: Sequence[str]) -> float:
-    """Where a good sentence has a pronoun: 1 if the name before it that it most likely stands for is the slot's own,
-    0.5 if that is another one of the sentences before, 0 if it is none or there is no pronoun."""
-    found = 0.0
-    for top in claim.tops:
-        if top not in source.with_pronoun:
-            continue
-        rows = source.positions(top)
-        spot = min(rows[key][0] for key in GENDER if key in rows)
-        names = _names_before(source, top, spot)
-        if any(key in own for key in names[:2]):
-            return 1.0
-        if any(key in own for key in names):
-            found = 0.5
     return found
 
 

@@ -14,7 +14,7 @@ from muniment.verify.facts.slots import Slot
 from muniment.verify.facts.source import Source
 from muniment.verify.facts.synonyms import alike
 
-__all__ = ["CONTEXT_REACH", "Context", "Hit", "Surroundings"]
+__all__ = ["CONTEXT_REACH", "Context", "Surroundings"]
 
 CONTEXT_REACH = 10
 _CONTEXT_MAX = 8
@@ -27,8 +27,6 @@ _SLACK = 3
 
 Context = Sequence[tuple[int, float]]
 """The words of content around a slot, the nearest first, and what each counts."""
-Hit = tuple[float, int, Sequence[int]]
-"""What a word around a slot is worth in a sentence, its place in the claim, its places in the sentence."""
 
 
 class _Sight(NamedTuple):
@@ -98,17 +96,6 @@ class Surroundings:
                 close_total += weight
                 close_held += weight * close
         return (held / total, close_held / close_total) if total else (0.5, 0.5)
-
-    def hits(self, context: Context, place: int) -> list[Hit]:
-        """The words of a context that a sentence has, each in the form that stands for it best."""
-        sights = self._sights.setdefault(place, {})
-        found: list[Hit] = []
-        for at, weight in context:
-            forms = (sights.get(at) or self._see(place, at)).forms
-            if forms:
-                degree, spots = max(forms, key=lambda form: form[0])
-                found.append((weight * degree, at, spots))
-        return found
 
     def _see(self, place: int, at: int) -> _Sight:
         rows, holds = self._source.positions(place), self._source.holds
