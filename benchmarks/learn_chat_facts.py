@@ -3,9 +3,9 @@
     python -m benchmarks.learn_chat_facts            # cross-fitted figures of every part, by chats left out
     python -m benchmarks.learn_chat_facts --write    # and the weights of all parts, as the data file
 
-A reading is right if a label of its turn fits it, as `benchmarks.chat_facts` judges. Every turn that was read and labelled
-is learned from, but for those of the files named in `KEPT_OUT`. Folds are whole sessions, so that no chat is judged by
-weights that saw it.
+A reading is right if a label of its turn fits it, as `benchmarks.chat_facts` judges. The part `develop` is learned
+from; the part `judge` is judged by what was learned, and has no share in it. Folds of `develop` are whole sessions, so
+that no chat is judged by weights that saw it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from muniment.memory.extraction.sentences import sentences as sentences_of
 
 READER = Path(acceptor.__file__)
 TARGET = READER.parent / "data" / "acceptor.bin"
-KEPT_OUT = frozenset({"d"})
-"""Labels that have no part in the weights."""
 FOLDS, COUNT_MIN, PENALTY, STEPS = 5, 4, 2.0, 200
 
 
@@ -145,13 +143,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=default_data())
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    all_turns = [each for each in turns(given.data) if each.name.split()[0] not in KEPT_OUT]
+    all_turns = turns(given.data)
+    learned = [each for each in all_turns if not each.name.endswith("judge")]
     rows: dict[tuple[str, str], Counts] = {}
     choices = [("rules alone", -9999, 9999), ("chosen", acceptor.RULE_MIN, acceptor.WIDE_MIN)]
     choices += [(f"rules {r} wide {w}", r, w) for r, w in ((0, 200), (50, 150), (0, 100), (50, 100), (50, 50))]
+    final = learn([each for turn in learned for each in turn.readings])
     for fold in range(FOLDS):
-        weights = learn([each for turn in all_turns if turn.fold != fold for each in turn.readings])
+        folded = learn([each for turn in learned if turn.fold != fold for each in turn.readings])
         for turn in all_turns:
+            weights = final if turn.name.endswith("judge") else folded
             for name, rule_min, wide_min in choices if turn.fold == fold else ():
                 rows[turn.name, name] = rows.get((turn.name, name), Counts()).plus(
                     judge(turn, weights, rule_min, wide_min)
@@ -159,15 +160,14 @@ def main() -> None:
     for (part, name), counts in sorted(rows.items()):
         print(f"{part:12} {name:20} {counts.row()}")
     if given.write:
-        weights = learn([each for turn in all_turns for each in turn.readings])
-        lines = "\n".join(f"{name} {weight}" for name, weight in sorted(weights.items()))
+        lines = "\n".join(f"{name} {weight}" for name, weight in sorted(final.items()))
         made = zlib.compress(lines.encode(), 9)
         TARGET.write_bytes(made)
         text = READER.read_text("utf-8")
         READER.write_text(
             re.sub(r'(?m)^_DIGEST = "\w*"', f'_DIGEST = "{hashlib.sha256(made).hexdigest()}"', text), "utf-8"
         )
-        print(len(weights), "weights,", len(made), "bytes")
+        print(len(final), "weights,", len(made), "bytes")
 
 
 if __name__ == "__main__":

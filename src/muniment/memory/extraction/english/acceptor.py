@@ -32,8 +32,8 @@ _RULES_ALWAYS = frozenset(("name", "nickname", "relation", "birthday", "allergy"
 GOAL = "goal"
 """An aim may be told in words of doubt."""
 _UNSURE = re.compile(
-    r"\b(?:not|never|no|nor|neither|without|nobody|used to|back when|back then|ago|ex|former|if|unless|wish|as if|would you"
-    r"|he|she|they)\b|n't\b"
+    r"\b(?:not|never|no|nor|neither|without|nobody|used to|back when|back then|ago|ex|former|if|unless|wish|as if"
+    r"|would you|he|she|they)\b|n't\b"
 )
 """Where one of these stands, rules alone read."""
 
