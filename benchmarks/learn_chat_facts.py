@@ -48,7 +48,7 @@ class Reading(NamedTuple):
 class Turn(NamedTuple):
     name: str
     fold: int
-    count: int
+    stated: int
     readings: tuple[Reading, ...]
 
 
@@ -62,8 +62,8 @@ def read(turn: Read) -> Iterator[Reading]:
     seen: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def capture(rule: Rule, told: Told, place: Place) -> bool:
-        found = rule_features(rule.name, told.key, place.view, place.clause, place.talk.around, told.start, told.end)
-        seen.setdefault((told.key, str(told.value)), found)
+        features = rule_features(rule.name, told.key, place.view, place.clause, place.talk.around, told.start, told.end)
+        seen.setdefault((told.key, str(told.value)), features)
         return True
 
     grammar = dataclasses.replace(ENGLISH, accepts=capture, wide=None)
@@ -79,8 +79,9 @@ def read(turn: Read) -> Iterator[Reading]:
         where = Setting(
             view, ENGLISH.clauses(view, sentence), ENGLISH.quoted(view), stop, around(turn.text, said, number)
         )
-        for each in candidates(where):
-            yield reading(each.features, f"user.{each.attribute}", view.verbatim(each.start, each.end), is_rule=False)
+        for found in candidates(where):
+            value = view.verbatim(found.start, found.end)
+            yield reading(found.features, f"user.{found.attribute}", value, is_rule=False)
         if silence is not None and silence.is_lasting:
             break
 
@@ -135,7 +136,7 @@ def judge(turn: Turn, weights: dict[str, int], rule_min: float, wide_min: float)
         if score >= wide_min and not any(value in each.value.lower() or each.value.lower() in value for each in taken):
             taken.append(turn.readings[at])
     found = frozenset().union(*(each.labels for each in taken))
-    return Counts(turn.count, len(found), len(taken), sum(each.is_right for each in taken))
+    return Counts(turn.stated, len(found), len(taken), sum(each.is_right for each in taken))
 
 
 def main() -> None:
