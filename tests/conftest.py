@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from effort import SOAK, examples
+from kept_schemas import drop_kept, kept_schema
+from muniment.store.engines.opening import open_engine
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
 
 # A change is judged by the same examples wherever it is tested, however slow the machine; `make soak` draws new ones.
@@ -34,6 +37,28 @@ def postgres_dsn() -> str:
         return server_dsn()
     except Unavailable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a store without a row: a copy of it is opened in less time than a new one is made."""
+    path = tmp_path_factory.mktemp("empty") / "store.db"
+    open_engine(path).close()
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    return path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kept_schemas() -> Iterator[None]:
+    yield
+    drop_kept()
+
+
+@pytest.fixture
+def kept_postgres_schema(postgres_dsn: str) -> Iterator[str]:
+    """For tests that leave the tables of a store as they are."""
+    with kept_schema(postgres_dsn) as name:
+        yield name
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@
     │   ├── GateFailed          a gate of a research run does not hold; carries its metrics
     │   ├── MessagesDiffer      a list of messages does not begin with what was recorded of it
     │   ├── ClockWentBack       the clock reads earlier than what is recorded already
+    │   ├── NoSealKey           no key was given that makes or opens a seal
     │   └── ComposedBefore      a build of a version that kept too little of it to be composed again
     ├── Forbidden               the caller lacks the grant for it
     ├── Refused                 a server did not let the request in; nothing was looked at
@@ -99,6 +100,7 @@ __all__ = [
     "ModelRefused",
     "ModelUnreachable",
     "MunimentError",
+    "NoSealKey",
     "NotADatabase",
     "NotFound",
     "QuoteMismatch",
@@ -339,6 +341,13 @@ class MessagesDiffer(Conflict):
 
     code = "messages_differ"
     usual_hint = "a list may grow; one that was edited or cut is recorded in a session of its own"
+
+
+class NoSealKey(Conflict):
+    """Nothing was written, and nothing of the seal is told. `details` may name the key by its id."""
+
+    code = "no_seal_key"
+    usual_hint = "open the store with the seal_key that made the seal"
 
 
 class ComposedBefore(Conflict):

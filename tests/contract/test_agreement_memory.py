@@ -253,7 +253,7 @@ def test_three_memories_agree(capsys: pytest.CaptureFixture[str]) -> None:
         run_state_machine_as_test(  # type: ignore[no-untyped-call]
             Agreement,
             settings=settings(
-                max_examples=examples(25),
+                max_examples=examples(20),
                 stateful_step_count=25,
                 deadline=None,
                 derandomize=not SOAK,

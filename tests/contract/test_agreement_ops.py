@@ -258,7 +258,7 @@ def test_engines_agree(server: str | None) -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         Agreement,
         settings=settings(
-            max_examples=examples(30),
+            max_examples=examples(24),
             stateful_step_count=30,
             deadline=None,
             derandomize=not SOAK,

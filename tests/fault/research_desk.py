@@ -16,7 +16,6 @@ from muniment.handles.memory import Memory
 from muniment.handles.study import Study
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.research_story import QUESTION
 
 Open = Callable[..., Memory]
@@ -65,7 +64,11 @@ def opener(engine: str, tmp_path: Path, dsn: str = "") -> Iterator[Open]:
     """A way to open one store again and again, each time with ids of its own; all are closed at the end."""
     with ExitStack() as stack:
         held = open_engine(":memory:") if engine == "memory" else None
-        schema = stack.enter_context(fresh_schema(dsn)) if engine == "postgres" else ""
+        schema = ""
+        if engine == "postgres":
+            from kept_schemas import kept_schema  # a script that races another process has no such module
+
+            schema = stack.enter_context(kept_schema(dsn))
 
         def opened(seed: str = "a", policy: Any = None) -> Memory:
             if engine == "postgres":

@@ -1,4 +1,4 @@
-"""Stores in which a rule has come to some stage of its life, made once and copied as a dump; and dumps forged."""
+"""Stores in which a rule has come to some stage of its life, made once and copied; and dumps forged."""
 
 from __future__ import annotations
 
@@ -44,26 +44,33 @@ def store(
 @cache
 def grown(step: str) -> tuple[Dump, str]:
     """The dump of a store in which the story's rule has come as far as that step, and the rule's id."""
-    with store(seed="grown", start=datetime(2026, 1, 1, tzinfo=UTC)) as mem:
-        rule_id = getattr(RuleStory(mem), step)()
-        return tuple(mem.export()), rule_id
+    from rule_stages import told  # a script that needs a store alone has no such module
+
+    past = told(step)
+    return tuple(past.memory.export()), past.answer
 
 
 def at(step: str, engine: Engine | None = None, **parts: Any) -> tuple[RuleStory, str]:
     """A store in which the rule has come so far; the story goes on in it."""
-    dump, rule_id = grown(step)
+    from rule_stages import copy_rows, told
+
+    past = told(step)
     mem = store(engine, **parts)
-    mem.import_(lambda: dump)
+    copy_rows(past.memory, mem._ctx.engine)
     story = RuleStory(mem, seed=2)
     story.number = 1_000
-    return story, rule_id
+    return story, past.answer
 
 
 def forged(dump: Dump, edit: Callable[[list[dict[str, Any]]], None]) -> Dump:
     """The dump with its lines edited and its digest made right again."""
     lines = [json.loads(line) for line in dump[1:-1]]
+    known = {id(line): (line, text) for line, text in zip(lines, dump[1:-1], strict=True)}
     edit(lines)
-    body = [dump[0], *(canonical_bytes(line) + b"\n" for line in lines)]
+    body = [dump[0]]
+    for line in lines:  # most are as they were, and need not be written anew
+        _, text = known.get(id(line), (None, b"{}"))
+        body.append(text if line == json.loads(text) else canonical_bytes(line) + b"\n")
     counts: dict[str, int] = {}
     for line in lines:
         counts[line["table"]] = counts.get(line["table"], 0) + 1

@@ -1,7 +1,7 @@
 """Crashes around a snapshot: at every boundary of every transaction, and by kill -9 (CS-08, CS-12).
 
 Whatever was acknowledged is there, no snapshot is half there, and a run taken up again is what its ledger says.
-MUNIMENT_KILL_ROUNDS sets the number of rounds (default 40, of which a fifth is told here).
+MUNIMENT_KILL_ROUNDS sets the number of rounds (default 20, of which a fifth is told here).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.run_stories import Teller, check_run, random_script, replayed
 
 RUNNER = Path(__file__).parent / "kill_runner.py"
-ROUNDS = max(4, int(os.environ.get("MUNIMENT_KILL_ROUNDS", "40")) // 5)
+ROUNDS = max(4, int(os.environ.get("MUNIMENT_KILL_ROUNDS", "20")) // 5)
 POLICY = Policy.from_wire({"compaction": {"event_threshold": 3, "step_fallback": 2}})
 
 

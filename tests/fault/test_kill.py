@@ -1,6 +1,6 @@
 """kill -9 at random moments: what was acknowledged is there, no batch is half there, chains hold, the run goes on.
 
-MUNIMENT_KILL_ROUNDS sets the number of rounds (default 16).
+MUNIMENT_KILL_ROUNDS sets the number of rounds (default 8).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from muniment.handles.memory import Memory
 from muniment.store.engines.postgres.engine import PostgresEngine
 
 WRITER = Path(__file__).parent / "kill_writer.py"
-ROUNDS = int(os.environ.get("MUNIMENT_KILL_ROUNDS", "16"))
+ROUNDS = int(os.environ.get("MUNIMENT_KILL_ROUNDS", "8"))
 
 
 def acks_of(path: Path) -> Iterator[dict[str, Any]]:

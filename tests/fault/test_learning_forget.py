@@ -229,7 +229,7 @@ def test_what_was_forgotten_can_be_learnt_anew(mem: Memory) -> None:
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     with ExitStack() as stack:
         if request.param == "postgres":
-            schema = request.getfixturevalue("postgres_schema")
+            schema = request.getfixturevalue("kept_postgres_schema")
             engine: Any = PostgresEngine(request.getfixturevalue("postgres_dsn"), schema=schema)
         else:
             engine = open_engine(":memory:" if request.param == "memory" else tmp_path / "store.db")

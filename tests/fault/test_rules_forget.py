@@ -21,6 +21,7 @@ from muniment.handles.rulebook import Rulebook
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.rule_story import COUNTING, RuleStory
+from rule_stages import copy_rows, told
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
 FAIL = {"verifier_id": "v", "verdict": "FAIL", "outcome": "FAIL", "reason_codes": ["numeric_error"]}
@@ -145,12 +146,13 @@ def test_no_cache_of_another_process_hands_out_what_was_forgotten(
     def open_one(seed: str) -> Memory:
         if engine == "sqlite":
             return store(open_engine(folder / "store.db"), seed=seed)
-        schema, dsn = request.getfixturevalue("postgres_schema"), request.getfixturevalue("postgres_dsn")
+        schema, dsn = request.getfixturevalue("kept_postgres_schema"), request.getfixturevalue("postgres_dsn")
         return store(PostgresEngine(dsn, schema=schema), seed=seed)
 
-    dump, rule_id = grown("promote")
+    past = told("promote")
+    rule_id = past.answer
     with open_one("one") as mine, open_one("two") as other:
-        mine.import_(lambda: dump)
+        copy_rows(past.memory, mine._ctx.engine)
         there = other.rulebook(user_id="ana")
         run = other.run(user_id="ana", agent_id="counter")
         assert [one.rule_id for one in there.select(intent=COUNTING).response.selected_rules] == [rule_id]

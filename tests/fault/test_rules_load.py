@@ -105,7 +105,7 @@ def stories(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[li
     """Three handles of one store; of a file or a server, each with connections and caches of its own."""
     with ExitStack() as stack:
         if request.param == "postgres":
-            schema, dsn = request.getfixturevalue("postgres_schema"), request.getfixturevalue("postgres_dsn")
+            schema, dsn = request.getfixturevalue("kept_postgres_schema"), request.getfixturevalue("postgres_dsn")
             engines: list[Any] = [PostgresEngine(dsn, schema=schema) for _ in range(3)]
         elif request.param == "sqlite":
             engines = [open_engine(tmp_path / "store.db") for _ in range(3)]

@@ -58,7 +58,7 @@ def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory
     with ExitStack() as stack:
         if request.param == "postgres":
             engine: Engine = PostgresEngine(
-                request.getfixturevalue("postgres_dsn"), schema=request.getfixturevalue("postgres_schema")
+                request.getfixturevalue("postgres_dsn"), schema=request.getfixturevalue("kept_postgres_schema")
             )
         else:
             engine = open_engine(":memory:" if request.param == "memory" else tmp_path / "store.db")

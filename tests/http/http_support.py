@@ -9,9 +9,11 @@ from threading import Thread
 from typing import Any
 from urllib.parse import quote
 
+import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
+from muniment.core.ports.engine import Reader, Row, Select
 from muniment.handles.memory import Memory
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
@@ -50,3 +52,28 @@ def running(memory: Memory, tmp_path: Path, **settings: Any) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join(30)
+
+
+def count_rows(mem: Memory, rows: list[Row], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take down every row that a reader of the store hands out."""
+    engine = type(mem._ctx.engine)
+    read = engine.read
+
+    class Counting:
+        def __init__(self, inner: Reader) -> None:
+            self._inner = inner
+
+        def do(self, op: Any) -> Any:
+            answer = self._inner.do(op)
+            rows.extend(answer if isinstance(answer, list) else ())
+            return answer
+
+        def stream(self, select: Select) -> Any:
+            for row in self._inner.stream(select):
+                rows.append(row)
+                yield row
+
+    def counted(self: Any, tenant_id: str, work: Any) -> Any:
+        return read(self, tenant_id, lambda reader: work(Counting(reader)))
+
+    monkeypatch.setattr(engine, "read", counted)

@@ -90,3 +90,4 @@ def pytest_collection_finish() -> None:
     for module in list(sys.modules.values()):
         if (getattr(module, "__file__", None) or "").endswith("tests/unit/conftest.py"):
             module.Memory = lambda context: served(Memory(context))  # type: ignore[attr-defined]
+            module.ENGINES = ("memory",)  # type: ignore[attr-defined]

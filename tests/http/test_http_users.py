@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from http_support import TENANT, Serve, bearer
+from http_support import TENANT, Serve, bearer, count_rows
 from starlette.testclient import TestClient
 
 import muniment
-from muniment.core.ports.engine import Reader, Row, Select
+from muniment.core.ports.engine import Row
 from muniment.errors import Forbidden
 from muniment.handles.memory import Memory
 from muniment.surfaces.http.keys import KeyFile
@@ -74,7 +74,7 @@ def test_a_page_reads_no_more_than_it_shows(serve: Serve, monkeypatch: pytest.Mo
                 say(mem, f"v{number:02}{each}", "acme")
         client = serve(mem)
         rows: list[Row] = []
-        _count_rows(mem, rows, monkeypatch)
+        count_rows(mem, rows, monkeypatch)
         read = []
         cursor: dict[str, Any] = {}
         for _ in range(10):
@@ -83,31 +83,6 @@ def test_a_page_reads_no_more_than_it_shows(serve: Serve, monkeypatch: pytest.Mo
             read.append(len(rows))
             cursor = {"cursor": answer.get("next")}
         assert max(read[:-1]) <= 2 * 5 + 2, "of each user a session and a run, and the next session"
-
-
-def _count_rows(mem: Memory, rows: list[Row], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take down every row that a reader of the store hands out."""
-    engine = type(mem._ctx.engine)
-    read = engine.read
-
-    class Counting:
-        def __init__(self, inner: Reader) -> None:
-            self._inner = inner
-
-        def do(self, op: Any) -> Any:
-            answer = self._inner.do(op)
-            rows.extend(answer if isinstance(answer, list) else ())
-            return answer
-
-        def stream(self, select: Select) -> Any:
-            for row in self._inner.stream(select):
-                rows.append(row)
-                yield row
-
-    def counted(self: Any, tenant_id: str, work: Any) -> Any:
-        return read(self, tenant_id, lambda reader: work(Counting(reader)))
-
-    monkeypatch.setattr(engine, "read", counted)
 
 
 @pytest.mark.req("LG-02")

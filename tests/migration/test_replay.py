@@ -25,7 +25,7 @@ def declared_columns(spec: Table) -> list[tuple[str, str, bool]]:
 
 
 def declared_key(spec: Table) -> tuple[str, ...]:
-    return spec.key if spec.global_key else ("tenant_id", *spec.key)
+    return ("tenant_id", *spec.key)
 
 
 def declared_indexes(spec: Table) -> set[tuple[bool, tuple[str, ...]]]:

@@ -78,7 +78,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "other scripts": ("あ", "ア", "ก", "م ", "Ａ", "я ", "α"),
     "emoji": ("😀", "👩‍👩‍👧 ", "🇩🇪", "❤️"),
 }
-"""Stretches by what they are hostile to; the first of each is walked in every run."""
+"""Stretches by what they are hostile to; the first of each third is walked in every run."""
 
 
 _BEFORE, _AFTER = "On Monday I said: where I live now, ", " and 3 more. What do I like, 我住在哪里, 어디에 살아요?"

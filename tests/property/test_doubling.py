@@ -1,8 +1,8 @@
 """No text costs more than it is long: twice a hostile text is at most 2.4 times the work, wherever it is read.
 
 Observed, searched among, composed from, composed by (which is to search by it), extracted from, verified against.
-Every run walks through one stretch of each family; `make soak` through all of them, alone and amid a text, for every
-reader, and verifies them too.
+Every run walks through one stretch of each third family; `make soak` through all of them, alone and amid a text, for
+every reader, and verifies them too.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import doubling
 import pytest
-from doubling import GROWTH_MAX, STAGES, find_growth
 from hostile_texts import FAMILIES, hostile_text
 
-from effort import SOAK
+import doubling
+from doubling import GROWTH_MAX, STAGES, find_growth
+from effort import SOAK, one_in
 from muniment.memory.recall import index
 
 SIZES = (8_500, 17_000)
 """A turn over 8,000 signs is shown by excerpts, which is a step and no growth; queries are read up to 20,000 signs."""
 STRETCHES = [
     pytest.param(stretch, id=f"{family}: {stretch!r}")
-    for family, stretches in FAMILIES.items()
+    for family, stretches in one_in(3, list(FAMILIES.items()))
     for stretch in (stretches if SOAK else stretches[:1])
 ]
 

@@ -226,7 +226,7 @@ def test_what_comes_twice_or_was_changed_since(mem: Memory) -> None:
 def test_plans_on_one_record_are_serialised(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     with ExitStack() as stack:
         if engine == "postgres":
-            schema, dsn = request.getfixturevalue("postgres_schema"), request.getfixturevalue("postgres_dsn")
+            schema, dsn = request.getfixturevalue("kept_postgres_schema"), request.getfixturevalue("postgres_dsn")
             opened = [PostgresEngine(dsn, schema=schema) for _ in range(2)]
         elif engine == "sqlite":
             opened = [open_engine(tmp_path / "store.db") for _ in range(2)]  # two handles, as two processes have

@@ -92,7 +92,7 @@ def test_users_and_tenants_learn_the_same_apart(mem: Memory) -> None:
 def test_tenants_learn_the_same_apart(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if engine == "postgres":
         opened: Engine = PostgresEngine(
-            request.getfixturevalue("postgres_dsn"), schema=request.getfixturevalue("postgres_schema")
+            request.getfixturevalue("postgres_dsn"), schema=request.getfixturevalue("kept_postgres_schema")
         )
     else:
         opened = open_engine(":memory:" if engine == "memory" else tmp_path / "store.db")
@@ -289,7 +289,7 @@ def test_a_run_that_many_learn_from_at_once_is_learnt_once(
     engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     if engine == "postgres":
-        schema = request.getfixturevalue("postgres_schema")
+        schema = request.getfixturevalue("kept_postgres_schema")
         opened: Engine = PostgresEngine(request.getfixturevalue("postgres_dsn"), schema=schema)
     else:
         opened = open_engine(":memory:" if engine == "memory" else tmp_path / "store.db")

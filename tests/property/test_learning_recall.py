@@ -184,7 +184,7 @@ def test_working_sets_run_out_and_end_with_the_run(mem: Memory, clock: Hand) -> 
 
 @pytest.mark.slow
 @pytest.mark.req("RC-21")
-@pytest.mark.parametrize(("most", "method"), one_in(2, list(product((1, 7, 24), ("lru", "score_decay", "hybrid")))))
+@pytest.mark.parametrize(("most", "method"), one_in(4, list(product((1, 7, 24), ("lru", "score_decay", "hybrid")))))
 def test_no_store_exceeds_its_size(most: int, method: str) -> None:
     sizes = dict.fromkeys(("reasoning_max", "tactics_max", "seeds_max", "capsules_max"), most)
     with store(policy={"learn": {"eviction": {"method": method} | sizes, "plan_actions_max": 200}}) as mem:

@@ -1,6 +1,7 @@
 """Code that is wrong and wants to pass: it must not; where it shares a process with its tests, the result says so.
 
-Every forgery here made the harness of old answer OK, which was learnt from as a pass.
+Every forgery here made the harness of old answer OK, which was learnt from as a pass. A third of them in every run,
+all under a soak.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pytest
 from forgeries import FORGERIES, RIGHT, SUITE, WRONG
 
 import muniment
+from effort import one_in
 from muniment.contracts.sandbox import SandboxPolicy
 from muniment.core.policy.learning import LearnPolicy
 from muniment.verify.sandbox import Harness, HarnessResult, run_harness
@@ -41,7 +43,7 @@ def opened(request: pytest.FixtureRequest) -> Iterator[int]:
         yield request.param
 
 
-@pytest.mark.parametrize("name", FORGERIES)
+@pytest.mark.parametrize("name", one_in(3, list(FORGERIES)))
 def test_a_forgery_does_not_pass(bwrap: str, name: str) -> None:
     result = run(FORGERIES[name])
     assert result.judge == "external_process"
@@ -61,7 +63,7 @@ def test_the_nonce_is_found_whatever_number_the_pipe_has(bwrap: str, opened: int
     assert run(FORGERIES["nonce found"]).outcome != "OK"
 
 
-@pytest.mark.parametrize("name", INSIDE_PASSES)
+@pytest.mark.parametrize("name", one_in(3, INSIDE_PASSES))
 def test_in_one_process_it_may_pass_and_is_named_so(bwrap: str, name: str) -> None:
     """Nothing can be kept from code that shares the process: the kind of judge says what the word is worth."""
     result = run(FORGERIES[name], judge="in_process")
@@ -147,7 +149,7 @@ def lie(told):
 """
 
 
-@pytest.mark.parametrize("name", LIES)
+@pytest.mark.parametrize("name", one_in(3, list(LIES)))
 def test_lies_on_the_wire_do_not_pass(bwrap: str, name: str) -> None:
     """The code shares a process with what answers the judge, and may answer what it likes."""
     code = f"{_LIAR}def add(a, b):\n    lie({LIES[name]!r})\n    return a - b\n"

@@ -1,4 +1,5 @@
-"""When root runs the tests, the attacks and the tools once more as an ordinary user; else they ran as one already."""
+"""When root runs the tests, the attacks once more as an ordinary user, under a soak the tools and the harness too; else
+they ran as one already."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 from sandbox_helpers import as_ordinary_user
 
+from effort import SOAK
+
 HERE = Path(__file__).parent
 
 
@@ -19,7 +22,7 @@ def test_all_of_it_as_an_ordinary_user(bwrap: str) -> None:
     if os.geteuid() != 0:
         pytest.skip("this is an ordinary user already")
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    tests += [str(HERE / name) for name in ("test_attacks.py", "test_tools.py", "test_harness.py")]
+    tests += [str(HERE / name) for name in ("test_attacks.py", *(("test_tools.py", "test_harness.py") if SOAK else ()))]
     command = as_ordinary_user(tests, [HERE])
     done = subprocess.run(
         command, cwd=HERE.parent.parent, capture_output=True, text=True, check=False, env={**os.environ, "HOME": "/tmp"}

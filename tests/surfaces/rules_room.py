@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,9 +52,15 @@ class Stages(NamedTuple):
     draft: str
 
 
-@pytest.fixture(scope="module", name="stages")
+@pytest.fixture(scope="session", name="stages")
 def make_stages(tmp_path_factory: pytest.TempPathFactory) -> Stages:
-    folder = tmp_path_factory.mktemp("stages")
+    return _grown(tmp_path_factory)
+
+
+@cache
+def _grown(folders: pytest.TempPathFactory) -> Stages:
+    """Once in a process, for all the modules that ask."""
+    folder = folders.mktemp("stages")
     path = folder / "now.db"
 
     def keep(name: str) -> None:

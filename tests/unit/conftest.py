@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from effort import SOAK, in_turn
+from kept_schemas import kept_schema
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Count, Engine
@@ -18,20 +21,21 @@ from muniment.handles.derived import DERIVATIONS, new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
+from muniment.testing.postgres_server import Unavailable, server_dsn
 
 Maker = Callable[..., Memory]
+ENGINES = ("memory", "sqlite", "postgres")
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Maker]:
+def make(tmp_path: Path, empty_store: Path) -> Iterator[Maker]:
     """`make("sqlite", policy=…)`: a fresh memory on an engine; all are closed at the end."""
     numbers = itertools.count(1)
     with ExitStack() as stack:
 
         def made(engine: str = "memory", *, seed: str = "muniment", policy: Any = None, **parts: Any) -> Memory:
             context = new_context(
-                engine=_engine(engine, tmp_path / "store" / f"{next(numbers)}.db", stack),
+                engine=_engine(engine, tmp_path / "store" / f"{next(numbers)}.db", empty_store, stack),
                 policy=Policy.from_wire(policy) if policy else Policy(),
                 clock=parts.get("clock", TickingClock()),
                 ids=parts.get("ids", CountingIds(seed)),
@@ -45,24 +49,32 @@ def make(tmp_path: Path) -> Iterator[Maker]:
         yield made
 
 
-def _engine(name: str, path: Path, stack: ExitStack) -> Engine:
+def _engine(name: str, path: Path, empty: Path, stack: ExitStack) -> Engine:
     if name == "postgres":
         try:
             dsn = server_dsn()
         except Unavailable as reason:
             pytest.skip(str(reason))
-        return PostgresEngine(dsn, schema=stack.enter_context(fresh_schema(dsn)))
-    return open_engine(":memory:" if name == "memory" else path)
+        return PostgresEngine(dsn, schema=stack.enter_context(kept_schema(dsn)))
+    if name == "memory":
+        return open_engine(":memory:")
+    shutil.copyfile(empty, path)
+    return open_engine(path)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=ENGINES[:2] if SOAK else ["turn"])
 def mem(request: pytest.FixtureRequest, make: Maker) -> Memory:
-    return make(request.param)
+    """For what does not hang on the engine: that they are alike is shown elsewhere, so each test takes its turn."""
+    return make(request.param if SOAK else in_turn(request.node.nodeid, ENGINES[:2]))
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=ENGINES if SOAK else ["turn", "other_turn"])
 def any_mem(request: pytest.FixtureRequest, make: Maker) -> Memory:
-    return make(request.param)
+    """Every engine under a soak; two of them, in turn, in every run."""
+    if SOAK:
+        return make(request.param)
+    order = ENGINES if request.param == "turn" else (*ENGINES[1:], ENGINES[0])
+    return make(in_turn(request.node.nodeid.partition("[")[0], order))
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ NONE = "none"
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]+")
 """Controls and marks that break a line, move the cursor or turn the direction of reading."""
 _SPECIAL = re.compile(
-    r"[\\`*\[\]<|~]|(?<![^ #])#|&(?=[#0-9A-Za-z])|:(?=//)|(?<=www)\.|(?<![0-9A-Za-z_])_+|_+(?![0-9A-Za-z_])",
+    r"[\\`*\[\]<|~]|(?<![^ #])#|&(?=[#0-9A-Za-z])|:(?=//)|(?<=www)\.|(?<![0-9A-Za-z_])_++|(?<!_)_++(?![0-9A-Za-z_])",
     re.IGNORECASE,
 )
 _OPENER = re.compile(r"[+=>-]|[0-9]{1,9}(?=[.)](?: |$))")

@@ -36,6 +36,7 @@ from muniment.memory.facts.projection import fact_without, project_fact
 from muniment.memory.facts.state_projection import project_state, state_without
 from muniment.memory.indexing import RecallIndex
 from muniment.packets.build_checking import build_fault
+from muniment.packets.mark_checking import mark_faults
 from muniment.packets.projection import project_answer
 from muniment.research.projection import project_source_check, project_study
 from muniment.rules.projection import (
@@ -88,6 +89,8 @@ from muniment.store.ledger.memory_events import (
     WORKING_SET_CHANGED,
 )
 from muniment.store.ledger.run_events import ACTIONS_PLANNED, OUTPUT_VERIFIED, RUN_EVENTS
+from muniment.store.sealing import KIND as SEAL
+from muniment.store.sealing import seal_fault
 
 if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
@@ -135,6 +138,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
     Derivation("receipt", without=_unchanged, fault=receipt_fault),
     Derivation("build", without=erased, cites=True, fault=build_fault),
     Derivation("answer", without=erased, listens=frozenset({"message"}), project=project_answer, cites=True),
+    Derivation(SEAL, without=erased, cites=True, fault=seal_fault),
     Derivation("snapshot", without=erased, id_of_run=snapshots_id),
     _patched("working_state", state_without, project_state, STATE_PATCHED, copies=False, cites=True),
     _patched("fact", fact_without, project_fact, *FACT_EVENTS, copies=False, cites=True),
@@ -170,7 +174,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
 
 def derived(kinds: Mapping[str, Derivation] = DERIVATIONS) -> Derived:
     """What a store is opened with."""
-    return Derived(kinds=kinds, index=RecallIndex(), extracts=SessionExtracts())
+    return Derived(kinds=kinds, index=RecallIndex(), extracts=SessionExtracts(), marks=mark_faults)
 
 
 def new_context(

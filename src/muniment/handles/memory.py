@@ -6,7 +6,7 @@ whole stands on handles of its own: `mem.ledger`, `mem.log`, `mem.learning`, `me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from types import TracebackType
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.embedding import Embedder
     from muniment.core.ports.engine import EngineInfo
     from muniment.core.ports.outside import Clock, Ids
+    from muniment.core.ports.sealing import SealKeys
     from muniment.core.ports.tokens import TokenCounter
     from muniment.handles.bank import Bank
     from muniment.handles.memory_learning import MemoryLearning
@@ -67,26 +68,36 @@ def open(
     tokens: TokenCounter | str = "auto",
     grader: Any = None,
     extract_model: Any = None,
+    seal_key: str | Callable[[], bytes | str | Sequence[bytes | str]] | None = None,
     policy: Policy | Mapping[str, Any] | None = None,
     durability: Literal["normal", "full"] = "normal",
     read_only: bool = False,
+    proof_key: bytes | None = None,
 ) -> Memory:
     """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address (`?schema=name`, `?pool_size=16`).
 
     `durability` is "normal" (survives a crash of the process) or "full" (survives power loss). `embedder` adds search
     by meaning to search by words: "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
     names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and
-    `extract_model` what `extract_pending` does, where they are given none themselves.
+    `extract_model` what `extract_pending` does, where they are given none themselves. `proof_key` is a secret of 16
+    bytes or more that lies outside the store: builds and receipts are proven with it, so that nobody who writes the
+    file can alter one unnoticed. `seal_key` says where the key lies for what a policy keeps sealed: "file:<path>",
+    "env:<NAME>" or a function that answers it.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
     if clock is not None and not callable(clock):
         raise InvalidInput("clock should be a function that returns the present", path="$.clock")
+    if proof_key is not None and not (isinstance(proof_key, bytes) and len(proof_key) >= _PROOF_KEY_BYTES_MIN):
+        raise InvalidInput(
+            f"proof_key should be {_PROOF_KEY_BYTES_MIN} bytes or more", path="$.proof_key", hint="os.urandom(32)"
+        )
     _check_ports(ids, embedder, tokens)
     # before the store is opened, so that nothing is left open behind an error
     chosen = None if policy is None else policy_given(policy)
     counter = _counter(tokens) if isinstance(tokens, str) else tokens
     maker = _embedder(embedder) if isinstance(embedder, str) else embedder
+    seal_keys = None if seal_key is None else _seal_keys(seal_key)
     engine = open_engine(target, durability=durability, read_only=read_only)
     return Memory(
         Context(
@@ -99,8 +110,19 @@ def open(
             embedder=maker if maker is not None and maker.dim else None,
             grader=grader,
             extract_model=extract_model,
+            proof_key=proof_key,
+            seal_keys=seal_keys,
         )
     )
+
+
+_PROOF_KEY_BYTES_MIN = 16
+
+
+def _seal_keys(seal_key: Any) -> SealKeys | None:
+    from muniment.core.outside.seal_keys import load_seal_keys
+
+    return load_seal_keys(seal_key)
 
 
 def _derived() -> Derived:
@@ -372,6 +394,7 @@ class Memory:
             agent_types=agent_types,
             directory=directory,
             tenant_id=tenant_id,
+            user_id=user_id,
         )
 
     def open_research(
@@ -461,15 +484,23 @@ class Memory:
 
     # -- the store ------------------------------------------------------------------------------------
 
-    def verify(self, *, tenant_id: str | None = None, quick: bool = False) -> VerifyReport:
+    def verify(
+        self,
+        *,
+        tenant_id: str | None = None,
+        quick: bool = False,
+        entries_max: int | None = None,
+        resume: str | None = None,
+    ) -> VerifyReport:
         """Walk the hash chains of one tenant, or of all, and make again what was derived from them: the report names
         the first broken link of each session, and every item, link and index that is not what the ledger gives.
 
-        `quick` walks a sample of the sessions, makes nothing again, and says so.
+        `quick` walks a sample of the sessions, makes nothing again, and says so. With `entries_max` it stops behind so
+        many entries, and the report's `resume` is where to go on: give it back, until it is None.
         """
         from muniment.store import verifying
 
-        return verifying.verify(self._ctx, tenant_id, quick=quick)
+        return verifying.verify(self._ctx, tenant_id, quick=quick, entries_max=entries_max, resume=resume)
 
     def forget(
         self,

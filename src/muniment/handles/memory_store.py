@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
     from muniment.memory.documents.records import CorpusDocument
     from muniment.store.context import Context
-    from muniment.store.reports import RebuildReport, ScrubbedFiles, UserState
+    from muniment.store.reports import RebuildReport, ScrubbedFiles, SealReport, UserState
     from muniment.verify.eval_running import Answerer
     from muniment.verify.evals.questions import EvalQuestion
     from muniment.verify.evals.report import EvalReport
@@ -104,6 +104,12 @@ class MemoryStore:
         from muniment.memory import reembedding
 
         return reembedding.reembed(self._ctx, tenant_id, progress)
+
+    def reseal(self, *, tenant_id: str = DEFAULT_TENANT) -> SealReport:
+        """Bring every seal of a tenant to the first key of `seal_key`; for when a new key was put before the old."""
+        from muniment.store import sealing
+
+        return sealing.reseal(self._ctx, tenant_id)
 
     def scrub(self) -> ScrubbedFiles:
         """Rebuild the store's files without what forgets have emptied, and settle the receipts that waited for it.

@@ -531,11 +531,11 @@ class Run:
     def state(self) -> RunState | None:
         """The run as it stands, or None while nothing has been written, and once it was forgotten."""
         item = self._ctx.engine.read(self._scope.tenant_id, lambda reader: latest(reader, self.run_id))
-        if item is None:
-            return None
+        if item is None or item.kind != "run" or item.user_id != self._scope.user_id:
+            return None  # another user may have taken the id meanwhile (LG-02)
         from muniment.store.writing import check_run
 
-        check_run(item, self._scope)  # another scope may have taken the id meanwhile (LG-02)
+        check_run(item, self._scope)
         return None if item.body is None else RunState.from_wire(item.plain())
 
     @overload

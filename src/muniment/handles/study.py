@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from muniment.core.policy.research import ResearchLimits
-from muniment.errors import Conflict, InvalidInput, MunimentError
+from muniment.errors import Conflict, DuplicateId, InvalidInput, MunimentError
 from muniment.research.projection import study_id
 from muniment.research.run_records import GatesFile, ResearchManifest
 from muniment.research.study_store import (
@@ -439,6 +439,17 @@ def _read_output(path: Path, bytes_max: int) -> str:
 # -- starting and taking up ---------------------------------------------------------------------------
 
 
+def _refuse_taken(ctx: Context, tenant_id: str, user_id: str, run_id: str) -> None:
+    """A research run that this user has is named; one of another user's is an id that is taken, and no more (X-09)."""
+    taken = ctx.engine.read(tenant_id, lambda reader: latest(reader, study_id(run_id)))
+    if taken is None:
+        return
+    if taken.user_id != user_id:
+        raise DuplicateId(f"the id {run_id!r} is taken", path="$.run_id", hint="leave run_id out to have one minted")
+    taken.plain()  # one that was forgotten says so
+    raise Conflict(f"the research run {run_id} exists", path="$.run_id", hint="open_research(run_id) takes it up again")
+
+
 def start_study(
     ctx: Context,
     make_run: Callable[[str, str], Run],
@@ -450,6 +461,7 @@ def start_study(
     agent_types: Any,
     directory: str | PathLike[str] | None,
     tenant_id: str,
+    user_id: str,
 ) -> Study:
     """A new research run: said once what it asks and what bounds it; both are pinned."""
     from muniment.memory.patches import texts_of
@@ -469,12 +481,7 @@ def start_study(
         raise InvalidInput(
             "a research run's id names a folder: letters, digits, dot, dash, underscore, at most 100", path="$.run_id"
         )
-    taken = ctx.engine.read(tenant_id, lambda reader: latest(reader, study_id(id_)))
-    if taken is not None:
-        taken.plain()  # one that was forgotten says so
-        raise Conflict(
-            f"the research run {id_} exists", path="$.run_id", hint="open_research(run_id) takes it up again"
-        )
+    _refuse_taken(ctx, tenant_id, user_id, id_)
     run = make_run(id_, asked)
     now = ctx.now()
     manifest = ResearchManifest(

@@ -12,7 +12,7 @@ from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import get
 from muniment.core.ports.schema import IDS
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.errors import Conflict, InvalidInput, NotFound
+from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
 from muniment.learning.banks import Held, find_memory, lock_bank, memory_drafts, write_bank
 from muniment.learning.fold.executing import Applied, Given, check_plan, execute, ids_touched
 from muniment.learning.fold.operations import parents_of
@@ -125,7 +125,8 @@ def make_plan(ctx: Context, scope: Scope, level: ScopeLevel, given: Any, payload
 def _same_plan(found: Item, owner: str, plan: MemoryActionPlan, payloads: Mapping[str, Any]) -> MemoryActionPlan:
     """The plan that is there already, if it is this one."""
     if found.kind != "plan" or found.user_id != owner:
-        raise Conflict(f"the id {plan.plan_id!r:.80} is taken", path="$.plan_id")
+        hint = "leave plan_id out to have one minted"
+        raise DuplicateId(f"the id {plan.plan_id!r:.80} is taken", path="$.plan_id", hint=hint)
     state = _state(found)
     if state.plan != plan or dict(state.payloads) != dict(payloads):
         raise Conflict(

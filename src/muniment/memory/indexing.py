@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.instants import parse_instant
@@ -15,7 +16,7 @@ from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.core.ports.schema import SEGMENTS as SEGMENT_ROWS
 from muniment.core.text.analyzer import analyze, term_hash, term_hashes
 from muniment.errors import StoreDamaged
-from muniment.memory.recall.index import index_text
+from muniment.memory.recall.index import ReadPassage, index_text, read_text
 from muniment.memory.recall.segments import (
     IndexedPassage,
     IndexedTurn,
@@ -66,7 +67,8 @@ __all__ = [
 _TURNS_AT_ONCE = 4096
 """How many turns a block of an index that is made anew begins with."""
 TEXT_CHARS_MAX = 64 * 1024
-"""Characters of a turn that are indexed: of a longer one, its start; of a tool's, the words of the rest once each."""
+"""Characters that are indexed of a turn whose entry says nothing of it, as those of before: of a longer one, its start;
+of a tool's, the words of the rest once each."""
 
 
 class SegmentCodec:
@@ -126,15 +128,23 @@ def _voice(speaker: str) -> str:
     return f"{term_hash(speaker):016x}"
 
 
-def indexed(entry: LedgerEntry, text: str) -> IndexedTurn:
+def _reach(entry: LedgerEntry) -> int:
+    """How many characters of a turn are analysed: as many as its entry says, since the policy may change."""
+    return TEXT_CHARS_MAX if entry.analysed_chars is None else entry.analysed_chars
+
+
+def indexed(entry: LedgerEntry, text: str, read: Sequence[ReadPassage] | None = None) -> IndexedTurn:
+    """A turn as the index holds it. `read` is what was made of its text before, if it was (`read_text`)."""
     day, seconds = _moment(entry.ts)
-    passages = index_text(text[:TEXT_CHARS_MAX], day)
-    if entry.tool is not None and not is_chunk(entry.tool, entry.metadata):  # TM-03
-        more = analyze(call_words(entry.tool))
-        if len(text) > TEXT_CHARS_MAX:
-            more += analyze(further_words(text[TEXT_CHARS_MAX:]))
+    reach = _reach(entry)
+    passages = index_text(text[:reach], day, read)
+    is_call = entry.tool is not None and not is_chunk(entry.tool, entry.metadata)
+    more = analyze(call_words(entry.tool)) if is_call and entry.tool is not None else []  # TM-03
+    if len(text) > reach and (is_call or entry.analysed_chars is not None):
+        more += analyze(further_words(text[reach:]))
+    if is_call or more:
         length, terms = passages[0]
-        marks = call_marks(entry.tool, text)
+        marks = call_marks(entry.tool, text) if is_call and entry.tool is not None else []
         passages[0] = IndexedPassage(length + len(more), [*terms, *term_hashes(more), *term_hashes(marks)])
     voice = _voice(speaker_of(entry))
     return IndexedTurn(entry.id, entry.scope.session_id, entry.seq, voice, entry.role, seconds, passages)
@@ -145,9 +155,13 @@ def index_turns(
     user_id: str,
     turns: Iterable[tuple[LedgerEntry, str]],
     kept: tuple[str, BlockCache[Segment]] | None = None,
+    read: Mapping[str, Sequence[ReadPassage]] = MappingProxyType({}),
 ) -> None:
-    """Add turns, each with its full text, to the user's index, in the transaction that writes them."""
-    made = [indexed(entry, text) for entry, text in turns]
+    """Add turns, each with its full text, to the user's index, in the transaction that writes them.
+
+    `read` is what was made of some of their texts before it, by id: the longer ones should not hold its locks.
+    """
+    made = [indexed(entry, text, read.get(entry.id)) for entry, text in turns]
     if made:
         tx.do(Lock(("index", user_id)))
         append_block(tx, segments_of(user_id), SEGMENTS, build_segment(made), kept)
@@ -199,6 +213,8 @@ def index_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
         except StoreDamaged as error:
             return error.message
         ids = list(segment.ids)
+        if len(ids) != entry.turns:
+            return f"the index from turn {entry.first} on holds another number of turns than it says"
         if not held.isdisjoint(ids):
             return f"turns stand twice in the index, again from {entry.first} on"
         held.update(ids)
@@ -232,19 +248,38 @@ def index_rows(tx: Transaction, tenant_id: str, rows: Sequence[EntryRow]) -> Non
 # Vectors bring numpy's typing and an embedder's blocks: a store without an embedder loads none of it.
 
 
+class _Prepared(NamedTuple):
+    """What is made of a draft before its transaction: passages of a long text; a vector, if there is an embedder."""
+
+    read: Sequence[ReadPassage] | None
+    vector: Any
+
+
+READ_BEFORE_CHARS = 2_000
+"""A text of so many characters is read before the transaction that writes it: a shorter one is read in no time."""
+
+
+def _read_before(admitted: Admitted) -> Sequence[ReadPassage] | None:
+    text = admitted.text
+    reach = admitted.body.get("analysed_chars", TEXT_CHARS_MAX)
+    return read_text(text[:reach]) if len(text) > READ_BEFORE_CHARS else None
+
+
 class RecallIndex:
-    """See `TurnIndex`. What is prepared of a draft is its vector."""
+    """See `TurnIndex`. What is prepared of a draft is its vector, and what was read of a long text."""
 
     def prepare(self, ctx: Context, drafts: Sequence[EntryDraft], admitted: Sequence[Admitted]) -> Mapping[int, Any]:
-        if ctx.embedder is None:
-            return {}
         places = [place for place, draft in enumerate(drafts) if can_be_turn(draft.kind, draft.role)]
+        if ctx.embedder is None:
+            long = [at for at in places if len(drafts[at].content) > READ_BEFORE_CHARS]
+            return {at: _Prepared(_read_before(admitted[at]), None) for at in long}
         if not places:
             return {}
         from muniment.memory.vectoring import embed_turns
 
         said = [(speaker_told(admitted[at].body, drafts[at].role), admitted[at].text) for at in places]
-        return dict(zip(places, embed_turns(ctx.embedder, said), strict=True))
+        vectors = zip(places, embed_turns(ctx.embedder, said), strict=True)
+        return {at: _Prepared(_read_before(admitted[at]), vector) for at, vector in vectors}
 
     def add(
         self,
@@ -254,13 +289,14 @@ class RecallIndex:
         said: Sequence[tuple[LedgerEntry, str]],
         prepared: Sequence[tuple[str, Any]],
     ) -> None:
-        index_turns(tx, scope.user_id, said, (scope.tenant_id, ctx.cache(SegmentCache)))
+        read = {id_: made.read for id_, made in prepared if made.read is not None}
+        index_turns(tx, scope.user_id, said, (scope.tenant_id, ctx.cache(SegmentCache)), read)
         if ctx.embedder is not None and prepared:
             import numpy as np
 
             from muniment.memory.vectoring import VectorCache, add_vectors
 
-            ids, vectors = zip(*prepared, strict=True)
+            ids, vectors = zip(*[(id_, made.vector) for id_, made in prepared], strict=True)
             kept = (scope.tenant_id, ctx.cache(VectorCache))
             add_vectors(tx, scope.user_id, ctx.embedder, ids, np.stack(vectors), kept)
 

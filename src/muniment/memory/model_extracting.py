@@ -26,7 +26,7 @@ from muniment.memory.patches import Decided, Writer, append_decided, draft_patch
 from muniment.store.items import latest
 from muniment.store.ledger.memory_events import TURNS_CLAIMED, TURNS_READ
 from muniment.store.ledger.orders import reads_like_instructions
-from muniment.store.ledger.records import INSTRUCTION_LIKE, LedgerEntry
+from muniment.store.ledger.records import INSTRUCTION_LIKE, PARTLY_ANALYSED, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reading import content_in
 
@@ -154,7 +154,8 @@ def read_context(
         between = select(reader, ENTRIES, (*where, ("seq", ">", first), ("seq", "<", last)), order=order)
         rows = [*reversed(before), *(row for row in between if row.id not in named)]
         entries = [entry_of_row(tenant_id, row) for row in rows]
-        return [said_turn(reader, entry, policy.context_chars_max) for entry in entries if not entry.flags]
+        plain = [entry for entry in entries if not set(entry.flags) - {PARTLY_ANALYSED}]
+        return [said_turn(reader, entry, policy.context_chars_max) for entry in plain]
 
     shown = ctx.engine.read(tenant_id, work)
     return tuple(turn for turn in shown if not reads_like_instructions(turn.text))

@@ -38,6 +38,8 @@ from muniment.store.turns import speaker_of
 __all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "load_index", "turn_hit"]
 
 SEARCH_MAX = 1000
+IN_PART = "analysed in part"
+"""Why a turn may be found by its words alone: it was over the budget of work."""
 _HIT_FIELDS = set(Hit.model_fields)
 
 
@@ -50,8 +52,9 @@ class FoundTurn(NamedTuple):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why it was found, and what of it something newer says otherwise."""
-        return self.ranked.reasons + reasons_of(self.superseded) if self.superseded else self.ranked.reasons
+        """Why it was found, what of it something newer says otherwise, and whether only a part of it was analysed."""
+        found = self.ranked.reasons + reasons_of(self.superseded) if self.superseded else self.ranked.reasons
+        return (*found, IN_PART) if self.turn.is_partly_analysed else found
 
 
 def load_index(

@@ -18,9 +18,9 @@ from muniment.errors import InvalidInput
 from muniment.memory.caches import PlaceCache, TurnCache
 from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
 from muniment.store.chain_reading import Linked, check_places
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger.records import PARTLY_ANALYSED, LedgerEntry
 from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, entry_of_row, read_body
-from muniment.store.turns import blob_text, can_be_turn, is_turn, text_of
+from muniment.store.turns import blob_text, can_be_turn, is_turn
 
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
@@ -92,6 +92,11 @@ class LiveTurn:
         if entry.cited is not None:
             said["cited"] = entry.cited.to_wire()
         return cls(row, said, text)
+
+    @property
+    def is_partly_analysed(self) -> bool:
+        """Was it over the budget of work when it was written?"""
+        return bool(self._flags) and PARTLY_ANALYSED in self._flags.split(",")
 
     @property
     def speaker(self) -> str | None:
@@ -330,28 +335,32 @@ def live_turns(reader: Reader, rows: Iterable[EntryRow], tenant_id: str | None =
 # -- episodes -----------------------------------------------------------------------------------------
 
 
-def list_episodes(ctx: Context, tenant_id: str, user_id: str, session_id: str | None) -> Iterator[EpisodeCandidate]:
-    """The episodes of a user's sessions, or of one, in the order of the sessions' names; one session in memory.
+def list_episodes(
+    ctx: Context, tenant_id: str, user_id: str, session_id: str | None, after: tuple[str, int] | None = None
+) -> Iterator[EpisodeCandidate]:
+    """The episodes of a user's sessions, or of one, in the order of the sessions' names; `after` a session's entry,
+    the last of an episode.
 
-    They are formed from the ledger as it stands now; nothing is stored for them.
+    They are formed from the ledger as it stands now, one at a time: what was not asked for is not read.
     """
     if session_id is not None and not isinstance(session_id, str):
         raise InvalidInput("session_id should be a string", path="$.session_id")
     from muniment.store.reading import list_entries
 
-    return _episodes(ctx, tenant_id, list_entries(ctx, tenant_id, user_id, session_id))
+    return _episodes(ctx, tenant_id, list_entries(ctx, tenant_id, user_id, session_id, None, after))
 
 
 def _episodes(ctx: Context, tenant_id: str, entries: Iterable[LedgerEntry]) -> Iterator[EpisodeCandidate]:
-    from muniment.memory.episodes.forming import form_episodes
+    from muniment.memory.episodes.forming import form_episode, stretches
 
     for _, session in groupby(entries, key=lambda entry: entry.scope.session_id):
-        said = [entry for entry in session if is_turn(entry)]
-        yield from form_episodes(_read_turns(ctx, tenant_id, said), {})
+        for stretch in stretches(filter(is_turn, session), lambda entry: entry.ts):
+            if turns := _read_turns(ctx, tenant_id, stretch):
+                yield form_episode(turns, {})
 
 
 def _read_turns(ctx: Context, tenant_id: str, entries: Sequence[LedgerEntry]) -> list[ReadTurn]:
-    def work(reader: Reader) -> list[ReadTurn]:
-        return [LiveTurn.of_entry(entry, text_of(reader, entry)).read for entry in entries]
-
-    return ctx.engine.read(tenant_id, work)
+    """As the cache has them, read once; a turn that was forgotten since its entry was read is gone."""
+    ids = [entry.id for entry in entries]
+    known = ctx.engine.read(tenant_id, lambda reader: turns_by_id(ctx, reader, tenant_id, ids))
+    return [known[id_].read for id_ in ids if id_ in known]

@@ -43,6 +43,7 @@ from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
 from muniment.store.ledger.secrets import redact_value
+from muniment.store.proving.proofs import check_proof, prove
 
 if TYPE_CHECKING:
     from muniment.core.ports.tokens import TokenCounter
@@ -58,7 +59,7 @@ __all__ = [
     "recompose",
 ]
 
-COMPOSER = 5
+COMPOSER = 6
 """Which composer this is: one that chooses or writes otherwise has another number, and builds keep their packet."""
 PURPOSES = ("planner", "tool", "responder")
 TRIES = 3
@@ -244,7 +245,7 @@ def _keep(ctx: Context, build: Build, change: Change, turns: tuple[bytes, ...] |
         change = _change(build, ctx.counter.name)
         if not _keep_marks(tx, build):
             raise IntegrityFailure("the marks of a session do not agree with each other", hint="verify the store")
-    add_item(tx, change)
+    prove(ctx, tx, [add_item(tx, change)])
     return build
 
 
@@ -471,7 +472,14 @@ def _state_sources(state: WorkingState | None, run_id: str) -> set[str]:
 
 def load_build(ctx: Context, tenant_id: str, build_id: str) -> Build:
     """Compose a kept build again from what it was made of, and check that it is the same, byte for byte."""
-    item = ctx.engine.read(tenant_id, lambda reader: latest(reader, build_id))
+
+    def read(reader: Reader) -> Item | None:
+        item = latest(reader, build_id)
+        if item is not None and item.kind == "build" and item.body is not None:
+            check_proof(ctx, reader, item)
+        return item
+
+    item = ctx.engine.read(tenant_id, read)
     if item is None or item.kind != "build":
         raise NotFound(f"no build {build_id!r} in this store", path="$.id")
     return _reload(ctx, item)
@@ -481,15 +489,23 @@ def build_of(ctx: Context, scope: Scope, build: Build | str, path: str) -> Build
     """A build of this user, by itself or by its id; another's does not exist (LG-02)."""
     if not isinstance(build, Build | str):
         raise InvalidInput(f"wanted a build or its id, not {type(build).__name__}", path=path)
-    try:
-        made = build if isinstance(build, Build) else load_build(ctx, scope.tenant_id, build)
-    except MunimentError as error:
-        error.path = path
-        raise
+    made = build if isinstance(build, Build) else _own_build(ctx, scope, build, path)
     whose = made.request.scope
     if (whose.tenant_id, whose.user_id) != (scope.tenant_id, scope.user_id):
         raise NotFound(f"no build {made.id!r:.80} in this scope", path=path)
     return made
+
+
+def _own_build(ctx: Context, scope: Scope, build_id: str, path: str) -> Build:
+    """A build of this user by its id. Another's is not even composed: by that time it could be told from none."""
+    item = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, build_id))
+    if item is None or item.kind != "build" or item.user_id != scope.user_id:
+        raise NotFound(f"no build {build_id!r:.80} in this scope", path=path)
+    try:
+        return _reload(ctx, item)
+    except MunimentError as error:
+        error.path = path
+        raise
 
 
 def _reload(ctx: Context, item: Item) -> Build:

@@ -36,7 +36,7 @@ _POINTER = re.compile(
     r"[?？]\s*\Z|\A(?:for\s(?:more|further|details|background)\b[^.]{0,40}\b)?(?:see|refer\sto|cf\.?)\s|\A(?:详见|参见|参阅|参考|请见)",
     re.IGNORECASE,
 )
-_LINK = re.compile(r"\[([^\[\]]*[^\W\d_][^\[\]]*)\]\([^()\s]*\)")
+_LINK = re.compile(r"\[((?:(?![\[\]])[\W\d_])*+[^\W\d_][^\[\]]*+)\]\([^()\s]*+\)")
 _BRACKETS = re.compile(r"\[[^\[\]]*\](?:\([^()\s]*\))?|【[^【】]*】|https?://\S+")
 _MARKUP = re.compile(r"[*_`~]+")
 

@@ -366,7 +366,8 @@ def _owners(writer: Writer, pointers: Iterable[Pointer], kind: str = "", id_: An
     cited = list(pointers)
     if isinstance(id_, str):
         item = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: latest(reader, id_))
-        if item is not None and item.kind == kind and item.body is not None:
+        is_own = item is not None and item.kind == kind and item.user_id == writer.scope.user_id
+        if item is not None and is_own and item.body is not None:
             refs = [ref for name in _REFS for ref in item.plain().get(name) or ()]
             cited += [pointer_to(EvidencePointer.from_wire(ref)) for ref in refs]
     return owners_of(writer.scope, cited)

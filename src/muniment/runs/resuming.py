@@ -94,6 +94,12 @@ def run_item(reader: Reader, run_id: str, user_id: str | None = None) -> Item:
     return item
 
 
+def _newest_own(reader: Reader, scope: Scope) -> Item | None:
+    """The latest snapshot of the run; None where another user has the id, and took it after this scope was made."""
+    item = latest(reader, snapshots_id(scope.run_id))
+    return None if item is None or item.user_id != scope.user_id else item
+
+
 def load_log(
     reader: Reader, scope: Scope, policy: CompactionPolicy, upto: int | None = None, before: int | None = None
 ) -> Loaded:
@@ -101,7 +107,7 @@ def load_log(
 
     With `before`, from one of a lower number alone; so `before=1` folds the whole ledger.
     """
-    newest = latest(reader, snapshots_id(scope.run_id))
+    newest = _newest_own(reader, scope)
     rejected: list[Rejected] = []
     wire = None
     start = newest.version if newest else 0
@@ -162,7 +168,7 @@ def is_whole(reader: Reader, scope: Scope, loaded: Loaded) -> bool:
 
 def count_tail(reader: Reader, scope: Scope, policy: CompactionPolicy) -> RunLog:
     """Steps after the latest snapshot, and nothing else of the log: enough to tell whether the next one is due."""
-    newest = latest(reader, snapshots_id(scope.run_id))
+    newest = _newest_own(reader, scope)
     start = None if newest is None or newest.body is None else _start_after(reader, scope, policy, newest)
     fold = RunFold(scope.run_id, policy, start)
     for row in tail_of(reader, scope, 0 if start is None else start.seq, kinds=_COUNTING):

@@ -78,9 +78,9 @@ class _Version(NamedTuple):
 def pinned_by(reader: Reader, scope: Scope) -> RunState | None:
     """The run as it was started; empty where what it was for was forgotten, None where nothing was written yet."""
     item = latest(reader, scope.run_id)
-    if item is None or item.kind != "run":
+    if item is None or item.kind != "run" or item.user_id != scope.user_id:
         return None
-    if item.body is None or item.user_id != scope.user_id:
+    if item.body is None:
         return RunState(run_id=scope.run_id, scope=scope, started_at=item.created_at)
     return RunState.from_wire(item.plain())
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.embedding import Embedder
     from muniment.core.ports.engine import Engine
     from muniment.core.ports.outside import Clock, Ids
+    from muniment.core.ports.sealing import SealKeys
     from muniment.core.ports.tokens import TokenCounter
     from muniment.store.derivation import Derivation, Derived, Project
     from muniment.store.ledger.records import LedgerEntry
@@ -73,6 +74,8 @@ class Context:
         counter: TokenCounter | None = None,
         grader: Any = None,
         extract_model: Any = None,
+        proof_key: bytes | None = None,
+        seal_keys: SealKeys | None = None,
     ) -> None:
         self.engine = engine
         if policy is not None:
@@ -85,6 +88,10 @@ class Context:
         """What a verification asks where its caller gives no grader."""
         self.extract_model = extract_model
         """What reads pending turns where their caller gives no model."""
+        self.proof_key = proof_key
+        """What proofs of builds and receipts are made with; None where anybody may make them."""
+        self.seal_keys = seal_keys
+        """What answers the keys for seals; None where nothing is sealed or unsealed."""
         if counter is not None:
             self.counter = counter
         self._load_derived = derived

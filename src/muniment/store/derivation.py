@@ -7,7 +7,7 @@ items, what one becomes without its sources, and what else goes with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from muniment.store.items import Change, Item, Rewritten
 
 if TYPE_CHECKING:
-    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.ports.engine import Condition, Reader, Transaction
     from muniment.core.ports.schema import EntryRow, ItemRow
     from muniment.core.scope import Scope
     from muniment.store.context import Context
@@ -161,3 +161,5 @@ class Derived:
     kinds: Mapping[str, Derivation]
     index: TurnIndex
     extracts: SessionFold
+    marks: Callable[[Reader, tuple[Condition, ...]], Iterator[tuple[str, str]]] | None = None
+    """The evidence of marks that are not those of the builds that gave them, and why; of items of a scope."""

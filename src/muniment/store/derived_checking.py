@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from muniment.core.ports.engine import Reader
-from muniment.core.ports.rows import stream
-from muniment.core.ports.schema import ENTRIES, ITEMS
+from muniment.core.ports.rows import get, stream
+from muniment.core.ports.schema import ENTRIES, IDS, ITEMS
+from muniment.errors import StoreDamaged
 from muniment.store.context import Context
 from muniment.store.derivation import Derivation, Project
-from muniment.store.items import Change, Item, get_version, item_of, links_of, stream_items
+from muniment.store.items import Change, Item, get_version, item_of, links_of, row_digest, stream_items
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
+from muniment.store.proving.proofs import proof_fault
 from muniment.store.reports import Differing
 
 __all__ = ["DerivedCheck", "Replay", "check_derived", "difference"]
@@ -71,8 +73,9 @@ class Replay:
 
 def difference(stored: Item, made: Item) -> str | None:
     """The columns in which a stored version is not what the ledger gives; None where it is."""
-    if stored.digest is None:  # of a store of before, or of a dump, which brings none
-        made = made._replace(digest=None)
+    if stored.sealed == 0:  # of a store of before, or of a dump, which brings no digest
+        made = made._replace(digest=None, sealed=0)
+        made = made if stored.digest is None else made._replace(digest=row_digest(made))
     named = [name for name, one, other in zip(Item._fields, stored, made, strict=True) if one != other]
     return f"{', '.join(named)} not as the ledger gives it" if named else None
 
@@ -107,10 +110,15 @@ class _Held:
         self.checked += 1
         stored = get_version(self.reader, made.id, made.version)
         if stored is None:
-            if made.version == 1:
+            if made.version == 1 and (links_of(self.reader, made.id) or get(self.reader, IDS, (made.id,)) is not None):
+                self.note(made, "it was made, and is missing")
+            elif made.version == 1:
                 self.lacking.add(made.id)
             elif made.id not in self.touched and made.id not in self.lacking:
                 self.note(made, "a version that the ledger gives is missing")
+            return
+        if (stored.body is None) != (stored.receipt_id is not None):
+            self.note(made, "it holds content and names a receipt, or neither")
             return
         if stored.receipt_id is not None:
             self.touched.add(made.id)
@@ -130,7 +138,13 @@ def check_derived(ctx: Context, reader: Reader, tenant_id: str) -> DerivedCheck:
     held = _Held(ctx, reader, tenant_id)
     replay = Replay(ctx.listeners, held.see, lambda id_, version: get_version(reader, id_, version))
     for row in stream(reader, ENTRIES, (("receipt_id", "=", None),), order=_ORDER):
-        replay.see(entry_of_row(tenant_id, row))
+        try:
+            replay.see(entry_of_row(tenant_id, row))
+        except StoreDamaged as error:  # of an item that the projection looked up
+            made = Differing(
+                tenant_id=tenant_id, kind="event", id=row.id, version=0, reason=f"derived of it: {error.message}"
+            )
+            held.differing.setdefault(row.id, made)
     for item in _unsaid(ctx, reader, replay, held.touched):
         held.note(item, "no entry of the ledger says so")
     for derivation in ctx.derivations.values():
@@ -164,6 +178,6 @@ def _check_kind(held: _Held, derivation: Derivation) -> None:
     for item in stream_items(held.reader, where):  # type: ignore[arg-type]
         held.checked += 1
         sources = frozenset(link.source_id for link in links_of(held.reader, item.id))
-        fault = derivation.fault(item, sources)
+        fault = derivation.fault(item, sources) or proof_fault(held.ctx, held.reader, item)
         if fault is not None:
             held.note(item, fault)

@@ -57,7 +57,7 @@ LINE_BYTES_MAX = 128 * 1024 * 1024
 EXPORTED = ("sessions", "entries", "blobs", "items", "links", "parts", "marks", "idempotency")
 
 _PHASE = {"sessions": 0, "entries": 0, "blobs": 0, "items": 1, "links": 1, "parts": 1, "marks": 2, "idempotency": 3}
-_OWN = frozenset({"digest"})
+_OWN = frozenset({"digest", "sealed"})
 """Columns that a store makes for itself."""
 _ALTERED = "the dump was altered; export it again"
 
@@ -186,8 +186,8 @@ def _row(name: str, plain: Any, number: int) -> DumpRow:
     values: dict[str, Any] = {}
     for column in spec.columns:
         value = plain.get(column.name)
-        if value is None and column.nullable:
-            values[column.name] = None
+        if column.name in _OWN or (value is None and column.nullable):
+            values[column.name] = None if column.nullable else 0
             continue
         wanted = int if column.type == "int" else str
         if type(value) is not wanted:
@@ -230,6 +230,10 @@ class _Check:
     session: SessionRow | None = None
     item: ItemRow | None = None
     salt: bytes | None = None
+    emptied: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By receipt, the entries that say they were forgotten by it, and their lines."""
+    listed: dict[str, set[str]] = field(default_factory=dict)
+    """By receipt that the dump brings, those of these that it lists."""
     blob: tuple[str, str, int] | None = None
     """(entry id, name, size) of the blob that must come next."""
 
@@ -268,6 +272,7 @@ class _Check:
         if self.blob is not None:
             raise ChainBroken(f"the blob of {self.blob[0]} is missing", path="$", hint=_ALTERED)
         self._end_session()
+        self._check_emptied()
         self.items.end()
 
     def _see_session(self, row: SessionRow, number: int) -> None:
@@ -303,6 +308,8 @@ class _Check:
             raise InvalidInput(f"line {number}: not an entry: {fault}", path="$.row")
         self.head = head_after(row)
         self.items.see_entry(row)
+        if row.receipt_id is not None:
+            self.emptied.setdefault(row.receipt_id, {})[row.id] = number
         body = parse_json(row.body) if row.body is not None and '"blob":"' in row.body else {}
         if "blob" in body:
             self.salt = row.salt
@@ -330,10 +337,32 @@ class _Check:
             raise InvalidInput(f"line {number}: not an item: {fault}", path="$.row")
         self._in_scope(row.user_id, row.session_id, number)
         self.items.see(row, number)
+        self._see_receipt(row)
         self.item = row
         self.keys.pop("links", None)
         self.keys.pop("parts", None)
         self.kinds.add(row.kind)
+
+    def _see_receipt(self, row: ItemRow) -> None:
+        """What a receipt lists was forgotten by it; its last version lists all."""
+        if row.kind == "receipt" and row.body is not None and row.id in self.emptied:
+            listed = {gone.get("id") for gone in parse_json(row.body).get("erased", ()) if isinstance(gone, dict)}
+            self.listed[row.id] = self.emptied[row.id].keys() & listed
+
+    def _check_emptied(self) -> None:
+        """An entry without its content names the receipt that lists it. A dump of a part of a store has no receipts."""
+        for receipt_id, entries in self.emptied.items():
+            if receipt_id not in self.listed and self.header.scope:
+                continue
+            unlisted = sorted(entries.keys() - self.listed.get(receipt_id, set()))
+            if unlisted:
+                raise ChainBroken(
+                    f"line {entries[unlisted[0]]}: the entry {unlisted[0]!r} was emptied, and its receipt"
+                    f" {receipt_id!r:.80} {'does not list it' if receipt_id in self.listed else 'is not in the dump'}",
+                    path="$.row.receipt_id",
+                    hint="the dump was altered; of a store that took in a part of another, export user by user",
+                    details={"id": unlisted[0], "receipt_id": receipt_id},
+                )
 
     def _see_link(self, row: LinkRow, number: int) -> None:
         if self.item is None or row.item_id != self.item.id or not is_id(row.source_id):

@@ -7,14 +7,14 @@ without a lost source is declared in `handles.derived`. This file only walks tho
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from muniment.core.owners import RESERVED_PREFIXES, holder_of, is_corpus, is_reserved
+from muniment.core.owners import RESERVED_PREFIXES, holder_of, is_corpus, is_reserved, user_bank
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, ScrubReport, Transaction, Value
-from muniment.core.ports.rows import by_ids, chunked, get, select, stream_texts, texts
+from muniment.core.ports.rows import by_ids, chunked, get, stream_texts, texts
 from muniment.core.ports.schema import ENTRIES, SESSIONS, TABLES, Table, column_names
 from muniment.errors import InvalidInput, MunimentError, NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
@@ -32,7 +32,10 @@ from muniment.store.items import (
     write_changes,
 )
 from muniment.store.ledger.records import Erased, Receipt
+from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.named_sources import entries_naming, items_naming, words_left, words_of
+from muniment.store.proving.proofs import prove
+from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
 from muniment.store.turns import users_of
 
 __all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "names_of", "receipt_change", "receipt_fault", "scrubbed"]
@@ -41,6 +44,14 @@ SCRUB_DUE = "scrub_due"
 """The status of a receipt for what may still lie in the store's files."""
 LEFT_ITEMS, LEFT_EVENTS = "left_items", "left_events"
 """Counts of a receipt: live rows in which the same words still stand."""
+LEFT_DAMAGED = "left_damaged"
+"""Count of a receipt: rows of what was forgotten that are missing, or do not hold what was written there: it may stand
+elsewhere."""
+FOREIGN = "foreign"
+"""Count of a receipt: rows that say they are part of it, and are another's by their chain; they were left alone."""
+INDEX_DROPPED = "index_dropped"
+"""Count of a receipt: users whose index was damaged, and went whole."""
+_OF_MANY = tuple(spec.name for spec in TABLES if spec.forget == "reindex")
 NEEDLES_MAX = 100_000
 """How many salts the engine is given to look for; of more than that, an even sample."""
 
@@ -87,6 +98,8 @@ class _Erasure:
     """Whose all of it is, and under which other names what is theirs stands."""
     words: list[str] = field(default_factory=list)
     """What the events said: looked for in live rows when all is done."""
+    places: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    """Where the rows of entries stand, by their ids: an id may be altered too."""
 
     @property
     def ids(self) -> list[str]:
@@ -101,9 +114,10 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
         erasure, receipt = ctx.engine.write(
             tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, held)
         )
+    _index_again(ctx, tenant_id, erasure)
     ctx.clear_caches()
     receipt, change = scrubbed(receipt, ctx.engine.scrub(erasure.needles))
-    ctx.engine.write(tenant_id, lambda tx: write_changes(tx, [change]))
+    ctx.engine.write(tenant_id, lambda tx: prove(ctx, tx, write_changes(tx, [change])))
     return receipt
 
 
@@ -111,6 +125,7 @@ def scrubbed(receipt: Receipt, report: ScrubReport) -> tuple[Receipt, Change]:
     """The receipt with what was done to the files, and how it is written."""
     left = _told_left(receipt)
     is_clean = report.clean and not (receipt.counts.get(LEFT_ITEMS) and not receipt.counts.get(LEFT_EVENTS))
+    is_clean = is_clean and not receipt.counts.get(LEFT_DAMAGED)
     receipt = receipt.model_copy(update={"scrubbed": is_clean, "note": f"{report.note}{left}"})
     return receipt, receipt_change(receipt, SCRUB_DUE if report.due else "issued")
 
@@ -118,6 +133,9 @@ def scrubbed(receipt: Receipt, report: ScrubReport) -> tuple[Receipt, Change]:
 def _told_left(receipt: Receipt) -> str:
     """What a receipt says where words of what went still stand in rows that did not go."""
     items, events = receipt.counts.get(LEFT_ITEMS, 0), receipt.counts.get(LEFT_EVENTS, 0)
+    if damaged := receipt.counts.get(LEFT_DAMAGED, 0):
+        rows = f"{damaged} {'row' if damaged == 1 else 'rows'}"
+        return f"; the store is damaged: what {rows} of it held may stand elsewhere (`muniment verify`)"
     if not items and not events:
         return ""
     where = " and ".join(
@@ -136,14 +154,17 @@ def _erase(
 ) -> tuple[_Erasure, Receipt]:
     erasure = _Erasure(entries={}, items={}, kept=[], counts={}, needles=[])
     _lock_writers(ctx, tx, selector)
-    _collect(ctx, tx, selector, erasure)
+    _collect(ctx, tx, tenant_id, selector, erasure)
     erasure.owners = _owners(tx, erasure)
     _close(ctx, tx, erasure)
+    altered = altered_entries(tx, list(erasure.entries)) + sum(not item.is_sound for item in erasure.items.values())
+    erasure.counts[LEFT_DAMAGED] = erasure.counts.get(LEFT_DAMAGED, 0) + altered
     erasure.words = words_of(tx, list(erasure.entries))
     _sample_needles(erasure)
     erasure.counts["files"] = _erase_files(ctx, tx, erasure, held)
     touched = [*erasure.ids, *(change.id for change in erasure.kept)]
     erasure.counts |= empty_rows(ctx, tx, touched, list(erasure.entries), receipt_id)
+    _empty_placed(tx, erasure, receipt_id)
     write_changes(tx, erasure.kept)
     erased = (
         *(Erased(kind="event", id=id_, hash=hash_.hex()) for id_, (hash_, _) in erasure.entries.items()),
@@ -161,7 +182,7 @@ def _erase(
         scrubbed=False,
         note="the files have not been scrubbed yet",
     )
-    write_changes(tx, [receipt_change(receipt, SCRUB_DUE)])
+    prove(ctx, tx, write_changes(tx, [receipt_change(receipt, SCRUB_DUE)]))
     return erasure, receipt
 
 
@@ -175,7 +196,8 @@ def _erase_files(ctx: Context, tx: Transaction, erasure: _Erasure, held: ExitSta
     for id_, item in erasure.items.items():
         derivation = ctx.derivations.get(item.kind)
         if derivation is not None and derivation.erase_files is not None:
-            removed += derivation.erase_files(_versions(tx, id_), held)
+            with suppress(StoreDamaged):  # nobody can tell which files it had
+                removed += derivation.erase_files(_versions(tx, id_), held)
     return removed
 
 
@@ -203,9 +225,8 @@ def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
     if item.status not in ("issued", SCRUB_DUE):
         return "its status is not one of a receipt"
     made = item_of(receipt_change(receipt, item.status), item.version)
-    if item.digest is None:
-        made = made._replace(digest=None)
     named = [name for name, one, other in zip(Item._fields, item, made, strict=True) if one != other]
+    named = [name for name in named if item.sealed or name not in ("digest", "sealed")]
     return f"{', '.join(named)} not as it says itself" if named else None
 
 
@@ -228,20 +249,23 @@ def _lock_writers(ctx: Context, tx: Transaction, selector: Selector) -> None:
     else:
         users = [] if selector.user_id is None else list(names_of(tx, selector.user_id))
         if selector.session_id is not None:
-            users += _owners_of(ctx, tx, (("session_id", "=", selector.session_id),))
+            own: tuple[Condition, ...] = (("user_id", "in", tuple(users)), ("session_id", "=", selector.session_id))
+            users += _owners_of(ctx, tx, own)
+    if selector.user_id is not None and (selector.event is not None or selector.item is not None):
+        users = [user_id for user_id in users if user_id == selector.user_id]  # nobody waits for a writer of another's
     lock_memory(tx, *users)
     lock_shared(tx)
 
 
-def _collect(ctx: Context, tx: Transaction, selector: Selector, erasure: _Erasure) -> None:
+def _collect(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, erasure: _Erasure) -> None:
     if selector.event is not None:
         entry = get(tx, ENTRIES, (selector.event,))
         if entry is None or (selector.user_id is not None and entry.user_id != selector.user_id):
             raise NotFound(f"no event {selector.event!r} in this scope", path="$.event")
         if is_corpus(entry.user_id):  # its title and headings stand in every chunk: a document goes whole
-            _collect(ctx, tx, Selector(session_id=entry.session_id, user_id=entry.user_id), erasure)
+            _collect(ctx, tx, tenant_id, Selector(session_id=entry.session_id, user_id=entry.user_id), erasure)
             return
-        entries = [] if entry.receipt_id is not None else [_Sealed(entry.id, entry.hash, entry.salt)]
+        erasure.entries = {} if entry.receipt_id is not None else {entry.id: (entry.hash, entry.salt)}
     elif selector.item is not None:
         kind, id_ = selector.item
         item = latest(tx, id_)
@@ -252,34 +276,48 @@ def _collect(ctx: Context, tx: Transaction, selector: Selector, erasure: _Erasur
         return
     else:
         where = _scope_of(tx, selector)
-        entries = _take_scope(tx, erasure, where)
+        _take_scope(tx, tenant_id, erasure, where)
         if owners := _owners_of(ctx, tx, where):
-            entries += _take_scope(tx, erasure, (("user_id", "in", owners),))
-    erasure.entries = {each.id: (each.hash, each.salt) for each in entries}
+            _take_scope(tx, tenant_id, erasure, (("user_id", "in", owners),))
 
 
-class _Sealed(NamedTuple):
-    """An entry that is to go: its hash stays, what stood beside its content is looked for in the files."""
-
-    id: str
-    hash: bytes
-    salt: bytes | None
-
-
-def _take_scope(tx: Transaction, erasure: _Erasure, where: tuple[Condition, ...]) -> list[_Sealed]:
-    """Add the items of a scope; answers its entries."""
+def _take_scope(tx: Transaction, tenant_id: str, erasure: _Erasure, where: tuple[Condition, ...]) -> None:
+    """Add the items and entries of a scope: what is in it by its chains, whatever a row says."""
+    claimed = claimed_entries(tx, tenant_id, where)
+    owners = {row.user_id for row in claimed.entries}
+    foreign = claimed.foreign
     for item in select_items(tx, where):
-        if item.kind != "receipt" and item.body is not None:
+        if item.kind == "receipt" or item.body is None:
+            continue
+        if owners and is_foreign_item(tx, item, owners):
+            foreign += 1
+        else:
             erasure.items[item.id] = item
-    whole = (*where, ("receipt_id", "=", None))
-    return select(tx, ENTRIES, whole, into=_Sealed, order=("user_id", "session_id", "seq"))
+    erasure.entries |= {row.id: (row.hash, row.salt) for row in claimed.entries}
+    erasure.places |= {row.id: (row.user_id, row.session_id, row.seq) for row in claimed.entries}
+    for name, count in ((LEFT_DAMAGED, claimed.missing), (FOREIGN, foreign)):
+        erasure.counts[name] = erasure.counts.get(name, 0) + count
+
+
+def _empty_placed(tx: Transaction, erasure: _Erasure, receipt_id: str) -> None:
+    """Entries whose id was altered are emptied by their place."""
+    values: dict[str, Value] = {"body": None, "salt": None, "receipt_id": receipt_id}
+    held = {row.id for row in by_ids(tx, ENTRIES, list(erasure.places), into=EntryReceipt)}
+    for id_, (user_id, session_id, seq) in erasure.places.items():
+        if id_ not in held:
+            where: tuple[Condition, ...] = (("user_id", "=", user_id), ("session_id", "=", session_id))
+            erasure.counts["entries"] += tx.do(Patch("entries", (*where, ("seq", "=", seq)), values))
 
 
 def _owners_of(ctx: Context, tx: Transaction, where: tuple[Condition, ...]) -> tuple[str, ...]:
     """The owners of the documents that were supplied for items of a scope alone: they go with them."""
     owned = {kind: derivation.owners for kind, derivation in ctx.derivations.items() if derivation.owners is not None}
     items = select_items(tx, (*where, ("kind", "in", tuple(owned)), ("receipt_id", "=", None)))
-    return tuple(sorted({owner for item in items for owner in owned[item.kind](item)}))
+    owners: set[str] = set()
+    for item in items:
+        with suppress(StoreDamaged):  # nobody can tell whose documents it has
+            owners.update(owned[item.kind](item))
+    return tuple(sorted(owners))
 
 
 def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
@@ -291,7 +329,7 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
         where = (*where, ("session_id", "=", selector.session_id))
     if selector.document:
         where = (*where, ("session_id", "in", selector.document))
-    sessions = texts(tx, SESSIONS, "user_id", where, limit=2)
+    sessions = texts(tx, SESSIONS, "user_id", where, limit=2) or texts(tx, ENTRIES, "user_id", where, limit=1)
     if not sessions:
         raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
     if selector.session_id is not None and selector.user_id is None:
@@ -307,7 +345,7 @@ def names_of(reader: Reader, user_id: str) -> tuple[str, ...]:
     """The names under which what is a user's stands: their own, those of their private corpora and of their bank."""
     if is_reserved(user_id):
         return (user_id,)
-    owners: set[str] = set()
+    owners: set[str] = set(texts(reader, ENTRIES, "user_id", (("user_id", "=", user_bank(user_id)),), limit=1))
     for prefix in RESERVED_PREFIXES:
         where: tuple[Condition, ...] = (("user_id", ">=", prefix), ("user_id", "<", prefix + "\x7f"))
         owners.update(stream_texts(reader, SESSIONS, "user_id", where))
@@ -331,6 +369,7 @@ def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
     lost = set(erasure.ids)
     own: dict[str, set[str]] = {}
     kept: dict[str, Change] = {}
+    unfound: set[str] = set()
     citing = {kind for kind, derivation in ctx.derivations.items() if derivation.cites}
     frontier = [*lost, *_take_item_entries(tx, erasure, lost, own, erasure.items)]
     while frontier:
@@ -340,6 +379,9 @@ def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
         asked: dict[str, Item] = {}
         for id_ in sorted((reached | named) - lost):
             item = latest(tx, id_)
+            if item is None and id_ not in unfound:
+                unfound.add(id_)
+                erasure.counts[LEFT_DAMAGED] = erasure.counts.get(LEFT_DAMAGED, 0) + 1
             if item is None or item.body is None:
                 continue
             left = _without(ctx, item, frozenset(lost - own.get(id_, set())), kept.keys() - {id_})
@@ -362,7 +404,10 @@ def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
 def _add_origins(tx: Transaction, erasure: _Erasure) -> None:
     """A fact that is forgotten by name takes along the candidate or insight it was promoted from: the same words."""
     for item in list(erasure.items.values()):
-        for id_ in origins_of(item):
+        origins: tuple[str, ...] = ()
+        with suppress(StoreDamaged):
+            origins = origins_of(item)
+        for id_ in origins:
             origin = latest(tx, id_)
             if origin is not None and origin.body is not None:
                 erasure.items.setdefault(id_, origin)
@@ -443,8 +488,31 @@ def empty_rows(
     """Empty every row that holds content of these subjects, and take the entries among them out of what was made of
     many; answers how many rows of each table."""
     counts = {spec.name: _clear(tx, spec, ids, receipt_id) for spec in TABLES if spec.subject is not None}
-    counts["extracts"] = ctx.derived.extracts.remove(tx, entry_ids)
-    return counts | ctx.derived.index.remove(tx, entry_ids)
+    try:
+        counts["extracts"] = ctx.derived.extracts.remove(tx, entry_ids)
+        return counts | ctx.derived.index.remove(tx, entry_ids)
+    except StoreDamaged:  # what was made of many goes whole where it cannot be made without these
+        for name in (INDEX_DROPPED, *_OF_MANY):
+            counts[name] = 0
+        for user_id in users_of(tx, entry_ids):
+            counts[INDEX_DROPPED] += 1
+            for name in _OF_MANY:
+                counts[name] += tx.do(Delete(name, (("user_id", "=", user_id),)))
+        return counts
+
+
+def _index_again(ctx: Context, tenant_id: str, erasure: _Erasure) -> None:
+    """Make the index again of those whose blocks could not be made without what went; as far as their ledger holds."""
+    if not erasure.counts.get(INDEX_DROPPED):
+        return
+
+    def work(tx: Transaction) -> None:
+        for user_id in users_of(tx, list(erasure.entries)):
+            ctx.derived.extracts.rebuild(tx, user_id)
+            ctx.derived.index.rebuild(tx, tenant_id, user_id)
+
+    with suppress(StoreDamaged):  # told by `verify`, and by a search
+        ctx.engine.write(tenant_id, work)
 
 
 def _clear(tx: Transaction, spec: Table[Any], ids: Sequence[str], receipt_id: str) -> int:

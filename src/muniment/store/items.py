@@ -16,6 +16,7 @@ from muniment.core.vocabulary import Trust
 from muniment.errors import DuplicateId, Forgotten, InvalidJson, StoreDamaged
 
 __all__ = [
+    "PROVEN",
     "Change",
     "Item",
     "Rewritten",
@@ -42,6 +43,10 @@ __all__ = [
 ]
 
 
+PROVEN = frozenset({"build", "receipt"})
+"""Kinds that no entry gives: each version has a link in a chain of proofs (`store.proving.proofs`)."""
+
+
 class Item(ItemRow):
     """A row of `items`, one version of one item."""
 
@@ -49,6 +54,8 @@ class Item(ItemRow):
 
     def plain(self) -> dict[str, Any]:
         """The body as plain data; raises `Forgotten` where it was erased."""
+        if self.body is None and self.receipt_id is None:
+            raise self.damaged("the content is missing and no receipt says why")
         if self.body is None:
             raise Forgotten(
                 f"the {self.kind} {self.id} was forgotten",
@@ -67,9 +74,16 @@ class Item(ItemRow):
         return value
 
     def check(self) -> None:
-        """A row that is read is what was written (TM-12). Rows of before have no digest until a rebuild."""
-        if self.digest is not None and self.digest != row_digest(self):
+        """A row that is read is what was written (TM-12). Only rows of before may have no digest, until a rebuild."""
+        if not self.is_sound:
             raise self.damaged("the row was altered")
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether its row is what was written, as far as its digest tells."""
+        if (self.body is None) != (self.receipt_id is not None):  # a forget empties, and nothing else does
+            return False
+        return self.body is None or (self.digest is None and self.sealed == 0) or self.digest == row_digest(self)
 
     def damaged(self, why: str) -> StoreDamaged:
         """What to raise where it is not what was written."""
@@ -86,6 +100,8 @@ _NONE, _NEXT = "\0", "\x1f"
 def row_digest(row: ItemRow) -> bytes:
     """The digest of an item's row: of every column but itself and the receipt."""
     told = [_NONE if value is None else str(value) for value in row[:_DIGESTED]]
+    if row.sealed:
+        told.append(str(row.sealed))
     return digest(_NEXT.join(told).encode("utf-8", "surrogatepass"))
 
 
@@ -161,13 +177,15 @@ def item_of(change: Change, version: int) -> Item:
         body=canonical_text(change.body),
         receipt_id=None,
         digest=None,
+        sealed=0,
     )
     return sealed_item(row)
 
 
 def sealed_item(row: ItemRow) -> Item:
     """A row that is about to be written, with its digest; what was forgotten has none."""
-    return Item(*row._replace(digest=None if row.body is None else row_digest(row)))
+    row = row._replace(digest=None, sealed=2 if row.kind in PROVEN else 1)
+    return Item(*(row if row.body is None else row._replace(digest=row_digest(row))))
 
 
 def latest(reader: Reader, item_id: str) -> Item | None:
@@ -240,12 +258,12 @@ def _write_change(tx: Transaction, change: Change) -> Item:
             raise _taken(change)
         return add_item(tx, change)
     if before.kind != change.kind:
-        raise DuplicateId(f"the id {change.id!r} is taken by a {before.kind}", path=f"$.{change.kind}_id")
+        raise _taken(change)  # whoever has it may be another user, so not even what it is is told
     return _write(tx, change, before.version + 1)
 
 
 def add_item(tx: Transaction, change: Change) -> Item:
-    """The first version of an item. An id of another tenant cannot be seen, only collided with (X-09)."""
+    """The first version of an item. Of two who take an id of their tenant at once, one is refused (X-09)."""
     try:
         insert(tx, IDS, [IdRow(change.id, change.kind)])
     except KeyTaken:
@@ -262,7 +280,7 @@ def _write(tx: Transaction, change: Change, version: int) -> Item:
 
 
 def _taken(change: Change) -> DuplicateId:
-    hint = "leave it out to have one minted"
+    hint = f"leave {change.kind}_id out to have one minted"
     return DuplicateId(f"the id {change.id!r} is taken", path=f"$.{change.kind}_id", hint=hint)
 
 

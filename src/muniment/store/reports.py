@@ -14,6 +14,7 @@ __all__ = [
     "ImportReport",
     "RebuildReport",
     "ScrubbedFiles",
+    "SealReport",
     "UserState",
     "VerifyReport",
 ]
@@ -57,8 +58,15 @@ class VerifyReport(Record):  # LG-05
     lacking: Count = 0
     """Items that the ledger gives and that are not here, as of kinds that an earlier version did not derive.
     `muniment store rebuild` makes them."""
+    unproven: Count = 0
+    """Proofs of builds and receipts that the key of this store did not make: it was opened without the key, or they
+    were made before there was one."""
     sampled: bool = False
     """Only a sample of the sessions was looked at, and nothing that was derived."""
+    sessions_held: Count = 0
+    """Of a sample: how many sessions there are."""
+    resume: str | None = None
+    """Where to go on, of a verification that stopped behind as many entries as it was to look at; None at the end."""
     differing: Items[Differing] = ()
     broken: Items[BrokenLink]
 
@@ -135,6 +143,19 @@ class Changes(Record):
     @property
     def is_empty(self) -> bool:
         return not (self.reset or self.entries or self.builds or self.receipts)
+
+
+class SealReport(Record):
+    """The seals of a tenant after all of them were brought to the first key."""
+
+    tenant_id: str
+    key_id: str
+    """The key that seals now, by its id."""
+    resealed: Count
+    kept: Count
+    """Sealed with this key already."""
+    locked: Count
+    """Sealed with a key that was not given: left as they are."""
 
 
 class UserState(Record):

@@ -16,6 +16,7 @@ from muniment.store.context import Context
 from muniment.store.forget import SCRUB_DUE, scrubbed
 from muniment.store.items import latest, write_changes
 from muniment.store.ledger.records import Receipt
+from muniment.store.proving.proofs import prove
 from muniment.store.reports import ScrubbedFiles
 
 __all__ = ["due_receipts", "note_scrub", "scrub"]
@@ -43,14 +44,14 @@ def due_receipts(reader: Reader) -> list[str]:
 
 def _settle(ctx: Context, due: Mapping[str, list[str]], report: ScrubReport) -> int:
     for tenant_id, ids in ((each, waiting) for each, waiting in due.items() if waiting):
-        ctx.engine.write(tenant_id, lambda tx, ids=ids: note_scrub(tx, ids, report))  # type: ignore[misc]
+        ctx.engine.write(tenant_id, lambda tx, ids=ids: note_scrub(ctx, tx, ids, report))  # type: ignore[misc]
     return sum(map(len, due.values()))
 
 
-def note_scrub(tx: Transaction, receipt_ids: Iterable[str], report: ScrubReport) -> None:
+def note_scrub(ctx: Context, tx: Transaction, receipt_ids: Iterable[str], report: ScrubReport) -> None:
     """Write into these receipts what a scrub has done, and whether another is due."""
     for id_ in receipt_ids:
         item = latest(tx, id_)
         if item is not None and item.kind == "receipt":
             _, change = scrubbed(Receipt.from_wire(item.plain()), report)
-            write_changes(tx, [change])
+            prove(ctx, tx, write_changes(tx, [change]))

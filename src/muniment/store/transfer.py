@@ -35,19 +35,22 @@ from muniment.core.ports.schema import (
     PartRow,
     SessionRow,
 )
-from muniment.errors import BlobCorrupt, Conflict, InvalidInput, UnknownKind, UnknownScope
+from muniment.errors import BlobCorrupt, Conflict, InvalidInput, StoreDamaged, UnknownKind, UnknownScope
 from muniment.store.chain_reading import ChainWalk
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, empty_rows, names_of, receipt_change
 from muniment.store.item_entries import entries_of_items
-from muniment.store.items import latest, links_of, put_links, sealed_item, stream_items, write_changes
+from muniment.store.items import Item, latest, links_of, put_links, sealed_item, stream_items, write_changes
 from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
+from muniment.store.proving.blob_checking import blob_fault, blobs_of
+from muniment.store.proving.proofs import check_proof, prove
+from muniment.store.proving.session_checking import damaged_session
+from muniment.store.proving.table_checking import key_fault
 from muniment.store.reports import ImportReport
 from muniment.store.scrub import due_receipts, note_scrub
-from muniment.store.verifying import blob_fault
 from muniment.store.writing import enter_tenant
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
@@ -81,7 +84,7 @@ def export_lines(
     with ctx.engine.snapshot(tenant_id) as reader:
         scope = _scope(reader, user_id, session_id)
         yield line({"muniment": FORMAT, "tenant_id": tenant_id, "scope": scope})
-        for name, row in _rows(reader, tenant_id, scope):
+        for name, row in _rows(ctx, reader, tenant_id, scope):
             counts[name] += 1
             yield line({"table": name, "row": plain_row(row)})
     yield canonical_bytes({"end": True, "counts": dict(counts), "digest": hasher.hexdigest()}) + b"\n"
@@ -94,7 +97,10 @@ def _scope(reader: Reader, user_id: str | None, session_id: str | None) -> dict[
     for name, value in scope.items():
         if not isinstance(value, str):
             raise InvalidInput(f"{name} should be a string", path=f"$.{name}")
-    found = texts(reader, SESSIONS, "user_id", _conditions(reader, scope), limit=2)
+    where = _conditions(reader, scope)
+    found = texts(reader, SESSIONS, "user_id", where, limit=2)
+    if not found and texts(reader, ENTRIES, "user_id", where, limit=1):
+        _check_sessions(reader, where)
     if not found:
         raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
     if session_id is not None and user_id is None:
@@ -113,20 +119,50 @@ def _conditions(reader: Reader, scope: dict[str, str]) -> tuple[Condition, ...]:
     return tuple((name, "=", value) for name, value in scope.items())
 
 
-def _rows(reader: Reader, tenant_id: str, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]]:
+class _Place(NamedTuple):
+    user_id: str
+    session_id: str
+
+
+def _check_sessions(reader: Reader, where: tuple[Condition, ...]) -> None:
+    """Every entry of a scope stands in a session that is there: a dump without it would be a part, and not say so."""
+    places = stream(reader, ENTRIES, where, into=_Place, order=("user_id", "session_id", "seq"))
+    for place, _ in groupby(places):
+        if get(reader, SESSIONS, place) is None:
+            raise StoreDamaged(
+                f"the session {place.session_id!r:.80} is missing, and its events are there",
+                details={"session_id": place.session_id},
+            )
+
+
+def _check_marks(ctx: Context, reader: Reader, where: tuple[Condition, ...]) -> None:
+    """Every mark is one that a build gave, and stands in a session that is there."""
+    for mark in stream(reader, MARKS, where):
+        if mark.number < 1 or get(reader, SESSIONS, (mark.user_id, mark.session_id)) is None:
+            raise StoreDamaged(
+                f"the mark of {mark.evidence_id!r:.80} is of no session", details={"id": mark.evidence_id}
+            )
+    for id_, reason in () if ctx.derived.marks is None else ctx.derived.marks(reader, where):
+        raise StoreDamaged(f"a mark of {id_!r:.80} is not as it was written: {reason}", details={"id": id_})
+
+
+def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]]:
     """The rows of a scope, each checked as it is read: no dump is made of a store that is damaged (TM-12)."""
     order, where = ("user_id", "session_id"), _conditions(reader, scope)
+    _check_sessions(reader, where)
     for session in stream(reader, SESSIONS, where, order=order):
         yield "sessions", session
         of_session: tuple[Condition, ...] = (
             ("user_id", "=", session.user_id),
             ("session_id", "=", session.session_id),
         )
-        walk = ChainWalk(tenant_id)
+        walk, begun = ChainWalk(tenant_id), session.created_at
         for entry in stream(reader, ENTRIES, of_session, order=(*order, "seq")):
             check_header(tenant_id, entry)
             check_content(entry)
             walk.see(reader, entry)
+            if entry.seq == 1 and entry.recorded_at != begun:
+                raise damaged_session(session)
             yield "entries", entry
             for blob in _blobs_of(reader, entry):
                 yield "blobs", blob
@@ -134,6 +170,9 @@ def _rows(reader: Reader, tenant_id: str, scope: dict[str, str]) -> Iterator[tup
     for item in stream_items(reader, where):
         if item.body is not None:
             item.plain()
+            check_proof(ctx, reader, item)
+        elif item.receipt_id is None:
+            raise item.damaged("the content is missing and no receipt says why")
         yield "items", item
         if item.version == 1:
             for link in links_of(reader, item.id):
@@ -141,10 +180,14 @@ def _rows(reader: Reader, tenant_id: str, scope: dict[str, str]) -> Iterator[tup
             if item.kind == "snapshot":
                 for part in stream(reader, PARTS, (("owner", "=", item.id),)):
                     yield "parts", part
+    _check_marks(ctx, reader, where)
     for mark in stream(reader, MARKS, where):
         yield "marks", mark
     users: tuple[Condition, ...] = (("user_id", "=", scope["user_id"]),) if "user_id" in scope else ()
     for key in stream(reader, IDEMPOTENCY, users):
+        fault = key_fault(reader, key)
+        if fault is not None:
+            raise StoreDamaged(fault, details={"id": key.entry_id})
         if not scope or _in_scope(reader, key.entry_id, scope):
             yield "idempotency", key
 
@@ -155,7 +198,7 @@ def _blobs_of(reader: Reader, entry: EntryRow) -> Sequence[BlobRow]:
         raise BlobCorrupt(f"the event {entry.id} cannot be exported: {fault}", details={"id": entry.id})
     if entry.body is None or '"blob":"' not in entry.body:
         return ()
-    return select(reader, BLOBS, (("entry_id", "=", entry.id),))
+    return blobs_of(reader, entry)
 
 
 def _in_scope(reader: Reader, entry_id: str, scope: dict[str, str]) -> bool:
@@ -186,7 +229,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         except KeyTaken as error:
             raise Conflict(
                 f"a row of {error.table} in the dump collides with another record of this store",
-                hint="an id or a place in a session is taken, perhaps by another tenant",
+                hint="an id or a place in a session is taken",
             ) from None
         gone.update(more)
         emptied += salts
@@ -201,7 +244,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         report = ctx.engine.scrub(emptied)
         longer = set(gone.values()).difference(waited)
         ctx.engine.write(
-            dump.tenant_id, lambda tx: note_scrub(tx, [id_ for id_ in due_receipts(tx) if id_ in longer], report)
+            dump.tenant_id, lambda tx: note_scrub(ctx, tx, [id_ for id_ in due_receipts(tx) if id_ in longer], report)
         )
     return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped))
 
@@ -256,8 +299,10 @@ def _write_batch(
     done.update(entries=len(new_entries), blobs=len(new_blobs))
     items = _rows_of(batch, ItemRow)
     lost = _lost_of_runs(ctx, tx, gone | more) if items else {}
+    written: list[Item] = []
     for id_, versions in groupby(items, key=lambda row: row.id):
-        receipt_id = _write_item(tx, list(versions), links, gone | more, lost, done)
+        receipt_id, new = _write_item(tx, list(versions), links, gone | more, lost)
+        written += new
         if receipt_id is not None:
             more[id_] = receipt_id
     new_links = _new_links(tx, links)
@@ -268,9 +313,12 @@ def _write_batch(
     insert(tx, PARTS, new_parts)
     new_marks = _new_marks(tx, _rows_of(batch, MarkRow))
     insert(tx, MARKS, new_marks)
+    prove(ctx, tx, written)
     new_keys = [row for row in _rows_of(batch, IdempotencyRow) if _lacks_key(tx, row)]
     insert(tx, IDEMPOTENCY, new_keys)
-    done.update(links=len(new_links), parts=len(new_parts), marks=len(new_marks), idempotency=len(new_keys))
+    done.update(
+        items=len(written), links=len(new_links), parts=len(new_parts), marks=len(new_marks), idempotency=len(new_keys)
+    )
     return done, more, emptied
 
 
@@ -321,6 +369,7 @@ def _sort_entries(tx: Transaction, rows: list[EntryRow]) -> tuple[list[EntryRow]
     for row in rows:
         there = here.get(row.id)
         if there is None:
+            _check_receipt(tx, row)
             new.append(row)
         elif _without_content(there) != _without_content(row):
             raise Conflict(
@@ -329,6 +378,19 @@ def _sort_entries(tx: Transaction, rows: list[EntryRow]) -> tuple[list[EntryRow]
         elif there.receipt_id is not None and row.receipt_id is None:
             gone[row.id] = there.receipt_id
     return new, gone
+
+
+def _check_receipt(tx: Transaction, row: EntryRow) -> None:
+    """An entry that comes without its content is listed by its receipt, where that one is here."""
+    receipt = None if row.receipt_id is None else latest(tx, row.receipt_id)
+    if receipt is not None and receipt.kind == "receipt" and receipt.body is not None:
+        listed = {gone.id for gone in Receipt.from_wire(receipt.plain()).erased}
+        if row.id not in listed:
+            raise Conflict(
+                f"the event {row.id!r} comes without its content, and its receipt does not list it",
+                path="$.row.receipt_id",
+                details={"id": row.id, "receipt_id": receipt.id},
+            )
 
 
 def _without_content(row: EntryRow) -> EntryRow:
@@ -378,11 +440,10 @@ def _write_item(
     links: list[LinkRow],
     gone: dict[str, str],
     lost: dict[str, str],
-    done: Counter[str],
-) -> str | None:
+) -> tuple[str | None, list[Item]]:
     """Add the versions of an item that are not here yet; those of an item that was forgotten here come as tombstones.
 
-    Answers the receipt of that forget, where it happened here and not where the dump was made; None otherwise.
+    Answers the receipt of that forget, where it happened here and not where the dump was made, and what was added.
     """
     id_, kind = versions[0].id, versions[0].kind
     is_known = _check_kind(tx, id_, kind)
@@ -398,9 +459,9 @@ def _write_item(
         new = [row if row.body is None else _emptied(row, receipt_id) for row in new]
     if not is_known:
         insert(tx, IDS, [IdRow(id_, kind)])
-    insert(tx, ITEMS, [sealed_item(row) for row in new])
-    done["items"] += len(new)
-    return receipt_id
+    sealed = [sealed_item(row) for row in new]
+    insert(tx, ITEMS, sealed)
+    return receipt_id, sealed
 
 
 def _check_kind(tx: Transaction, id_: str, kind: str) -> bool:
@@ -419,7 +480,7 @@ def _receipt_of_versions(versions: list[ItemRow], here: dict[int, ItemRow]) -> s
         if there is None:
             continue
         is_whole = None not in (there.body, row.body)
-        if _emptied(there, None) != _emptied(row, None) or (is_whole and there._replace(digest=None) != row):
+        if _emptied(there, None) != _emptied(row, None) or (is_whole and there._replace(digest=None, sealed=0) != row):
             raise Conflict(f"the {row.kind!r} {row.id!r} is here already, and differs", details={"id": row.id})
         if there.body is None and row.body is not None:
             receipt_id = there.receipt_id
@@ -438,7 +499,7 @@ def _receipt_of_origins(
 
 def _emptied(row: ItemRow, receipt_id: str | None) -> ItemRow:
     """An item's row as a forget leaves it. Without a receipt: what it says of the item whether forgotten or not."""
-    return row._replace(name=None, body=None, receipt_id=receipt_id, digest=None)
+    return row._replace(name=None, body=None, receipt_id=receipt_id, digest=None, sealed=0)
 
 
 def _lost_run(tx: Transaction, row: ItemRow, gone: dict[str, str]) -> str | None:
@@ -470,7 +531,7 @@ def _empty_carriers(ctx: Context, tx: Transaction, gone: dict[str, str]) -> list
             receipt = Receipt.from_wire(item.plain())
             erased = (Erased(kind="event", id=id_, hash=hash_.hex()) for id_, hash_ in entries.items())
             longer = receipt.model_copy(update={"erased": (*receipt.erased, *erased)})
-            write_changes(tx, [receipt_change(longer, SCRUB_DUE)])
+            prove(ctx, tx, write_changes(tx, [receipt_change(longer, SCRUB_DUE)]))
     return salts
 
 

@@ -12,6 +12,7 @@ from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
 from muniment.errors import InvalidInput
 from muniment.store.context import Context
+from muniment.store.proving.session_checking import check_session
 from muniment.store.reports import UserState
 
 __all__ = ["list_users"]
@@ -23,6 +24,7 @@ class _Session(NamedTuple):
     user_id: str
     session_id: str
     head_seq: int
+    head_hash: bytes
     head_recorded_at: str
     created_at: str
 
@@ -67,6 +69,8 @@ def _page(reader: Reader, after: str | None) -> tuple[list[UserState], str | Non
     users = []
     for user_id, own in sessions.items():
         left = [each for each in own if runs[each.place] or _is_left(reader, each, receipts[each.place])]
+        for each in left:
+            check_session(reader, each)
         if left:
             users.append(_user(user_id, left, sum(len(runs[each.place]) for each in left)))
     return users, [*sessions][-1] if len(sessions) == PAGE_USERS else None

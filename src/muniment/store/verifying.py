@@ -3,79 +3,159 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import groupby, islice
+from typing import Any
 
-from muniment.core.canonical import parse_json, salted_digest
-from muniment.core.ports.engine import Count, Reader
-from muniment.core.ports.rows import get, stream, stream_texts
-from muniment.core.ports.schema import BLOBS, ENTRIES, SESSIONS, EntryRow, SessionRow
-from muniment.errors import InvalidInput, InvalidJson, MunimentError, UnknownScope
+from muniment.core.ports.engine import Condition, Count, Reader
+from muniment.core.ports.rows import stream, stream_texts
+from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow, SessionRow
+from muniment.errors import InvalidInput, MunimentError, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.derivation import SessionFold
 from muniment.store.derived_checking import check_derived
 from muniment.store.items import Item, latest
 from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
 from muniment.store.ledger.records import Receipt
+from muniment.store.proving.blob_checking import blob_fault
+from muniment.store.proving.standing import Standing, read_standing, written_standing
+from muniment.store.proving.table_checking import table_faults
 from muniment.store.reports import BrokenLink, Differing, VerifyReport
 
-__all__ = ["SAMPLE_SESSIONS", "blob_fault", "verify"]
+__all__ = ["SAMPLE_SESSIONS", "verify"]
 
 SAMPLE_SESSIONS = 64
 """Sessions of a tenant that a quick verification walks, about."""
+_AFTER_ALL = 2**62
+"""No entry has this number."""
+
+_COUNTS = ("sessions", "entries", "forgotten", "unreceipted", "outdated", "derived", "lacking", "unproven")
 
 
-def verify(ctx: Context, tenant_id: str | None = None, *, quick: bool = False) -> VerifyReport:
+@dataclass(slots=True)
+class _Work:
+    """One call: what it has found, and how much of its share it has spent."""
+
+    ctx: Context
+    entries_max: int | None
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
+    broken: list[BrokenLink] = field(default_factory=list)
+    differing: list[Differing] = field(default_factory=list)
+    spent: int = 0
+
+    @property
+    def is_spent(self) -> bool:
+        return self.entries_max is not None and self.spent >= self.entries_max
+
+
+def verify(
+    ctx: Context,
+    tenant_id: str | None = None,
+    *,
+    quick: bool = False,
+    entries_max: int | None = None,
+    resume: str | None = None,
+) -> VerifyReport:
     """Check each session of one tenant, or of all; the report names the first broken link of each session.
 
     What was derived from chains that hold is made again: items, links, the index. A quick one walks a sample of the
-    sessions and says so.
+    sessions and says so. One with `entries_max` stops behind so many entries, and its report says where to go on.
     """
     if not isinstance(quick, bool):
         raise InvalidInput("quick should be true or false", path="$.quick")
+    if entries_max is not None and (type(entries_max) is not int or entries_max < 1):
+        raise InvalidInput("entries_max should be a whole number from 1 on", path="$.entries_max")
+    at = Standing(tenant_id) if resume is None else read_standing(resume, tenant_id)
     tenants = ctx.engine.tenants()
     if tenant_id is not None:
         if tenant_id not in tenants:
             raise UnknownScope(f"no tenant {tenant_id!r} in this store", path="$.tenant_id")
         tenants = [tenant_id]
-    counts = dict.fromkeys(("sessions", "entries", "forgotten", "unreceipted", "outdated", "derived", "lacking"), 0)
-    broken: list[BrokenLink] = []
-    differing: list[Differing] = []
-    for tenant in tenants:
-        with ctx.engine.snapshot(tenant) as reader:
+    work = _Work(ctx, entries_max)
+    if quick:
+        held = sum(_verify_sample(work, tenant) for tenant in tenants)
+        return _report(work, len(tenants), sampled=True, sessions_held=held)
+    walked = [tenant for tenant in tenants if at.tenant is None or tenant >= at.tenant]
+    for number, tenant in enumerate(walked, 1):
+        here = at if tenant == at.tenant else Standing(tenant_id)
+        left = _verify_tenant(work, tenant, here._replace(asked=tenant_id, tenant=tenant))
+        if left is not None:
+            return _report(work, number, resume=written_standing(left))
+    return _report(work, len(walked))
+
+
+def _report(work: _Work, tenants: int, **more: Any) -> VerifyReport:
+    counts: dict[str, Any] = {**work.counts, **more}
+    return VerifyReport(tenants=tenants, broken=tuple(work.broken), differing=tuple(work.differing), **counts)
+
+
+def _verify_tenant(work: _Work, tenant: str, at: Standing) -> Standing | None:
+    """Walk a tenant from where it stands; answers where it stopped, None at its end."""
+    ctx, counts = work.ctx, work.counts
+    with ctx.engine.snapshot(tenant) as reader:
+        if at.phase == "chains":
             walk = _Walk(reader, tenant, ctx.derived.extracts)
-            found = list(_sample_tenant(walk, counts) if quick else _walk_tenant(walk, counts))
-            broken += found
+            for place, fault in _walk_tenant(walk, counts, at.place):
+                if fault is not None:
+                    work.broken.append(fault)
+                    at = at._replace(is_broken=True)
+                work.spent = counts["entries"]
+                if work.is_spent:
+                    return at._replace(place=place)
+            at = at._replace(phase="tables", place=())
             counts["outdated"] += ctx.derived.index.outdated(reader)
-            if not found and not quick:
-                differing += _check_derived(ctx, reader, tenant, counts)
-    return VerifyReport(tenants=len(tenants), broken=tuple(broken), differing=tuple(differing), sampled=quick, **counts)
+        if at.phase == "tables":
+            work.differing += table_faults(ctx, reader, tenant, counts)
+            at = at._replace(phase="index", place=())
+        if at.is_broken:  # nothing can be made again from a ledger that does not hold
+            return None
+        if at.phase == "index":
+            for user_id in _users_after(reader, at.place):
+                work.differing += _index_fault(ctx, reader, tenant, user_id)
+                work.spent += reader.do(Count("entries", (("user_id", "=", user_id),)))
+                if work.is_spent:
+                    return at._replace(place=(user_id,))
+            at = at._replace(phase="derived", place=())
+        made = check_derived(ctx, reader, tenant)
+        counts["derived"] += made.items
+        counts["lacking"] += made.lacking
+        named = {each.id for each in work.differing}
+        work.differing += [each for each in made.differing if each.id not in named]
+    return None
 
 
-def _check_derived(ctx: Context, reader: Reader, tenant: str, counts: dict[str, int]) -> Iterator[Differing]:
-    """What was derived from the ledger of a tenant, which holds, and is not what it gives."""
-    made = check_derived(ctx, reader, tenant)
-    counts["derived"] += made.items
-    counts["lacking"] += made.lacking
-    yield from made.differing
-    for user_id in sorted(set(stream_texts(reader, SESSIONS, "user_id"))):
+def _users_after(reader: Reader, place: tuple[str, ...]) -> list[str]:
+    where: tuple[Condition, ...] = (("user_id", ">", place[0]),) if place else ()
+    return sorted(set(stream_texts(reader, SESSIONS, "user_id", where)))
+
+
+def _index_fault(ctx: Context, reader: Reader, tenant: str, user_id: str) -> list[Differing]:
+    try:
         fault = ctx.derived.index.fault(reader, tenant, user_id)
-        if fault is not None:
-            yield Differing(tenant_id=tenant, kind="index", id=user_id, version=0, reason=fault)
+    except StoreDamaged as error:
+        fault = error.message
+    if fault is None:
+        return []
+    return [Differing(tenant_id=tenant, kind="index", id=user_id, version=0, reason=fault)]
 
 
-def _sample_tenant(walk: _Walk, counts: dict[str, int]) -> Iterator[BrokenLink]:
-    """A sample of the sessions, evenly spread over their names, each walked whole."""
+def _verify_sample(work: _Work, tenant: str) -> int:
+    """A sample of the sessions, evenly spread over their names, each walked whole; answers how many there are."""
+    ctx, counts = work.ctx, work.counts
     order = ("user_id", "session_id")
-    total = walk.reader.do(Count("sessions"))
-    step = max(1, total // SAMPLE_SESSIONS)
-    chosen = list(islice(stream(walk.reader, SESSIONS, order=order), 0, None, step))
-    for session in chosen:
-        where = (("user_id", "=", session.user_id), ("session_id", "=", session.session_id))
-        counts["sessions"] += 1
-        rows = stream(walk.reader, ENTRIES, where, order=(*order, "seq"))  # type: ignore[arg-type]
-        fault = _walk_session(walk, session, rows, counts)
-        if fault is not None:
-            yield fault
+    with ctx.engine.snapshot(tenant) as reader:
+        walk = _Walk(reader, tenant, ctx.derived.extracts)
+        total = reader.do(Count("sessions"))
+        step = max(1, total // SAMPLE_SESSIONS)
+        chosen = list(islice(stream(reader, SESSIONS, order=order), 0, None, step))
+        for session in chosen:
+            where = (("user_id", "=", session.user_id), ("session_id", "=", session.session_id))
+            counts["sessions"] += 1
+            rows = stream(reader, ENTRIES, where, order=(*order, "seq"))  # type: ignore[arg-type]
+            fault = _walk_session(walk, session, rows, counts)
+            work.broken += [] if fault is None else [fault]
+        counts["outdated"] += ctx.derived.index.outdated(reader)
+    return total
 
 
 class _Walk:
@@ -108,27 +188,30 @@ def _listed(receipt: Item) -> frozenset[str] | None:
         return None
 
 
-def _walk_tenant(walk: _Walk, counts: dict[str, int]) -> Iterator[BrokenLink]:
-    """Sessions and entries come in the same order, so one pass over each is enough."""
+def _walk_tenant(
+    walk: _Walk, counts: dict[str, int], after: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, str], BrokenLink | None]]:
+    """Session by session behind a place, what is wrong with it. Sessions and entries come in the same order, so one
+    pass over each is enough."""
     reader, tenant = walk.reader, walk.tenant
     order = ("user_id", "session_id")
-    entries = stream(reader, ENTRIES, order=(*order, "seq"))
+    entries = stream(reader, ENTRIES, order=(*order, "seq"), after=(*after, _AFTER_ALL) if after else None)
     groups = groupby(entries, key=lambda row: (row.user_id, row.session_id))
     group = next(groups, None)
-    for session in stream(reader, SESSIONS, order=order):
+    for session in stream(reader, SESSIONS, order=order, after=after or None):
         counts["sessions"] += 1
         address = (session.user_id, session.session_id)
         while group is not None and group[0] < address:
-            yield _stray(tenant, group, counts)
+            yield group[0], _stray(tenant, group, counts)
             group = next(groups, None)
         rows: Iterator[EntryRow] = group[1] if group is not None and group[0] == address else iter(())
         fault = _walk_session(walk, session, rows, counts)
-        if fault is not None:
-            yield fault
-        if group is not None and group[0] == address:
+        is_here = group is not None and group[0] == address
+        yield address, fault
+        if is_here:
             group = next(groups, None)
     while group is not None:
-        yield _stray(tenant, group, counts)
+        yield group[0], _stray(tenant, group, counts)
         group = next(groups, None)
 
 
@@ -154,7 +237,9 @@ def _walk_session(
     user_id, session_id = session.user_id, session.session_id
     head = genesis(tenant, user_id, session_id)
     first: BrokenLink | None = None
+    begun: str | None = None
     for row in rows:
+        begun = begun or row.recorded_at
         counts["entries"] += 1
         counts["forgotten"] += row.receipt_id is not None
         unproven = walk.receipt_fault(row, counts)
@@ -182,12 +267,24 @@ def _walk_session(
             if head.seq != session.head_seq
             else "the session's head was altered",
         )
+    if first is None and begun not in (None, session.created_at):
+        first = BrokenLink(
+            tenant_id=tenant,
+            user_id=user_id,
+            session_id=session_id,
+            seq=0,
+            id=None,
+            reason="the session's beginning was altered",
+        )
     return first or _extract_fault(walk, session)
 
 
 def _extract_fault(walk: _Walk, session: SessionRow) -> BrokenLink | None:
     """What was read out of a session whose chain holds is made again, and must be the same."""
-    found = walk.extracts.fault(walk.reader, session.user_id, session.session_id, session.head_seq)
+    try:
+        found = walk.extracts.fault(walk.reader, session.user_id, session.session_id, session.head_seq)
+    except StoreDamaged as error:
+        found = 0, error.message
     if found is None:
         return None
     seq, reason = found
@@ -199,21 +296,3 @@ def _extract_fault(walk: _Walk, session: SessionRow) -> BrokenLink | None:
         id=None,
         reason=reason,
     )
-
-
-def blob_fault(reader: Reader, row: EntryRow) -> str | None:
-    """Is the blob an entry refers to there, and does it hash to its name?"""
-    if row.body is None or '"blob":"' not in row.body:
-        return None
-    try:
-        name = parse_json(row.body).get("blob")
-        key = None if name is None else bytes.fromhex(name)
-    except (InvalidJson, AttributeError, TypeError, ValueError):
-        return "the content was altered"
-    if key is None:
-        return None
-    blob = get(reader, BLOBS, (key,))
-    if blob is None:
-        return f"its blob {name[:12]}… is missing"
-    sound = blob.data is not None and salted_digest(row.salt or b"", blob.data).hex() == name
-    return None if sound else f"its blob {name[:12]}… was altered"

@@ -30,6 +30,7 @@ from muniment.core.ports.schema import (
     SessionRow,
     TenantRow,
 )
+from muniment.core.ports.sealing import SealKey
 from muniment.core.scope import Scope
 from muniment.errors import (
     ClockWentBack,
@@ -52,6 +53,8 @@ from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
+from muniment.store.proving.chain_ends import KnownEnds, check_end
+from muniment.store.sealing import add_seal, key_to_seal
 from muniment.store.turns import is_turn
 
 __all__ = [
@@ -96,6 +99,8 @@ class Batch:
     """
     repairs: bool = False
     """May be written to a run that is locked."""
+    seal_key: SealKey | None = None
+    """Seals what was redacted, where there is something and the policy keeps it."""
 
 
 def append(
@@ -186,6 +191,7 @@ def _prepare(
         salts=tuple(salts),
         keys=tuple(key_of(scope, draft) for draft in drafts),
         prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if ctx.policy.ledger.index_turns else {},
+        seal_key=key_to_seal(ctx, (opening, *admitted)),
     )
 
 
@@ -216,17 +222,21 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
         admitted, ids, salts = [batch.opening, *admitted], [ctx.ids.new("evt"), *ids], [*ctx.ids.salts(1), *salts]
     elif not admitted:
         return []  # a run that is only to be started was
-    head = _head(tx, scope)
+    head = _head(ctx, tx, scope)
     recorded_at = _recorded_at(ctx, head, batch.after)
     rows, end = seal(
         scope, head or genesis(scope.tenant_id, scope.user_id, scope.session_id), admitted, ids, salts, recorded_at
     )
     _store(tx, scope, rows, admitted, end, is_new=head is None)
+    ctx.cache(KnownEnds).keep(scope, end)
     entries = [
         entry_of_row(scope.tenant_id, row, scope=scope, body=item.body)
         for row, item in zip(rows, admitted, strict=True)
     ]
     _project(ctx, tx, entries)
+    for entry, item in zip(entries, admitted, strict=True):
+        if item.secrets:
+            add_seal(ctx, tx, scope, batch.seal_key, entry, item.secrets)
     said = [(entry, item.text) for entry, item in zip(entries, admitted, strict=True) if is_turn(entry)]
     ctx.derived.extracts.extend(tx, scope.user_id, scope.session_id, end.seq, len(rows), said)
     if ctx.policy.ledger.index_turns:
@@ -352,9 +362,12 @@ def check_run(run: Item, scope: Scope) -> None:
         )
 
 
-def _head(tx: Transaction, scope: Scope) -> Head | None:
+def _head(ctx: Context, tx: Transaction, scope: Scope) -> Head | None:
+    """The end of the session's chain, which the next entry follows; None of a session that is new."""
     session = get(tx, SESSIONS, (scope.user_id, scope.session_id))
-    return None if session is None else head_of(session)
+    head = None if session is None else head_of(session)
+    check_end(ctx, tx, scope, head)
+    return head
 
 
 def _recorded_at(ctx: Context, head: Head | None, after: str) -> str:

@@ -1,7 +1,8 @@
 """Settings, in one order everywhere: argument > `MUNIMENT_*` environment > `muniment.toml` > default.
 
     MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_EMBEDDER,
-    MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_CONFIG (another toml)
+    MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_PROOF_KEY, MUNIMENT_SEAL_KEY, MUNIMENT_CONFIG
+    (another toml)
 
 `muniment.toml` is looked for in the working directory; its `[policy]` table is the policy, its
 `[server]` table what `muniment serve` is told (`surfaces.http.settings`), `[mcp]` what `muniment mcp` is.
@@ -34,6 +35,8 @@ NAMES: Mapping[str, str] = {
     "grader": "none",
     "grader_decides": "never",
     "extract_model": "none",
+    "proof_key": "none",
+    "seal_key": "none",
 }
 """Every setting and its default."""
 
@@ -60,6 +63,10 @@ class Settings:
     """When its word counts: `never` (it says where it disagrees), `unknown` (where the rules cannot tell), `always`."""
     extract_model: str
     """A model that reads what users said (`muniment extract`): `none` (patterns alone), `openai:<base_url>#<model>`."""
+    proof_key: str
+    """A file whose bytes (16 or more) are the key that builds and receipts are proven with, or `none`."""
+    seal_key: str
+    """Where the key lies for what `ledger.redact = "seal"` keeps: `none`, `file:<path>`, `env:<NAME>`."""
     policy: Mapping[str, Any]
     """The `[policy]` table: what differs from the default policy."""
 
@@ -138,8 +145,24 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
         tokens=settings.tokens,
         grader=_grader(settings),
         extract_model=_extract_model(settings),
+        seal_key=settings.seal_key,
         read_only=read_only,
+        proof_key=_proof_key(settings),
     )
+
+
+def _proof_key(settings: Settings) -> bytes | None:
+    """The bytes of the file that the settings name."""
+    if settings.proof_key == "none":
+        return None
+    try:
+        return Path(settings.proof_key).read_bytes()
+    except OSError as error:
+        raise InvalidInput(
+            f"the key of proofs cannot be read: {error.strerror or error}",
+            path="$.proof_key",
+            hint="MUNIMENT_PROOF_KEY names its file",
+        ) from None
 
 
 def _grader(settings: Settings) -> Any:

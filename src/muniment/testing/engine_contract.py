@@ -305,7 +305,7 @@ class EngineContract(EngineWalls):
         with pytest.raises(error):
             engine.write("t1", work)
         assert self._everything(engine) == before
-        write(engine, Insert("ids", [("new", "k")]), tenant="t2")
+        write(engine, Insert("ids", [("new", "k")]))
         write(engine, Insert("links", [("c", "x")]))  # still usable
 
     def _everything(self, engine: Engine) -> dict[str, list[Row]]:

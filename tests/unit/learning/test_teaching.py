@@ -15,6 +15,7 @@ from muniment.verify.composition import Execution, compose_result
 from muniment.verify.judges import judge_of, taught_by
 from muniment.verify.outputs import Finding
 from muniment.verify.verdicts import is_pass, says_nothing
+from rule_stages import story_at
 
 pytestmark = pytest.mark.req("RC-01", "RC-17")
 
@@ -174,7 +175,8 @@ class Judged(RuleStory):
 
 @pytest.mark.req("RC-18")
 def test_a_promotion_says_by_which_judges_its_runs_passed(make: Any) -> None:
-    story = Judged(make("memory"))
+    story, tried = story_at(make("memory"), "canary", Judged)
+    story.canary = lambda: tried
     rule_id = story.promote()
     (report,) = [each for each in story.book.reports(rule_id) if hasattr(each, "judges")]
     assert set(report.judges) == {"external_process"}
@@ -183,9 +185,8 @@ def test_a_promotion_says_by_which_judges_its_runs_passed(make: Any) -> None:
 
 @pytest.mark.req("RC-18")
 def test_runs_of_a_forgeable_judge_promote_nothing(make: Any) -> None:
-    story = Judged(make("memory"))
+    story, rule_id = story_at(make("memory"), "canary", Judged)
     story.judge = "in_process"
-    rule_id = story.canary()
     for _ in range(60):
         story.run()
     assert story.book.watch()[rule_id].decision == "stay"
@@ -194,8 +195,7 @@ def test_runs_of_a_forgeable_judge_promote_nothing(make: Any) -> None:
 
 @pytest.mark.req("RC-18")
 def test_a_replay_by_a_forgeable_judge_says_nothing(make: Any) -> None:
-    story = RuleStory(make("memory"))
-    rule_id = story.gate()
+    story, rule_id = story_at(make("memory"), "gate")
 
     def verifier(output: Any, task: str) -> Any:
         return ran("in_process", "OK" if story.verifier(output, task) is True else "FAIL")

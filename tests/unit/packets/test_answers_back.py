@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 
 import muniment
+from effort import SOAK, in_turn
 from muniment.errors import Forgotten, InvalidInput, NotFound
 from muniment.store.ledger.records import EntryDraft
 
 VERDICT = {"schema_version": "0.5.15", "verifier_id": "v_l1_only", "verdict": "PASS", "outcome": "OK"}
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite"] if SOAK else ["turn"])
 def mem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[muniment.Memory]:
-    target = ":memory:" if request.param == "memory" else str(tmp_path / "agent.db")
+    engine = request.param if SOAK else in_turn(request.node.nodeid, ("memory", "sqlite"))
+    target = ":memory:" if engine == "memory" else str(tmp_path / "agent.db")
     with muniment.open(target) as opened:
         yield opened
 

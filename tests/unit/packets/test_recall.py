@@ -49,7 +49,7 @@ def mem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     target = tmp_path / "store.db" if request.param == "file" else request.param
     if request.param == "postgres":
         dsn = request.getfixturevalue("postgres_dsn")
-        target = f"{dsn}{'&' if '?' in dsn else '?'}schema={request.getfixturevalue('postgres_schema')}"
+        target = f"{dsn}{'&' if '?' in dsn else '?'}schema={request.getfixturevalue('kept_postgres_schema')}"
     with muniment.open(target, tokens="estimate_v1") as opened:
         yield opened
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import muniment
+from effort import SOAK, in_turn
 from muniment.errors import InvalidInput, MessagesDiffer, MunimentError
 
 CHAT: list[dict[str, Any]] = [
@@ -57,9 +58,10 @@ ANTHROPIC: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite"] if SOAK else ["turn"])
 def mem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[muniment.Memory]:
-    target = ":memory:" if request.param == "memory" else str(tmp_path / "agent.db")
+    engine = request.param if SOAK else in_turn(request.node.nodeid, ("memory", "sqlite"))
+    target = ":memory:" if engine == "memory" else str(tmp_path / "agent.db")
     with muniment.open(target) as opened:
         yield opened
 

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from rule_drafts import draft
 
+from effort import SOAK
 from muniment.contracts.rules import RuleRecord
 from muniment.contracts.validation import validate
 from muniment.errors import Conflict, Forgotten, GateFailed, InvalidInput, InvalidRecord, NotFound, WrongStage
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
 from muniment.rules.rulebook.statistics import stats_of
 from muniment.testing.rule_story import COUNTING, RuleStory
+from rule_stages import story_at
 
 ENGINES = ("memory", "sqlite", "postgres")
 
@@ -24,8 +26,9 @@ def response_of(selection: Any) -> dict[str, Any]:
 
 
 @pytest.mark.req("RC-14", "RC-18")
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ENGINES if SOAK else ENGINES[:2])
 def test_a_rule_lives(make, engine):
+    """On a server too under a soak; in every run `fault/test_rules_bytes` tells a rule's life there."""
     mem = make(engine)
     story = RuleStory(mem)
     rule_id = story.promote()
@@ -45,8 +48,7 @@ def test_a_rule_lives(make, engine):
 @pytest.mark.req("RC-15")
 def test_a_run_is_given_its_rules(make):
     mem = make("sqlite")
-    story = RuleStory(mem)
-    rule_id = story.promote()
+    _, rule_id = story_at(mem, "promote")
     run = mem.run(user_id="ana", agent_id="counter")
     selection = run.learning.select_rules(intent=COUNTING)
     assert not validate("CandidateSelectResponse", selection.response.to_wire())
@@ -74,8 +76,7 @@ def test_a_run_is_given_its_rules(make):
 @pytest.mark.req("RC-16")
 def test_counts_are_the_ledgers(make):
     mem = make("memory")
-    story = RuleStory(mem)
-    rule_id = story.canary()
+    story, rule_id = story_at(mem, "canary")
     logs = [story.run().event_log for _ in range(30)]
     stats = story.book.stats(rule_id)
     arms = [one["arm"] for log in logs for one in (log.experiment.model_extra or {})["arms"]]
@@ -96,8 +97,7 @@ def test_counts_are_the_ledgers(make):
 @pytest.mark.req("RC-14", "RC-15")
 def test_a_rollback_restores_the_very_selections(make):
     mem = make("sqlite")
-    story = RuleStory(mem)
-    rule_id = story.promote()
+    story, rule_id = story_at(mem, "promote")
     book = story.book
     there = book.revision
     before = [response_of(book.select(intent=COUNTING, run_id=f"r{number}")) for number in range(40)]
@@ -126,8 +126,7 @@ def test_a_rollback_restores_the_very_selections(make):
 @pytest.mark.req("RC-18")
 def test_no_stage_can_be_skipped(make):
     mem = make("memory")
-    story = RuleStory(mem)
-    rule_id = story.submit()
+    story, rule_id = story_at(mem, "submit")
     book = story.book
     for step in (
         lambda: book.canary(rule_id),
@@ -153,10 +152,8 @@ def test_no_stage_can_be_skipped(make):
 
 def test_a_signature_is_needed(make):
     mem = make("memory")
-    story = RuleStory(mem)
-    rule_id = story.canary()
-    while story.book.watch()[rule_id].decision == "stay":
-        story.run()
+    story, rule_id = story_at(mem, "shown")
+    assert story.book.watch()[rule_id].decision == "promote"
     with pytest.raises(GateFailed):
         story.book.promote(rule_id)
     assert story.book.get(rule_id).stage == "canary"
@@ -166,10 +163,10 @@ def test_a_signature_is_needed(make):
 
 def test_a_policy_may_sign(make):
     mem = make("memory", policy={"rules": {"promote": {"signature": "policy"}}})
-    story = RuleStory(mem)
-    rule_id = story.canary()
-    for _ in range(400):
-        story.run()
+    story, rule_id = story_at(mem, "canary")
+    for _ in range(80):
+        for _ in range(5):
+            story.run()
         if story.book.watch()[rule_id].decision == "promote":
             break
     rule = story.book.get(rule_id)
@@ -196,8 +193,7 @@ def test_what_does_harm_is_taken_back(make):
 @pytest.mark.req("RC-16")
 def test_an_active_rule_that_stops_helping_goes(make):
     mem = make("memory", policy={"rules": {"canary": {"holdout_share": 0.4}}})
-    story = RuleStory(mem)
-    rule_id = story.promote()
+    story, rule_id = story_at(mem, "promote")
     rule = dict(story.book.get(rule_id).record)
     assert rule["type"] == "GuardrailRule"  # guardrails are never left out: nothing is compared
     for _ in range(20):
@@ -272,8 +268,7 @@ def test_an_exception_stands_beside_the_rule_it_narrows(make):
 
 def test_forgetting_takes_rules_uses_and_reports(make):
     mem = make("sqlite")
-    story = RuleStory(mem)
-    rule_id = story.promote()
+    story, rule_id = story_at(mem, "promote")
     run = mem.run(user_id="ana", agent_id="counter")
     run.observe("user", "Count.")
     run.learning.select_rules(intent=COUNTING)
@@ -291,8 +286,7 @@ def test_forgetting_takes_rules_uses_and_reports(make):
 
 def test_forgetting_a_run_corrects_the_counts(make):
     mem = make("memory")
-    story = RuleStory(mem)
-    rule_id = story.canary()
+    story, rule_id = story_at(mem, "canary")
     logs = [story.run().event_log for _ in range(12)]
     before = story.book.stats(rule_id)
     mem.forget(event=logs[3].x_ref)
@@ -305,8 +299,7 @@ def test_a_forged_active_rule_is_no_rule(make, tmp_path):
     from muniment.learning.banks import memory_drafts, write_bank
 
     mem = make("memory")
-    story = RuleStory(mem)
-    rule_id = story.gate()
+    story, rule_id = story_at(mem, "gate")
     rule = story.book.get(rule_id)
     forged = rule.model_copy(
         update={
@@ -328,8 +321,7 @@ def test_a_forged_active_rule_is_no_rule(make, tmp_path):
 
 def test_no_plan_touches_a_rule_that_was_tested(make):
     mem = make("memory")
-    story = RuleStory(mem)
-    rule_id = story.gate()
+    story, rule_id = story_at(mem, "gate")
     bank = mem.bank(user_id="ana")
     for action in (
         {"op": "WRITE", "target_store": "Rulebook", "payload": story.book.get(rule_id).record | {"body": "Else."}},
@@ -344,8 +336,7 @@ def test_no_plan_touches_a_rule_that_was_tested(make):
 
 def test_untested_rules_do_not_come_through_recall(make):
     mem = make("memory")
-    story = RuleStory(mem)
-    story.gate()
+    story_at(mem, "gate")
     run = mem.run(user_id="ana", agent_id="counter")
     found = run.learning.recall("FORMAT JSON_ONLY document", intent=COUNTING, sources=["Rulebook"], keep=False)
     assert not found.hints
@@ -376,8 +367,7 @@ BAD_CALLS = (
 
 def test_bad_input_changes_nothing(make):
     mem = make("memory")
-    story = RuleStory(mem)
-    rule_id = story.gate()
+    story, rule_id = story_at(mem, "gate")
     story.book.replay(rule_id, story.agent, story.verifier)
     before = (story.book.revision, story.book.get(rule_id))
     for number, call in enumerate(BAD_CALLS):
@@ -389,8 +379,7 @@ def test_bad_input_changes_nothing(make):
 @pytest.mark.req("RC-15", "RC-27")
 def test_a_runner_hands_out_rules(make):
     mem = make("memory")
-    story = RuleStory(mem)
-    rule_id = story.promote()
+    story, rule_id = story_at(mem, "promote")
     seen = []
 
     def agent(task):
@@ -415,8 +404,7 @@ def test_what_was_taken_out_is_not_read_again(make, engine, monkeypatch):
     from muniment.rules import rulebook_reading as rule_reading
 
     mem = make(engine)
-    story = RuleStory(mem)
-    rule_id = story.canary()
+    story, rule_id = story_at(mem, "canary")
     for number in range(12):
         made = story.book.submit(draft(f"gone{number}", body=f"Write the name of the number {number} twice."))
         story.book.retire(made.id, reason="no longer wanted")

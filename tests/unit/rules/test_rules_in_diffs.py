@@ -8,7 +8,8 @@ import pytest
 
 from muniment.handles.memory import Memory
 from muniment.surfaces.cli.explained import explained
-from muniment.testing.rule_story import COUNTING, RuleStory
+from muniment.testing.rule_story import COUNTING
+from rule_stages import story_at
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +19,7 @@ def told() -> Any:
     from muniment.core.outside.system import CountingIds, TickingClock
 
     with muniment.open(":memory:", clock=TickingClock(), ids=CountingIds("rules")) as mem:
-        story = RuleStory(mem)
-        rule_id = story.promote()
+        story, rule_id = story_at(mem, "promote")
         yield mem, story.book, rule_id, build_of(mem)
 
 

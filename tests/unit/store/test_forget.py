@@ -61,6 +61,13 @@ STAYS = {
     },
     "blobs": {"hash": "salted, and the salt goes", "entry_id": "an id"},
     "parts": {"owner": "an id", "hash": "salted, and the salt goes", "receipt_id": "an id"},
+    "proofs": {
+        "user_id": "a name",
+        "session_id": "a name",
+        "item_id": "an id",
+        "digest": "salted, and the salt goes",
+        "hash": "of digests",
+    },
     "items": {
         "id": "an id",
         "kind": "of a list",

@@ -118,11 +118,28 @@ def test_forgetting_in_one_scope_leaves_the_others(ana: Memory) -> None:
 def test_a_run_that_another_user_took_meanwhile_shows_nothing_of_theirs(mem: Memory) -> None:
     eve = mem.run(user_id="eve", session_id="s", run_id="r1")
     mem.run(user_id="ana", session_id="s", run_id="r1", objective=SECRET).observe("user", "x")
-    for attempt in (eve.state, eve.finish, lambda: eve.observe("user", "y")):
+    for attempt in (eve.finish, lambda: eve.observe("user", "y")):
         with pytest.raises(DuplicateId) as caught:
             attempt()
         assert SECRET not in str(caught.value.to_dict())
     assert list(eve.ledger.entries()) == []
+    assert eve.state() is None
+
+
+@pytest.mark.req("LG-02", "X-09")
+def test_a_log_that_another_user_began_meanwhile_shows_nothing_of_theirs(mem: Memory) -> None:
+    eve = mem.run(user_id="eve", session_id="s", run_id="r1")
+    ana = mem.run(user_id="ana", session_id="s", run_id="r1", objective=SECRET)
+    said, asked = ana.observe("user", SECRET), ana.observe("user", f"{SECRET}?")
+    ana.log.claim(SECRET, evidence=[said.id])
+    ana.log.conflict(SECRET, side_a=[said.id], side_b=[asked.id])
+    ana.log.failure("TOOL_ERROR", where="here", why=SECRET, evidence=[said.id])
+    ana.log.question(f"{SECRET}?")
+    ana.log.compact()
+    for told in (eve.log.claims, eve.log.conflicts, eve.log.failures, eve.log.questions, eve.verifications):
+        assert list(told()) == []
+    assert SECRET not in str(eve.log.read())
+    assert eve.log.budgets() == mem.run(user_id="eve", session_id="s").log.budgets()
 
 
 @pytest.mark.req("LG-02")

@@ -200,16 +200,11 @@ def test_a_duplicate_among_very_many_ids_is_still_named(make: Maker) -> None:
 
 
 @pytest.mark.req("X-09")
-def test_an_id_is_unique_across_kinds_users_and_tenants(any_mem: Memory, counts: Counts) -> None:
+def test_an_id_is_unique_across_kinds_and_users_of_its_tenant(any_mem: Memory, counts: Counts) -> None:
     ana = any_mem.run(user_id="ana", run_id="run-of-ana")
     ana.observe("user", "x", id="e1")
     before = counts(any_mem)
-    others = [
-        any_mem.run(user_id="ana"),
-        any_mem.run(user_id="bob"),
-        any_mem.run(user_id="ana", tenant_id="acme"),
-    ]
-    for other in others:
+    for other in (any_mem.run(user_id="ana"), any_mem.run(user_id="bob")):
         for taken in ("e1", "run-of-ana"):
             with pytest.raises(DuplicateId) as caught:
                 other.observe("user", "y", id=taken)
@@ -222,15 +217,54 @@ def test_an_id_is_unique_across_kinds_users_and_tenants(any_mem: Memory, counts:
         with pytest.raises(DuplicateId) as caught:
             any_mem.run(run_id="run-of-ana", **scope)
         assert caught.value.path == "$.run_id"
-    for run_id in ("e1", "run-of-ana"):
-        with pytest.raises(DuplicateId) as caught:
-            any_mem.run(user_id="ana", tenant_id="acme", run_id=run_id).observe("user", "y", id="mine")
-        assert caught.value.path == "$.run_id"
     with pytest.raises(DuplicateId):
         any_mem.run(user_id="ana", run_id="e1").observe("user", "y")
     with pytest.raises(DuplicateId):
         any_mem.run(user_id="ana", run_id="same").observe("user", "y", id="same")
     assert counts(any_mem) == before
+
+
+@pytest.mark.req("X-09", "LG-02")
+def test_an_id_is_a_tenants_own(any_mem: Memory) -> None:
+    """Every id that a caller can choose, in two tenants at once: each has its own, also after one is forgotten."""
+
+    def live(tenant_id: str) -> Any:
+        run = any_mem.run(user_id="ana", tenant_id=tenant_id, session_id="s1", run_id="r1", objective=f"of {tenant_id}")
+        run.observe("user", f"I live in the city of {tenant_id}.", id="e1", idempotency_key="k1")
+        run.log.claim(f"said in {tenant_id}", evidence=["e1"], id="c1")
+        any_mem.corpus("notes", tenant_id=tenant_id).add(f"Notes of {tenant_id}.", document_id="d1")
+        run.patch(goal=f"goal of {tenant_id}", expected_version=0)
+        run.log.compact()
+        return run
+
+    runs = {tenant_id: live(tenant_id) for tenant_id in ("acme", "globex")}
+    dumps = {}
+    for tenant_id, run in runs.items():
+        assert any_mem.ledger.get("e1", tenant_id=tenant_id).scope.tenant_id == tenant_id
+        assert any_mem.ledger.content("e1", tenant_id=tenant_id) == f"I live in the city of {tenant_id}."
+        assert any_mem.ledger.resolve("e1", tenant_id=tenant_id).text == f"I live in the city of {tenant_id}."
+        assert run.state().objective == f"of {tenant_id}"
+        assert run.working_state().goal == f"goal of {tenant_id}"
+        assert [claim.statement for claim in run.log.claims()] == [f"said in {tenant_id}"]
+        assert tenant_id in run.compose("responder", query="Which city?").text
+        assert tenant_id in any_mem.corpus("notes", tenant_id=tenant_id).search("notes")[0].text
+        dumps[tenant_id] = b"".join(any_mem.export(tenant_id=tenant_id))
+    other = runs["globex"].compose("responder", query="Which city?")
+    any_mem.forget(event="e1", tenant_id="acme")
+    with pytest.raises(Forgotten):
+        any_mem.ledger.content("e1", tenant_id="acme")
+    assert b"".join(any_mem.export(tenant_id="globex")).startswith(dumps["globex"][:200])
+    assert any_mem.ledger.content("e1", tenant_id="globex") == "I live in the city of globex."
+    assert any_mem.replay(other.id, tenant_id="globex").text == other.text
+    with pytest.raises(DuplicateId):  # a forgotten id is not given again in its tenant
+        runs["acme"].observe("user", "y", id="e1")
+    any_mem.run(user_id="ana", tenant_id="third", run_id="r1").observe("user", "z", id="e1")
+    any_mem.forget(tenant="acme")
+    assert runs["globex"].state().objective == "of globex"
+    assert any_mem.verify(tenant_id="globex").ok
+    assert any_mem.verify(tenant_id="acme").ok
+    any_mem.store.rebuild(tenant_id="globex")
+    assert any_mem.verify(tenant_id="globex").ok
 
 
 @pytest.mark.req("X-09")

@@ -32,6 +32,8 @@ class LedgerPolicy(Record):
 
     redact_secrets: bool = True  # LG-10
     """Replace keys, tokens and card numbers before anything is hashed or stored."""
+    redact: Literal["drop", "seal"] = "drop"
+    """What becomes of what was replaced: gone, or kept sealed beside the event for its owner (needs a `seal_key`)."""
     flag_instructions: bool = True  # LG-08
     """Flag text from tools and outside that reads like instructions."""
     inline_bytes_max: Positive = 64 * 1024  # LG-09
@@ -40,6 +42,11 @@ class LedgerPolicy(Record):
     """Content over this is refused."""
     body_bytes_max: Positive = 1024 * 1024
     """Metadata, tags, entities and tool arguments together, as canonical JSON."""
+    analysis_chars_max: Positive = 64 * 1024
+    """Characters of an event that are analysed for sentences, dates, names and facts. What stands behind them is stored
+    and found by its words."""
+    analysis_pieces_max: Positive = 4_096
+    """Sentences, clauses and lines of an event that are analysed; the rest is stored and found by its words."""
     batch_entries_max: Positive = 100_000
     """Entries in one `observe_many`, which is one transaction."""
     index_turns: bool = True

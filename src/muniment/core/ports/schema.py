@@ -35,6 +35,7 @@ __all__ = [
     "LINKS",
     "MARKS",
     "PARTS",
+    "PROOFS",
     "SEGMENTS",
     "SESSIONS",
     "TABLES",
@@ -51,6 +52,7 @@ __all__ = [
     "LinkRow",
     "MarkRow",
     "PartRow",
+    "ProofRow",
     "SegmentRow",
     "SessionRow",
     "Table",
@@ -84,8 +86,6 @@ class Table(NamedTuple, Generic[R]):
     subject: str | None = None
     unique: tuple[tuple[str, ...], ...] = ()
     indexes: tuple[tuple[str, ...], ...] = ()
-    global_key: bool = False
-    """The key is unique across tenants (X-09): the one kind of table whose key is not led by tenant_id."""
 
 
 _TYPES: dict[Any, Literal["text", "int", "bytes"]] = {str: "text", Trust: "text", int: "int", bytes: "bytes"}
@@ -112,10 +112,9 @@ def _table(
     subject: str | None = None,
     unique: tuple[tuple[str, ...], ...] = (),
     indexes: tuple[tuple[str, ...], ...] = (),
-    global_key: bool = False,
 ) -> Table[R]:
     columns = _columns(row, content, cleared)
-    return Table(name, row, columns, key, forget, subject, unique, indexes, global_key)
+    return Table(name, row, columns, key, forget, subject, unique, indexes)
 
 
 def column_names(spec: Table[Any]) -> tuple[str, ...]:
@@ -129,7 +128,7 @@ class TenantRow(NamedTuple):
 
 
 class IdRow(NamedTuple):
-    """Every record id there is, whatever its kind and tenant (X-09)."""
+    """Every record id of the tenant, whatever its kind, and also after what it named was forgotten (X-09)."""
 
     id: str
     kind: str
@@ -200,6 +199,8 @@ class ItemRow(NamedTuple):
     receipt_id: str | None
     digest: bytes | None
     """Of the other columns as they were written; None of rows of before, and of what was forgotten."""
+    sealed: int
+    """What its row is held against: 0 of rows of before, which may lack a digest; 1 its digest; 2 a proof as well."""
 
 
 class LinkRow(NamedTuple):
@@ -226,6 +227,26 @@ class PartRow(NamedTuple):
     hash: bytes
     body: str | None
     receipt_id: str | None
+
+
+class ProofRow(NamedTuple):
+    """A link of the chain of proofs of a session, for what no entry gives: its builds. Receipts, which are nobody's,
+    have the chain with empty names.
+
+    The row with number 0 is the end of the chain: `version` is the number of its last link.
+    """
+
+    user_id: str
+    session_id: str
+    number: int
+    item_id: str
+    version: int
+    keyed: int
+    """1 where `hash` was made with the key of the store, which lies outside it."""
+    salt: bytes | None
+    digest: bytes
+    """Of the item's row under the salt, so that nothing can be told from it once the salt was forgotten."""
+    hash: bytes
 
 
 class IdempotencyRow(NamedTuple):
@@ -284,7 +305,7 @@ class ExtractRow(NamedTuple):
 
 
 TENANTS = _table("tenants", TenantRow, key=(), forget="keep")
-IDS = _table("ids", IdRow, key=("id",), forget="keep", global_key=True)
+IDS = _table("ids", IdRow, key=("id",), forget="keep")
 SESSIONS = _table(
     "sessions",
     SessionRow,
@@ -329,6 +350,15 @@ LINKS = _table(
 )
 LINEAGES = _table("lineages", LineageRow, key=("item_id",), forget="keep", indexes=(("user_id", "item_id"),))
 PARTS = _table("parts", PartRow, key=("owner", "hash"), content=("body",), forget="erase", subject="owner")
+PROOFS = _table(
+    "proofs",
+    ProofRow,
+    key=("user_id", "session_id", "number"),
+    content=("salt",),
+    forget="erase",
+    subject="item_id",
+    unique=(("item_id", "version"),),
+)
 IDEMPOTENCY = _table(
     "idempotency",
     IdempotencyRow,
@@ -365,6 +395,7 @@ TABLES: tuple[Table[Any], ...] = (
     LINKS,
     LINEAGES,
     PARTS,
+    PROOFS,
     IDEMPOTENCY,
     SEGMENTS,
     VECTORS,

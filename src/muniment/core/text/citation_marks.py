@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-__all__ = ["MARK", "mark_numbers", "named_by_marks", "numbers_in", "with_marks"]
+__all__ = ["MARK", "mark_numbers", "named_by_marks", "numbers_in", "split_citations", "with_marks"]
 
 _BRACKETS = r"\[\s*({name}\d{{1,9}}(?:\s*[-–,;]\s*\d{{1,9}})*)\s*\]"
 MARK = re.compile(_BRACKETS.format(name=""))
@@ -22,6 +22,7 @@ _CODE_OR_MARK = re.compile(
 """Code, or a mark: with the blank before it, or behind one that opens a line."""
 _RANGE = re.compile(r"(\d{1,9})\s*[-–]\s*(\d{1,9})")
 _PARTS = re.compile(r"[,;]")
+_CITATION = re.compile(r" \[[^\[\]\n]{1,256}\]")
 _RANGE_MAX = 50
 """A longer range is not a citation: its ends count, not what lies between."""
 
@@ -34,6 +35,16 @@ def mark_numbers(mark: str) -> list[str]:
 def numbers_in(text: str) -> list[str]:
     """The numbers of all marks of a text, each once, in order."""
     return list(dict.fromkeys(number for found in MARK.finditer(text) for number in mark_numbers(found[1])))
+
+
+def split_citations(line: str) -> tuple[str, str]:
+    """A line without the ids in brackets that close it, and these; read from the end, each once."""
+    begins = len(line)
+    while line.endswith("]", 0, begins) and (opens := line.rfind(" [", 0, begins)) >= 0:
+        if _CITATION.fullmatch(line, opens, begins) is None:
+            break
+        begins = opens
+    return line[:begins], line[begins:]
 
 
 def named_by_marks(answer: str, evidence_ids: Sequence[str], unknown_marks: Collection[str]) -> dict[str, str]:

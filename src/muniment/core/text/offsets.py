@@ -1,10 +1,11 @@
-"""Where characters begin in UTF-8: from an index of a string to the offset in its bytes."""
+"""Places in a text told otherwise: as offsets in its UTF-8 bytes, as numbers of lines."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import accumulate
 
-__all__ = ["ByteOffsets"]
+__all__ = ["ByteOffsets", "lines_at"]
 
 
 class ByteOffsets:
@@ -19,3 +20,14 @@ class ByteOffsets:
 
 def _width(char: str) -> int:
     return len(char.encode())
+
+
+def lines_at(text: str | bytes, places: Iterable[int]) -> list[int]:
+    """The line of each place, from 1 on, in one walk; the places are given in their order."""
+    lines: list[int] = []
+    line, at = 1, 0
+    for place in places:
+        line += text.count("\n", at, place) if isinstance(text, str) else text.count(b"\n", at, place)
+        at = place
+        lines.append(line)
+    return lines

@@ -12,6 +12,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.scope import DEFAULT_TENANT
+from muniment.core.text.offsets import lines_at
 from muniment.errors import InvalidInput
 from muniment.integrations.keyed_documents import KeyedDocuments
 
@@ -97,7 +98,7 @@ class MemoryFiles:
                     path="$.old_str",
                 )
             if len(found) > 1:
-                lines = ", ".join(str(text.count("\n", 0, at) + 1) for at in found)
+                lines = ", ".join(map(str, lines_at(text, found)))
                 raise InvalidInput(
                     f"No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: {lines}. "
                     "Please ensure it is unique",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from typing import TypeVar
 
 from muniment.core.canonical import short_id
 from muniment.core.instants import parse_instant
@@ -13,7 +14,9 @@ from muniment.memory.episodes.salience import best_lines
 from muniment.memory.episodes.turns import ReadTurn
 from muniment.memory.turns import EpisodeCandidate
 
-__all__ = ["EPISODE_TURNS_MAX", "GAP", "form_episodes", "stretches"]
+__all__ = ["EPISODE_TURNS_MAX", "GAP", "form_episode", "form_episodes", "stretches"]
+
+T = TypeVar("T")
 
 GAP = timedelta(hours=6)
 """A silence this long ends an episode."""
@@ -21,26 +24,28 @@ EPISODE_TURNS_MAX = 40
 LINES = 6
 
 
-def stretches(turns: Sequence[ReadTurn]) -> list[list[ReadTurn]]:
-    """Turns of one session, in order, cut where a long silence or too many turns say so."""
-    found: list[list[ReadTurn]] = []
+def stretches(turns: Iterable[T], moment_of: Callable[[T], str]) -> Iterator[list[T]]:
+    """Turns of one session, in order, cut where a long silence or too many turns say so; one stretch in memory."""
+    held: list[T] = []
     last = None
-    for read in turns:
-        moment = parse_instant(read.turn.ts)
-        if last is not None and len(found[-1]) < EPISODE_TURNS_MAX and moment - last <= GAP:
-            found[-1].append(read)
-        else:
-            found.append([read])
+    for turn in turns:
+        moment = parse_instant(moment_of(turn))
+        if last is not None and (len(held) >= EPISODE_TURNS_MAX or moment - last > GAP):
+            yield held
+            held = []
+        held.append(turn)
         last = moment
-    return found
+    if held:
+        yield held
 
 
 def form_episodes(turns: Sequence[ReadTurn], scores: Mapping[str, float]) -> list[EpisodeCandidate]:
     """The episodes of one session's turns. `scores` are by event id."""
-    return [_episode(stretch, scores) for stretch in stretches(turns)]
+    return [form_episode(stretch, scores) for stretch in stretches(turns, lambda read: read.turn.ts)]
 
 
-def _episode(stretch: Sequence[ReadTurn], scores: Mapping[str, float]) -> EpisodeCandidate:
+def form_episode(stretch: Sequence[ReadTurn], scores: Mapping[str, float]) -> EpisodeCandidate:
+    """The episode that one stretch of turns is."""
     turns = [read.turn for read in stretch]
     first, last = turns[0], turns[-1]
     return EpisodeCandidate.unchecked(  # of turns that were validated

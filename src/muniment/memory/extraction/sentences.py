@@ -17,7 +17,8 @@ _CAPTION = re.compile(r"\[[^\[\]\n]{0,400}\]")
 """What stands in brackets is not said: a caption, a mark of what was left out."""
 _CITED_LINE = re.compile(r"^[ \t]{0,8}(?:>|\|).*$", re.MULTILINE)
 _ABBREVIATION = re.compile(r"\b(?:St|Mt|Ft|Mr|Mrs|Ms|Dr|Jr|Sr|vs|etc|No|approx|e\.g|i\.e|[A-Z])\.\Z")
-_END = re.compile(r"[.!?]+(?=[\s)\]]|\Z)|[。！？；!?;…]+|\n+")
+# Possessive, and only from the start of a run: a page of dots is read once, not once for each of them.
+_END = re.compile(r"(?<![.!?])[.!?]++(?=[\s)\]]|\Z)|[。！？；!?;…]+|\n+")
 _MARKS = re.compile("[\"“”„«»「」『』《》]|(?<!\\w)['‘]|['’](?!\\w)")
 
 

@@ -30,10 +30,12 @@ __all__ = [
     "Kept",
     "MemoryIndex",
     "Parts",
+    "ReadPassage",
     "ScopeIndex",
     "SpokenTurn",
     "StoredIndex",
     "index_text",
+    "read_text",
     "role_number",
 ]
 
@@ -141,36 +143,47 @@ class Kept:
         return cast("T", found)
 
 
-def index_text(text: str, said: date) -> list[IndexedPassage]:
+class ReadPassage(NamedTuple):
+    """A passage as it is read whenever it was said: all but the days that it speaks of."""
+
+    text: str
+    ascii_words: list[str] | None
+    terms: list[str]
+    told: list[str]
+    names: list[str]
+
+
+def read_text(text: str) -> list[ReadPassage]:
+    """The passages of a text, read; one of nothing for an empty text."""
+    spans = passage_spans(text)
+    if len(spans) < 2:
+        return [_read(text)]
+    return [_read(text[start:end]) for start, end in spans]
+
+
+def _read(text: str) -> ReadPassage:
+    words = ascii_words(text) if text.isascii() else None
+    terms = analyze(text, words)
+    told = [*marks(text, terms), *value_marks(text, words)]
+    return ReadPassage(text, words, terms, told, name_terms(text))
+
+
+def index_text(text: str, said: date, read: Sequence[ReadPassage] | None = None) -> list[IndexedPassage]:
     """What is indexed for a turn: for each of its passages the hashes of its terms, each as often as it counts.
 
     The words of the passage, the dates that its "yesterday" and "last May" meant on the day it was said, what it states
     of a person and the kinds of the values that it states (`core.text.stated`), what the spellings of the names in it
     have in common; in the last one a mark if the turn asks. Only words count towards the length. An empty turn is one
-    passage of nothing.
+    passage of nothing. `read` is what `read_text` made of it, where that was done before.
     """
-    spans = passage_spans(text)
-    if len(spans) < 2:
-        terms, length = _terms(text, said)
-        return [_passage([*terms, *_asks(text)], length)]
-    read = [_terms(text[start:end], said) for start, end in spans]
-    read[-1][0].extend(_asks(text))
-    return [_passage(terms, length) for terms, length in read]
+    passages = read_text(text) if read is None else read
+    asks, last = _asks(text), len(passages) - 1
+    return [_passage(each, said, asks if at == last else []) for at, each in enumerate(passages)]
 
 
-def _passage(terms: list[str], length: int) -> IndexedPassage:
-    return IndexedPassage(length, list(term_hashes(terms)))
-
-
-def _terms(text: str, said: date) -> tuple[list[str], int]:
-    words = ascii_words(text) if text.isascii() else None
-    terms = analyze(text, words)
-    length = len(terms)
-    told = [*marks(text, terms), *value_marks(text, words)]
-    terms += date_terms(text, said, words)
-    terms += told
-    terms += name_terms(text)
-    return terms, length
+def _passage(read: ReadPassage, said: date, asks: list[str]) -> IndexedPassage:
+    days = date_terms(read.text, said, read.ascii_words)
+    return IndexedPassage(len(read.terms), list(term_hashes([*read.terms, *days, *read.told, *read.names, *asks])))
 
 
 def _asks(text: str) -> list[str]:

@@ -34,7 +34,9 @@ _CODE = re.compile(r"\b(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{4,}\b")
 _FAILURE = re.compile(
     r"\b(?:fail(?:s|ed|ure|ures|ing)?|errors?|exceptions?|crash(?:ed|es)?|refused|rejected|went wrong|broke|denied)\b"
 )
-_TOOL_SPOKEN = re.compile(r"((?:\w+ ){1,6})(?:tool|command|call)\b|\bdid (?:the )?((?:\w+ ){1,6})(?:say|return|print)")
+_TOOL_SPOKEN = re.compile(
+    r"\b((?:\w++ ){1,6})(?:tool|command|call)\b|\bdid (?:the )?((?:\w++ ){1,6})(?:say|return|print)"
+)
 """A tool that is named by its words is called a tool, or says something."""
 
 _CALLED_TOOL = re.compile(r"\bthe (?:\w+ ){1,6}(?:tool|command)\b")

@@ -242,6 +242,7 @@ def _taken(whole: Excerpt, pieces: Sequence[_Piece], numbers: Iterable[int]) -> 
     stretches: list[Stretch] = []
     before: int | None = None
     first: _Piece | None = None
+    counted = (-1, 0, 0)
     for number in [*sorted(numbers), None]:
         if first is not None and before is not None:
             if number is not None and number == before + 1 and pieces[number].source == first.source:
@@ -249,7 +250,9 @@ def _taken(whole: Excerpt, pieces: Sequence[_Piece], numbers: Iterable[int]) -> 
                 continue
             source = whole.stretches[first.source]
             text = source.text[first.start : pieces[before].end]
-            line = source.line + source.text.count("\n", 0, first.start)
+            at, breaks = counted[1:] if counted[0] == first.source else (0, 0)
+            counted = first.source, first.start, breaks + source.text.count("\n", at, first.start)
+            line = source.line + counted[2]
             stretches.append(Stretch(start=source.start + first.start, line=line, text=text))
         if number is not None:
             first, before = pieces[number], number

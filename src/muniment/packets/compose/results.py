@@ -77,8 +77,14 @@ def told_of(draft: PacketDraft, evidence_id: str, text: str | None = None) -> Pl
 
 def results_made_good(tools: Sequence[ToolCandidate]) -> set[str]:
     """Of recent results, the newest first: those of calls that failed, and were made again and answered since."""
-    calls = [call_of_line(tool.summary) for tool in tools]
-    return {tool.ref for at, tool in enumerate(tools) if call_without_failure(calls[at]) in calls[:at]}
+    made_good: set[str] = set()
+    newer: set[str] = set()
+    for tool in tools:
+        call = call_of_line(tool.summary)
+        if call_without_failure(call) in newer:
+            made_good.add(tool.ref)
+        newer.add(call)
+    return made_good
 
 
 def _evidence_in(placed: Placed) -> ToolEvidence | None:

@@ -47,16 +47,16 @@ class Resolution:
 
 def resolve(answer: str, marks: Mapping[str, str]) -> Resolution:
     """Marks after a full stop belong to the sentence before it; `[1, 2]` and `[1-3]` are read as several."""
-    sentences: list[str] = []
+    sentences: list[list[str]] = []
     for start, end in sentence_spans(answer):
         text = answer[start:end]
         leading = _LEADING.match(text)
         if leading is not None and sentences and _joins(answer, start):
-            sentences[-1] += f" {leading[0].strip()}"
+            sentences[-1].append(leading[0].strip())
             text = text[leading.end() :].strip()
         if text:
-            sentences.append(text)
-    return Resolution(tuple(_cited(text, marks) for text in sentences))
+            sentences.append([text])
+    return Resolution(tuple(_cited(" ".join(parts), marks) for parts in sentences))
 
 
 def unmarked(answer: str, unknown_marks: Container[str]) -> str:
@@ -70,8 +70,11 @@ def unmarked(answer: str, unknown_marks: Container[str]) -> str:
 
 def _joins(answer: str, start: int) -> bool:
     """Is the mark on the line of the sentence before it?"""
-    before = answer[:start]
-    return "\n" not in before[len(before.rstrip()) :]
+    while start and answer[start - 1].isspace():
+        if answer[start - 1] == "\n":
+            return False
+        start -= 1
+    return True
 
 
 def _cited(text: str, marks: Mapping[str, str]) -> CitedSentence:

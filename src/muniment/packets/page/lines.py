@@ -22,7 +22,7 @@ from muniment.contracts.memory_packet import (
     WorkingState,
 )
 from muniment.core.canonical import canonical_text
-from muniment.core.text.citation_marks import with_marks
+from muniment.core.text.citation_marks import split_citations, with_marks
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.dated import MONTHS, dated, told_day, undated
@@ -257,7 +257,7 @@ _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _BREAK = re.compile(f"[{_BREAKS}]")
 _UNSEEN = r"\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _FORGED = re.compile(
-    rf"(?i)(?<=[{_BREAKS}])(?=(?:[^\S{_BREAKS}]|[{_UNSEEN}])*(?:"
+    rf"(?i)(?<=[{_BREAKS}])(?=(?:[^\S{_BREAKS}]|[{_UNSEEN}])*+(?:"
     r"[#＃]|[\[［]\d|-\s|undated:"  # a heading, a citation, a fact or question
     r"|evidence from memory|\[n\] marks|today is \w+day, \d"  # the lines of no section
     rf"|\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}:|\d{{4}}-\d\d-\d\d:"  # a day
@@ -269,7 +269,6 @@ _FORGED = re.compile(
     rf"|[^{_BREAKS}]*\[\d{{1,9}}\][^\S{_BREAKS}]*(?:[{_BREAKS}]|\Z)))"  # a sentence with its mark
 )
 """Where a further line of evidence begins that reads like a line of the page."""
-_CITED = re.compile(r"(?: \[[^\[\]\n]{1,256}\])+$", re.MULTILINE)
 _CITED_LAST = re.compile(r" \[([^\[\]\n]{1,256})\]$")
 _CITED_ID = re.compile(r"\[([^\[\]\n]{1,256})\]")
 
@@ -515,12 +514,12 @@ def summary_text(
         own = _CITED_LAST.search(line) if answers and not line.startswith(f"{GIVEN}: ") else None
         if own is not None and own[1] in answers:
             line = f"{with_marks(line[: own.start()], answers[own[1]])}{own[0]}"
-        closing = _CITED.search(line)
-        text, ids = (line[: closing.start()], _CITED_ID.findall(closing[0])) if closing else (line, [])
+        text, closing = split_citations(line)
+        ids = _CITED_ID.findall(closing)
         if len(ids) == 1 and ids[0] in cited and not line.startswith(f"{GIVEN}: "):
             named, said = _named(text, who(ids[0]))
             text = named + dated(said, said_at(ids[0]))
-        lines.append(text + (_CITED_ID.sub(marked, closing[0]) if closing else ""))
+        lines.append(text + _CITED_ID.sub(marked, closing))
     return "\n".join(lines)
 
 
@@ -551,7 +550,19 @@ def fact_line(fact: Fact, mark: Mark) -> str:
     since = fact.validity.valid_from if fact.validity else None
     held = f" (since {told_day(since)})" if since else ""
     cited = f" {mark(fact.sources[0])}" if fact.sources else ""
-    return f"- {flat(fact.fact_key)}: {value_text(fact.value)}{held}{cited}"
+    return f"- {flat(_told_key(fact.fact_key))}: {value_text(fact.value)}{held}{cited}"
+
+
+_THINGS_OF_USER = {"person": "", "pet": "pet ", "trip": "trip to ", "thing": ""}
+
+
+def _told_key(key: str) -> str:
+    """`person.brother.location` as one says it: `brother, location`. Keys of the user stay as callers know them."""
+    first, _, rest = key.partition(".")
+    whose, _, what = rest.partition(".")
+    if first not in _THINGS_OF_USER or not whose or not what:
+        return key
+    return f"{_THINGS_OF_USER[first]}{whose.replace('_', ' ')}, {what.replace('_', ' ').replace('.', ' ')}"
 
 
 def instruction_line(fact: Fact, mark: Mark) -> str:

@@ -19,7 +19,7 @@ CODINGS = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _MARKDOWN = frozenset({"text/markdown", "text/x-markdown"})
 _PLAIN = re.compile(r"text/.+|application/(?:.+\+)?(?:json|xml)")
-_LOOKS_LIKE_HTML = re.compile(rb"(?i)\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body)\b", re.DOTALL)
+_LOOKS_LIKE_HTML = re.compile(rb"(?i)\s*+(?:<!--(?>.*?-->)\s*+)*+<(?:!doctype html|html|head|body)\b", re.DOTALL)
 _HEAD_BYTES = 1024
 _CHARSET = re.compile(r"(?i)charset\s*=\s*[\"']?([a-z0-9_-]{1,40})")
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))

@@ -61,7 +61,8 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _RAISED = re.compile(
-    r"<sup>\s*\[?\s*(?:<a\s[^<>]{0,500}>)?\s*\[?(\d{1,4}(?:\s*[,，-]\s*\d{1,4}){0,20})\]?\s*(?:</a>)?\s*\]?\s*</sup>",
+    r"<sup>\s*+(?:\[\s*+)?(?:<a\s[^<>]{0,500}>\s*+)?(?:\[)?(\d{1,4}(?:\s*+[,，-]\s*+\d{1,4}){0,20})\]?\s*+(?:</a>\s*+)?"
+    r"(?:\]\s*+)?</sup>",
     re.I,
 )
 _AUTOLINK = re.compile(r"<((?:https?://|www\.)[^\s<>]++)>", re.IGNORECASE)
@@ -72,7 +73,7 @@ _DESTINATION = re.compile(
 _BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
 _BEHIND = re.compile(r"[ \t]*+(?:[,;|·、，；][ \t]*+)?(?:\Z|\n|!?\[|【|[(（]\[)")
 _LABEL_TEXT = re.compile(
-    r"(?:\W*(?:sources?|link|ref|reference|citation|cite|url|来源|链接|参考|出处|引用|原文|\d{1,4})[\s\d:：.]*\W*|\W*)",
+    r"(?:\W*+(?:sources?|link|ref|reference|citation|cite|url|来源|链接|参考|出处|引用|原文|\d{1,4})[\s\d:：.]*+\W*+|\W*+)",
     re.IGNORECASE,
 )
 _SOURCE_TEXT = re.compile(r"\W*(?:sources?|来源|出处|via)\s*[:：]", re.IGNORECASE)

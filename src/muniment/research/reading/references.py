@@ -46,7 +46,7 @@ _LINK = re.compile(r"\[([^\[\]]{1,500})\]\(")
 _ADDRESS = re.compile(r"<?\b(?:https?://|www\.)\S*", re.IGNORECASE)
 _ABOUT = re.compile(
     r"(?:(?:available|retrieved|accessed|from|at|url|link|doi|online|网址|链接|地址|访问(?:于|日期)?|获取自|"
-    r"来源)\s*[:：]?\s*)+\Z",
+    r"来源)\s*+(?:[:：]\s*+)?)+\Z",
     re.IGNORECASE,
 )
 _EDGES = '"“” \t\n-–—|:：,，;；·•*_<>()（）[]'

@@ -252,16 +252,17 @@ def _failed_tool(entry: LedgerEntry) -> dict[str, str] | None:
 
 
 _ALIKE = (
-    (lazy_pattern(r'"[^"]*+"|“[^”]*+”|`[^`]*+`|(?<!\w)\'[^\']*+\'(?!\w)'), "<text>"),
-    (lazy_pattern(r"\b[a-z][a-z0-9+.-]*+://\S++"), "<path>"),
+    (lazy_pattern(r'"[^"]*+"|“[^“”]*+”|`[^`]*+`|(?<!\w)\'[^\']*+\'(?!\w)'), "<text>"),
+    (lazy_pattern(r"(?:(?<![a-z0-9+.-])|(?<=[+.-])(?<![a-z0-9+.-][+.-]))[a-z][a-z0-9+.-]*+://\S++"), "<path>"),
     (lazy_pattern(r"(?<![\w.~/\\-])(?:[a-z]:|~|\.{1,2})?(?:[\\/][\w.@+~-]++)++[\\/]?"), "<path>"),
-    (lazy_pattern(r"(?<![\w.-])(?:[\w.-]++[\\/])++[\w-]*+\.\w++"), "<path>"),
+    (lazy_pattern(r"(?<![\w.\\/-])(?:[\w.-]++[\\/])++[\w-]*+\.\w++"), "<path>"),
     (lazy_pattern(r"(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])"), "#"),
     (lazy_pattern(r"(?<![0-9a-z])(?:0x[0-9a-f]++|(?=[a-f]*+\d)[0-9a-f]{8,}+)(?![0-9a-z])"), "#"),
     (lazy_pattern(r"\d++(?:[.,:]\d++)*+"), "#"),
     (lazy_pattern(r"\s++"), " "),
 )
-"""What differs between two meetings of one failure, and what stands for it."""
+"""What differs between two meetings of one failure, and what stands for it. Each begins only where a run does that it
+may read, so that a page of openings is read once."""
 
 
 def failure_fingerprint(category: str, where: str, why: str) -> str:

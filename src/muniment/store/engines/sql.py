@@ -47,12 +47,8 @@ class Statements:
         return self._kept(("insert", shape.spec.name), lambda: self._insert(shape))
 
     def put(self, shape: Shape) -> str:
-        """Parameters: tenant, then the row. Only for tables whose key is led by the tenant."""
+        """Parameters: tenant, then the row."""
         return self._kept(("put", shape.spec.name), lambda: self._insert(shape) + self.on_conflict(shape))
-
-    def overwrite(self, shape: Shape) -> str:
-        """Parameters: the row, the tenant, the key."""
-        return self._kept(("overwrite", shape.spec.name), lambda: self._overwrite(shape))
 
     def on_conflict(self, shape: Shape) -> str:
         key = ", ".join(map(quoted, ("tenant_id", *shape.spec.key)))
@@ -69,10 +65,6 @@ class Statements:
         columns = ", ".join(map(quoted, ("tenant_id", *shape.names)))
         marks = ", ".join([self._mark] * (len(shape.names) + 1))
         return f"INSERT INTO {self.table(shape)} ({columns}) VALUES ({marks})"
-
-    def _overwrite(self, shape: Shape) -> str:
-        changes = ", ".join(f"{quoted(name)} = {self._mark}" for name in shape.names)
-        return f"UPDATE {self.table(shape)} SET {changes} WHERE {self._by_key(shape)}"
 
     def _by_key(self, shape: Shape) -> str:
         return " AND ".join(f"{quoted(name)} = {self._mark}" for name in ("tenant_id", *shape.spec.key))

@@ -87,14 +87,7 @@ class SqlTransaction(SqlReader):
     def _put(self, op: Put) -> None:
         shape = shape_of(op.table)
         check_rows(shape, op.rows)
-        rows = shape.last_of_each_key(op.rows)
-        if not shape.spec.global_key:
-            self._run_many(op.table, self._statements.put(shape), rows)
-            return
-        for row in rows:  # a conflict with another tenant's key must be a refusal, not an update
-            where = (self._tenant_id, *shape.key_of(row))
-            if self._run(op.table, self._statements.overwrite(shape), (*row, *where)).rowcount == 0:
-                self._run(op.table, self._statements.insert(shape), (self._tenant_id, *row))
+        self._run_many(op.table, self._statements.put(shape), shape.last_of_each_key(op.rows))
 
     def _patch(self, op: Patch) -> int:
         shape = shape_of(op.table)

@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 from muniment.core.canonical import canonical_bytes, canonical_text, salted_digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.policy.policy import LedgerPolicy
+from muniment.core.text.work import analysed_chars
 from muniment.core.trust import TRUST_RANK
 from muniment.core.vocabulary import TRUST_ORDER, Trust
 from muniment.errors import InvalidInput, TooLarge
 from muniment.store.ledger.orders import reads_like_instructions
-from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, Role
-from muniment.store.ledger.secrets import may_hold_secret, redact_value
+from muniment.store.ledger.records import INSTRUCTION_LIKE, PARTLY_ANALYSED, EntryDraft, Role
+from muniment.store.ledger.redaction_trace import RedactedValue, redacted_values
+from muniment.store.ledger.secrets import may_hold_secret, redact_text, redact_value
 
-__all__ = ["REDACTED", "Admitted", "admit", "place_blob", "trust_of"]
+__all__ = ["REDACTED", "SEALED", "Admitted", "admit", "place_blob", "trust_of"]
 
 _BY_ROLE: dict[Role, Trust] = {
     "user": "user",
@@ -41,6 +43,10 @@ def trust_of(role: Role, claimed: Trust | None) -> Trust:
 
 
 REDACTED = "redacted"
+SEALED = "sealed"
+"""What was redacted is kept sealed beside the event, for its owner."""
+_ANALYSED = ("message", "tool_result")
+"""Kinds of entries whose text is analysed at all."""
 _UNREAD_TIMES = 4
 """What is so many times over the limit is refused before it is looked through for secrets."""
 
@@ -56,6 +62,8 @@ class Admitted(NamedTuple):
     body_text: str
     blob: bytes | None
     """Content that is too large for the row. The body then has no content until `place_blob`."""
+    secrets: tuple[RedactedValue, ...] = ()
+    """What was redacted, where the policy keeps it: sealed before anything is written."""
 
     @property
     def text(self) -> str:
@@ -65,7 +73,7 @@ class Admitted(NamedTuple):
 
 
 def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
-    """Redact, then measure, then flag. Raises before anything is written."""
+    """Redact, then flag, then measure. Raises before anything is written."""
     _check_shape(draft)
     if len(draft.content) > policy.content_bytes_max:  # before any pattern has to read it
         raise _content_too_large(len(draft.content.encode(errors="replace")), policy)
@@ -74,21 +82,29 @@ def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
     if len(text) > _UNREAD_TIMES * policy.body_bytes_max:  # nor this, of which redacting would not leave enough
         _check_rest(body, _UNREAD_TIMES * policy.body_bytes_max, policy)
     flags: list[str] = []
+    secrets: tuple[RedactedValue, ...] = ()
     if policy.redact_secrets and may_hold_secret(text):
         found: Counter[str] = Counter()
-        body = redact_value(body, found)
+        given, body = body, redact_value(body, found)
         if found:
+            secrets = tuple(redacted_values(given, body, redact_text)) if policy.redact == "seal" else ()
             body["redactions"] = dict(found)
-            flags.append(REDACTED)
+            flags += [REDACTED, SEALED] if secrets else [REDACTED]
             text = canonical_text(body)
     trust = trust_of(draft.role, draft.trust)
     if policy.flag_instructions and trust in ("tool", "external") and reads_like_instructions(body["content"]):
         flags.append(INSTRUCTION_LIKE)
+    if draft.kind in _ANALYSED and len(body["content"]) > min(policy.analysis_chars_max, policy.analysis_pieces_max):
+        reach = analysed_chars(body["content"], policy.analysis_chars_max, policy.analysis_pieces_max)
+        if reach < len(body["content"]):
+            body["analysed_chars"] = reach
+            flags.append(PARTLY_ANALYSED)
+            text = canonical_text(body)
     blob = None
     if len(text) * 4 > min(policy.inline_bytes_max, policy.body_bytes_max, policy.content_bytes_max):
         body, text, blob = _move_out(body, text, policy)
     ts = None if draft.ts is None else format_instant(parse_instant(draft.ts))
-    return Admitted(draft, ts, trust, tuple(sorted(flags)) if flags else (), body, text, blob)
+    return Admitted(draft, ts, trust, tuple(sorted(flags)) if flags else (), body, text, blob, secrets)
 
 
 def _check_shape(draft: EntryDraft) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple
 
 __all__ = ["CARD_RUN", "redact_cards"]
@@ -18,6 +19,8 @@ CARD_RUN = re.compile(r"(?<![0-9A-Za-z_])(?<!\d\.)\d(?:[ -]?\d){12,}(?!\.?\d)(?!
 _REPLACED = "[redacted:card_number]"
 _LENGTHS = range(13, 20)
 _SHAPES = frozenset({(4, 4, 4, 4), (4, 4, 4, 4, 3), (4, 6, 5), (4, 6, 4), (4, 3, 3, 3)})
+_GROUP_SIGNS = 4
+"""Digits of the first group of a card number that is written in groups."""
 _GROUP = re.compile(r"\d+")
 _BEFORE_CHARS, _BEHIND_CHARS = 48, 24
 _CARD = re.compile(
@@ -48,12 +51,16 @@ class _Run(NamedTuple):
     says_other: bool
 
 
-def redact_cards(text: str, found: Counter[str], under: str = "") -> str:
-    """The text without its card numbers; `found` counts them. `under` is the key that the text stands under."""
-    return CARD_RUN.sub(lambda match: _redact_run(match, found, under), text)
+Note = Callable[[int, int, str], None]
 
 
-def _redact_run(match: re.Match[str], found: Counter[str], under: str) -> str:
+def redact_cards(text: str, found: Counter[str], under: str = "", note: Note | None = None) -> str:
+    """The text without its card numbers; `found` counts them, `note` is told where each stood. `under` is the key that
+    the text stands under."""
+    return CARD_RUN.sub(lambda match: _redact_run(match, found, under, note), text)
+
+
+def _redact_run(match: re.Match[str], found: Counter[str], under: str, note: Note | None) -> str:
     run, text = match[0], match.string
     before = text[max(0, match.start() - _BEFORE_CHARS) : match.start()]
     if before.rstrip(" (").endswith("+") or _IBAN.search(before):
@@ -66,20 +73,26 @@ def _redact_run(match: re.Match[str], found: Counter[str], under: str) -> str:
         says_card=_CARD.search(_REDACTED.sub("", around)) is not None,
         says_other=_OTHER.search(named) is not None,
     )
-    clean, at, first = "", 0, 0
+    clean: list[str] = []
+    at = first = 0
     while first < len(read.groups):
         last = _card_from(read, first)
         if last is None:
             first += 1
             continue
-        clean += run[at : read.groups[first][0]] + _REPLACED
+        clean += (run[at : read.groups[first][0]], _REPLACED)
         found["card_number"] += 1
+        if note is not None:
+            note(match.start() + read.groups[first][0], match.start() + read.groups[last][1], "card_number")
         at, first = read.groups[last][1], last + 1
-    return clean + run[at:]
+    return "".join((*clean, run[at:]))
 
 
 def _card_from(run: _Run, first: int) -> int | None:
     """The group with which a card number that starts at group `first` ends; longer numbers are tried first."""
+    size = run.groups[first][1] - run.groups[first][0]
+    if size != _GROUP_SIGNS and size not in _LENGTHS:  # a table of figures has thousands of groups
+        return None
     for last in range(min(first + 4, len(run.groups) - 1), first - 1, -1):
         shape = tuple(end - start for start, end in run.groups[first : last + 1])
         if (len(shape) == 1 or shape in _SHAPES) and _is_card(run, first, last):

@@ -10,6 +10,7 @@ from muniment.store.ledger.manifest import ContextManifest
 __all__ = [
     "INSTRUCTION_LIKE",
     "KINDS",
+    "PARTLY_ANALYSED",
     "ROLES",
     "STOP_REASONS",
     "Body",
@@ -28,6 +29,8 @@ __all__ = [
 
 INSTRUCTION_LIKE = "instruction_like"
 """The flag of what came from outside and reads like instructions (LG-08)."""
+PARTLY_ANALYSED = "partly_analysed"
+"""The flag of an event that was over the budget of work: stored whole, and found by words behind what was analysed."""
 EntryKind = Literal["message", "tool_result", "state_patch", "system", "step"]
 Role = Literal["user", "assistant", "tool", "system", "developer"]
 StopReason = Literal["OBJECTIVE_ACHIEVED", "BUDGET_EXCEEDED", "NO_EVIDENCE", "HUMAN_REQUESTED", "SYSTEM_ERROR"]
@@ -113,6 +116,9 @@ class Body(Record):
     cited: Absent[Cited] = None
     redactions: Absent[dict[str, Count]] = None
     """What was redacted at the door: kind of secret → how many."""
+    analysed_chars: Absent[Count] = None
+    """Of a text over the budget of work: how many of its characters were analysed. What is behind them is found by its
+    words."""
 
 
 class LedgerEntry(Record):
@@ -145,6 +151,11 @@ class LedgerEntry(Record):
     def content(self) -> str | None:
         """The text, where it lies in the row; None for a blob (ask `mem.ledger.content(id)`) or a forgotten entry."""
         return self.body.content if self.body else None
+
+    @property
+    def analysed_chars(self) -> int | None:
+        """How many characters were analysed, of a text that is over the budget of work; None where all of it was."""
+        return self.body.analysed_chars if self.body else None
 
     @property
     def speaker(self) -> str | None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from muniment.core.canonical import canonical_text
 from muniment.store.ledger.cards import redact_cards
+from muniment.store.ledger.redaction_trace import Trace
 
 __all__ = ["find_secret", "may_hold_secret", "redact_text", "redact_value"]
 
@@ -74,6 +75,9 @@ _JOINED_HINTS = (
 )  # fmt: skip
 _DIGITS, _ASCII_DIGITS = re.compile(r"\d[\d -]{11,}\d"), re.compile(r"[0-9][0-9 -]{11,}[0-9]")
 _REDACTED = re.compile(r"\[redacted:[a-z_]+\]")
+_ROUNDS_MAX = 4
+_CHAINED = re.compile(r"(?P<keep>\[redacted:[a-z_]+\])[A-Za-z0-9_+/.~-]{16,}+=*")
+"""What is glued to the end of a secret and is long enough to be another."""
 
 
 def may_hold_secret(text: str) -> bool:
@@ -90,14 +94,32 @@ def may_hold_secret(text: str) -> bool:
 
 
 def redact_text(text: str, found: Counter[str], under: str = "") -> str:
-    """The text with every secret replaced; `found` counts them by kind. `under` is the key it stands under."""
-    while True:
-        before = text
-        for kind, pattern in _TOKENS:
-            text = pattern.sub(_replacer(kind, found), text)
-        text = redact_cards(text, found, under)
-        if text == before:  # what stood glued to a secret may itself be one, now that its border shows
+    """The text with every secret replaced; `found` counts them by kind, and a `Trace` tells what each was. `under` is
+    the key it stands under.
+
+    What stood glued to a secret may itself be one, now that its border shows. Of a chain of them that is longer than
+    anybody writes, the rest goes as a whole: otherwise each of its secrets would have the text read once more.
+    """
+    for _ in range(_ROUNDS_MAX):
+        clean = _redact_once(text, found, under, _TOKENS)
+        if clean == text:
             return text
+        text = clean
+    return _redact_once(text, found, under, (("password", _CHAINED), *_TOKENS))
+
+
+def _redact_once(text: str, found: Counter[str], under: str, tokens: Iterable[tuple[str, re.Pattern[str]]]) -> str:
+    """One pass of each pattern over the text, and one for cards."""
+    trace = found if isinstance(found, Trace) else None
+    for kind, pattern in tokens:
+        clean = pattern.sub(_replacer(kind, found, trace), text)
+        if trace is not None:
+            trace.settle(text)
+        text = clean
+    clean = redact_cards(text, found, under, None if trace is None else trace.note)
+    if trace is not None:
+        trace.settle(text)
+    return clean
 
 
 def find_secret(value: Any) -> str | None:
@@ -124,12 +146,14 @@ def redact_value(value: Any, found: Counter[str], under: str = "") -> Any:
 def _redact_object(value: dict[str, Any], found: Counter[str]) -> dict[str, Any]:
     """Two keys that redact to the same text keep both of their values."""
     clean: dict[str, Any] = {}
+    numbers: dict[str, int] = {}
     for key, item in value.items():
         name = redact_value(key, found)
         if name != key:
-            base, number = name, 2
+            base, number = name, numbers.get(name, 2)
             while name in clean or name in value:
                 name, number = f"{base} {number}", number + 1
+            numbers[base] = number
         clean[name] = _redact_whole(item, found) if _is_secret(key) else redact_value(item, found, str(key))
     return clean
 
@@ -155,10 +179,12 @@ def _is_redacted(item: Any) -> bool:
     return isinstance(item, str) and _REDACTED.fullmatch(item) is not None
 
 
-def _replacer(kind: str, found: Counter[str]) -> Callable[[re.Match[str]], str]:
+def _replacer(kind: str, found: Counter[str], trace: Trace | None) -> Callable[[re.Match[str]], str]:
     def replace(match: re.Match[str]) -> str:
         found[kind] += 1
         keep = match.groupdict().get("keep") or ""
+        if trace is not None:
+            trace.note(match.start() + len(keep), match.end(), kind)
         return f"{keep}[redacted:{kind}]"
 
     return replace

@@ -74,6 +74,7 @@ _MEMORY = _group(
     history=Entry("List everything that a key ever held.", "memory:history"),
     events=Entry("List a user's events, session by session, in order.", "memory:events"),
     content=Entry("Print the full text of an event, checked against its hash.", "memory:content"),
+    unseal=Entry("Print what was redacted of an event and kept sealed for its owner.", "memory:unseal"),
     record=Entry("Record a conversation as a model's API has it; what is new is written.", "memory:record"),
 )
 _PACKET = _group(
@@ -196,6 +197,7 @@ _STORE = _group(
     import_=_IMPORT,
     rebuild=Entry("Compute every projection again from the ledger, and repair what differs.", "store:rebuild"),
     reembed=Entry("Bring every turn to the present embedder.", "store:reembed"),
+    reseal=Entry("Bring what is kept sealed to the present key.", "store:reseal"),
     scrub=Entry("Rebuild the store's files without what was forgotten.", "store:scrub"),
     keys=_KEYS,
 )

@@ -12,8 +12,8 @@ from muniment.core.canonical import canonical_bytes
 from muniment.core.ports.engine import EngineInfo
 from muniment.errors import InvalidInput, MunimentError
 from muniment.handles.memory import Memory
-from muniment.surfaces.http.guards import Request, guarded, version_of
-from muniment.surfaces.http.handles import open_handle, place_study, versioned_id
+from muniment.surfaces.http.guards import Request, Versioned, guarded
+from muniment.surfaces.http.handles import open_handle, place_study, sees, versioned_id
 from muniment.surfaces.http.pages import is_sought, page_of, page_sought
 from muniment.surfaces.http.routing import MatchedRoute
 from muniment.surfaces.operations.shapes import Listed
@@ -67,39 +67,57 @@ def carry_out(
 ) -> Answer:
     """Call what was asked for and put its answer into bytes; a stream has begun when this answers."""
     operation, found = asked.found.route.operation, asked.found
-    etag = None
-    if operation.versioned is not None and not operation.takes_body:
-        etag = _version(memory, found)  # before the answer: one that is too old fails safe
     if operation.is_listed and is_sought(found) and not asked.wants_lines:
         open_handle(memory, found, asked.run)
         inner = _listed(found).inner
         page = page_sought(memory, found, inner, asked.own, asked.page)
         return _page(operation.status, page.items, page.next)
-    result = _call(memory, works, asked, progress)
-    if operation.versioned is not None and operation.takes_body:
-        etag = _version(memory, found)
-    return _answer(asked, result, etag)
+    opened = _opened(memory, works, asked)
+    etag = None if operation.takes_body else _etag(opened, found)  # before the answer: one that is too old fails safe
+    result = _call(opened, asked, progress)
+    return _answer(asked, result, _etag(opened, found) if operation.takes_body else etag)
 
 
 def plain_result(memory: Memory, works: Works, asked: AdmittedRequest, progress: Callable[[int], None]) -> Any:
     """The answer as plain data, for work whose result is fetched later."""
-    result = _call(memory, works, asked, progress)
+    result = _call(_opened(memory, works, asked), asked, progress)
     return asked.found.route.operation.shape.encode(result)
 
 
-def _version(memory: Memory, found: MatchedRoute) -> str:
-    item_id = versioned_id(found)
-    tenant_id = found.names["tenant_id"]
-    return f'"{memory._ctx.engine.read(tenant_id, lambda reader: version_of(reader, item_id))}"'
+class _Opened(NamedTuple):
+    """The handle on which a request is carried out."""
+
+    memory: Memory
+    handle: Any
+    versioned: Versioned | None
+    """What the operation's ETag is of."""
 
 
-def _call(memory: Memory, works: Works, asked: AdmittedRequest, progress: Callable[[int], None] | None) -> Any:
+def _opened(memory: Memory, works: Works, asked: AdmittedRequest) -> _Opened:
     found = asked.found
-    operation, names = found.route.operation, found.names
+    operation = found.route.operation
+    if operation.handle == "works":
+        return _Opened(memory, works, None)
+    versioned = None
+    if operation.versioned is not None:
+        versioned = Versioned(versioned_id(found), lambda item: sees(handle, found, item))
     if asked.request is not None or asked.version is not None:
-        item_id = None if asked.version is None else versioned_id(found)
-        memory = Memory(guarded(memory._ctx, asked.request, item_id, asked.version))
-    handle = works if operation.handle == "works" else open_handle(memory, found, asked.run)
+        memory = Memory(guarded(memory._ctx, asked.request, versioned, asked.version))
+    handle = open_handle(memory, found, asked.run)
+    return _Opened(memory, handle, versioned)
+
+
+def _etag(opened: _Opened, found: MatchedRoute) -> str | None:
+    """The version of what the operation is about, as an ETag; None where it has none."""
+    versioned = opened.versioned
+    if versioned is None:
+        return None
+    return f'"{opened.memory._ctx.engine.read(found.names["tenant_id"], versioned.version)}"'
+
+
+def _call(opened: _Opened, asked: AdmittedRequest, progress: Callable[[int], None] | None) -> Any:
+    memory, handle, found = opened.memory, opened.handle, asked.found
+    operation, names = found.route.operation, found.names
     if isinstance(getattr(type(handle), operation.call, None), property):
         held = getattr(handle, operation.call)
         is_hidden = isinstance(held, EngineInfo) and not asked.is_told_places

@@ -12,16 +12,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
 from muniment.core.canonical import canonical_bytes, digest, salted_digest
-from muniment.core.ports.engine import Engine, Lock, Transaction
+from muniment.core.ports.engine import Engine, Lock, Reader, Transaction
 from muniment.core.ports.outside import Ids
 from muniment.core.ports.rows import get, insert
 from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IdempotencyRow
 from muniment.errors import Conflict, Forgotten, IdempotencyMismatch, StaleState
 from muniment.store.context import Context
-from muniment.store.items import latest
+from muniment.store.items import Item, latest
 from muniment.store.ledger.rows import entry_of_row
 
-__all__ = ["Kept", "Repeated", "Replies", "Request", "guarded", "key_hash", "version_of"]
+__all__ = ["Kept", "Repeated", "Replies", "Request", "Versioned", "guarded", "key_hash"]
 
 T = TypeVar("T")
 
@@ -47,13 +47,19 @@ def key_hash(request: Request) -> bytes:
     return digest(canonical_bytes(["muniment.idempotency.v1", request.tenant_id, request.user_id, request.key]))
 
 
-def version_of(tx: Any, item_id: str) -> int:
-    """The number of an item's newest version; 0 before there is one."""
-    item = latest(tx, item_id)
-    return 0 if item is None else item.version
+class Versioned(NamedTuple):
+    """What an ETag, or If-Match, is about: an item, as far as whoever asks may know of it."""
+
+    item_id: str
+    sees: Callable[[Item], bool]
+
+    def version(self, reader: Reader) -> int:
+        """The number of the item's newest version; 0 before there is one, and of one that is another's (X-09)."""
+        item = latest(reader, self.item_id)
+        return 0 if item is None or not self.sees(item) else item.version
 
 
-def guarded(ctx: Context, request: Request | None, item_id: str | None, wanted: int | None) -> Context:
+def guarded(ctx: Context, request: Request | None, versioned: Versioned | None, wanted: int | None) -> Context:
     """The context under which a request is carried out; the store's own where there is nothing to hold."""
     if request is None and wanted is None:
         return ctx
@@ -62,37 +68,37 @@ def guarded(ctx: Context, request: Request | None, item_id: str | None, wanted: 
     own = copy.copy(ctx)
     noted = _NotedIds(ctx.ids)
     own.ids = noted
-    first, last = _first(request, item_id, wanted), _last(request, noted)
-    own.engine = cast("Engine", _GuardedEngine(ctx.engine, first, _next_of(item_id, wanted), last))
+    first, last = _first(request, versioned, wanted), _last(request, noted)
+    own.engine = cast("Engine", _GuardedEngine(ctx.engine, first, _next_of(versioned, wanted), last))
     return own
 
 
-def _first(request: Request | None, item_id: str | None, wanted: int | None) -> Callable[[Transaction], None]:
+def _first(request: Request | None, versioned: Versioned | None, wanted: int | None) -> Callable[[Transaction], None]:
     def check(tx: Transaction) -> None:
         if request is not None:
             _check_key(tx, request)
-        if item_id is not None and wanted is not None:
-            tx.do(Lock(("if_match", item_id)))  # one of those that name a version at a time
-            _must_be(tx, item_id, (wanted,))
+        if versioned is not None and wanted is not None:
+            tx.do(Lock(("if_match", versioned.item_id)))  # one of those that name a version at a time
+            _must_be(tx, versioned, (wanted,))
 
     return check
 
 
-def _next_of(item_id: str | None, wanted: int | None) -> Callable[[Transaction], None]:
+def _next_of(versioned: Versioned | None, wanted: int | None) -> Callable[[Transaction], None]:
     """Whoever names no version takes no such lock, and may have come between: then ours is not the next one."""
 
     def check(tx: Transaction) -> None:
-        if item_id is not None and wanted is not None:
-            _must_be(tx, item_id, (wanted, wanted + 1))
+        if versioned is not None and wanted is not None:
+            _must_be(tx, versioned, (wanted, wanted + 1))
 
     return check
 
 
-def _must_be(tx: Transaction, item_id: str, versions: tuple[int, ...]) -> None:
-    current = version_of(tx, item_id)
+def _must_be(tx: Transaction, versioned: Versioned, versions: tuple[int, ...]) -> None:
+    current = versioned.version(tx)
     if current not in versions:
         words = f"it is at version {current}, not {versions[0]}"
-        raise StaleState(words, details={"id": item_id, "current_version": current})
+        raise StaleState(words, details={"id": versioned.item_id, "current_version": current})
 
 
 def _check_key(tx: Transaction, request: Request) -> None:

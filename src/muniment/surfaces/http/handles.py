@@ -9,15 +9,16 @@ from typing import Any
 
 from muniment.core.canonical import digest_of
 from muniment.core.owners import is_reserved
-from muniment.core.scope import UserScope, scope_of
+from muniment.core.scope import UserScope, scope_given, scope_of
 from muniment.errors import InvalidInput, NotFound
+from muniment.handles.bank import Bank
 from muniment.handles.memory import Memory, granted
 from muniment.handles.run import Run
 from muniment.store.items import Item, latest
 from muniment.store.reading import check_own
 from muniment.surfaces.http.routing import MatchedRoute
 
-__all__ = ["open_handle", "place_study", "versioned_id"]
+__all__ = ["open_handle", "place_study", "sees", "versioned_id"]
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _ANY_USER = "u"
@@ -52,11 +53,13 @@ def _open_run(memory: Memory, found: MatchedRoute, context: Mapping[str, Any]) -
     scope: dict[str, Any] = {"tenant_id": names["tenant_id"], "user_id": names["user_id"]}
     if not found.route.names_run:
         return memory.run(**scope, **said)
-    run_id = names["run_id"]
+    run_id, starts = names["run_id"], found.route.operation.access != "read"
     if "agent_id" not in said and "session_id" not in said:
-        item = _as_it_stands(memory, scope, run_id, starts=found.route.operation.access != "read")
+        item = _as_it_stands(memory, scope, run_id, starts=starts)
         if item is not None:
             return _taken_up(memory, scope, item, said, repair=repair)
+    elif not starts:
+        return _only_read(memory, scope, run_id, said, repair=repair)
     run = memory.run(**scope, run_id=run_id, **({"session_id": run_id} | said))
     if not repair:
         return run
@@ -64,17 +67,35 @@ def _open_run(memory: Memory, found: MatchedRoute, context: Mapping[str, Any]) -
 
 
 def _as_it_stands(memory: Memory, scope: Mapping[str, str], run_id: str, *, starts: bool) -> Item | None:
-    """What is known of a run; None where nothing is, and a write starts it, in a session of its own."""
-    item = memory._ctx.engine.read(scope["tenant_id"], lambda reader: latest(reader, run_id))
-    if item is None and starts:
-        return None
-    if item is None or item.kind != "run" or item.user_id != scope["user_id"]:
+    """What is known of a run; None where nothing is, and a write starts it, in a session of its own.
+
+    Where the id is another user's, a write is refused as every choice of an id is that the tenant has.
+    """
+    item = _own_run(memory, scope, run_id)
+    if item is None and not starts:
         raise NotFound(
             f"no run {run_id!r:.80} in this scope",
             path="$.run_id",
             hint="POST …/runs starts one; or name agent_id and session_id in the query",
         )
     return item
+
+
+def _own_run(memory: Memory, scope: Mapping[str, str], run_id: str) -> Item | None:
+    item = memory._ctx.engine.read(scope["tenant_id"], lambda reader: latest(reader, run_id))
+    return None if item is None or item.kind != "run" or item.user_id != scope["user_id"] else item
+
+
+def _only_read(memory: Memory, owner: Mapping[str, Any], run_id: str, said: Mapping[str, Any], *, repair: bool) -> Run:
+    """The handle of a run that is asked, under the session and agent of the query, and chooses no id by that: where the
+    user has no such run, it has not started, whoever else has one (LG-02)."""
+    run = memory.run(**owner, **({"session_id": run_id} | dict(said)))
+    scope = scope_given({**run.scope.to_wire(), "run_id": run_id})
+    item = _own_run(memory, owner, run_id)
+    return Run(
+        memory._ctx, scope, run._task_type, None, None, run._grants,
+        repairs=bool(repair), found=item, is_new=item is None,
+    )  # fmt: skip
 
 
 def _taken_up(memory: Memory, owner: Mapping[str, str], item: Item, said: Mapping[str, Any], *, repair: bool) -> Run:
@@ -110,6 +131,20 @@ def versioned_id(found: MatchedRoute) -> str:
 
     named = found.route.operation.versioned
     return state_id(found.names["run_id"]) if named == "state" else found.names[str(named)]
+
+
+_VERSIONED = {"fact_id": "fact", "plan_id": "plan", "state": "working_state"}
+"""Of what kind the item is whose version an ETag is, by how an operation names it."""
+
+
+def sees(handle: Any, found: MatchedRoute, item: Item) -> bool:
+    """May whoever asks know of this item? Of a run: the user's own, or what the user inherits; of a bank: its own."""
+    if item.kind != _VERSIONED[str(found.route.operation.versioned)]:
+        return False
+    if isinstance(handle, Bank):
+        return item.user_id == handle._owner
+    scope = handle.scope
+    return item.user_id == scope.user_id or (item.user_id is None and item.agent_id in (None, scope.agent_id))
 
 
 def place_study(memory: Memory, found: MatchedRoute, arguments: dict[str, Any], root: Path) -> None:

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 from muniment.core.canonical import canonical_bytes, digest_of, parse_json
 from muniment.errors import InvalidInput, InvalidJson
 from muniment.handles.memory import Memory
+from muniment.memory.turn_reading import list_episodes
+from muniment.memory.turns import EpisodeCandidate
 from muniment.store.ledger.records import LedgerEntry
-from muniment.store.reading import list_entries
+from muniment.store.reading import get_entry, list_entries
 from muniment.store.reports import UserState
 from muniment.store.users import list_users
 from muniment.surfaces.http.routing import MatchedRoute
@@ -31,21 +33,22 @@ class Page(NamedTuple):
 def page_of(found: MatchedRoute, shape: Shape, items: Iterable[Any], asked: Mapping[str, Any]) -> Page:
     """One page of a list: what comes after the cursor's item or, where that is gone, after its place."""
     limit, cursor = _page_asked(found, asked)
-    plain: Iterator[Any] = (shape.encode(each) for each in items)
-    if cursor is not None:
-        plain = _after(list(plain), cursor)
-    taken = list(islice(plain, limit + 1))
+    rest = iter(items) if cursor is None else _after(list(items), shape, *cursor)
+    taken = list(islice(rest, limit + 1))
+    plain = [shape.encode(each) for each in taken[:limit]]
     if len(taken) <= limit:
-        return Page(taken, None)
+        return Page(plain, None)
     place = (0 if cursor is None else int(cursor[0])) + limit
-    return Page(taken[:limit], _sealed(found, [place, digest_of(taken[limit - 1])]))
+    return Page(plain, _sealed(found, [place, digest_of(plain[-1])]))
 
 
-def _after(items: list[Any], cursor: list[Any]) -> Iterator[Any]:
-    place, last = cursor
-    near = sorted(range(len(items)), key=lambda at: abs(at + 1 - place))
-    found = next((at + 1 for at in near if digest_of(items[at]) == last), place)
-    return iter(items[found:])
+def _after(items: list[Any], shape: Shape, place: int, last: str) -> Iterator[Any]:
+    """What comes after the item with this digest: it is looked for where it was, and then ever further from there."""
+    for distance in range(place + len(items)):
+        for at in (place - 1 - distance, place - 1 + distance):
+            if 0 <= at < len(items) and digest_of(shape.encode(items[at])) == last:
+                return iter(items[at + 1 :])
+    return iter(items[place:])
 
 
 # -- lists whose items have a place of their own in the store ------------------------------------------
@@ -75,8 +78,21 @@ def _users(
     return list_users(memory._ctx, names["tenant_id"], None if after is None else after[0])
 
 
+def _episodes(
+    memory: Memory, names: Mapping[str, str], own: Mapping[str, Any], after: tuple[Any, ...] | None
+) -> Iterator[EpisodeCandidate]:
+    """A place is the last event of an episode: its row stays, whatever becomes of its words."""
+    tenant_id, user_id = names["tenant_id"], names["user_id"]
+    place = None
+    if after is not None:
+        entry = get_entry(memory._ctx, tenant_id, after[0], user_id)
+        place = entry.scope.session_id, entry.seq
+    return list_episodes(memory._ctx, tenant_id, user_id, own.get("session_id"), place)
+
+
 _SOUGHT: Mapping[str, _Sought] = {
     "entries": _Sought((str, int), lambda entry: (entry.scope.session_id, entry.seq), _entries),
+    "episodes": _Sought((str,), lambda episode: (episode.sources[-1],), _episodes),
     "users": _Sought((str,), lambda user: (user.user_id,), _users),
 }
 """By the method that answers them."""

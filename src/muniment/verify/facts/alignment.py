@@ -16,29 +16,21 @@ from typing import NamedTuple
 
 from muniment.verify.facts.claims import Claim
 from muniment.verify.facts.lexicon import GENDER, LINKS, OPPOSED_LINKS, PASSIVE, denying_stems, negates
-from muniment.verify.facts.related import is_irregular, relation, table_opposed
+from muniment.verify.facts.related import LIKE, SAME, is_irregular, table_opposed
 from muniment.verify.facts.slots import Slot, SlotKind, read_slots
 from muniment.verify.facts.source import Source
-from muniment.verify.facts.synonyms import alike, opposed
+from muniment.verify.facts.surroundings import CONTEXT_REACH, Surroundings
+from muniment.verify.facts.synonyms import opposed
 from muniment.verify.facts.words import Word
 
-__all__ = ["GROUP_OF", "Seen", "Signs", "look_at_slots"]
+__all__ = ["GROUP_OF", "Seen", "Signs", "is_settled", "look_at_slots"]
 
-_CONTEXT_MAX = 8
-_CLOSE_MAX = 3
-_CONTEXT_REACH = 10
 _PLACES_MAX = 12
-_NEAR_WORTH = 0.3
-"""What stands in the sentence before or behind counts so much."""
-_FAR_WORTH = 0.6
-"""What stands in the same sentence, but further away than in the claim, counts so much."""
-_SLACK = 3
 _SLOTS_MAX = 100
 """A claim with more is a list or a table, of which the first are looked at."""
 _GAP_MAX = 5
 _DENIAL_REACH = 5
 _ALIGN_WORDS_MAX = 120
-_LIKE = 0.7
 _LIGHT_TEXT = (
     "be is are was were been have has had do does did make made get got go went come came take took give gave use used "
     "say said include includ become becam seem appear know known see seen find found call name consid regard refer "
@@ -120,15 +112,8 @@ class Seen(NamedTuple):
     place: int = -1
 
 
-class _Rest(NamedTuple):
-    """What is seen of the claim beside the slot."""
-
-    size: float
-    tight: float
-    added: float
-    verbatim: float
-    covered: float
-    unknown: float
+_Rest = dict[str, float]
+"""What is seen of the claim beside the slot, under the names of its signs."""
 
 
 class _Side(NamedTuple):
@@ -140,40 +125,58 @@ class _Side(NamedTuple):
 
 
 def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
-    """Every slot of a claim with what the source shows of it."""
+    """Every slot of a claim with what the source shows of it; of a settled one only what settles it."""
     if claim.best < 0:
         return []
     side = _meet(claim, source)
-    unknown = sum(not claim.variants[at] for at in claim.content)
+    around = Surroundings(claim, source)
+    unknown = {at for at in claim.content if not claim.variants[at]}
     found: list[Seen] = []
     for slot in read_slots(claim)[:_SLOTS_MAX]:
         others = max(1, len(claim.content) - (slot.end - slot.at))
-        own = sum(not claim.variants[at] for at in range(slot.at, slot.end) if claim.words[at].kind != "small")
-        base = _rest(claim, len(source), slot, side, min(1.0, (unknown - own) / others))
+        own = len(unknown.intersection(range(slot.at, slot.end))) if unknown else 0
+        base = _rest(claim, len(source), slot, side, min(1.0, (len(unknown) - own) / others))
         if slot.kind == "polarity":
             found.append(_denial(claim, source, slot, base))
         elif slot.kind in ("verb", "word"):
-            found.append(_said(claim, source, slot, side, base))
+            found.append(_said(claim, source, slot, side, base, around))
         else:
-            found.append(_held(claim, source, slot, side, base))
-    found.extend(_lost_denials(claim, side))
+            found.append(_held(claim, source, slot, side, base, around))
+    found.extend(_lost_denials(claim, source, side))
     return found
+
+
+def is_settled(seen: Seen) -> bool:
+    """Is a slot not swapped for sure: a name on the same side of the same verb, a verb of one sense with one of the
+    best sentence, a word that is merely added?
+
+    It asks for few signs, those that are looked at first: where they settle a slot, the rest is not looked at.
+    """
+    signs = seen.signs
+    if seen.group == "verb":
+        return SAME <= signs.degree < 1 and signs.other == 0
+    if seen.group == "name":
+        return bool(signs.straight and signs.best and signs.absent == 0)
+    return seen.group == "word" and not (signs.rival or signs.other or signs.tight)
 
 
 def _rest(claim: Claim, sentences: int, slot: Slot, side: _Side, unknown: float) -> _Rest:
     met = side.met
-    before = met.get(slot.at - 1) if slot.at else -1
-    behind = met.get(slot.end) if slot.end < len(claim.words) else len(side.words)
-    tight = added = 0.0
-    if before is not None and behind is not None and (slot.at or slot.end < len(claim.words)):
-        between = behind - before - 1
-        same = any(at in met for at in range(slot.at, slot.end))
-        tight = float(not same and 0 < between <= 1 + slot.end - slot.at)
-        added = float(not same and between == 0)
     size = slot.end - slot.at
     inside = sum(at in met for at in range(slot.at, slot.end))
-    verbatim = (len(met) - inside) / max(1, len(claim.words) - size)
-    return _Rest(1.0 / sentences, tight, added, verbatim, claim.covered, unknown)
+    before = met.get(slot.at - 1) if slot.at else -1
+    behind = met.get(slot.end) if slot.end < len(claim.words) else len(side.words)
+    between = -1
+    if before is not None and behind is not None and not inside and (slot.at or slot.end < len(claim.words)):
+        between = behind - before - 1
+    return {
+        "size": 1.0 / sentences,
+        "tight": float(0 < between <= 1 + size),
+        "added": float(between == 0),
+        "verbatim": (len(met) - inside) / max(1, len(claim.words) - size),
+        "covered": claim.covered,
+        "unknown": unknown,
+    }
 
 
 def _meet(claim: Claim, source: Source) -> _Side:
@@ -188,7 +191,7 @@ def _meet(claim: Claim, source: Source) -> _Side:
     mine = [
         word.key
         if word.key in have
-        else next((form.key for form in claim.variants[at] if form.key in have and form.degree >= _LIKE), word.key)
+        else next((form.key for form in claim.variants[at] if form.key in have and form.degree >= LIKE), word.key)
         for at, word in enumerate(claim.words)
     ]
     blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
@@ -198,43 +201,42 @@ def _meet(claim: Claim, source: Source) -> _Side:
 # -- names, numbers, dates ----------------------------------------------------------------------------
 
 
-def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) -> Seen:
+def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, beside: Surroundings) -> Seen:
     places = range(slot.at, slot.end)
     content = [at for at in places if claim.words[at].kind != "small"] or [slot.at]
     missing = sum(not claim.variants[at] for at in content) / len(content)
     known = [at for at in content if claim.variants[at]]
-    context = _context(claim, source, slot)
-    frame = max((_tie(claim, source, context, place, None) for place in claim.tops), default=0.0)
     group = GROUP_OF[slot.kind]
-    rival = _rival(claim, slot, side, group)
     if not known:
-        signs = Signs(absent=1.0, frame=frame, gap=frame, rival=float(rival is not None), **base._asdict())
+        frame, rival = beside.frame(beside.context(slot)), _rival(claim, slot, side, group)
+        signs = Signs(absent=1.0, frame=frame, gap=frame, rival=float(rival is not None), **base)
         return Seen(slot, group, signs, rival, claim.best)
     rare = min(known, key=lambda at: (len(source.spread.get(claim.variants[at][0].key, ())), at))
     keys = [form.key for form in claim.variants[rare]]
     spread = _spread(claim, source, keys)
-    nearest = context[:_CLOSE_MAX]
+    spots = [(spot, at) for spot in spread for key in keys for at in source.positions(spot).get(key, ())[:4]]
+    best, turned, straight = float(claim.best in spread), False, False
+    if group == "name" and slot.verb >= 0:
+        turned, straight = _facings(claim, source, slot, rare, spots)
+        early = Signs(absent=missing, best=best, straight=float(straight and not turned), **base)
+        if is_settled(Seen(slot, group, early)):
+            return Seen(slot, group, early, None, claim.best)
+    context = beside.context(slot)
+    frame, rival = beside.frame(context), _rival(claim, slot, side, group)
     tie, close, left, right, place = 0.0, 0.0, 0.0, 0.0, -1
-    turned = straight = False
-    for spot in spread:
-        rows = source.positions(spot)
-        for key in keys:
-            for position in rows.get(key, ())[:4]:
-                value = _tie(claim, source, context, spot, position - rare)
-                if value > tie or place < 0:
-                    tie, place = value, spot
-                close = max(close, _tie(claim, source, nearest, spot, position - rare, near=False))
-                sentence = source.sentences[spot].words
-                left = max(left, _same_left(claim, slot.at, sentence, position - (rare - slot.at)))
-                right = max(right, _same_right(claim, slot.end, sentence, position + (slot.end - rare)))
-                if group == "name" and slot.verb >= 0:
-                    facing = _facing(claim, slot, rare, rows, sentence, position)
-                    turned, straight = turned or facing < 0, straight or facing > 0
+    for spot, position in spots:
+        value, near = beside.ties(context, spot, position - rare)
+        if value > tie or place < 0:
+            tie, place = value, spot
+        close = max(close, near)
+        sentence = source.sentences[spot].words
+        left = max(left, _same_left(claim, slot.at, sentence, position - (rare - slot.at)))
+        right = max(right, _same_right(claim, slot.end, sentence, position + (slot.end - rare)))
     tops = claim.tops[1:]
     around = {near for top in claim.tops for near in (top - 2, top - 1, top + 1)}
     signs = Signs(
         absent=missing,
-        best=float(claim.best in spread),
+        best=best,
         top=float(any(top in spread for top in tops)),
         near=float(any(spot in around for spot in spread)),
         tie=tie,
@@ -255,7 +257,7 @@ def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) ->
             slot.kind == "number" and _opposite(claim.words[rare].text.casefold(), claim, side) is not None
         ),
         degree=max((form.degree for form in claim.variants[rare]), default=0.0),
-        **base._asdict(),
+        **base,
     )
     return Seen(slot, group, signs, rival if rare not in side.met else None, place if rare in side.met else claim.best)
 
@@ -265,48 +267,6 @@ def _spread(claim: Claim, source: Source, keys: Sequence[str]) -> list[int]:
     every = dict.fromkeys(place for key in keys for place in source.spread.get(key, ()))
     close = [near for top in claim.tops for near in (top, top - 1, top + 1, top - 2) if near in every]
     return list(dict.fromkeys((*close, *every)))[:_PLACES_MAX]
-
-
-def _context(claim: Claim, source: Source, slot: Slot) -> list[tuple[int, float]]:
-    """The words of content around a slot, the nearest first, and what each counts."""
-    near = [
-        (min(abs(at - slot.at), abs(at - slot.end + 1)), at)
-        for at in claim.content
-        if not slot.at <= at < slot.end and -_CONTEXT_REACH <= at - slot.at <= _CONTEXT_REACH + slot.end - slot.at
-    ]
-    return [
-        (at, 1.0 / (1.0 + apart / 4) * source.rarity(claim.words[at].key)) for apart, at in sorted(near)[:_CONTEXT_MAX]
-    ]
-
-
-def _tie(
-    claim: Claim,
-    source: Source,
-    context: Sequence[tuple[int, float]],
-    place: int,
-    shift: int | None,
-    *,
-    near: bool = True,
-) -> float:
-    """How much of the context a sentence has, near the slot's word (`shift`: from the claim's place to it)."""
-    rows = source.positions(place)
-    held = total = 0.0
-    for at, weight in context:
-        total += weight
-        worth = 0.0
-        for form in claim.variants[at]:
-            spots = rows.get(form.key)
-            if spots is not None:
-                close = shift is None or min(abs(spot - at - shift) for spot in spots) <= _SLACK
-                worth = max(worth, form.degree * (1.0 if close else _FAR_WORTH if near else 0.0))
-            elif (
-                near
-                and worth < _NEAR_WORTH
-                and (source.holds(place - 1, form.key) or source.holds(place + 1, form.key))
-            ):
-                worth = max(worth, form.degree * _NEAR_WORTH)
-        held += weight * worth
-    return held / total if total else 0.5
 
 
 def _same_left(claim: Claim, at: int, sentence: Sequence[Word], position: int) -> float:
@@ -321,17 +281,21 @@ def _same_right(claim: Claim, end: int, sentence: Sequence[Word], position: int)
     return float(claim.words[end].key == sentence[position].key)
 
 
-def _facing(
-    claim: Claim, slot: Slot, at: int, rows: dict[str, list[int]], sentence: Sequence[Word], position: int
-) -> int:
-    """Does the name stand on the same side of its verb (1), on the other (-1), or is the verb not near (0)?"""
-    for form in claim.variants[slot.verb] if slot.verb >= 0 else ():
-        for spot in rows.get(form.key, ()):
-            if abs(spot - position) <= _CONTEXT_REACH:
-                mine = (at < slot.verb) != _is_passive(claim.words, slot.verb)
-                theirs = (position < spot) != _is_passive(sentence, spot)
-                return 1 if mine == theirs else -1
-    return 0
+def _facings(claim: Claim, source: Source, slot: Slot, at: int, spots: Sequence[tuple[int, int]]) -> tuple[bool, bool]:
+    """Does a name stand on the other side of its verb in some sentence, and on the same side in some?"""
+    verbs = [form.key for form in claim.variants[slot.verb]]
+    if not verbs:
+        return False, False
+    mine = (at < slot.verb) != _is_passive(claim.words, slot.verb)
+    turned = straight = False
+    for place, position in spots:
+        rows, sentence = source.positions(place), source.sentences[place].words
+        near = (spot for verb in verbs for spot in rows.get(verb, ()) if abs(spot - position) <= CONTEXT_REACH)
+        spot = next(near, None)
+        if spot is not None:
+            is_same = mine == ((position < spot) != _is_passive(sentence, spot))
+            turned, straight = turned or not is_same, straight or is_same
+    return turned, straight
 
 
 def _is_passive(words: Sequence[Word], verb: int) -> bool:
@@ -396,29 +360,32 @@ def _gap(claim: Claim, slot: Slot, side: _Side) -> tuple[int, int] | None:
 # -- verbs and other words ----------------------------------------------------------------------------
 
 
-def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) -> Seen:
+def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, beside: Surroundings) -> Seen:
     at = slot.at
-    word = claim.words[at]
+    word, group = claim.words[at], GROUP_OF[slot.kind]
     if slot.kind == "word" and at in side.met:  # nothing more is asked of a word that the evidence has in its place
-        signs = Signs(best=1.0, near=1.0, aligned=1.0, degree=1.0, **base._asdict())
-        return Seen(slot, GROUP_OF[slot.kind], signs, None, claim.best)
-    degree, kin = _kin(word.key, source, (claim.best,))
-    degree_top, _ = _kin(word.key, source, claim.tops[1:])
-    degree_near, _ = _kin(word.key, source, [*claim.near])
-    context = _context(claim, source, slot)
-    frame = max((_tie(claim, source, context, place, None) for place in claim.tops), default=0.0)
+        signs = Signs(best=1.0, near=1.0, aligned=1.0, degree=1.0, **base)
+        return Seen(slot, group, signs, None, claim.best)
+    against = _opposite(word.key, claim, side)
+    rival = _rival(claim, slot, side, group) if at not in side.met else None
+    degree, kin = beside.kin(word.key, (claim.best,)) if slot.kind == "verb" else (0.0, "")
+    early = Signs(rival=float(rival is not None), other=float(against is not None), degree=degree, **base)
+    if is_settled(Seen(slot, group, early)):
+        return Seen(slot, group, early, None, claim.best)
+    if slot.kind == "word":
+        degree, kin = beside.kin(word.key, (claim.best,))
+    degree_top, _ = beside.kin(word.key, claim.tops[1:])
+    degree_near, _ = beside.kin(word.key, claim.near)
+    context = beside.context(slot)
+    frame = beside.frame(context)
     tie = close = 0.0
-    spread: list[int] = []
     if slot.kind == "verb":
-        spread = _spread(claim, source, [word.key, *([kin] if kin else [])])
-        for spot in spread:
+        for spot in _spread(claim, source, [word.key, *([kin] if kin else [])]):
             for key in dict.fromkeys((word.key, kin)):
                 for position in source.positions(spot).get(key, ())[:4]:
-                    tie = max(tie, _tie(claim, source, context, spot, position - at))
-                    close = max(close, _tie(claim, source, context[:_CLOSE_MAX], spot, position - at, near=False))
-    against = _opposite(word.key, claim, side)
+                    value, near = beside.ties(context, spot, position - at)
+                    tie, close = max(tie, value), max(close, near)
     names, free = _around_verb(claim, at, side) if slot.kind == "verb" else (0.0, 0.0)
-    rival = _rival(claim, slot, side, GROUP_OF[slot.kind]) if at not in side.met else None
     gap = _gap(claim, slot, side) if against is not None else None
     framed = gap is not None and against in side.words[gap[0] : gap[1]]
     words = source.sentences[claim.best].words
@@ -444,10 +411,10 @@ def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest) ->
         other=float(against is not None),
         degree=degree,
         degree_near=degree_near,
-        **base._asdict(),
+        **base,
     )
     instead = against if framed else rival
-    return Seen(slot, GROUP_OF[slot.kind], signs, instead, claim.best)
+    return Seen(slot, group, signs, instead, claim.best)
 
 
 def _around_verb(claim: Claim, at: int, side: _Side) -> tuple[float, float]:
@@ -463,28 +430,14 @@ def _around_verb(claim: Claim, at: int, side: _Side) -> tuple[float, float]:
     return (held / len(names) if names else 0.5), float(free)
 
 
-def _kin(key: str, source: Source, places: Sequence[int]) -> tuple[float, str]:
-    """How well a word of some sentences can stand for this one, and which."""
-    best, which = 0.0, ""
-    if any(key in source.content(place) for place in places):
-        return 1.0, key
-    like = alike(key)
-    for place in places:
-        for other in source.content(place):
-            value = max(relation(key, other), _LIKE if other in like else 0.0)
-            if value > best:
-                best, which = value, other
-                if value >= 1.0:
-                    return best, which
-    return best, which
-
-
 def _opposite(key: str, claim: Claim, side: _Side) -> Word | None:
     """A word of the best sentence that means the opposite, which the claim does not have."""
     if key in claim.evidence:
         return None
     against = opposed(key) | table_opposed(key)
     sense = OPPOSED_LINKS.get(LINKS.get(key, ""))
+    if not against and sense is None:
+        return None
     for word in side.words:
         if word.key in claim.keys:
             continue
@@ -521,14 +474,14 @@ def _denial(claim: Claim, source: Source, slot: Slot, base: _Rest) -> Seen:
         other=float(undenied),
         frame=float(bool(targets)),
         topic=float(undenied and not here and not any(best)),
-        **base._asdict(),
+        **base,
     )
     return Seen(slot, "polarity", signs, None, claim.best)
 
 
-def _lost_denials(claim: Claim, side: _Side) -> Iterator[Seen]:
+def _lost_denials(claim: Claim, source: Source, side: _Side) -> Iterator[Seen]:
     """What the best sentence denies and the claim says without a denial."""
-    if any(negates(word.text, word.key) for word in claim.words):
+    if not source.denies(side.place) or any(negates(word.text, word.key) for word in claim.words):
         return
     at_key = {word.key: at for at, word in enumerate(claim.words) if word.kind != "small"}
     found = 0

@@ -105,7 +105,7 @@ def measure_units(output: str, source: Source, policy: FactCheckPolicy) -> list[
 
 def _heavy(judged: Judged, policy: FactCheckPolicy) -> list[Doubt]:
     """The doubts that count for a verdict, the worst first."""
-    weights = policy.doubts.model_dump()
+    weights: dict[str, float] = vars(policy.doubts)
     heavy = [doubt for doubt in judged.doubts if not doubt.quiet and weights[doubt.kind] > 0]
     return sorted(heavy, key=lambda doubt: (-doubt.contradicts, -weights[doubt.kind] * doubt.weight, doubt.start))
 

@@ -50,8 +50,12 @@ def cite(place: int, keys: Collection[str], source: Source, policy: FactCheckPol
     sentence = source.sentences[place]
     document = source.documents[sentence.document]
     text = document.text[sentence.start : sentence.end]
-    spans = _pieces(text)
     most = policy.quote_words_max
+    parts = text.split()
+    if len(parts) <= most and max(map(len, parts), default=0) <= _WORD_CHARS_MAX:
+        ref = f"{document.source}:{document.id}#c{sentence.start}-{sentence.end}"
+        return FGFCEvidence(source=document.source, ref=ref, quote=text)
+    spans = _pieces(text)
     marks, ends = [0] * len(spans), [end for _, end in spans]
     for word in sentence.words:
         if word.kind != "small" and word.key in keys:

@@ -6,6 +6,7 @@ words stand in `data/lexicon.txt`, which is read with this module: nothing but t
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import cache
 
 from muniment.core.text.analyzer import stem
@@ -25,6 +26,7 @@ __all__ = [
     "TURNS",
     "WEIGHTY_STOP_WORDS",
     "denying_stems",
+    "may_negate",
     "negates",
     "verb_stems",
 ]
@@ -84,6 +86,11 @@ def verb_stems() -> frozenset[str]:
 def denying_stems() -> frozenset[str]:
     """Stems of words that say that something is not so without a "not"."""
     return _stems("denying")
+
+
+def may_negate(text: str, keys: Set[str]) -> bool:
+    """Can a word of a text deny something? `keys` are those of its words: most texts are told by them at once."""
+    return not text.isascii() or not _NEGATION.isdisjoint(keys)
 
 
 def negates(text: str, key: str) -> bool:

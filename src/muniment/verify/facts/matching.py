@@ -7,25 +7,20 @@ asked without them.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Sequence
-from functools import cache
-from typing import Literal, NamedTuple, cast
+from collections.abc import Collection
+from typing import Literal, NamedTuple
 
 from muniment.core.policy.verify import FactCheckPolicy
-from muniment.core.text.word_lists import read_data
-from muniment.verify.facts.alignment import Seen, Signs, look_at_slots
+from muniment.verify.facts.alignment import Seen, Signs, is_settled, look_at_slots
 from muniment.verify.facts.claims import Claim
 from muniment.verify.facts.doubts import Doubt, DoubtKind, ErrorType
-from muniment.verify.facts.related import SAME
 from muniment.verify.facts.slots import SLOT_KINDS, SlotKind
 from muniment.verify.facts.source import Source
+from muniment.verify.facts.swap_trees import swap_score
 
 __all__ = ["Alignment", "Slots", "denial_differs", "is_settled", "match_slots", "swap_score"]
 
 State = Literal["matched", "unmatched", "contradicted"]
-Tree = float | tuple[int, float, "Tree", "Tree"]
-"""A leaf, or which sign is asked, up to which value the third part answers, else the fourth."""
 _ERRORS: dict[SlotKind, ErrorType] = {
     "subject": "EntE",
     "object": "EntE",
@@ -76,41 +71,6 @@ class Alignment(NamedTuple):
     """How far the most doubtful slot lies over its limit, in log-odds; below 0: under it."""
 
 
-@cache
-def _trees() -> dict[str, tuple[Tree, ...]]:
-    found = json.loads(read_data(__package__, "slots.json"))
-    return {group: tuple(_tree(tree) for tree in trees) for group, trees in found["trees"].items()}
-
-
-def _tree(row: float | Sequence[object]) -> Tree:
-    if isinstance(row, float | int):
-        return float(row)
-    sign, limit, low, high = cast("tuple[str, float, float, float]", tuple(row))
-    return Signs._fields.index(sign), float(limit), _tree(low), _tree(high)
-
-
-def swap_score(group: str, signs: Signs) -> float:
-    """The log-odds that a slot was swapped, as the trees of its group have it."""
-    total = 0.0
-    for tree in _trees().get(group, ()):
-        node = tree
-        while not isinstance(node, float):
-            node = node[2] if signs[node[0]] <= node[1] else node[3]
-        total += node
-    return total
-
-
-def is_settled(seen: Seen) -> bool:
-    """Is a slot not swapped for sure: a name on the same side of the same verb, a verb of one sense with one of the
-    best sentence, a word that is merely added?"""
-    signs = seen.signs
-    if seen.group == "verb":
-        return SAME <= signs.degree < 1 and signs.other == 0
-    if seen.group == "name":
-        return bool(signs.straight and signs.best and signs.absent == 0)
-    return seen.group == "word" and not (signs.rival or signs.other or signs.tight)
-
-
 def _over_limit(seen: Seen, limits: dict[str, float]) -> float:
     """How far a slot lies over the limit of its group, in log-odds: above 0 it counts as swapped."""
     signs = seen.signs
@@ -118,7 +78,7 @@ def _over_limit(seen: Seen, limits: dict[str, float]) -> float:
         return 1.0 if denial_differs(seen) else -1.0
     if is_settled(seen):
         return -1.0
-    return swap_score(seen.group, signs) - limits[seen.group]
+    return swap_score(seen.group, Signs._fields, signs) - limits[seen.group]
 
 
 def denial_differs(seen: Seen) -> bool:
@@ -133,7 +93,7 @@ def match_slots(
     claim: Claim, source: Source, policy: FactCheckPolicy, doubted: Collection[Doubt]
 ) -> tuple[Alignment, list[Doubt]]:
     """The slots by what became of them, and a doubt for each that the source does not bear and nothing doubts yet."""
-    limits = policy.slots.model_dump()
+    limits: dict[str, float] = vars(policy.slots)
     counts = {kind: [0, 0, 0] for kind in SLOT_KINDS}
     doubts: list[Doubt] = []
     most = -1e9

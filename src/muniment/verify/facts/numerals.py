@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 from muniment.core.text.patterns import lazy_pattern
 
-__all__ = ["KOREAN_COUNTERS", "ORDINALS", "Number", "chinese_number", "korean_number", "read_number", "spelled_number"]
+__all__ = [
+    "KOREAN_COUNTERS",
+    "ORDINALS",
+    "Number",
+    "chinese_number",
+    "is_spelled",
+    "korean_number",
+    "read_number",
+    "spelled_number",
+]
 
 _LARGE = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _MULTIPLIERS = _LARGE | {"k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9, "b": 1e9, "tn": 1e12}
@@ -79,6 +88,11 @@ def _value(body: str) -> float | None:
     if digits.count(".") > 1 or ":" in digits or len(digits) > _DIGITS_MAX:
         return None
     return float(digits)
+
+
+def is_spelled(word: str) -> bool:
+    """Is it the beginning of a number in English words?"""
+    return word.casefold() in _SPELLED
 
 
 def spelled_number(found: Sequence[re.Match[str]], at: int) -> Number | None:

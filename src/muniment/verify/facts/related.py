@@ -7,17 +7,31 @@ something in it is first asked for.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Set
 from functools import cache
 from typing import NamedTuple
 
 from muniment.core.memos import remembered
 from muniment.core.text.word_lists import read_data
 
-__all__ = ["SAME", "is_irregular", "is_ordinary", "is_verb", "relation", "table_opposed"]
+__all__ = [
+    "LIKE",
+    "SAME",
+    "Senses",
+    "is_irregular",
+    "is_ordinary",
+    "is_verb",
+    "nearest_kin",
+    "read_senses",
+    "relation",
+    "table_opposed",
+]
 
 _DIGEST = "c6d7ddc520029f1b0b3636184513767b313bbeb5d04c78a83dc6120b6532cef0"
 SAME, WIDER, SISTER = 0.9, 0.7, 0.35
 """How well a word stands for another: of one sense, one step wider or narrower, two senses of one wider."""
+LIKE = 0.7
+"""And one of a group any member of which may restate another (`synonyms`)."""
 
 
 class _Tables(NamedTuple):
@@ -28,6 +42,15 @@ class _Tables(NamedTuple):
     opposites: dict[str, frozenset[str]]
     ordinary: frozenset[str]
     irregular: frozenset[str]
+
+
+class Senses(NamedTuple):
+    """A stem and the groups it stands in: of verbs, of verbs of a wider sense, of nouns."""
+
+    key: str
+    verbs: frozenset[int]
+    above: frozenset[int]
+    nouns: frozenset[int]
 
 
 @cache
@@ -84,22 +107,42 @@ def _above(term: str) -> frozenset[int]:
     return frozenset(up for sense in tables.senses.get(term, ()) for up in tables.wider[sense])
 
 
-@remembered(1 << 16)
 def relation(one: str, other: str) -> float:
     """How well a word can stand for another, by their stems: 1 the same, 0 not related."""
-    if one == other:
-        return 1.0
+    return 1.0 if one == other else nearest_kin(one, read_senses((other,)), frozenset())[0]
+
+
+def read_senses(keys: Iterable[str]) -> list[Senses]:
+    """What the tables say of some words, to compare many others with them."""
     tables = _tables()
-    mine, theirs = tables.senses.get(one), tables.senses.get(other)
-    if mine and theirs:
-        if not mine.isdisjoint(theirs):
-            return SAME
-        if not _above(one).isdisjoint(theirs) or not _above(other).isdisjoint(mine):
-            return WIDER
-        if not _above(one).isdisjoint(_above(other)):
-            return SISTER
-    mine, theirs = tables.nouns.get(one), tables.nouns.get(other)
-    return SAME if mine and theirs and not mine.isdisjoint(theirs) else 0.0
+    none: frozenset[int] = frozenset()
+    return [Senses(key, tables.senses.get(key, none), _above(key), tables.nouns.get(key, none)) for key in keys]
+
+
+def nearest_kin(key: str, others: Iterable[Senses], like: Set[str]) -> tuple[float, str]:
+    """How well one of some other words can stand for this one, and which; an empty word where none can. Those of
+    `like` can at least as well as a wider word."""
+    (_, verbs, above, nouns), best, which = read_senses((key,))[0], 0.0, ""
+    if not (verbs or nouns or like):
+        return best, which
+    for other, their_verbs, their_above, their_nouns in others:
+        value = 0.0
+        if verbs and their_verbs:
+            if not verbs.isdisjoint(their_verbs):
+                value = SAME
+            elif not above.isdisjoint(their_verbs) or not verbs.isdisjoint(their_above):
+                value = WIDER
+            elif not above.isdisjoint(their_above):
+                value = SISTER
+        if not value and not nouns.isdisjoint(their_nouns):
+            value = SAME
+        if value < LIKE and other in like:
+            value = LIKE
+        if value > best:
+            best, which = value, other
+            if value == SAME:  # no other word stands for it better
+                break
+    return best, which
 
 
 def table_opposed(term: str) -> frozenset[str]:

@@ -74,8 +74,10 @@ def log_odds(signs: dict[str, float], policy: FactCheckPolicy) -> float:
     for name in WORDING_SIGNS:
         wording += getattr(policy.wording, name) * signs[name]
     change = policy.change.base
+    weights: dict[str, float] = vars(policy.doubts)
     for name in DOUBT_SIGNS:
-        change -= getattr(policy.doubts, name) * signs[name]
+        if signs[name]:
+            change -= weights[name] * signs[name]
     change -= policy.change.swapped * signs["swapped"] + policy.change.swapped_far * signs["swapped_far"]
     chance = _chance(wording) * _chance(change)
     return policy.slope * math.log(chance / (1 - chance)) + policy.shift

@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from muniment.core.text.sentences import sentence_spans
-from muniment.verify.facts.lexicon import GENDER, negates
+from muniment.verify.facts.lexicon import GENDER, may_negate, negates
+from muniment.verify.facts.related import Senses, read_senses
 from muniment.verify.facts.synonyms import alike
 from muniment.verify.facts.words import Word, read_words
 
@@ -81,8 +82,9 @@ class Source:
         """Places of the words that deny something."""
         self._positions: dict[int, dict[str, list[int]]] = {}
         self._content: dict[int, tuple[str, ...]] = {}
+        self._senses: dict[int, list[Senses]] = {}
         self._sentence_at: list[int] = []
-        self._openings: dict[str, list[str]] = {}
+        self._rarities: dict[int, float] = {}
         for number, document in enumerate(documents):
             for start, end in sentence_spans(document.text):
                 words = read_words(document.text[start:end])
@@ -93,28 +95,32 @@ class Source:
                     part = words[at : at + _SENTENCE_WORDS_MAX]
                     left, right = start + part[0].start, start + part[-1].end
                     self._add(number, left, right, read_words(document.text[left:right]))
-        for key in self.places:
-            self._openings.setdefault(_opening(key), []).append(key)
 
     def _add(self, document: int, start: int, end: int, words: list[Word]) -> None:
         place, base = len(self.sentences), len(self._sentence_at)
         keys = [word.key for word in words]
+        held = frozenset(keys)
+        text = self.documents[document].text[start:end]
         self.sentences.append(Sentence(document, start, end, tuple(words), base))
-        self.exact.setdefault(self.documents[document].text[start:end], place)
-        self.keys.append(frozenset(keys))
-        for key in self.keys[-1]:
-            held = self.spread.setdefault(key, [])
-            if len(held) < _SENTENCES_MAX:
-                held.append(place)
-        for offset, key in enumerate(keys):
-            self.places.setdefault(key, []).append(base + offset)
+        self.exact.setdefault(text, place)
+        self.keys.append(held)
+        for spot, key in enumerate(keys, start=base):
+            spots = self.places.get(key)
+            if spots is None:
+                self.places[key], self.spread[key] = [spot], [place]
+                continue
+            spots.append(spot)
+            spread = self.spread[key]
+            if spread[-1] != place and len(spread) < _SENTENCES_MAX:
+                spread.append(place)
         self.pairs.update(pairwise(keys))
-        self.written_small.update(word.key for word in words if word.kind == "word")
-        self.named.update(word.key for word in words[1:] if word.kind == "name")
-        if not GENDER.keys().isdisjoint(keys):
+        self.written_small.update([word.key for word in words if word.kind == "word"])
+        self.named.update([word.key for word in words[1:] if word.kind == "name"])
+        if not GENDER.keys().isdisjoint(held):
             self.with_pronoun.add(place)
-        self.genders.update({GENDER[key] for key in keys if key in GENDER} & {"he", "she"})
-        self.denials += [base + at for at, word in enumerate(words) if negates(word.text, word.key)]
+            self.genders.update({GENDER[key] for key in held if key in GENDER} & {"he", "she"})
+        if may_negate(text, held):
+            self.denials += [base + at for at, word in enumerate(words) if negates(word.text, word.key)]
         self._sentence_at += [place] * (len(keys) + _SENTENCE_GAP)
 
     def __len__(self) -> int:
@@ -139,6 +145,13 @@ class Source:
                 word.key for at, word in enumerate(self.sentences[place].words) if word.kind == "word" or at == 0
             )
             found = self._content[place] = tuple(kept)
+        return found
+
+    def senses(self, place: int) -> list[Senses]:
+        """What the tables say of these words."""
+        found = self._senses.get(place)
+        if found is None:
+            found = self._senses[place] = read_senses(self.content(place))
         return found
 
     def holds(self, place: int, key: str) -> bool:
@@ -173,9 +186,21 @@ class Source:
         """In how many sentences the commonest name stands."""
         return max((len(self.spread.get(key, ())) for key in self.named), default=1) or 1
 
+    @cached_property
+    def _openings(self) -> dict[str, list[str]]:
+        """What words begin with → these words, in the order in which they first stand."""
+        found: dict[str, list[str]] = {}
+        for key in self.places:
+            found.setdefault(_opening(key), []).append(key)
+        return found
+
     def rarity(self, key: str) -> float:
         """How much a word tells: the fewer sentences it stands in, the more."""
-        return math.log(1 + (len(self) + 0.5) / (len(self.spread.get(key, ())) + 0.5))
+        count = len(self.spread.get(key, ()))
+        found = self._rarities.get(count)
+        if found is None:
+            found = self._rarities[count] = math.log(1 + (len(self) + 0.5) / (count + 0.5))
+        return found
 
     def variants(self, word: Word) -> list[Variant]:
         """The forms under which the source may hold a word: itself, else its like, else what begins alike."""

@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Literal, NamedTuple
 
 from muniment.core.memos import remembered
 from muniment.core.text.analyzer import MONTHS, korean_particles, stem, stop_words
 from muniment.core.text.patterns import lazy_pattern
 from muniment.verify.facts.lexicon import TURNS, WEIGHTY_STOP_WORDS, negates
-from muniment.verify.facts.numerals import ORDINALS, chinese_number, korean_number, read_number, spelled_number
+from muniment.verify.facts.numerals import (
+    ORDINALS,
+    chinese_number,
+    is_spelled,
+    korean_number,
+    read_number,
+    spelled_number,
+)
 
 __all__ = ["Kind", "Word", "is_cjk", "is_hangul", "read_words"]
 
@@ -33,6 +41,8 @@ class Word(NamedTuple):
     kind: Kind
 
 
+_word: Callable[[tuple[str, int, int, str, Kind]], Word] = partial(tuple.__new__, Word)
+"""A word of its parts. There are so many of them that a step in between is felt."""
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々〇\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff"
 _HANGUL = "\uac00-\ud7a3"
 _TOKEN = lazy_pattern(
@@ -55,22 +65,27 @@ def read_words(text: str) -> list[Word]:
     words: list[Word] = []
     at = 0
     while at < len(found):
-        start, body = found[at].start(), found[at][0]
+        token = found[at]
+        body = token[0]
+        start, end = token.span()
+        plain = _plain_key(body[:_WORD_CHARS_MAX])
+        if plain is not None:
+            words.append(_word((body, start, end, *plain)))
+            at += 1
+            continue
         number = None
         iso = _ISO.fullmatch(body)
         if iso and 1 <= int(iso[2]) <= 12:
             words.extend(_date(iso, start))
-            at += 1
-            continue
-        if body[0].isdecimal() and body[-1].isdecimal():
+        elif body[0].isdecimal() and body[-1].isdecimal():
             number = read_number(text, found, at)
-        elif not body.isascii() and is_cjk(body[0]):
-            after = text[found[at].end() : found[at].end() + 2].strip()[:1]
+        elif is_cjk(body[0]):
+            after = text[end : end + 2].strip()[:1]
             words.extend([_hangul(body, start, after)] if is_hangul(body[0]) else _han(body, start))
         else:
             number = spelled_number(found, at)
             if number is None:
-                words.append(Word(body, start, found[at].end(), *_latin_key(body[:_WORD_CHARS_MAX])))
+                words.append(Word(body, start, end, *_latin_key(body[:_WORD_CHARS_MAX])))
         if number is not None:
             kind: Kind = "date" if number.key[0] == "#" else "number"
             words.append(Word(text[start : number.end], start, number.end, number.key, kind))
@@ -101,6 +116,13 @@ def _is_han(char: str) -> bool:
 
 
 @remembered(1 << 14)
+def _plain_key(body: str) -> tuple[str, Kind] | None:
+    """The key and kind of a word that is read by itself; None of a number, and of what is cut by its signs."""
+    if body[0].isdecimal() or is_cjk(body[0]) or is_spelled(body):
+        return None
+    return _latin_key(body)
+
+
 def _latin_key(body: str) -> tuple[str, Kind]:
     if body in _AMERICA:
         return "usa", "name"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
+from muniment.core.text.offsets import lines_at
 from muniment.errors import InvalidInput
 
 __all__ = ["insert_text", "listing", "numbered", "parts_of", "replace_text"]
@@ -53,7 +54,7 @@ def replace_text(text: str, old: str | None, new: str | None) -> tuple[str, str]
         raise InvalidInput("old_str is the text to replace", path="$.old_str")
     count = text.count(old)
     if count != 1:
-        at = [text.count("\n", 0, place) + 1 for place in _places(text, old)]
+        at = lines_at(text, _places(text, old))
         where = f"occurs {count} times (lines {', '.join(map(str, at))})" if count else "does not occur"
         raise InvalidInput(f"old_str {where}; it has to occur exactly once", path="$.old_str")
     place = text.index(old)

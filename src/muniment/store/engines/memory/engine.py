@@ -105,14 +105,11 @@ class _Sorted:
 
 
 class TableRows:
-    __slots__ = ("_owners", "_paths", "_tenant_id", "rows", "shape")
+    __slots__ = ("_paths", "rows", "shape")
 
-    def __init__(self, shape: Shape, tenant_id: str, owners: dict[Row, str] | None) -> None:
+    def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.rows: dict[Row, Row] = {}
-        self._tenant_id = tenant_id
-        self._owners = owners
-        """For a table whose key is unique across tenants: who has which key."""
         spec = shape.spec
         self._paths = [
             _Sorted(shape, spec.key, unique=False),
@@ -122,7 +119,7 @@ class TableRows:
 
     def copy(self) -> TableRows:
         other = object.__new__(TableRows)
-        other.shape, other._tenant_id, other._owners = self.shape, self._tenant_id, self._owners
+        other.shape = self.shape
         other.rows = dict(self.rows)
         other._paths = [path.copy() for path in self._paths]
         return other
@@ -130,8 +127,7 @@ class TableRows:
     # -- changes
 
     def insert(self, row: Row, journal: Journal) -> None:
-        key = self.shape.key_of(row)
-        if key in self.rows or (self._owners is not None and key in self._owners):
+        if self.shape.key_of(row) in self.rows:
             raise KeyTaken(self.shape.spec.name)
         self._refuse_taken(row)
         self.add(row)
@@ -162,8 +158,6 @@ class TableRows:
     def add(self, row: Row) -> None:
         key = self.shape.key_of(row)
         self.rows[key] = row
-        if self._owners is not None:
-            self._owners[key] = self._tenant_id
         for path in self._paths:
             entry = path.entry(row, key)
             if not path.entries or path.entries[-1] < entry:
@@ -174,8 +168,6 @@ class TableRows:
     def remove(self, row: Row) -> None:
         key = self.shape.key_of(row)
         del self.rows[key]
-        if self._owners is not None:
-            del self._owners[key]
         for path in self._paths:
             del path.entries[bisect_left(path.entries, path.entry(row, key))]
 
@@ -332,7 +324,7 @@ class _MemoryReader(View):
         self._tables = tables
 
     def _table(self, name: str) -> TableRows:
-        return self._tables.get(name) or TableRows(shape_of(name), "", None)
+        return self._tables.get(name) or TableRows(shape_of(name))
 
     def _get(self, op: Get) -> Row | None:
         check_key(shape_of(op.table), op.key)
@@ -358,10 +350,8 @@ class _MemoryReader(View):
 
 
 class _MemoryTransaction(_MemoryReader):
-    def __init__(self, tenant_id: str, tables: Tables, owners: dict[str, dict[Row, str]]) -> None:
+    def __init__(self, tables: Tables) -> None:
         super().__init__(tables)
-        self._tenant_id = tenant_id
-        self._owners = owners
         self._journal: Journal = []
 
     def roll_back(self) -> None:
@@ -375,9 +365,7 @@ class _MemoryTransaction(_MemoryReader):
     def _table(self, name: str) -> TableRows:
         table = self._tables.get(name)
         if table is None:
-            shape = shape_of(name)
-            owners = self._owners.setdefault(name, {}) if shape.spec.global_key else None
-            table = self._tables[name] = TableRows(shape, self._tenant_id, owners)
+            table = self._tables[name] = TableRows(shape_of(name))
         return table
 
     def _insert(self, op: Insert) -> None:
@@ -438,7 +426,6 @@ class MemoryEngine:
         self._read_only = read_only
         self._closed = False
         self._tenants: dict[str, Tables] = {}
-        self._owners: dict[str, dict[Row, str]] = {}
         self._commits = 0
 
     @property
@@ -451,7 +438,7 @@ class MemoryEngine:
             self._refuse_closed()
             if self._read_only:
                 raise StorageReadOnly("the store was opened for reading only")
-            transaction = _MemoryTransaction(tenant_id, self._tenants.setdefault(tenant_id, {}), self._owners)
+            transaction = _MemoryTransaction(self._tenants.setdefault(tenant_id, {}))
             done = False
             try:
                 answer = work(transaction)
@@ -509,7 +496,6 @@ class MemoryEngine:
         with self._turns, self._lock:
             self._closed = True
             self._tenants = {}
-            self._owners = {}
 
     def _refuse_closed(self) -> None:
         if self._closed:

@@ -20,12 +20,16 @@ from muniment.store.engines.checks import check_tenant
 from muniment.store.engines.sqlite.connections import Connections, FileTarget, begin_immediate
 from muniment.store.engines.sqlite.failures import translate
 from muniment.store.engines.sqlite.opening import prepare
-from muniment.store.engines.sqlite.views import SqliteReader, SqliteTransaction
+from muniment.store.engines.sqlite.views import SqliteReader, SqliteTransaction, with_marks
 from muniment.store.engines.turns import Turns
 
 __all__ = ["SqliteEngine"]
 
 R = TypeVar("R")
+
+
+_TENANTS = "SELECT tenant_id FROM tenants UNION SELECT tenant_id FROM sessions ORDER BY tenant_id"
+"""One whose row somebody deleted is still there by its sessions."""
 
 
 class SqliteEngine:
@@ -161,10 +165,12 @@ class SqliteEngine:
         with self._turns:
             connection = connections.take_reader()
             try:
-                return [name for (name,) in connection.execute("SELECT tenant_id FROM tenants ORDER BY tenant_id")]
+                connection.text_factory = with_marks  # of a name that is no text too, so that `verify` can tell of it
+                return [name for (name,) in connection.execute(_TENANTS)]
             except sqlite3.Error as error:
                 raise translate(error, connections.place.path) from error
             finally:
+                connection.text_factory = str
                 connections.leave_reader(connection)
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:

@@ -16,7 +16,7 @@ from muniment.errors import (
     TooLarge,
 )
 
-__all__ = ["code_of", "damaged_text", "is_busy", "is_taken_key", "translate"]
+__all__ = ["code_of", "damaged_text", "is_broken_text", "is_busy", "is_taken_key", "translate"]
 
 _TAKEN = frozenset(
     {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID}
@@ -34,6 +34,10 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 def is_taken_key(error: sqlite3.Error) -> bool:
     return code_of(error) in _TAKEN
+
+
+def is_broken_text(error: sqlite3.Error) -> bool:
+    return "Could not decode to UTF-8" in str(error)
 
 
 def damaged_text(location: str) -> StoreDamaged:
@@ -69,6 +73,6 @@ def translate(error: sqlite3.Error, location: str, *, is_open: bool = False) -> 
         case _:
             if "closed database" in str(error):
                 return Closed("the store has been closed")
-            if "Could not decode to UTF-8" in str(error):
+            if is_broken_text(error):
                 return damaged_text(location)
             return StorageFailure(f"SQLite failed on {location}: {error}", details=details)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from muniment.core.ports.engine import KeyTaken, Lock, Row, Select
 from muniment.errors import MunimentError
 from muniment.store.engines.sql import Statements
 from muniment.store.engines.sql_views import SqlReader, SqlTransaction
-from muniment.store.engines.sqlite.failures import damaged_text, is_taken_key, translate
+from muniment.store.engines.sqlite.failures import is_broken_text, is_taken_key, translate
 
-__all__ = ["SqliteReader", "SqliteTransaction"]
+__all__ = ["SqliteReader", "SqliteTransaction", "with_marks"]
 
 _STREAM_ROWS = 256
 _STATEMENTS = Statements(mark="?")
+
+
+def with_marks(data: bytes) -> str:
+    """A text of which some bytes are no UTF-8."""
+    return data.decode("utf-8", "replace")
 
 
 class SqliteReader(SqlReader):
@@ -36,24 +42,41 @@ class SqliteReader(SqlReader):
         try:
             return self._connection.execute(statement, parameters).fetchall()
         except sqlite3.Error as error:
+            if is_broken_text(error):
+                return list(self._fetch_broken(statement, parameters))
             raise self._failure(error, table) from error
         except UnicodeDecodeError:
-            raise damaged_text(self._location) from None
+            return list(self._fetch_broken(statement, parameters))
+
+    def _fetch_broken(self, statement: str, parameters: Any) -> Iterator[Row]:
+        """Rows of which a text is no UTF-8: it comes with marks in place of what is none, which no hash is of."""
+        self._connection.text_factory = with_marks
+        try:
+            yield from self._connection.execute(statement, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise translate(error, self._location, is_open=True) from error
+        finally:
+            self._connection.text_factory = str
 
     def _rows(self, select: Select) -> Iterator[Row]:
         question = self._question(select)
         if question is None:
             return
         cursor = self._run(select.table, *question)
+        given = 0
         try:
             while True:
                 try:
                     rows = cursor.fetchmany(_STREAM_ROWS)
                 except sqlite3.Error as error:
+                    if is_broken_text(error):
+                        yield from islice(self._fetch_broken(*question), given, None)
+                        return
                     raise translate(error, self._location, is_open=True) from error
                 if not rows:
                     return
                 yield from rows
+                given += len(rows)
         finally:
             cursor.close()
 

@@ -63,6 +63,7 @@ EXTRAS = {
     "postgres": ("psycopg", "psycopg_pool"),
     "vectors": ("wordllama",),
     "tokens": ("splintr",),
+    "seal": ("cryptography",),
     "plots": ("matplotlib",),
     "mcp": ("mcp",),
     "server": ("starlette", "uvicorn"),

@@ -22,7 +22,19 @@ if TYPE_CHECKING:
     from muniment.store.ledger.records import Receipt
     from muniment.store.reports import ImportReport
 
-__all__ = ["export", "forget", "import_", "rebuild", "receipt_lines", "reembed", "scrub", "tenants", "users", "verify"]
+__all__ = [
+    "export",
+    "forget",
+    "import_",
+    "rebuild",
+    "receipt_lines",
+    "reembed",
+    "reseal",
+    "scrub",
+    "tenants",
+    "users",
+    "verify",
+]
 __all__ += ["agree", "write_file"]
 
 
@@ -64,8 +76,14 @@ def _show_report(call: Call) -> Iterator[str]:
     if report.lacking:
         lacking = counted(report.lacking, "item")
         yield f"{lacking} that the ledger gives are not here yet: `muniment store rebuild` makes them"
+    if report.unproven:
+        yield f"{counted(report.unproven, 'proof')} of builds and receipts not made with the key of this store"
     if report.sampled:
-        yield "a sample of the sessions: run it without --quick for all of them, and for what was derived"
+        share = f"{report.sessions} of {counted(report.sessions_held, 'session')}"
+        percent = 100 * report.sessions // max(1, report.sessions_held)
+        yield f"a sample, {share} ({percent} %): run it without --quick for all of them, and for what was derived"
+    if report.resume is not None:
+        yield f"stopped here; go on with --resume {report.resume}"
     if report.broken:
         yield f"{len(report.broken)} chains are broken"
     elif report.differing:
@@ -82,6 +100,8 @@ verify = Command(
     words={
         "tenant_id": Word("One tenant (default: all of them)."),
         "quick": Word("A sample of the sessions, and nothing that was derived."),
+        "entries_max": Word("Stop behind so many events, and say where to go on.", metavar="N"),
+        "resume": Word("Go on where the last one stopped.", metavar="TEXT"),
     },
     about="Every session's hash chain, every blob, and what was derived; exit 1 and what does not hold.",
 )
@@ -170,6 +190,21 @@ def _show_rebuilt(call: Call) -> Iterator[str]:
 
 
 rebuild = Command("memory.rebuild", _show_rebuilt)
+
+
+def _show_resealed(call: Call) -> Iterator[str]:
+    report = call.answer
+    yield f"{counted(report.resealed, 'seal')} brought to the key {report.key_id}, {report.kept} were there already"
+    if report.locked:
+        yield f"{counted(report.locked, 'seal')} made with a key that was not given"
+
+
+reseal = Command(
+    "memory.reseal",
+    _show_resealed,
+    holds=lambda report: not report.locked,
+    about="After a new key was put before the old ones; exit 1 where a seal needs a key that was not given.",
+)
 
 
 def _reembed(call: Call, ask: Callable[..., int]) -> int:

@@ -1,0 +1,89 @@
+"""What stands beside the chains and is no projection, checked table by table: tenants, ids, idempotency keys, marks,
+proofs. Says what is not as it was written; writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from muniment.core.ports.engine import Reader
+from muniment.core.ports.rows import ASKED_MAX, by_ids, first, get, stream
+from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IDS, ITEMS, SESSIONS, TENANTS, IdempotencyRow
+from muniment.store.context import Context
+from muniment.store.proving.proofs import proof_faults
+from muniment.store.reports import Differing
+
+__all__ = ["key_fault", "table_faults"]
+
+_HASH_BYTES = 32
+
+
+def table_faults(ctx: Context, reader: Reader, tenant: str, counts: dict[str, int]) -> list[Differing]:
+    """Everything of a tenant's other tables that is not as it was written."""
+
+    def differing(kind: str, id_: str, reason: str, version: int = 0) -> Differing:
+        return Differing(tenant_id=tenant, kind=kind, id=id_, version=version, reason=reason)
+
+    found: list[Differing] = []
+    entered = get(reader, TENANTS, ())
+    if entered is None:
+        found.append(differing("tenant", tenant, "its row is missing"))
+    elif first(reader, SESSIONS, (("created_at", "=", entered.created_at),)) is None:
+        found.append(differing("tenant", tenant, "none of its sessions began when it is said to have"))
+    found += [differing("id", id_, reason) for id_, reason in _id_faults(reader)]
+    for key in stream(reader, IDEMPOTENCY):
+        fault = key_fault(reader, key)
+        if fault is not None:
+            found.append(differing("idempotency", key.entry_id, fault))
+    if ctx.derived.marks is not None:
+        found += [differing("mark", id_, reason) for id_, reason in ctx.derived.marks(reader, ())]
+    found += [differing(*fault[:2], fault.reason, fault.version) for fault in proof_faults(ctx, reader, counts)]
+    return found
+
+
+def key_fault(reader: Reader, key: IdempotencyRow) -> str | None:
+    """What is wrong with an idempotency key; None where it belongs to an event of its user."""
+    entry = first(reader, ENTRIES, (("id", "=", key.entry_id),), into=_Owned)
+    if entry is None or entry.user_id != key.user_id:
+        return "an idempotency key names an event that is none of its user"
+    if len(key.key_hash) != _HASH_BYTES or (key.request_hash is None) != (entry.receipt_id is not None):
+        return "an idempotency key is not as it was written"
+    if key.request_hash is not None and len(key.request_hash) != _HASH_BYTES:
+        return "an idempotency key is not as it was written"
+    return None
+
+
+class _Owned(NamedTuple):
+    id: str
+    user_id: str
+    receipt_id: str | None
+
+
+class _Id(NamedTuple):
+    id: str
+
+
+class _Kind(NamedTuple):
+    id: str
+    kind: str
+
+
+def _id_faults(reader: Reader) -> Iterator[tuple[str, str]]:
+    """Ids that stand for something else than what has them, for nothing, or nowhere."""
+    of_events = (row.id for row in stream(reader, ENTRIES, into=_Id))
+    while ids := list(islice(of_events, ASKED_MAX)):
+        held = {row.id: row.kind for row in by_ids(reader, IDS, ids)}
+        yield from ((id_, "the id of an event is not kept as one") for id_ in ids if held.get(id_) != "event")
+    of_items = stream(reader, ITEMS, (("version", "=", 1),), into=_Kind)
+    while items := list(islice(of_items, ASKED_MAX)):
+        held = {row.id: row.kind for row in by_ids(reader, IDS, [item.id for item in items])}
+        yield from (
+            (item.id, f"the id of a {item.kind} is not kept as one") for item in items if held.get(item.id) != item.kind
+        )
+    kept = stream(reader, IDS)
+    while rows := list(islice(kept, ASKED_MAX)):
+        events = {row.id for row in by_ids(reader, ENTRIES, [row.id for row in rows if row.kind == "event"], into=_Id)}
+        made = {row.id for row in by_ids(reader, ITEMS, [row.id for row in rows if row.kind != "event"], into=_Id)}
+        yield from ((row.id, f"the {row.kind} of this id is missing") for row in rows if row.id not in events | made)

@@ -1,0 +1,169 @@
+"""Rows edited at random in every column of every table: no door hands out what was altered (TM-12), and no forget says
+that nothing is left where words are. Each fault that was found so is written out as well.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from row_damage import Written, play, secret
+
+import muniment
+from effort import SOAK
+from muniment.errors import ChainBroken, StoreDamaged
+
+pytestmark = pytest.mark.req("TM-12")
+
+ROUNDS = 2000 if SOAK else 16
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    return Written(tmp_path_factory.mktemp("whole") / "whole.db")
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_edited_rows(written: Written, tmp_path: Path, seed: int) -> None:
+    outcome = play(written, tmp_path / "damaged.db", seed)
+    assert outcome.wrong == {}, f"{outcome.made}; again: python tests/fault/row_damage.py --first {seed} --rounds 1"
+
+
+def damaged(written: Written, folder: Path, *statements: str) -> Path:
+    path = folder / "damaged.db"
+    path.write_bytes(written.data)
+    with closing(sqlite3.connect(path)) as file, file:
+        for statement in statements:
+            assert file.execute(statement).rowcount > 0, statement
+    return path
+
+
+def left_in(path: Path, user: str) -> list[str]:
+    data = path.read_bytes()
+    return [secret(user, number) for number in range(8) if secret(user, number).encode() in data]
+
+
+REOWNED = {
+    "an event": "UPDATE entries SET user_id = 'bob', seq = 90 WHERE user_id = 'ana' AND seq = 3",
+    "a last event": "UPDATE entries SET user_id = 'bob', seq = 90 WHERE user_id = 'ana' AND seq ="
+    " (SELECT max(seq) FROM entries WHERE user_id = 'ana')",
+    "a fact": "UPDATE items SET user_id = 'bob' WHERE kind = 'fact' AND user_id = 'ana'",
+    "a build": "UPDATE items SET user_id = 'bob' WHERE kind = 'build' AND user_id = 'ana'",
+    "a state": "UPDATE items SET user_id = 'bob' WHERE kind = 'working_state' AND user_id = 'ana'",
+}
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("what", REOWNED)
+def test_a_forget_takes_what_is_a_users_by_its_chain(written: Written, tmp_path: Path, what: str) -> None:
+    """Not what a row says: one that was given to another is found by its gap, and the other's forget leaves it."""
+    path = damaged(written, tmp_path, REOWNED[what])
+    with muniment.open(path) as mem:
+        mem.forget(user_id="ana")
+    assert left_in(path, "ana") == []
+    path = damaged(written, tmp_path, REOWNED[what])
+    with muniment.open(path) as mem:
+        receipt = mem.forget(user_id="bob")
+        assert receipt.counts["foreign"] == 1
+    assert (left_in(path, "bob"), len(left_in(path, "ana"))) == ([], 8)
+
+
+@pytest.mark.req("LG-07")
+def test_a_user_without_a_session_row_can_be_forgotten_and_is_not_exported_in_part(
+    written: Written, tmp_path: Path
+) -> None:
+    path = damaged(written, tmp_path, "DELETE FROM sessions WHERE user_id = 'ana'")
+    with muniment.open(path) as mem:
+        for scope in ({}, {"user_id": "ana"}):
+            with pytest.raises(StoreDamaged, match="the session 's1' is missing"):
+                list(mem.export(**scope))
+        with pytest.raises(StoreDamaged):
+            mem.run(user_id="ana", session_id="s1", run_id="late").observe("user", "more")
+        mem.forget(user_id="ana")
+    assert left_in(path, "ana") == []
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("statement", [
+    "UPDATE segments SET data = x'00' WHERE user_id = 'ana'",
+    "UPDATE segments SET digest = x'00' WHERE user_id = 'ana'",
+    "UPDATE entries SET body = CAST(body || x'ff' AS TEXT) WHERE user_id = 'ana' AND seq = 3",
+    "UPDATE entries SET kind = CAST(kind || x'ff' AS TEXT) WHERE user_id = 'ana' AND seq = 3",
+    "UPDATE entries SET id = CAST(id || x'ff' AS TEXT) WHERE user_id = 'ana' AND seq = 3",
+    "UPDATE items SET body = CAST(body || x'ff' AS TEXT) WHERE user_id = 'ana' AND kind = 'fact'",
+])  # fmt: skip
+def test_no_damage_keeps_a_forget_or_a_verification_from_its_work(
+    written: Written, tmp_path: Path, statement: str
+) -> None:
+    path = damaged(written, tmp_path, statement)
+    with muniment.open(path) as mem:
+        assert not mem.verify().ok
+        mem.forget(user_id="ana")
+    assert left_in(path, "ana") == []
+
+
+@pytest.mark.req("LG-07")
+def test_words_that_were_moved_are_not_told_as_gone(written: Written, tmp_path: Path) -> None:
+    moved = (
+        "UPDATE entries SET body = (SELECT body FROM entries WHERE user_id = 'bob' AND seq = 4) WHERE user_id = 'ana'"
+    )
+    gone = "UPDATE entries SET body = '{}' WHERE user_id = 'bob' AND seq = 4"
+    path = damaged(written, tmp_path, f"{moved} AND seq = 3", gone)
+    with muniment.open(path) as mem:
+        receipt = mem.forget(user_id="bob")
+    assert (receipt.scrubbed, receipt.counts["left_damaged"]) == (False, 1)
+    assert "the store is damaged" in receipt.note
+
+
+UNTOLD = {
+    "an item's digest": ("UPDATE items SET digest = NULL WHERE kind = 'fact' AND user_id = 'ana'", "facts"),
+    "a receipt of nothing": ("UPDATE items SET receipt_id = 'rcp_x' WHERE kind = 'fact' AND user_id = 'ana'", "export"),
+    "an emptied item": ("UPDATE items SET body = NULL WHERE kind = 'fact' AND user_id = 'ana'", "export"),
+    "deleted items": ("DELETE FROM items WHERE kind = 'fact' AND user_id = 'ana'", None),
+    "a mark": ("UPDATE marks SET evidence_id = 'evt_other' WHERE user_id = 'ana' AND number = 1", None),
+    "an id": ("UPDATE ids SET kind = 'fact' WHERE kind = 'event'", None),
+    "an id that is gone": ("DELETE FROM ids WHERE kind = 'event'", None),
+    "a tenant": ("DELETE FROM tenants", None),
+    "a tenant's beginning": ("UPDATE tenants SET created_at = '2020-01-01T00:00:00Z'", None),
+    "a session's beginning": ("UPDATE sessions SET created_at = '2020-01-01T00:00:00Z'", "users"),
+    "a session's end": ("UPDATE sessions SET head_seq = head_seq + 1 WHERE user_id = 'ana'", "write"),
+    "a session's hash": ("UPDATE sessions SET head_hash = x'00' WHERE user_id = 'ana'", "write"),
+    "a key's event": ("UPDATE idempotency SET entry_id = 'evt_whole00000002' WHERE user_id = 'bob'", "export"),
+}
+
+
+@pytest.mark.req("LG-05")
+@pytest.mark.parametrize("what", UNTOLD)
+def test_verify_and_the_doors_tell(written: Written, tmp_path: Path, what: str) -> None:
+    statement, door = UNTOLD[what]
+    path = damaged(written, tmp_path, statement)
+    with muniment.open(path) as mem:
+        assert not mem.verify().ok
+        run = lambda: mem.run(user_id="ana", session_id="s1", run_id="run-ana")  # noqa: E731
+        doors: dict[str, Any] = {
+            "facts": lambda: run().facts(),
+            "users": lambda: list(mem.store.users()),
+            "write": lambda: run().observe("user", "one more turn"),
+            "export": lambda: list(mem.export()),
+        }
+        if door is not None:
+            with pytest.raises(StoreDamaged):
+                doors[door]()
+
+
+@pytest.mark.req("LG-08")
+def test_an_emptied_entry_comes_with_the_receipt_that_lists_it(written: Written, tmp_path: Path) -> None:
+    """One that somebody emptied, with a receipt that is made up or is another's, is refused."""
+    for receipt in ("rcp_made_up", "(SELECT id FROM items WHERE kind = 'receipt' LIMIT 1)"):
+        named = receipt if receipt.startswith("(") else f"'{receipt}'"
+        edit = f"UPDATE entries SET body = NULL, salt = NULL, receipt_id = {named} WHERE user_id = 'ana' AND seq = 3"
+        with muniment.open(damaged(written, tmp_path, edit)) as mem, muniment.open() as other:
+            lines = list(mem.export())
+            with pytest.raises(ChainBroken, match="was emptied, and its receipt"):
+                other.import_(lines)
+            own = list(mem.export(user_id="ana"))
+            other.import_(own)  # the dump of a part brings no receipts; `verify` counts it
+            assert other.verify().unreceipted == 1
