@@ -1,4 +1,4 @@
-"""What is kept sealed, over HTTP and on the command line: for an administrator's key of its owner, and for no agent (LG-10)."""
+"""What is kept sealed, over HTTP and on the command line: for an administrator's key of its owner, not for agents (LG-10)."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def test_a_policy_that_seals_takes_nothing_without_a_key(tmp_path: Path, monkeyp
 
 PIECES = (
     CARD, "5555 5555 5555 4444", f"password={PASSWORD}", TOKEN, f"Bearer {'a1B2' * 8}", "[redacted:password]", " and ",
-    "AKIA" + "IOSFODNN7EXAMPLE", "https://ana:s3cret@host/x", "\n", "é", "token: ", "password is ", "x", "api_key=", '"',
+    "AKIA" + "IOSFODNN7EXAMPLE", "https://ana:s3cret@host/x", "\n", "é", "token: ", "password is ", "x", "api_key=",
     "-----BEGIN PRIVATE" + " KEY-----\nAA",
 )  # fmt: skip
 
