@@ -37,12 +37,12 @@ _NO_KEY_HINT = "open the store with seal_key: file:<path>, env:<NAME>, or a func
 
 
 def key_to_seal(ctx: Context, drafts: Sequence[Admitted]) -> SealKey | None:
-    """The key for what these drafts held; None where there is nothing to seal.
+    """The key for what these drafts held, under a policy that seals; None where there is nothing to seal.
 
     A store whose policy seals takes nothing without a key, whether or not there is a secret in it: what works today
     must not fail on the day that somebody pastes a password.
     """
-    if ctx.policy.ledger.redact != "seal" or not ctx.policy.ledger.redact_secrets:
+    if not ctx.policy.ledger.redact_secrets:
         return None
     if ctx.seal_keys is None:
         raise NoSealKey('ledger.redact is "seal", and no key was given', path="$.seal_key", hint=_NO_KEY_HINT)
