@@ -94,6 +94,8 @@ class Read(NamedTuple):
     text: str
     ts: str
     labels: tuple[Label, ...]
+    source: str = ""
+    """The file of labels: `a`."""
 
 
 def read_turns(data: Path) -> Iterator[Read]:
@@ -110,7 +112,9 @@ def read_turns(data: Path) -> Iterator[Read]:
             text, ts = texts[name][row["scope"], row["turn"]]
             of = labels[name, row["scope"], row["turn"]]
             found = tuple(Label(r["key"], text[r["value_start"] : r["value_end"]], r["start"], r["end"]) for r in of)
-            yield Read(name, row["scope"], row["turn"], row["part"], text, ts, found)
+            yield Read(
+                name, row["scope"], row["turn"], row["part"], text, ts, found, path.name.removesuffix("_read.jsonl")
+            )
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

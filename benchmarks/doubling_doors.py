@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
@@ -23,7 +22,7 @@ from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 
-__all__ = ["DOORS", "Door", "Work", "opened"]
+__all__ = ["DOORS", "TOKENS", "Door", "Work", "door_named", "new_store"]
 
 Work = Callable[[], object]
 Door = Callable[[str, ExitStack], Work]
@@ -31,11 +30,13 @@ DOORS: dict[str, Door] = {}
 """By name: what is done with a text, group first."""
 
 _QUESTIONS = ("Where do I live now?", "What did I say last Monday?", "我现在住在哪里？", "지금 어디에 살고 있나요?")
-_TOKENS = 256
+TOKENS = 256
 """So few that a text of any size has to be cut: one that just fits costs a step less than one that does not."""
 
 
-def _door(name: str) -> Callable[[Door], Door]:
+def door_named(name: str) -> Callable[[Door], Door]:
+    """Enter a door under its name."""
+
     def named(door: Door) -> Door:
         DOORS[name] = door
         return door
@@ -43,20 +44,8 @@ def _door(name: str) -> Callable[[Door], Door]:
     return named
 
 
-@contextmanager
-def opened(door: str, text: str) -> Iterator[Work]:
-    """The work of a door, ready to be done once; a refusal is an answer."""
-    with ExitStack() as stack:
-        work = DOORS[door](text, stack)
-
-        def done() -> None:
-            with suppress(MunimentError):
-                work()
-
-        yield done
-
-
-def _store(stack: ExitStack, policy: dict[str, Any] | None = None) -> tuple[Memory, Run]:
+def new_store(stack: ExitStack, policy: dict[str, Any] | None = None) -> tuple[Memory, Run]:
+    """A store of its own, and a run in it."""
     mem = stack.enter_context(muniment.open(":memory:", clock=TickingClock(), ids=CountingIds(), policy=policy))
     run = mem.run(user_id="ana", session_id="s1", run_id="r1", objective="talk")
     run.observe("user", "I live in Lisbon, and I work as a nurse.")
@@ -65,7 +54,7 @@ def _store(stack: ExitStack, policy: dict[str, Any] | None = None) -> tuple[Memo
 
 def _told(text: str, stack: ExitStack) -> Run:
     """A run in which the text was said by the user, and by a tool."""
-    _, run = _store(stack)
+    _, run = new_store(stack)
     with suppress(MunimentError):
         run.observe("user", text)
         run.observe_tool("page", content=text)
@@ -75,48 +64,48 @@ def _told(text: str, stack: ExitStack) -> Run:
 # -- the ledger -----------------------------------------------------------------------------------------
 
 
-@_door("observe: message")
+@door_named("observe: message")
 def _observe(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     return lambda: run.observe("user", text)
 
 
-@_door("observe: tool")
+@door_named("observe: tool")
 def _observe_tool(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     return lambda: run.observe_tool("page", content=text)
 
 
-@_door("observe: call")
+@door_named("observe: call")
 def _observe_call(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     return lambda: run.observe_tool("page", args={"q": text, "p": [text]}, content="done")
 
 
-@_door("observe: metadata")
+@door_named("observe: metadata")
 def _observe_metadata(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     words = text.split()
     return lambda: run.observe("user", "hello", metadata={"a": text, "b": words, text[:200]: {"c": text}})
 
 
-@_door("observe: messages of an API")
+@door_named("observe: messages of an API")
 def _record(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     parts = [{"type": "text", "text": text}, {"type": "tool_use", "id": "t1", "name": "f", "input": {"a": text}}]
     return lambda: run.record([{"role": "user", "content": text}, {"role": "assistant", "content": parts}])
 
 
-@_door("observe: cited answer")
+@door_named("observe: cited answer")
 def _observe_cited(text: str, stack: ExitStack) -> Work:
     run = _told("hello", stack)
     build = run.compose("responder", query=_QUESTIONS[0])
     return lambda: run.observe("assistant", text, build=build)
 
 
-@_door("observe: many short messages")
+@door_named("observe: many short messages")
 def _observe_many(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     events = [{"role": "user", "content": text[at : at + 40]} for at in range(0, len(text), 40)]
     return lambda: run.observe_many(events)
 
@@ -124,43 +113,43 @@ def _observe_many(text: str, stack: ExitStack) -> Work:
 # -- memory ---------------------------------------------------------------------------------------------
 
 
-@_door("extract")
+@door_named("extract")
 def _extract(text: str, stack: ExitStack) -> Work:
     run = _told(text, stack)
     return lambda: (run.extract(), run.memory.unheard())
 
 
-@_door("extract: sentences")
+@door_named("extract: sentences")
 def _sentences(text: str, stack: ExitStack) -> Work:
     from muniment.memory.extraction.sentences import sentences
 
     return lambda: list(sentences(text))
 
 
-@_door("search")
+@door_named("search")
 def _search(text: str, stack: ExitStack) -> Work:
     run = _told(text, stack)
     return lambda: [run.search(question) for question in _QUESTIONS]
 
 
-@_door("search by it")
+@door_named("search by it")
 def _search_by(text: str, stack: ExitStack) -> Work:
     run = _told("I like tea. " + text[:2000], stack)
     return lambda: run.search(text)
 
 
-@_door("compose")
+@door_named("compose")
 def _compose(text: str, stack: ExitStack) -> Work:
     run = _told(text, stack)
     return lambda: [
-        run.compose(purpose, query=query, max_tokens=_TOKENS)
+        run.compose(purpose, query=query, max_tokens=TOKENS)
         for purpose, query in (("planner", _QUESTIONS[0]), ("responder", _QUESTIONS[1]))
     ]
 
 
-@_door("compose: whole, explained, asked why")
+@door_named("compose: whole, explained, asked why")
 def _compose_whole(text: str, stack: ExitStack) -> Work:
-    mem, run = _store(stack)
+    mem, run = new_store(stack)
     event = run.observe("user", text)
 
     def work() -> None:
@@ -172,15 +161,15 @@ def _compose_whole(text: str, stack: ExitStack) -> Work:
     return work
 
 
-@_door("compose by it")
+@door_named("compose by it")
 def _compose_by(text: str, stack: ExitStack) -> Work:
     run = _told("I like tea.", stack)
-    return lambda: run.compose("tool", query=text, max_tokens=_TOKENS)
+    return lambda: run.compose("tool", query=text, max_tokens=TOKENS)
 
 
-@_door("builds: diff")
+@door_named("builds: diff")
 def _diff(text: str, stack: ExitStack) -> Work:
-    mem, run = _store(stack)
+    mem, run = new_store(stack)
     run.observe("user", text)
     one = run.compose("planner", query=_QUESTIONS[0], max_tokens=100_000)
     run.observe("user", text[::-1])
@@ -188,39 +177,39 @@ def _diff(text: str, stack: ExitStack) -> Work:
     return lambda: mem.diff(one.id, other.id)
 
 
-@_door("remember")
+@door_named("remember")
 def _remember(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     event = run.observe("user", text)
 
     def work() -> None:
-        pointer = {"evidence_id": event.id, "quote": text[len(text) // 3 : len(text) // 2]}
-        for call in (
-            lambda: run.remember("user.note", text, sources=[pointer]),
-            lambda: run.propose("user.note", text, quote=text[10:-10], source=event.id),
-            lambda: run.insight(text, sources=[event.id]),
-            lambda: run.procedure("task", text.split("\n")),
-            lambda: run.patch({"goal": text, "notes": text.split()}),
+        calls: tuple[Work, ...] = (
+            lambda: run.remember("user.note", text, sources=[event.id]),
+            lambda: run.propose("user.note", text, quote=text[10:-10], sources=[event.id]),
+            lambda: run.insight("hypothesis", text, sources=[event.id]),
+            lambda: run.procedure("task", {"steps": [*text.split("\n")]}),
+            lambda: run.patch(goal=text, slots={"words": text.split()}),
             lambda: run.summarize(text, sources=[event.id]),
             lambda: run.facts(),
-        ):
-            with suppress(MunimentError, TypeError):
+        )
+        for call in calls:
+            with suppress(MunimentError):
                 call()
 
     return work
 
 
-@_door("episodes")
+@door_named("episodes")
 def _episodes(text: str, stack: ExitStack) -> Work:
-    mem, run = _store(stack)
+    mem, run = new_store(stack)
     for role in ("user", "assistant", "user"):
         run.observe(role, text)
     return lambda: list(mem.ledger.episodes(user_id="ana"))
 
 
-@_door("summaries and snapshots")
+@door_named("summaries and snapshots")
 def _compaction(text: str, stack: ExitStack) -> Work:
-    mem, run = _store(stack)
+    mem, run = new_store(stack)
     event = run.observe("user", text)
     for role in ("user", "assistant"):
         run.observe(role, text)
@@ -249,16 +238,16 @@ def _compaction(text: str, stack: ExitStack) -> Work:
     return work
 
 
-@_door("forget")
+@door_named("forget")
 def _forget(text: str, stack: ExitStack) -> Work:
-    mem, run = _store(stack)
+    mem, run = new_store(stack)
     event = run.observe("user", text)
     run.observe("user", text)
     run.remember("user.note", text[:500], sources=[event.id])
     return lambda: mem.forget(event=event.id)
 
 
-@_door("store: verify and rebuild")
+@door_named("store: verify and rebuild")
 def _verify_store(text: str, stack: ExitStack) -> Work:
     run = _told(text, stack)
     mem = Memory(run._ctx)
@@ -274,42 +263,42 @@ def _dump(mem: Memory, stack: ExitStack) -> Path:
     return path
 
 
-@_door("export and import")
+@door_named("export and import")
 def _import(text: str, stack: ExitStack) -> Work:
     run = _told(text, stack)
     mem = Memory(run._ctx)
-    other, _ = _store(stack)
+    other, _ = new_store(stack)
     return lambda: other.import_(_dump(mem, stack))
 
 
-@_door("import: a line of it")
+@door_named("import: a line of it")
 def _import_raw(text: str, stack: ExitStack) -> Work:
     run = _told("hello", stack)
     path = _dump(Memory(run._ctx), stack)
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([lines[0], text.replace("\x00", " ") + "\n", *lines[1:]]), errors="replace")
-    other, _ = _store(stack)
+    other, _ = new_store(stack)
     return lambda: other.import_(path)
 
 
 # -- checking -------------------------------------------------------------------------------------------
 
 
-@_door("verify: against it")
+@door_named("verify: against it")
 def _verify_against(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     return lambda: run.verify("Ana lives in Lisbon and is a nurse. She moved in 2020.", documents=[text])
 
 
-@_door("verify: it")
+@door_named("verify: it")
 def _verify_it(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     return lambda: run.verify(text, documents=["Ana has lived in Lisbon since 2020. She is a nurse."])
 
 
-@_door("verify: it against itself")
+@door_named("verify: it against itself")
 def _verify_both(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     return lambda: run.verify(text, documents=[text, text[: len(text) // 2]])
 
 
@@ -320,11 +309,11 @@ def _constraints() -> list[tuple[str, list[Any]]]:
     return [(name, [{name: fields}] if fields else [name]) for name, (fields, _, _) in EXAMPLES.items()]
 
 
-@_door("verify: every constraint")
+@door_named("verify: every constraint")
 def _verify_constraints(text: str, stack: ExitStack) -> Work:
     from muniment.verify.verifying import constraints_of, read_output, verify_output
 
-    _, run = _store(stack)
+    _, run = new_store(stack)
     sets = [constraints_of(lines) for name, lines in _constraints() if name != "rubric"]
 
     def work() -> None:
@@ -341,16 +330,16 @@ _PATTERNS = (
 )  # fmt: skip
 
 
-@_door("verify: patterns of the caller")
+@door_named("verify: patterns of the caller")
 def _verify_patterns(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     given = [{"regex_present": pattern} for pattern in _PATTERNS] + [{"regex_absent": pattern} for pattern in _PATTERNS]
     return lambda: run.verify(text, constraints=given)
 
 
-@_door("verify: it as a pattern")
+@door_named("verify: it as a pattern")
 def _verify_pattern(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     return lambda: [
         run.verify("I live in Lisbon, aaaa.", constraints=[{kind: text[:size]}])
         for kind in ("regex_present", "contains")
@@ -358,15 +347,15 @@ def _verify_pattern(text: str, stack: ExitStack) -> Work:
     ]
 
 
-@_door("verify: it as constraints")
+@door_named("verify: it as constraints")
 def _verify_yaml(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     return lambda: run.verify("I live in Lisbon.", constraints=text)
 
 
-@_door("verify: JSON against a schema")
+@door_named("verify: JSON against a schema")
 def _verify_json(text: str, stack: ExitStack) -> Work:
-    _, run = _store(stack)
+    _, run = new_store(stack)
     schema = {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}, "b": {"pattern": "(a+)+$"}}}
     values = {"a": [*text.split(" "), *text.split(" ")[1:]], "b": text}
     output = json.dumps(values)
@@ -378,7 +367,7 @@ def _verify_json(text: str, stack: ExitStack) -> Work:
 
 def _add_as(media_type: str) -> Door:
     def door(text: str, stack: ExitStack) -> Work:
-        mem, _ = _store(stack)
+        mem, _ = new_store(stack)
         corpus = mem.corpus("notes")
 
         def work() -> None:
@@ -394,9 +383,9 @@ for _type in ("text/plain", "text/markdown", "text/html"):
     DOORS[f"corpus: {_type}"] = _add_as(_type)
 
 
-@_door("corpus: a new version")
+@door_named("corpus: a new version")
 def _corpus_again(text: str, stack: ExitStack) -> Work:
-    mem, _ = _store(stack)
+    mem, _ = new_store(stack)
     corpus = mem.corpus("notes")
     corpus.add(text, document_id="d1")
     return lambda: corpus.add(text[: len(text) // 2] + " x " + text[len(text) // 2 :], document_id="d1")
@@ -415,29 +404,29 @@ def _study(mem: Memory, stack: ExitStack, stage: str, question: str | None = Non
     return study
 
 
-@_door("research: question")
+@door_named("research: question")
 def _question(text: str, stack: ExitStack) -> Work:
     from muniment.research.questions.question import analyse
 
-    mem, _ = _store(stack)
+    mem, _ = new_store(stack)
     return lambda: (analyse(text), _study(mem, stack, "", text).route())
 
 
-@_door("research: ingest")
+@door_named("research: ingest")
 def _ingest(text: str, stack: ExitStack) -> Work:
     from muniment.testing.research_story import TOOL_USE, output_for
 
-    mem, _ = _store(stack)
+    mem, _ = new_store(stack)
     study = _study(mem, stack, "wave1")
     given = output_for("p1").replace("\n## Sources", f"\n{text}\n\n## Sources")
     return lambda: (study.ingest("p1", given, tool_use=TOOL_USE), study.claims())
 
 
-@_door("research: sources and citations")
+@door_named("research: sources and citations")
 def _sources(text: str, stack: ExitStack) -> Work:
     from muniment.testing.research_story import PAGES, TOOL_USE, output_for
 
-    mem, _ = _store(stack)
+    mem, _ = new_store(stack)
     study = _study(mem, stack, "wave1")
     for perspective in study.perspectives():
         study.ingest(perspective.id, output_for(perspective.id), tool_use=TOOL_USE)
@@ -451,17 +440,17 @@ def _sources(text: str, stack: ExitStack) -> Work:
     return work
 
 
-@_door("research: report")
+@door_named("research: report")
 def _report(text: str, stack: ExitStack) -> Work:
     from muniment.testing.research_story import draft_for
 
-    mem, _ = _store(stack)
+    mem, _ = new_store(stack)
     study = _study(mem, stack, "synthesis")
     draft = draft_for(study.synthesis_input()).replace("## Limitations", f"{text}\n\n## Limitations")
     return lambda: study.check(draft)
 
 
-@_door("research: page from the web")
+@door_named("research: page from the web")
 def _web(text: str, stack: ExitStack) -> Work:
     from muniment.research.outside.page_text import read_text
 
@@ -469,179 +458,3 @@ def _web(text: str, stack: ExitStack) -> Work:
     return lambda: [
         read_text(data, kind) for kind in ("text/html; charset=utf-8", "text/plain", "application/json", "text/html")
     ]
-
-
-# -- the surfaces ---------------------------------------------------------------------------------------
-
-_RUN = "/v1/tenants/default/users/ana/runs/r1"
-
-
-def _server(stack: ExitStack) -> Any:
-    from starlette.testclient import TestClient
-
-    from muniment.surfaces.http.app import create_app
-    from muniment.surfaces.http.settings import ServerSettings
-
-    mem, _ = _store(stack)
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    settings = ServerSettings(keys=str(folder / "keys.json"), research_dir=str(folder / "research"))
-    client = TestClient(create_app(mem, settings), base_url="http://localhost", raise_server_exceptions=False)
-    http = stack.enter_context(client)
-    http.get("/v1/health")
-    return http
-
-
-@_door("HTTP: a body of it")
-def _http_raw(text: str, stack: ExitStack) -> Work:
-    http = _server(stack)
-    data, headers = text.encode("utf-8", "replace"), {"content-type": "application/json"}
-    return lambda: [
-        http.post(f"{_RUN}/{path}", content=data, headers=headers) for path in ("events", "messages", "verify")
-    ]
-
-
-@_door("HTTP: content of a body")
-def _http_content(text: str, stack: ExitStack) -> Work:
-    http = _server(stack)
-    return lambda: http.post(f"{_RUN}/events", json={"role": "user", "content": text})
-
-
-@_door("HTTP: a wide body")
-def _http_wide(text: str, stack: ExitStack) -> Work:
-    http = _server(stack)
-    words = text.split() or [text]
-    body = {"role": "user", "content": "x", "metadata": {f"{at}{word}": word for at, word in enumerate(words)}}
-    many = [{"role": "user", "content": word or "x"} for word in words[:4000]]
-
-    def work() -> None:
-        http.post(f"{_RUN}/events", json=body)
-        http.post(f"{_RUN}/events", json=dict.fromkeys(words, text[:10]))
-        http.post(f"{_RUN}/events/batch", json={"events": many})
-
-    return work
-
-
-@_door("HTTP: a deep body")
-def _http_deep(text: str, stack: ExitStack) -> Work:
-    http = _server(stack)
-    deep = len(text) // 8
-    bodies = [
-        '{"content":' * deep,
-        '{"metadata":' + "[" * deep + "]" * deep + "}",
-        '{"content":"a","metadata":{"a":' * deep,
-    ]
-    headers = {"content-type": "application/json"}
-    return lambda: [http.post(f"{_RUN}/events", content=body, headers=headers) for body in bodies]
-
-
-@_door("HTTP: query, path and headers")
-def _http_query(text: str, stack: ExitStack) -> Work:
-    http = _server(stack)
-    quoted = quote(text.encode("utf-8", "replace"))[: 3 * len(text)]
-    told = text.encode("ascii", "replace").decode().translate(dict.fromkeys((*range(32), 127), "."))
-
-    def work() -> None:
-        for call in (
-            lambda: http.get(f"{_RUN}/search?query={quoted}"),
-            lambda: http.get(f"{_RUN}/facts?" + "&".join(f"a{at}={at}" for at in range(len(text) // 6))),
-            lambda: http.get(f"/v1/{quoted}"),
-            lambda: http.get(f"{_RUN}/facts", headers={"accept": told, "if-none-match": told, "accept-encoding": told}),
-            lambda: http.get(
-                f"{_RUN}/facts", headers={"authorization": f"Bearer {told}", "cookie": told, "prefer": told}
-            ),
-            lambda: http.get(
-                "/v1/health", headers={"traceparent": told, "x-request-id": told, "origin": told, "host": told}
-            ),
-        ):
-            with suppress(ValueError):
-                call()
-
-    return work
-
-
-@_door("MCP: a call")
-def _mcp(text: str, stack: ExitStack) -> Work:
-    from mcp.shared.exceptions import MCPError
-
-    from muniment.surfaces.mcp.callers import CallerScope, ToolCallers
-    from muniment.surfaces.mcp.server import _call  # type: ignore[attr-defined,unused-ignore]
-    from muniment.surfaces.mcp.settings import McpSettings
-
-    mem, _ = _store(stack)
-    caller = ToolCallers(mem, McpSettings()).take(CallerScope("default", "ana", "support"))
-    calls = (
-        ("observe", {"role": "user", "content": text}),
-        ("remember", {"key": "user.note", "value": text, "said": text}),
-        ("search", {"query": text}),
-        ("claim", {"statement": text}),
-        ("explain", {"text": text}),
-        ("compose", {"query": text, "max_tokens": _TOKENS}),
-        (text, {text: text}),
-    )
-
-    def work() -> None:
-        for name, arguments in calls:
-            with suppress(MunimentError, MCPError):
-                _call(caller, name, arguments)
-
-    return work
-
-
-def _file(text: str, stack: ExitStack, name: str) -> str:
-    path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / name
-    path.write_bytes(text.encode("utf-8", "replace"))
-    return str(path)
-
-
-@_door("CLI: files")
-def _cli(text: str, stack: ExitStack) -> Work:
-    from click.testing import CliRunner
-
-    from muniment.surfaces.cli.main import cli
-
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    store = str(folder / "m.db")
-    given, constraints = _file(text, stack, "in.json"), _file(text, stack, "c.yaml")
-    plain = _file("- words: {max: 5}\n- contains: thanks\n", stack, "plain.yaml")
-    lines = _file(json.dumps({"text": text, "role": "user", "content": text}) + "\n", stack, "lines.jsonl")
-    commands = (
-        ("check", plain, given),
-        ("check", constraints, lines),
-        ("validate", "--kind", "MemoryPacket", given),
-        ("validate", "--kind", "VerifierResult", lines),
-        ("ingest", lines, "--db", store, "--user", "ana"),
-        ("ingest", given, "--db", store, "--user", "ana"),
-        ("memory", "record", given, "--db", store, "--user", "ana"),
-        ("corpus", "add", given, "--corpus", "notes", "--db", store),
-        ("import", given, "--db", store),
-    )
-
-    def work() -> None:
-        for command in commands:
-            CliRunner().invoke(cli, list(command))
-
-    return work
-
-
-@_door("readers: JSON, YAML, predicates, answers")
-def _readers(text: str, stack: ExitStack) -> Work:
-    from muniment.core.canonical import canonical_text, parse_json
-    from muniment.core.predicates.predicate import parse
-    from muniment.core.yaml import parse_yaml
-    from muniment.memory.extraction.model import SaidTurn
-    from muniment.memory.extraction.prompts import read_answer
-
-    turn = SaidTurn("e1", "user", None, "2026-05-20T10:00:00Z", text, 1)
-
-    def work() -> None:
-        for call in (
-            lambda: parse_json(text),
-            lambda: canonical_text({"a": text.split(), text[:100]: [text]}),
-            lambda: parse_yaml(text),
-            lambda: parse(text),
-            lambda: read_answer('{"facts": [' + text, [turn], "m", 0.7, is_cut=True),
-        ):
-            with suppress(MunimentError, ValueError, RecursionError):
-                call()
-
-    return work

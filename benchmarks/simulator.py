@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import Any
 
 from benchmarks.harness import report
@@ -26,7 +27,7 @@ from muniment.testing.simulator.specimens import ENGINES, open_specimens
 
 __all__ = ["main"]
 
-_BATCH = 50
+_BATCH = 20
 """Stories that one process tells with the same server and folder."""
 
 
@@ -84,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--engine", default="all", help="all, or names with commas between them")
     parser.add_argument("--acts", help="names with commas between them: stories of these alone")
+    parser.add_argument("--minutes", type=float, default=600.0, help="begin no further stories after so long")
     parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args(arguments)
     engines = engines_of(given.engine)
@@ -95,16 +97,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(failure or f"seed {given.seed}: every promise held")
         return 0 if failure is None else 1
     began = time.process_time()
-    tally, failures = Tally(), list[str]()
+    deadline = time.monotonic() + 60 * given.minutes
+    tally, failures, count = Tally(), list[str](), 0
     seeds = range(given.first, given.first + given.seeds)
     batches = [seeds[at : at + _BATCH] for at in range(0, len(seeds), _BATCH)]
     with ProcessPoolExecutor(given.processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-        count = len(batches)
-        told = pool.map(tell_batch, batches, [engines] * count, [int(given.steps)] * count, [acts] * count)
-        for number, (part, failed) in enumerate(told, 1):
-            tally.add(part)
-            failures += failed
-            print(f"{min(number * _BATCH, len(seeds))} of {len(seeds)}", *failed, sep="\n", file=sys.stderr)
+        for at in range(0, len(batches), given.processes):
+            if time.monotonic() > deadline:
+                print(f"the time is up: {count} of {len(seeds)} stories were told", file=sys.stderr)
+                break
+            some = batches[at : at + given.processes]
+            work = partial(tell_batch, engines=engines, steps=int(given.steps), acts=acts)
+            for batch, (part, failed) in zip(some, pool.map(work, some), strict=True):
+                tally.add(part)
+                failures += failed
+                count += len(batch)
+                print(f"{count} of {len(seeds)}", *failed, sep="\n", file=sys.stderr, flush=True)
     seconds = time.process_time() - began + sum(os.times()[2:4])
     chosen = {"seeds": given.seeds, "first": given.first, "engines": list(engines), "steps": int(given.steps)}
     report("simulator", rows_of(tally, len(failures), engines, seconds), chosen)

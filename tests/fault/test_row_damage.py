@@ -120,6 +120,8 @@ def test_words_that_were_moved_are_not_told_as_gone(written: Written, tmp_path: 
 
 UNTOLD = {
     "an item's digest": ("UPDATE items SET digest = NULL WHERE kind = 'fact' AND user_id = 'ana'", "facts"),
+    "a receipt of nothing": ("UPDATE items SET receipt_id = 'rcp_x' WHERE kind = 'fact' AND user_id = 'ana'", "export"),
+    "an emptied item": ("UPDATE items SET body = NULL WHERE kind = 'fact' AND user_id = 'ana'", "export"),
     "deleted items": ("DELETE FROM items WHERE kind = 'fact' AND user_id = 'ana'", None),
     "a mark": ("UPDATE marks SET evidence_id = 'evt_other' WHERE user_id = 'ana' AND number = 1", None),
     "an id": ("UPDATE ids SET kind = 'fact' WHERE kind = 'event'", None),

@@ -37,7 +37,7 @@ from muniment.surfaces.mcp.settings import McpSettings
 pytestmark = [pytest.mark.req("LG-02", "X-09"), pytest.mark.timeout(1800)]
 OTHERS = [("globex", "bo"), ("acme", "ana")]
 OF_THE_TENANT = {"memory.changes"}
-"""Receipts are the tenant's: a user's position holds a digest of them, which moves when anybody there forgets something."""
+"""Receipts are the tenant's: a user's position holds a digest of them, which moves when anybody there forgets."""
 
 
 class Door(NamedTuple):

@@ -439,6 +439,17 @@ def _read_output(path: Path, bytes_max: int) -> str:
 # -- starting and taking up ---------------------------------------------------------------------------
 
 
+def _refuse_taken(ctx: Context, tenant_id: str, user_id: str, run_id: str) -> None:
+    """A research run that this user has is named; one of another user's is an id that is taken, and no more (X-09)."""
+    taken = ctx.engine.read(tenant_id, lambda reader: latest(reader, study_id(run_id)))
+    if taken is None:
+        return
+    if taken.user_id != user_id:
+        raise DuplicateId(f"the id {run_id!r} is taken", path="$.run_id", hint="leave run_id out to have one minted")
+    taken.plain()  # one that was forgotten says so
+    raise Conflict(f"the research run {run_id} exists", path="$.run_id", hint="open_research(run_id) takes it up again")
+
+
 def start_study(
     ctx: Context,
     make_run: Callable[[str, str], Run],
@@ -470,14 +481,7 @@ def start_study(
         raise InvalidInput(
             "a research run's id names a folder: letters, digits, dot, dash, underscore, at most 100", path="$.run_id"
         )
-    taken = ctx.engine.read(tenant_id, lambda reader: latest(reader, study_id(id_)))
-    if taken is not None and taken.user_id != user_id:
-        raise DuplicateId(f"the id {id_!r} is taken", path="$.run_id", hint="leave run_id out to have one minted")
-    if taken is not None:
-        taken.plain()  # one that was forgotten says so
-        raise Conflict(
-            f"the research run {id_} exists", path="$.run_id", hint="open_research(run_id) takes it up again"
-        )
+    _refuse_taken(ctx, tenant_id, user_id, id_)
     run = make_run(id_, asked)
     now = ctx.now()
     manifest = ResearchManifest(

@@ -125,7 +125,8 @@ def make_plan(ctx: Context, scope: Scope, level: ScopeLevel, given: Any, payload
 def _same_plan(found: Item, owner: str, plan: MemoryActionPlan, payloads: Mapping[str, Any]) -> MemoryActionPlan:
     """The plan that is there already, if it is this one."""
     if found.kind != "plan" or found.user_id != owner:
-        raise DuplicateId(f"the id {plan.plan_id!r:.80} is taken", path="$.plan_id")
+        hint = "leave plan_id out to have one minted"
+        raise DuplicateId(f"the id {plan.plan_id!r:.80} is taken", path="$.plan_id", hint=hint)
     state = _state(found)
     if state.plan != plan or dict(state.payloads) != dict(payloads):
         raise Conflict(

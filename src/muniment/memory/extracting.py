@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from muniment.core.instants import format_instant, parse_instant
+from muniment.core.policy.memory import FactPolicy
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
@@ -119,9 +120,7 @@ def _read(writer: Writer, entry: LedgerEntry, names: dict[str, str]) -> Iterator
     )
     text = text[: entry.analysed_chars]
     said = patterns.propose(text, entry.role, entry.ts, names)
-    names |= {
-        str(each.value).casefold(): kin for each in said if (kin := each.key.removeprefix("user.")) in patterns.KIN
-    }
+    _know(names, said, writer.ctx.policy.memory.facts)
     for correction in patterns.corrections(text, entry.role):
         yield from _put_right(writer, correction, entry)
     taken_back = patterns.take_back(text, entry.role)
@@ -133,6 +132,18 @@ def _read(writer: Writer, entry: LedgerEntry, names: dict[str, str]) -> Iterator
             yield propose(writer, _ending(back, value, entry))
     for each in said:
         yield propose(writer, _proposed(each, entry.id))
+
+
+def _know(names: dict[str, str], said: Iterable[Proposal], policy: FactPolicy) -> None:
+    """The names of people that were told. Of whom there is one at a time, the new one takes the place of the old."""
+    for each in said:
+        kin = each.key.removeprefix("user.")
+        if kin not in patterns.KIN:
+            continue
+        if not is_many_valued(each.key, policy):
+            for old in [name for name, known in names.items() if known == kin]:
+                del names[old]
+        names[str(each.value).casefold()] = kin
 
 
 def _proposed(proposal: Proposal, event_id: str) -> Proposed:

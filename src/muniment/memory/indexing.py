@@ -249,7 +249,7 @@ def index_rows(tx: Transaction, tenant_id: str, rows: Sequence[EntryRow]) -> Non
 
 
 class _Prepared(NamedTuple):
-    """What is made of a draft before its transaction: of a long text its passages; its vector, if there is an embedder."""
+    """What is made of a draft before its transaction: passages of a long text; a vector, if there is an embedder."""
 
     read: Sequence[ReadPassage] | None
     vector: Any

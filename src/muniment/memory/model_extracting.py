@@ -154,11 +154,8 @@ def read_context(
         between = select(reader, ENTRIES, (*where, ("seq", ">", first), ("seq", "<", last)), order=order)
         rows = [*reversed(before), *(row for row in between if row.id not in named)]
         entries = [entry_of_row(tenant_id, row) for row in rows]
-        return [
-            said_turn(reader, entry, policy.context_chars_max)
-            for entry in entries
-            if not set(entry.flags) - {PARTLY_ANALYSED}
-        ]
+        plain = [entry for entry in entries if not set(entry.flags) - {PARTLY_ANALYSED}]
+        return [said_turn(reader, entry, policy.context_chars_max) for entry in plain]
 
     shown = ctx.engine.read(tenant_id, work)
     return tuple(turn for turn in shown if not reads_like_instructions(turn.text))

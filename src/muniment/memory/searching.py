@@ -38,7 +38,8 @@ from muniment.store.turns import speaker_of
 __all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "load_index", "turn_hit"]
 
 SEARCH_MAX = 1000
-IN_PART = "analysed in part: found by words behind its beginning"
+IN_PART = "analysed in part"
+"""Why a turn may be found by its words alone: it was over the budget of work."""
 _HIT_FIELDS = set(Hit.model_fields)
 
 

@@ -59,7 +59,7 @@ __all__ = [
     "recompose",
 ]
 
-COMPOSER = 5
+COMPOSER = 6
 """Which composer this is: one that chooses or writes otherwise has another number, and builds keep their packet."""
 PURPOSES = ("planner", "tool", "responder")
 TRIES = 3

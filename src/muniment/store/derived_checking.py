@@ -117,6 +117,9 @@ class _Held:
             elif made.id not in self.touched and made.id not in self.lacking:
                 self.note(made, "a version that the ledger gives is missing")
             return
+        if (stored.body is None) != (stored.receipt_id is not None):
+            self.note(made, "it holds content and names a receipt, or neither")
+            return
         if stored.receipt_id is not None:
             self.touched.add(made.id)
         if made.id in self.touched:

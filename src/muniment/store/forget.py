@@ -249,7 +249,8 @@ def _lock_writers(ctx: Context, tx: Transaction, selector: Selector) -> None:
     else:
         users = [] if selector.user_id is None else list(names_of(tx, selector.user_id))
         if selector.session_id is not None:
-            users += _owners_of(ctx, tx, (("session_id", "=", selector.session_id),))
+            own: tuple[Condition, ...] = (("user_id", "in", tuple(users)), ("session_id", "=", selector.session_id))
+            users += _owners_of(ctx, tx, own)
     if selector.user_id is not None and (selector.event is not None or selector.item is not None):
         users = [user_id for user_id in users if user_id == selector.user_id]  # nobody waits for a writer of another's
     lock_memory(tx, *users)

@@ -54,6 +54,8 @@ class Item(ItemRow):
 
     def plain(self) -> dict[str, Any]:
         """The body as plain data; raises `Forgotten` where it was erased."""
+        if self.body is None and self.receipt_id is None:
+            raise self.damaged("the content is missing and no receipt says why")
         if self.body is None:
             raise Forgotten(
                 f"the {self.kind} {self.id} was forgotten",
@@ -79,7 +81,9 @@ class Item(ItemRow):
     @property
     def is_sound(self) -> bool:
         """Whether its row is what was written, as far as its digest tells."""
-        return (self.digest is None and self.sealed == 0) or self.digest == row_digest(self)
+        if (self.body is None) != (self.receipt_id is not None):  # a forget empties, and nothing else does
+            return False
+        return self.body is None or (self.digest is None and self.sealed == 0) or self.digest == row_digest(self)
 
     def damaged(self, why: str) -> StoreDamaged:
         """What to raise where it is not what was written."""

@@ -7,6 +7,8 @@ their drafts before the transaction began.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -14,8 +16,8 @@ from typing import Any, NamedTuple
 
 from muniment.core.canonical import salted_digest
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.ports.engine import KeyTaken, Lock, Patch, Transaction
-from muniment.core.ports.rows import by_ids, get, insert, put
+from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Transaction
+from muniment.core.ports.rows import by_ids, get, insert, put, select
 from muniment.core.ports.schema import (
     BLOBS,
     ENTRIES,
@@ -43,6 +45,7 @@ from muniment.errors import (
     MunimentError,
     RunFinished,
     RunLocked,
+    StoreDamaged,
     TooLarge,
 )
 from muniment.store.context import Context
@@ -53,7 +56,6 @@ from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
-from muniment.store.proving.chain_ends import KnownEnds, check_end
 from muniment.store.sealing import add_seal, key_to_seal
 from muniment.store.turns import is_turn
 
@@ -228,7 +230,7 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
         scope, head or genesis(scope.tenant_id, scope.user_id, scope.session_id), admitted, ids, salts, recorded_at
     )
     _store(tx, scope, rows, admitted, end, is_new=head is None)
-    ctx.cache(KnownEnds).keep(scope, end)
+    ctx.cache(_KnownEnds).keep(scope, end)
     entries = [
         entry_of_row(scope.tenant_id, row, scope=scope, body=item.body)
         for row, item in zip(rows, admitted, strict=True)
@@ -362,11 +364,61 @@ def check_run(run: Item, scope: Scope) -> None:
         )
 
 
+ENDS_MAX = 4096
+
+
+class _KnownEnds:
+    """Ends of sessions that this process wrote itself: one that the store still has is not looked at. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._ends: OrderedDict[tuple[str, str, str], Head] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, scope: Scope, end: Head) -> None:
+        key = (scope.tenant_id, scope.user_id, scope.session_id)
+        with self._lock:
+            self._ends[key] = end
+            self._ends.move_to_end(key)
+            while len(self._ends) > ENDS_MAX:
+                self._ends.popitem(last=False)
+
+    def has(self, scope: Scope, end: Head) -> bool:
+        with self._lock:
+            return self._ends.get((scope.tenant_id, scope.user_id, scope.session_id)) == end
+
+    def clear(self) -> None:
+        with self._lock:
+            self._ends.clear()
+
+
+class _End(NamedTuple):
+    seq: int
+    hash: bytes
+    recorded_at: str
+
+
+def _check_end(ctx: Context, reader: Reader, scope: Scope, head: Head | None) -> None:
+    """The session's last entry is its head; a session without a head has no entries. Raises `StoreDamaged`."""
+    if head is not None and ctx.cache(_KnownEnds).has(scope, head):
+        return
+    where: tuple[Condition, ...] = (
+        ("user_id", "=", scope.user_id),
+        ("session_id", "=", scope.session_id),
+        ("seq", ">=", 0 if head is None else head.seq),
+    )
+    last = select(reader, ENTRIES, where, into=_End, order=("user_id", "session_id", "seq"), limit=2)
+    if [Head(*row) for row in last] != ([] if head is None or head.seq == 0 else [head]):
+        raise StoreDamaged(
+            f"the session {scope.session_id!r:.80} does not end where its head says: nothing is written behind it",
+            details={"session_id": scope.session_id, "seq": 0 if head is None else head.seq},
+        )
+
+
 def _head(ctx: Context, tx: Transaction, scope: Scope) -> Head | None:
     """The end of the session's chain, which the next entry follows; None of a session that is new."""
     session = get(tx, SESSIONS, (scope.user_id, scope.session_id))
     head = None if session is None else head_of(session)
-    check_end(ctx, tx, scope, head)
+    _check_end(ctx, tx, scope, head)
     return head
 
 

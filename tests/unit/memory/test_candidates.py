@@ -155,7 +155,7 @@ class FakeModel:
 @pytest.mark.req("MP-17")
 def test_a_model_is_held_to_its_quotes(mem: Memory) -> None:
     run = mem.run(user_id="ana")
-    said = run.observe("user", "Steak is not for me, the veggie life chose me.")
+    said = run.observe("user", "Guess what, the veggie life chose me.")
     model = FakeModel(
         Proposal(key="user.diet", value="veggie", quote="the veggie life", confidence=0.9, why="diet"),
         Proposal(key="user.city", value="Rome", quote="I live in Rome", confidence=0.99, why="made up"),

@@ -28,6 +28,7 @@ __all__ = [
     "TakenBack",
     "Talk",
     "Told",
+    "Wide",
     "owner_of",
 ]
 
@@ -97,6 +98,8 @@ class Talk:
     """The clause before spoke of the speaker."""
     is_silent: bool = False
     """A story or a role has begun: nothing from here on is the speaker's own word."""
+    around: tuple[str, ...] = ()
+    """What is seen of the message around the sentence that is read."""
 
 
 class TakenBack(NamedTuple):
@@ -144,6 +147,14 @@ class Place(NamedTuple):
 Reader = Callable[[re.Match[str], Place], Iterable[Told]]
 
 
+class Wide(NamedTuple):
+    """A reading that no rule has, and where its quote begins."""
+
+    told: Told
+    quote_start: int
+    name: str
+
+
 class Rule(NamedTuple):
     """Words of this form, behind a subject or anywhere, say this."""
 
@@ -188,15 +199,23 @@ class Grammar:
     """Tried where the speaker is the subject: what they say no longer holds of them."""
     correct: Callable[[View, Sentence], Correction | None] | None = None
     """What a sentence puts right of what was said before."""
+    around: Callable[[str, Sequence[Sentence], int], tuple[str, ...]] | None = None
+    """What is seen of a message around one of its sentences."""
+    accepts: Callable[[Rule, Told, Place], bool] | None = None
+    """Does what a rule reads hold, by all that is seen around it?"""
+    wide: Callable[[View, Sequence[Clause], int, Talk], Iterable[Wide]] | None = None
+    """What else a sentence says for sure, up to a place in it."""
     mend: Callable[[Sequence[Proposal], Sentence, View], Sequence[Proposal] | None] | None = None
     """What a sentence that corrects makes of what was said before in the same message; None: it corrects nothing."""
 
     def propose(self, text: str, said: Iterable[Sentence], talk: Talk) -> list[Proposal]:
         """What the sentences of a message say."""
         found: list[Proposal] = []
-        for sentence in said:
+        said = list(said)
+        for number, sentence in enumerate(said):
             if talk.is_silent:
                 break
+            talk.around = self.around(text, said, number) if self.around is not None else ()
             view = self.view(text, sentence)
             silence = self.silence(view, sentence)
             if self.mend is not None and silence is None:
@@ -234,9 +253,11 @@ class Grammar:
 
     def _ended(self, view: View, clause: Clause, talk: Talk) -> Iterator[TakenBack]:
         for subject in self.subjects(view, clause, talk):
-            if subject.owner != USER or subject.is_owner or subject.left_out != "no":
+            if subject.owner != USER or subject.is_owner:
                 continue
             for rule in self.endings:
+                if subject.left_out != "no" and rule.leaves_out == "no":
+                    continue
                 match = rule.pattern.match(view.text, subject.end)
                 told = list(rule.read(match, Place(view, clause, subject, talk))) if match is not None else []
                 for each in told:
@@ -258,6 +279,24 @@ class Grammar:
                 if subject.owner not in (USER, ""):
                     talk.last = subject.owner
                 yield from self._said(Place(view, clause, subject, talk), taken)
+        if self.wide is not None:
+            open_clauses = [clause for clause in clauses if not _is_inside(clause.start, quoted)]
+            yield from self._widely(view, self.wide(view, open_clauses, stop, talk), taken)
+
+    def _widely(self, view: View, wide: Iterable[Wide], taken: list[tuple[str, int, int]]) -> Iterator[Proposal]:
+        """What no rule reads, where nothing was read yet."""
+        for each in wide:
+            start, end = each.told.start, each.told.end
+            if any(start < stop and begin < end for _, begin, stop in taken):
+                continue
+            taken.append((each.told.key, start, end))
+            yield Proposal(
+                key=each.told.key,
+                value=each.told.value,
+                quote=view.verbatim(min(each.quote_start, start), end).strip(),
+                confidence=each.told.confidence or 0.8,
+                why=f"{self.language}: {each.name}",
+            )
 
     def _said(self, place: Place, taken: list[tuple[str, int, int]]) -> Iterator[Proposal]:
         """What the rules read behind a subject."""
@@ -314,6 +353,8 @@ class Grammar:
         for each in told:
             about = ".".join(each.key.split(".")[:2])
             if any(about == key and each.start < end and begin < each.end for key, begin, end in taken):
+                continue
+            if self.accepts is not None and not self.accepts(rule, each, place):
                 continue
             taken.append((about, each.start, each.end))
             begin, end = min(span[0], each.start), max(span[1], each.end)

@@ -25,6 +25,24 @@ PROPOSALS_MAX = 20
 KIN = frozenset(KIN_KEYS.values())
 """The second parts of keys whose values are names: `user.partner` is Kim."""
 
+_HIDDEN = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+"""Signs that are not seen, and cut words in two for whoever reads them letter by letter."""
+
+
+class Plain:
+    """A text without the signs that are not seen, and where each of the others stands in it."""
+
+    def __init__(self, text: str) -> None:
+        self._source = text
+        self._places = [at for at, sign in enumerate(text) if not _HIDDEN.match(sign)]
+        self.text = "".join(text[at] for at in self._places)
+
+    def verbatim(self, quote: str) -> str:
+        """A stretch of the plain text as it stands in the source."""
+        at = self.text.find(quote)
+        return self._source[self._places[at] : self._places[at + len(quote) - 1] + 1] if quote and at >= 0 else quote
+
+
 _CONTACT = re.compile(r"@|://|www\.|\d{5}|\d{3}[ -]\d{3,4}|\[redacted")
 
 
@@ -35,6 +53,10 @@ def propose(text: str, role: str, ts: str, names: Mapping[str, str] | None = Non
     """
     if role != "user":
         return []
+    if _HIDDEN.search(text):
+        plain = Plain(text)
+        found_plain = propose(plain.text, role, ts, names)
+        return [each.model_copy(update={"quote": plain.verbatim(each.quote)}) for each in found_plain]
     talk = Talk(ts, dict(names or {}))
     found: dict[tuple[str, str], Proposal] = {}
     for language, said in _by_language(text):
@@ -54,6 +76,9 @@ def corrections(text: str, role: str) -> list[Correction]:
     """What the text puts right of what its speaker said before it."""
     if role != "user":
         return []
+    if _HIDDEN.search(text):
+        plain = Plain(text)
+        return [each._replace(quote=plain.verbatim(each.quote)) for each in corrections(plain.text, role)]
     found: list[Correction] = []
     for language, said in _by_language(text):
         grammar = _GRAMMARS.get(language or "")
@@ -65,6 +90,9 @@ def take_back(text: str, role: str) -> list[TakenBack]:
     """What the text takes back for sure, of what its speaker said before."""
     if role != "user":
         return []
+    if _HIDDEN.search(text):
+        plain = Plain(text)
+        return [each._replace(quote=plain.verbatim(each.quote)) for each in take_back(plain.text, role)]
     found: dict[tuple[str, str | None], TakenBack] = {}
     talk = Talk("")
     for language, said in _by_language(text):

@@ -12,10 +12,14 @@ from typing import NamedTuple
 from muniment.contracts.memory_packet import Fact
 from muniment.core.memos import remembered
 from muniment.core.text.analyzer import analyze
+from muniment.core.text.offsets import ByteOffsets
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.stated.statement_table import KIN
 from muniment.core.text.stated.statement_values import value_words
 from muniment.core.text.stated.statements import Statement
+from muniment.memory.extraction.grammar import Correction
+from muniment.memory.extraction.patterns import corrections
+from muniment.memory.extraction.sentences import sentences
 from muniment.memory.recall.outdated_turns import Stating, superseded_among
 from muniment.memory.recall.records import SupersededStatement, outdated_by
 from muniment.memory.recall.supersession import covers_all
@@ -127,6 +131,9 @@ def superseded_in(pool: Pool) -> Superseded:
             found[hit.turn.id] = (*hit.superseded, *more)
     for failed, by in _made_good(turn for turn in turns.values() if isinstance(turn, Turn)):
         found[failed] = (*found.get(failed, ()), by)
+    for corrected, by in _corrected(turn for turn in turns.values() if isinstance(turn, Turn)):
+        if not _overlaps(by, found.get(corrected, ())):
+            found[corrected] = (*found.get(corrected, ()), by)
     return Superseded(found, by_line, held)
 
 
@@ -141,6 +148,47 @@ def _made_good(turns: Iterable[Turn]) -> Iterator[tuple[str, SupersededStatement
                 turn.id,
                 SupersededStatement(quote=_ALL, start=0, end=0, by=newer.id, by_start=0, by_end=0, is_whole=True),
             )
+
+
+_CORRECTS = lazy_pattern(r"(?i)\bnot\b")
+
+
+def _corrected(turns: Iterable[Turn]) -> Iterator[tuple[str, SupersededStatement]]:
+    """The sentences that their speaker put right later in the same session: `sorry, Munich not Berlin`."""
+    said = sorted(
+        (turn for turn in turns if turn.role == "user"), key=lambda turn: (turn.session_id, turn.seq, turn.id)
+    )
+    for newer in said:
+        if _CORRECTS.search(newer.quotable) is None:
+            continue
+        for correction in corrections(newer.quotable, newer.role):
+            for older in said:
+                is_before = older.session_id == newer.session_id and older.seq < newer.seq
+                if is_before and older.speaker == newer.speaker and (where := _stating(older, correction)) is not None:
+                    yield older.id, _put_right(older, newer, where, correction)
+
+
+def _stating(turn: Turn, correction: Correction) -> tuple[int, int] | None:
+    """The sentence of a turn that says what is put right: a statement, not a question."""
+    for sentence in sentences(turn.quotable):
+        if not sentence.is_question and correction.put_right(sentence.text) is not None:
+            return sentence.start, sentence.start + len(sentence.text)
+    return None
+
+
+def _put_right(older: Turn, newer: Turn, where: tuple[int, int], correction: Correction) -> SupersededStatement:
+    here, there = ByteOffsets(older.quotable), ByteOffsets(newer.quotable)
+    start, end = where
+    by = max(0, newer.quotable.find(correction.quote))
+    return SupersededStatement(
+        quote=older.quotable[start:end],
+        start=here[start],
+        end=here[end],
+        by=newer.id,
+        by_start=there[by],
+        by_end=there[by + len(correction.quote)],
+        is_whole=covers_all(older.quotable, [where]),
+    )
 
 
 def _overlaps(one: SupersededStatement, others: Iterable[SupersededStatement]) -> bool:

@@ -550,7 +550,19 @@ def fact_line(fact: Fact, mark: Mark) -> str:
     since = fact.validity.valid_from if fact.validity else None
     held = f" (since {told_day(since)})" if since else ""
     cited = f" {mark(fact.sources[0])}" if fact.sources else ""
-    return f"- {flat(fact.fact_key)}: {value_text(fact.value)}{held}{cited}"
+    return f"- {flat(_told_key(fact.fact_key))}: {value_text(fact.value)}{held}{cited}"
+
+
+_THINGS_OF_USER = {"person": "", "pet": "pet ", "trip": "trip to ", "thing": ""}
+
+
+def _told_key(key: str) -> str:
+    """`person.brother.location` as one says it: `brother, location`. Keys of the user stay as callers know them."""
+    first, _, rest = key.partition(".")
+    whose, _, what = rest.partition(".")
+    if first not in _THINGS_OF_USER or not whose or not what:
+        return key
+    return f"{_THINGS_OF_USER[first]}{whose.replace('_', ' ')}, {what.replace('_', ' ').replace('.', ' ')}"
 
 
 def instruction_line(fact: Fact, mark: Mark) -> str:

@@ -75,7 +75,7 @@ _JOINED_HINTS = (
 )  # fmt: skip
 _DIGITS, _ASCII_DIGITS = re.compile(r"\d[\d -]{11,}\d"), re.compile(r"[0-9][0-9 -]{11,}[0-9]")
 _REDACTED = re.compile(r"\[redacted:[a-z_]+\]")
-_ROUNDS_MAX = 8
+_ROUNDS_MAX = 4
 _CHAINED = re.compile(r"(?P<keep>\[redacted:[a-z_]+\])[A-Za-z0-9_+/.~-]{16,}+=*")
 """What is glued to the end of a secret and is long enough to be another."""
 

@@ -129,6 +129,8 @@ def _row_fault(reader: Reader, link: ProofRow, item: Item) -> str | None:
     """Is the row of an item what its link says?"""
     if item.body is None:
         return None if link.salt is None and item.receipt_id is not None else "it is empty, and no forget emptied it"
+    if item.receipt_id is not None:
+        return "it holds content and names a receipt"
     if link.salt is None or salted_digest(link.salt, _digest(reader, item)) != link.digest:
         return "its row or its links are not what its proof says"
     return None

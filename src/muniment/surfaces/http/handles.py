@@ -9,7 +9,7 @@ from typing import Any
 
 from muniment.core.canonical import digest_of
 from muniment.core.owners import is_reserved
-from muniment.core.scope import UserScope, scope_of
+from muniment.core.scope import UserScope, scope_given, scope_of
 from muniment.errors import InvalidInput, NotFound
 from muniment.handles.bank import Bank
 from muniment.handles.memory import Memory, granted
@@ -86,11 +86,11 @@ def _own_run(memory: Memory, scope: Mapping[str, str], run_id: str) -> Item | No
     return None if item is None or item.kind != "run" or item.user_id != scope["user_id"] else item
 
 
-def _only_read(memory: Memory, owner: Mapping[str, str], run_id: str, said: Mapping[str, Any], *, repair: bool) -> Run:
+def _only_read(memory: Memory, owner: Mapping[str, Any], run_id: str, said: Mapping[str, Any], *, repair: bool) -> Run:
     """The handle of a run that is asked, under the session and agent of the query, and chooses no id by that: where the
     user has no such run, it has not started, whoever else has one (LG-02)."""
     run = memory.run(**owner, **({"session_id": run_id} | dict(said)))
-    scope = scope_of({**run.scope.to_wire(), "run_id": run_id})
+    scope = scope_given({**run.scope.to_wire(), "run_id": run_id})
     item = _own_run(memory, owner, run_id)
     return Run(
         memory._ctx, scope, run._task_type, None, None, run._grants,

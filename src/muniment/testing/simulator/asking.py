@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -177,7 +178,7 @@ def _plan_trespass(model: Model, rng: Random, number: int) -> Args | None:
 def _trespass(mem: Memory, args: Args) -> Any:
     tenant_id, names = args["tenant_id"], args["names"]
     event, build, fact = names["event"], names["build"], names["fact"]
-    doors = {
+    doors: dict[str, Callable[[], object]] = {
         "get": lambda: mem.ledger.get(event, tenant_id=tenant_id),
         "content": lambda: mem.ledger.content(event, tenant_id=tenant_id),
         "resolve": lambda: mem.ledger.resolve(event, tenant_id=tenant_id),

@@ -19,6 +19,7 @@ from muniment.handles.memory import Memory
 from muniment.testing.simulator.act import Act, Args, scope_of
 from muniment.testing.simulator.model import Model, must
 from muniment.testing.simulator.specimens import Specimen
+from muniment.testing.simulator.upkeep import shown_dump
 
 __all__ = ["ACTS"]
 
@@ -74,7 +75,7 @@ def _doors(model: Model, args: Args) -> dict[str, Callable[[Memory], Any]]:
         "entries": lambda mem: [str(entry) for entry in mem.ledger.entries(user_id=owner_id, **where)],
         "search": lambda mem: [(hit.id, hit.text) for hit in run(mem).search(args["query"], now=now)],
         "facts": lambda mem: [fact.to_wire() for fact in run(mem).facts()],
-        "export": lambda mem: list(mem.export(**where)),
+        "export": lambda mem: shown_dump(list(mem.export(**where))),
     }
     for id_ in args["ids"]:
         doors[f"content {id_}"] = lambda mem, id_=id_: mem.ledger.content(id_, **where)  # type: ignore[misc]
@@ -94,7 +95,7 @@ def damage_row(specimen: Specimen, model: Model, args: Args) -> str | None:
     row = rng.choice(rows)
     place = rng.randrange(len(row))
     changed = (*row[:place], _altered(row[place], rng), *row[place + 1 :])
-    if changed == row:
+    if changed == row or _is_taken(spec, changed, [each for each in rows if each != row]):
         return None
     what = f"{spec.name}.{column_names(spec)[place]}"
     doors = Doors(model, args, specimen.handle())
@@ -105,6 +106,15 @@ def damage_row(specimen: Specimen, model: Model, args: Args) -> str | None:
         specimen.engine.write(tenant_id, lambda tx: _swap(tx, spec, changed, row))
         specimen.mem = specimen.handle()
     return what
+
+
+def _is_taken(spec: Table[Any], row: tuple[Value, ...], others: list[tuple[Value, ...]]) -> bool:
+    """Would the row meet a key that another has? No damage can bring that about."""
+    for columns in (spec.key, *spec.unique):
+        places = [column_names(spec).index(name) for name in columns]
+        if any(all(row[place] == other[place] for place in places) for other in others):
+            return True
+    return False
 
 
 def _swap(tx: Transaction, spec: Table[Any], old: tuple[Value, ...], new: tuple[Value, ...]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
 from muniment.testing.simulator import asking, damage, knowing, races, saying, upkeep
-from muniment.testing.simulator.act import Act, Args
+from muniment.testing.simulator.act import Act, Args, owner_of
 from muniment.testing.simulator.faults import Fault
 from muniment.testing.simulator.model import Model, Owner, must
 from muniment.testing.simulator.promises import PROMISES
@@ -265,8 +265,8 @@ def _draw_fault(rng: Random) -> Fault:
 
 def _draw_owner(owners: Sequence[Owner], args: Args, rng: Random) -> Owner:
     """Whose things are looked at after a step: those of whom it was about, sometimes another's."""
-    about = Owner(args["scope"]["tenant_id"], args["scope"]["user_id"]) if "scope" in args else None
-    return about if about in owners and rng.random() < 0.8 else rng.choice(owners)
+    about = [owner for owner in owners if "scope" in args and owner == owner_of(args)]
+    return about[0] if about and rng.random() < 0.8 else rng.choice(owners)
 
 
 def _shown(act: Act, args: Args, fault: Fault | None, skew: timedelta) -> str:

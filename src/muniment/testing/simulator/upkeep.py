@@ -26,7 +26,7 @@ def shown_dump(lines: list[bytes]) -> list[bytes]:
 # -- forgetting
 
 
-_BROKEN_OFF = ("", [], {}, {})
+_BROKEN_OFF: tuple[str, list[str], dict[str, int], dict[str, str]] = ("", [], {}, {})
 """The answer of a forget that was done and never acknowledged."""
 
 

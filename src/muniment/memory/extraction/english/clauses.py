@@ -42,7 +42,7 @@ _DOUBT = re.compile(
     if|unless|wish(?:es|ed)?|would|could|might|should|maybe|perhaps|probably|possibly|supposedly|allegedly|suppose
     |imagine|pretend(?:ing)?|hypothetical(?:ly)?|almost|nearly|dream(?:s|t|ed|ing)?|hop(?:e|es|ing)|plan(?:s|ning|ned)?
     |want(?:s|ed|ing)?|going\sto(?!\s(?:the|a|an|my|concerts|museums|church|school|work)\b)|thinking|guess|consider(?:ing)?|used\sto|kidding|jok(?:e|ing)|sarcasm
-    |formerly|previously|back\sthen|at\sthe\stime|when\si\swas|as\sa\s(?:child|kid|teen|teenager)
+    |jk|j/k|just\skidding|back\swhen|formerly|previously|back\sthen|at\sthe\stime|when\si\swas|as\sa\s(?:child|kid|teen|teenager)
     |whether|someday|one\sday|next\s(?:week|month|year|summer)|tomorrow|will|shall|act\sas|let's|more\sthan|less\sthan
     |for\snow|temporarily|until|till|as\sif|as\sthough|in\sanother\slife|may\s(?:be|have|move|live|start|get)|think\si|lookalike
     |doubt|scared|afraid|worried|fear(?:s|ed)?|(?:don't\s)?believe\si|suspect|(?:loved|hated|miss(?:ed)?|remember|enjoyed|idea\sof)\s(?:living|working|having|being)
@@ -55,7 +55,8 @@ _CONDITION = re.compile(
 )
 _REPORT = re.compile(
     r"(?<!\bi )(?<!\bi've )(?<!\bwe )\b(?:said|says|saying|told|tells|claims|claimed|wrote|writes|reads|asked|asks|thinks|thought|believes|believed|heard|insists|"
-    r"insisted|swears|joked|jokes|mentioned|reckons|according to|the line (?:was|is)|goes like|lyrics?|quote|quoting|posted|tweeted|texted)\b"
+    r"insisted|swears|joked|jokes|mentioned|reckons|according to|the line (?:was|is)|assumes|assumed|goes like|lyrics?|quote|quoting|posted|tweeted|texted)\b"
+    r"|\b(?:people|they|everyone|everybody|friends|others|some|folks|most|who) (?:say|think|tell|claim|call|assume|reckon)\b"
     r"|\bi (?:heard|read|thought|dreamt|dreamed|pretended|joked|lied)\b"
 )
 _LASTING = re.compile(
@@ -63,7 +64,7 @@ _LASTING = re.compile(
     r"(?:write|tell|make up|create|continue|compose|generate|draft) (?:me )?(?:(?:a|an|the|some|my) )?(?:[a-z-]+ ){0,3}(?:story|poem|song|novel|script|screenplay|dialogue|scene|fanfic|"
     r"fan fiction|monologue|rap|haiku|limerick|lyrics|play|tale|backstory|persona|conversation|skit)|"
     r"forwarded message|system prompt|(?:^|\s)(?:from|subject|q|a)\s?: |the (?:log|e-?mail|letter|note|sign|message|readme) says|sent (?:me |us )?this|(?:^|: )(?:review|proofread|critique|grade|draft|reply to|respond to)\b|fix (?:the|my) grammar|"
-    r"my character|the character|main character|the protagonist|in my (?:novel|story|book|screenplay|game|dream|script)|in the (?:novel|story|film|movie|book|game|play|song|script|show|series)|"
+    r"for (?:the|a|my) (?:play|role|part|movie|film|musical|audition)|my character|the character|main character|the protagonist|in my (?:novel|story|book|screenplay|game|dream|script)|in the (?:novel|story|film|movie|book|game|play|song|script|show|series)|"
     r"once upon a time|fictional|in character|play the role|playing the role|let's (?:pretend|imagine|role)|for the sake of argument|hypothetically)\b"
 )
 _PASSING = re.compile(
@@ -71,6 +72,15 @@ _PASSING = re.compile(
     r"(?:rephrase|paraphrase|proofread|correct|rewrite|summari[sz]e|edit|fix|check|analy[sz]e) (?:this|the following|my (?:text|sentence|paragraph|email|essay|letter)|it|the)|"
     r"(?:quote|phrase|saying|lyrics?|caption|headline|subject line|title)\s?:|write (?:me )?(?:a|an|the|my) [a-z -]{0,40}?(?:email|letter|essay|message|text|bio|post|tweet|caption|review|speech|paragraph))\b"
 )
+_SUPPOSES = re.compile(
+    r"\s*(?:(?:ok|okay|so|now|and|let's|lets|just|please)\s)*(?:assume|assuming|suppose|supposing|say|imagine|pretend)(?: that)?,? (?:i|i'm|i've|my|we|we're|our)\b"
+)
+"""What is put for the sake of it, with all that it takes for granted."""
+_ATTRIBUTION = re.compile(
+    r"\s*(?:(?:so|or|as|that's what|which is what|like) )?(?:(?!i\b|i've\b|we\b)[a-z']+ (?:(?!i\b)[a-z']+ ){0,2}?)?(?:said|says|told|tells|claims|claimed|wrote|writes|joked|joke|texted|replied|answered|yelled|shouted|whispered|insisted|"
+    r"insists|announced|tweeted|goes|was all (?:he|she|they) said|lol jk|jk|just kidding|kidding|not)(?=$|\s(?!(?:me|us)\s(?:that|to|i|how|he|she))|[!.])"
+)
+"""Words behind a clause that say whose it was, or that it was none: `…, my wife told the clerk`."""
 _SAYING = re.compile(r"\b(?:i|i'm|i've|my|me|we|you|he|she|is|was|are)\b")
 _QUOTE = re.compile(
     r"[\"“„«「『](?P<double>[^\"”»」』]{0,400})[\"”»」』]?|(?<![\w])['‘](?P<single>[^'’\n]{2,300})['’](?!\w)"
@@ -104,6 +114,9 @@ def silence(view: View, sentence: Sentence) -> Silence | None:
     lasting = _LASTING.search(view.text)
     if lasting is not None:
         return Silence(lasting.start(), is_lasting=True)
+    supposes = _SUPPOSES.match(view.text)
+    if supposes is not None:
+        return Silence(supposes.start())
     passing = _PASSING.search(view.text)
     if passing is None:
         return None
@@ -145,6 +158,8 @@ def clauses(view: View, sentence: Sentence) -> list[Clause]:
         reported = _REPORT.search(text, begin, end) is not None or _WONDERS.search(text, begin, end) is not None
         is_doubtful = is_doubtful or reported or _CONDITION.search(text, begin, end) is not None
         is_asked = number >= asked and not (number > asked and _STATES.match(text, begin, end))
+        if number and _ATTRIBUTION.match(text, begin, end):
+            found = [clause._replace(is_doubtful=True) for clause in found]
         found.append(Clause(begin, end, is_asked, own or is_doubtful, is_first=_is_opening(text[:begin])))
     return found
 

@@ -25,6 +25,12 @@ _FIX = re.compile(
 _PLAIN = re.compile(
     rf"(?:^|\b){_SORRY}[\s,:;!.—-]+(?:i meant|i mean|make that|that should be|should be|it's|its) (?:in |on |at |a |an |the )?{_NEW}{_END}"
 )
+_NOT_FIRST = re.compile(
+    rf"(?:^|(?<=[,.!] )|\b{_SORRY}[\s,:;!.—-]+)(?:no,? )?(?:it's |its |i'm |that's |i live |i work |i said |i meant |she's |he's |they're |his name's |her name's )?not (?:in |on |at |a |an |the |called )?{_OLD}[,;.—-]+ ?(?:but |it's |its |i'm |that's |is |he's |she's |they're |rather )+(?:in |on |at |a |an |the |called |actually )?{_NEW}{_END}"
+)
+_BUT = re.compile(
+    rf"(?:^|(?<=[,.!] ))(?:no,? )?(?:it's |its |i'm |that's |she's |he's )not (?:in |on |at |a |an |the |called )?{_OLD} but (?:in |on |at |a |an |the )?{_NEW}{_END}"
+)
 _NO_VALUE = frozenset(
     [
         "it",
@@ -88,7 +94,7 @@ def correct(view: View, sentence: Sentence) -> Correction | None:
     """The words that are put right, and for what; None where a sentence corrects nothing."""
     if sentence.is_question:
         return None
-    for pattern in (_FIX, _PLAIN):
+    for pattern in (_FIX, _NOT_FIRST, _BUT, _PLAIN):
         match = pattern.search(view.text)
         if match is not None and match["new"] not in _NO_VALUE and _TELLS.isdisjoint(match["new"].split()):
             old = view.verbatim(*match.span("old")) if "old" in match.re.groupindex else None

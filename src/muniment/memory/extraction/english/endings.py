@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from muniment.memory.extraction.english.reading import make_rule
-from muniment.memory.extraction.english.slots import read_firm, read_place, read_things
+from muniment.memory.extraction.english.slots import read_firm, read_name, read_place, read_things
 from muniment.memory.extraction.english.words import DIETS, FOODS, JOBS
 from muniment.memory.extraction.grammar import Place, Reader, Rule, Told
 
@@ -88,7 +88,17 @@ def _no_more(key: str) -> Reader:
     return read
 
 
+def _no_name(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """`Don't call me Jo`: the name is given up, whatever else is asked."""
+    named = read_name(place.view, match.end(), is_said=True, most=2)
+    if named is not None:
+        yield Told("user.nickname", named.value, named.start, named.end)
+
+
 ENDINGS: tuple[Rule, ...] = (
+    make_rule("not called so", r"\s?(?:please |pls )*(?:don't|do not|never|stop)(?: ever)? call(?:ing)? me ", _no_name, leaves_out="terse"),
+    make_rule("not called so", r"(?: don't| do not|'d rather not| hate to|'d rather you didn't)(?: like| want)?(?: it when people| to be| being| people)? call(?:ed|ing)?(?: me)? ", _no_name),
+    make_rule("not called so", r" (?:don't|no longer) go by ", _no_name),
     make_rule("no longer lives in", rf"{_NOT} (?:actually )?live in ", _where),
     make_rule("no longer lives in", rf"{_AM_NOT} (?:living|based) in ", _where),
     make_rule("moved away from", rf"{_HAVE} moved (?:away from|out of) ", _where),

@@ -194,7 +194,7 @@ PASSING: tuple[Rule, ...] = (
     # -- the speaker
     make_rule("name", r"(?:^|(?<=! )|(?<=hi )|(?<=hey )|(?<=hello )|(?<=, ))(?P<name>[a-z][a-z'-]+(?: [a-z][a-z'-]+)?) here(?=$|[,.!:;]| again| -|—)", _sign_off, 0.85),
     make_rule("name", r"(?:^|(?<=[,.!] ))name's ", _slot("name", read_name, is_said=True), 0.9),
-    make_rule("age", r"\b(?:just turned|turned|turning|i'm turning) (?P<value>\d{2})(?! (?:percent|degrees|miles|km|minutes))\b", _user("age"), 0.85),
+    make_rule("age", r"(?:^|\bi |\bi've |\bi'm |(?<=[,.!] ))(?:just turned|turned|turning) (?P<value>\d{2})(?! (?:percent|degrees|miles|km|minutes))\b", _user("age"), 0.85),
     make_rule("age", r"\b(?:at|aged) (?P<value>\d{2})(?= (?:i|i'm|my)\b|, i)", _user("age"), 0.8),
     make_rule("job", rf"{_OPEN}(?:a |an |as a |as an |fellow |speaking as an? )?(?P<value>{JOBS}) here\b", _user("job"), 0.9, may_ask=True),
     make_rule("job", rf"\b(?:i'm|i am|me) (?:only |just |still )?(?P<value>(?:a |an )?{JOBS}) by (?:day|trade|profession|training)\b", _user("job"), 0.9),
@@ -218,7 +218,7 @@ PASSING: tuple[Rule, ...] = (
     make_rule("relationship", r"(?:^|(?<=[,.!] )|(?<=and )|(?<=i'm )|(?<=newly )|(?<=recently ))(?:newly |recently |happily )?(?P<value>divorced|widowed|single|married)(?=,| with| and| mom| dad|$| for| since| \d)", _user("relationship"), 0.8),
     make_rule("origin", r"\b(?:born and (?:raised|bred) in|grew up in|raised in|hometown is|originally from|moved here from) ", _slot("origin", read_place), 0.85),
     # -- food and health
-    make_rule("diet", rf"{_OPEN}(?:strict |lifelong )?(?P<value>vegan|vegetarian|pescatarian) here\b|\b(?:as an?|being an?|i'm an?|we're|i've gone|i went|going) (?:strict )?(?P<other>{DIETS})(?=,| i\b|$|[.!]| since| for| now)", _user("diet"), 0.85),
+    make_rule("diet", rf"{_OPEN}(?:strict |lifelong )?(?P<value>vegan|vegetarian|pescatarian) here\b|\b(?:as an? (?=[a-z -]{{3,20}},? i\b)|being an? |i'm an? |we're |i've gone |i went |going )(?:strict )?(?P<other>{DIETS})(?=,| i\b|$|[.!]| since| for| now)", _user("diet"), 0.85),
     make_rule("allergy", rf"\b(?:my|got an?|have an?|with an?|a) (?:severe |bad |mild |serious )?(?P<value>(?:{FOODS}|nut|peanut|shellfish|egg|pollen|dust|cat|dog|bee|latex|penicillin|milk|gluten|fish|soy)) allergy\b", _user("allergy"), 0.85, may_ask=True),
     make_rule("allergy", rf"\b(?P<value>(?:{FOODS}|pollen|latex|penicillin|cats|dogs|bees)) (?:gives me hives|makes me (?:itch|swell|break out)|makes my (?:throat|lips|face) (?:itch|swell)|sends me to (?:the )?(?:hospital|a&e|er))", _user("allergy"), 0.85),
     make_rule("avoids", rf"\b(?:no (?P<value>{FOODS}) for me|i(?:'m| am) off (?P<other>{FOODS})|i don't do (?P<third>{FOODS})|i can't (?:have|do|tolerate|digest) (?P<fourth>{FOODS}))\b", _user("avoids"), 0.85, negates=True),

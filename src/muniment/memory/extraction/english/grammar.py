@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from muniment.memory.extraction.english import aims, fragments, life, people, tastes
+from muniment.memory.extraction.english import aims, cues, fragments, life, people, structures, tastes
+from muniment.memory.extraction.english.acceptor import accepts, wide
+from muniment.memory.extraction.english.candidates import around
 from muniment.memory.extraction.english.clauses import clauses, denies, quoted, silence
 from muniment.memory.extraction.english.corrections import correct, mend
 from muniment.memory.extraction.english.endings import ENDINGS
@@ -21,8 +23,19 @@ ENGLISH = Grammar(
     subjects=subjects,
     denies=denies,
     rules=(*life.RULES, *aims.RULES, *people.RULES, *tastes.RULES),
-    passing=(*people.PASSING, *life.PASSING, *tastes.PASSING, *aims.PASSING, *fragments.PASSING),
+    passing=(
+        *people.PASSING,
+        *life.PASSING,
+        *tastes.PASSING,
+        *aims.PASSING,
+        *fragments.PASSING,
+        *structures.PASSING,
+        *cues.PASSING,
+    ),
     endings=ENDINGS,
     correct=correct,
     mend=mend,
+    around=around,
+    accepts=accepts,
+    wide=wide,
 )

@@ -122,6 +122,14 @@ def _age(match: re.Match[str], place: Place) -> Iterator[Told]:
         yield told(place, "age", match["value"], match.span("value"))
 
 
+def _age_and_state(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """`my son is 7 and lactose intolerant`."""
+    yield from _age(match, place)
+    span = match.span("state")
+    attribute = "diet" if re.fullmatch(DIETS, match["state"]) else "health"
+    yield told(place, attribute, place.view.verbatim(*span), span)
+
+
 # -- places -----------------------------------------------------------------------------------------------
 
 
@@ -480,6 +488,8 @@ RULES: tuple[Rule, ...] = (
     make_rule("birthday", rf" birthday(?:'s| is|:)(?: on)? {_DAY_VALUE}", _day, 0.95, is_owned=True),
     make_rule("birthday", rf" was born on {_DAY_VALUE}", _day, 0.95),
     make_rule("birthday", rf" turns? \d{{1,3}} on {_DAY_VALUE}", _day, 0.9),
+    make_rule("age", rf"{BE}(?: now| only)? (?P<value>\d{{1,2}})(?: years? old)? and (?:also |a |an )?(?P<state>{HEALTH}|{DIETS})(?![\w-])", _age_and_state, 0.9),
+    make_rule("age", r"(?: just)? (?:turned|turns|is turning|'s turning|will be) (?P<value>\d{1,3})(?=$|[,.!;)]| (?:today|last|this|in|on|next|and|so|but|years)\b)", _age, 0.85, of="person"),
     make_rule("age", rf"(?:{BE}| just turned| turned|{BE} turning)(?: now| only| already| just)? (?P<value>\d{{1,3}})(?: years? old| yrs? old|-years?-old)", _age, 0.95),
     make_rule("age", r"(?:'m| am)(?: now| only)? (?P<value>\d{2})(?=$|[,.!;)]| (?:and|now|with|but|so|not|male|female|m\b|f\b|years)(?!\s(?:minutes|percent)))", _age, 0.9, of="user", may_doubt=True),
     make_rule("age", r"(?P<value>\d{2}) years old", _age, 0.9, of="user", leaves_out="terse"),

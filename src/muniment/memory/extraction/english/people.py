@@ -110,9 +110,14 @@ _ENDED = re.compile(
 
 
 def _job_of(match: re.Match[str], place: Place) -> Iterator[Told]:
-    """`as a nurse`, `my job as a nurse`."""
+    """`as a nurse`, `my job as a nurse`; in `as a nurse, what would you do` it is another."""
     span = match.span("value")
+    if match[0].startswith("as ") and not _OWN.search(place.view.text, span[1]):
+        return
     yield Told("user.job", place.view.verbatim(*span), *span)
+
+
+_OWN = re.compile(r"\b(?:i|i'm|i've|i'd|my|me|we|our)\b")
 
 
 # -- animals ----------------------------------------------------------------------------------------------

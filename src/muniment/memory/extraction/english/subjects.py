@@ -104,13 +104,17 @@ def _named(view: View, at: int, clause: Clause, talk: Talk) -> Iterator[Subject]
             yield from _owners(view, owner_of(named.value), named.end)
 
 
+_ANOTHER = re.compile(r"\b(?:new|other|second|ex|former|late|first|next|current)\b")
+"""Not the one whose name is known: `my new partner`."""
+
+
 def _kin_subjects(view: View, kin: re.Match[str], talk: Talk) -> Iterator[Subject]:
     word = kin["kin"] or kin["kins"]
     owner, end = owner_of(KIN_KEYS[word] if kin["kin"] else word), kin.end()
     after = re.compile(r",? ").match(view.text, end)
     named = read_name(view, after.end()) if after is not None and kin["kin"] else None
     known = [name for name, kin_key in talk.names.items() if kin_key == KIN_KEYS[word]]
-    if named is None and kin["kin"] and len(known) == 1:
+    if named is None and kin["kin"] and len(known) == 1 and not _ANOTHER.search(kin[0]):
         owner = owner_of(known[0])
     if named is not None:
         talk.names.setdefault(named.value.casefold(), KIN_KEYS[word])

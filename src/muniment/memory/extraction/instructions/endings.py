@@ -65,8 +65,10 @@ class _Leave(NamedTuple):
             return topic.name is of.name and _names(held, named)
         if topic.name != of.name:
             return False
+        if self.kind == "permitted" and not is_negative(standing.text):
+            return False  # what may be done ends only what forbade it
         # `Back to English` ends any other choice; `no longer in French` only that one.
-        return self.kind == "allowed" or not topic.is_choice or not held.isdisjoint(named)
+        return self.kind in ("allowed", "permitted") or not topic.is_choice or not held.isdisjoint(named)
 
 
 def _leaves(text: str) -> Iterator[_Leave]:
@@ -80,15 +82,18 @@ def _leaves(text: str) -> Iterator[_Leave]:
 
 
 def _kind_of(plain: str, language: Language) -> str | None:
-    if language.momentary.search(plain) is not None:
-        return None
     for kind, pattern in (
         ("everything", language.everything),
         ("released", language.released),
         ("allowed", language.allowed),
+        ("permitted", language.permitted),
     ):
         found = pattern.search(plain)
-        if found is not None and language.reported.search(plain, 0, found.start()) is None:
+        if found is None or language.reported.search(plain, 0, found.start()) is not None:
+            continue
+        # The `now` of `you can use emojis now` is part of it, and says nothing of this once.
+        around = f"{plain[: found.start()]} {found[0].removesuffix(' now')} {plain[found.end() :]}"
+        if language.momentary.search(around) is None:
             return kind
     return None
 

@@ -40,6 +40,7 @@ class Language(NamedTuple):
     courtesy: re.Pattern[str]
     positive: re.Pattern[str]
     negative: re.Pattern[str]
+    permitted: re.Pattern[str]
     allowed: re.Pattern[str]
     released: re.Pattern[str]
     everything: re.Pattern[str]
@@ -90,6 +91,7 @@ def language_of(name: str) -> Language:
         positive=words.any_of("positive"),
         negative=words.any_of("negative"),
         allowed=words.any_of("allowed"),
+        permitted=words.any_of("permitted"),
         released=words.any_of("released"),
         everything=words.any_of("everything"),
         names=tuple(map(re.compile, words.spelled_entries("name"))),

@@ -1,0 +1,52 @@
+"""Stories told to three stores at once: every promise holds, whatever goes wrong.
+
+`make soak` tells ten thousand (`python -m benchmarks.simulator --seeds 10000`); here are some, and a failing one says
+how to repeat it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from effort import SOAK
+from muniment.testing.simulator.simulating import ACTS, STEPS, Failure, simulate
+from muniment.testing.simulator.specimens import open_specimens
+
+pytestmark = pytest.mark.req("LG-01", "LG-02", "LG-05", "LG-06", "LG-07", "LG-10", "X-05", "X-06", "TM-12")
+
+SHORT = 8
+"""Steps of a story in every run; a soak tells whole ones."""
+
+
+def told(failures: list[Failure]) -> str:
+    return "\n\n".join(map(str, failures))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_two_stores_keep_their_promises(part: int) -> None:
+    """Many stories on what is quick; PostgreSQL has its own below."""
+    with open_specimens(("memory", "sqlite")) as opener:
+        tally, failures = simulate(
+            range(part * 1000, part * 1000 + (400 if SOAK else 30)), opener, steps=STEPS if SOAK else SHORT
+        )
+    assert not failures, told(failures)
+    assert tally.faults.total() > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(2))
+def test_three_stores_keep_their_promises(postgres_dsn: str, part: int) -> None:
+    first, count = 5000 + part * 1000, 200 if SOAK else 8
+    with open_specimens() as opener:
+        tally, failures = simulate(range(first, first + count), opener, steps=STEPS if SOAK else SHORT)
+    assert not failures, told(failures)
+    assert tally.stories == count
+
+
+def test_a_story_is_the_same_every_time() -> None:
+    with open_specimens(("memory",)) as opener:
+        tallies = [simulate(range(3), opener)[0] for _ in range(2)]
+    assert tallies[0] == tallies[1]
+    assert tallies[0].steps.total() == 3 * STEPS
+    assert len({act.name for act in ACTS}) == len(ACTS)
