@@ -22,7 +22,7 @@ from muniment.handles.memory import Memory
 LEARNER = Path(__file__).parent / "kill_learner.py"
 POLICY = {"learn": {"fold": {"support_min": 1, "confidence_min": 0.5}}}
 STRIDE = 1 if "MUNIMENT_SOAK" in os.environ else 16
-"""Every transaction with `make soak`; else every tenth, the two moments in turn."""
+"""Every transaction with `make soak`; else every sixteenth, the two moments in turn."""
 
 
 def end_of(mem: Memory) -> dict[str, Any]:

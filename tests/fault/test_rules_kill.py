@@ -26,7 +26,7 @@ from muniment.store.engines.opening import open_engine
 from muniment.testing.rule_story import COUNTING, RuleStory
 
 RULER = Path(__file__).parent / "kill_ruler.py"
-STRIDE = 1 if "MUNIMENT_SOAK" in os.environ else 3
+STRIDE = 1 if "MUNIMENT_SOAK" in os.environ else 4
 MOMENTS = ("inside", "after")
 
 

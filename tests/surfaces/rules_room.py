@@ -54,13 +54,14 @@ class Stages(NamedTuple):
 
 @pytest.fixture(scope="session", name="stages")
 def make_stages(tmp_path_factory: pytest.TempPathFactory) -> Stages:
-    return _grown(tmp_path_factory)
+    return _grown(tmp_path_factory.getbasetemp())
 
 
 @cache
-def _grown(folders: pytest.TempPathFactory) -> Stages:
+def _grown(base: Path) -> Stages:
     """Once in a process, for all the modules that ask."""
-    folder = folders.mktemp("stages")
+    folder = base / "stages"
+    folder.mkdir()
     path = folder / "now.db"
 
     def keep(name: str) -> None:
