@@ -8,7 +8,7 @@ from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transac
 from muniment.core.ports.rows import insert, put, stream, stream_texts
 from muniment.core.ports.schema import ENTRIES, IDS, ITEMS, LINKS, SESSIONS, IdRow, LinkRow
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, get_version, item_of, row_digest, checked_item, stream_items
+from muniment.store.items import Change, Item, checked_item, get_version, item_of, row_digest, stream_items
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.proving.proofs import prove
 from muniment.store.reports import RebuildReport

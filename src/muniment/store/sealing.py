@@ -18,7 +18,7 @@ from muniment.core.ports.sealing import BrokenSeal, SealKey
 from muniment.core.scope import Scope
 from muniment.errors import Forgotten, InvalidInput, MunimentError, NoSealKey, NotFound, StoreDamaged
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, add_item, digest_name, latest, checked_item, select_items
+from muniment.store.items import Change, Item, add_item, checked_item, digest_name, latest, select_items
 from muniment.store.ledger.admission import SEALED, Admitted
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.redaction_trace import RedactedValue

@@ -41,7 +41,7 @@ from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, empty_rows, names_of, receipt_change
 from muniment.store.item_entries import entries_of_items
-from muniment.store.items import Item, latest, links_of, put_links, checked_item, stream_items, write_changes
+from muniment.store.items import Item, checked_item, latest, links_of, put_links, stream_items, write_changes
 from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header

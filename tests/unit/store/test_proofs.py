@@ -158,7 +158,7 @@ def test_a_store_with_a_key_is_read_without_it_and_says_so(tmp_path: Path) -> No
     with muniment.open(proof_key=lambda: KEY) as mem:
         mem.import_(lines)
         assert (mem.verify().ok, mem.verify().unproven) == (True, 0)
-    for wrong in (b"short", KEY, "file:", f"file:{tmp_path / 'none'}", "env:NO_SUCH_KEY", lambda: b"short", lambda: []):
+    for wrong in (b"short", KEY, "file:", f"file:{tmp_path / 'none'}", "env:NO_SUCH_KEY", lambda: b"short", list):
         with pytest.raises(InvalidInput, match="proof_key") as refused:
             muniment.open(proof_key=wrong)  # type: ignore[arg-type]
         assert refused.value.path == "$.proof_key"
