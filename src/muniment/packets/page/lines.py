@@ -549,10 +549,9 @@ def tool_line(tool: ToolEvidence, mark: Mark) -> str:
 
 
 def fact_line(fact: Fact, mark: Mark) -> str:
-    since = fact.validity.valid_from if fact.validity else None
-    held = f" (since {told_day(since)})" if since else ""
-    cited = f" {mark(fact.sources[0])}" if fact.sources else ""
-    return f"- {flat(told_key(fact.fact_key))}: {value_text(fact.value)}{held}{cited}"
+    held = f" (since {told_day(since)})" if fact.validity and (since := fact.validity.valid_from) else ""
+    line = f"- {flat(told_key(fact.fact_key))}: {value_text(fact.value)}{held}"
+    return " ".join([line, *map(mark, fact.sources[:1])])
 
 
 def instruction_line(fact: Fact, mark: Mark) -> str:
