@@ -26,6 +26,7 @@ from muniment.core.text.citation_marks import split_citations, with_marks
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.dated import MONTHS, dated, told_day, undated
+from muniment.packets.page.keys import told_key
 
 __all__ = [
     "BLOCKS",
@@ -547,22 +548,9 @@ def tool_line(tool: ToolEvidence, mark: Mark) -> str:
 
 
 def fact_line(fact: Fact, mark: Mark) -> str:
-    since = fact.validity.valid_from if fact.validity else None
-    held = f" (since {told_day(since)})" if since else ""
-    cited = f" {mark(fact.sources[0])}" if fact.sources else ""
-    return f"- {flat(_told_key(fact.fact_key))}: {value_text(fact.value)}{held}{cited}"
-
-
-_THINGS_OF_USER = {"person": "", "pet": "pet ", "trip": "trip to ", "thing": ""}
-
-
-def _told_key(key: str) -> str:
-    """`person.brother.location` as one says it: `brother, location`. Keys of the user stay as callers know them."""
-    first, _, rest = key.partition(".")
-    whose, _, what = rest.partition(".")
-    if first not in _THINGS_OF_USER or not whose or not what:
-        return key
-    return f"{_THINGS_OF_USER[first]}{whose.replace('_', ' ')}, {what.replace('_', ' ').replace('.', ' ')}"
+    held = f" (since {told_day(since)})" if fact.validity and (since := fact.validity.valid_from) else ""
+    line = f"- {flat(told_key(fact.fact_key))}: {value_text(fact.value)}{held}"
+    return " ".join([line, *map(mark, fact.sources[:1])])
 
 
 def instruction_line(fact: Fact, mark: Mark) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
 from muniment.memory.extraction.english.classes import noun_class
 from muniment.memory.extraction.english.reading import make_rule
@@ -40,18 +39,15 @@ _OTHERS = re.compile(
 _NO = re.compile(r"\b(?:not|never|no longer|outgrew|used to|no|ex)\b|n't\b")
 
 
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text)
-
-
 def _cued(attribute: str, cue: str, *, is_name: bool = False, over: bool = True, denied: bool = False) -> Reader:
     """A group of the pattern, where the clause (or the sentence) holds the cue and speaks of nobody else."""
+
+    wanted = re.compile(cue)
 
     def read(match: re.Match[str], place: Place) -> Iterator[Told]:
         text = place.view.text
         begin, stop = place.clause.start, max(place.clause.end, match.end())
-        if _pattern(cue).search(text, begin, stop) is None or (over and _OTHERS.search(text)):
+        if wanted.search(text, begin, stop) is None or (over and _OTHERS.search(text)):
             return
         if not denied and _NO.search(text, begin, stop):
             return

@@ -1,0 +1,17 @@
+"""Keys of facts as a page tells them."""
+
+from __future__ import annotations
+
+__all__ = ["told_key"]
+
+
+_THINGS_OF_USER = {"person": "", "pet": "pet ", "trip": "trip to ", "thing": ""}
+
+
+def told_key(key: str) -> str:
+    """`person.brother.location` as one says it: `brother, location`. Keys of the user stay as callers know them."""
+    first, _, rest = key.partition(".")
+    whose, _, what = rest.partition(".")
+    if first not in _THINGS_OF_USER or not whose or not what:
+        return key
+    return f"{_THINGS_OF_USER[first]}{whose.replace('_', ' ')}, {what.replace('_', ' ').replace('.', ' ')}"
