@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 count += len(batch)
                 print(f"{count} of {len(seeds)}", *failed, sep="\n", file=sys.stderr, flush=True)
     seconds = time.process_time() - began + sum(os.times()[2:4])
-    chosen = {"seeds": given.seeds, "first": given.first, "engines": list(engines), "steps": int(given.steps)}
+    chosen = {"seeds": count, "first": given.first, "engines": list(engines), "steps": int(given.steps)}
     report("simulator", rows_of(tally, len(failures), engines, seconds), chosen)
     return 1 if failures else 0
 

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes
-from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Transaction
+from muniment.core.ports.engine import Condition, Count, KeyTaken, Lock, Reader, Transaction
 from muniment.core.ports.rows import by_ids, get, insert, put, select, stream, texts
 from muniment.core.ports.schema import (
     BLOBS,
@@ -135,10 +135,17 @@ def _check_sessions(reader: Reader, where: tuple[Condition, ...]) -> None:
             )
 
 
+def _is_composed_for(reader: Reader, user_id: str, session_id: str) -> bool:
+    of_session: tuple[Condition, ...] = (("user_id", "=", user_id), ("session_id", "=", session_id))
+    return reader.do(Count("items", (("kind", "=", "build"), *of_session))) > 0
+
+
 def _check_marks(ctx: Context, reader: Reader, where: tuple[Condition, ...]) -> None:
-    """Every mark is one that a build gave, and stands in a session that is there."""
+    """Every mark is one that a build gave, and stands in a session that is there, or was composed for before anything
+    was said in it."""
     for mark in stream(reader, MARKS, where):
-        if mark.number < 1 or get(reader, SESSIONS, (mark.user_id, mark.session_id)) is None:
+        is_there = get(reader, SESSIONS, (mark.user_id, mark.session_id)) is not None
+        if mark.number < 1 or not (is_there or _is_composed_for(reader, mark.user_id, mark.session_id)):
             raise StoreDamaged(
                 f"the mark of {mark.evidence_id!r:.80} is of no session", details={"id": mark.evidence_id}
             )
