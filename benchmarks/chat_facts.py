@@ -6,7 +6,8 @@
 Labels are offsets and keys alone (`benchmarks/data/chat_facts`); the texts are the shared sets, which are not kept
 here. A turn that was read has all its statements labelled, so a proposal that fits none counts as wrong. The part
 `judge` is of other people's chats, or of other sessions, and was not read while patterns were written: of it nothing
-but counts is printed.
+but counts is printed. The part `fresh` was labelled, and written, by a reader who had not seen the patterns,
+and its counts were looked at once, when the patterns were done.
 
 A proposal is right if a label of its turn is of the same family of keys and shares words with its value, and a label
 is found if a proposal of its turn is right by it. Families, openly (`FAMILIES`): what is liked, done regularly, played,
@@ -50,6 +51,8 @@ FAMILIES = {
 """Second parts of keys that may tell the same statement; a label and a proposal fit where one family holds both."""
 _MEMBERS = {name: frozenset(words.split()) for name, words in FAMILIES.items()}
 _WORD = re.compile(r"[^\W_]+")
+_SAID = re.compile(r"\[(\d{4}-\d\d-\d\d)[^\]]*\] [^:]*: ")
+"""When and by whom a line of a file of turns was said."""
 _LITTLE = frozenset(
     [
         "a",
@@ -128,6 +131,18 @@ def _texts(data: Path, name: str) -> Iterator[tuple[tuple[str, str], tuple[str, 
             for date, turns in person["history"].items():
                 for number, turn in enumerate(turns):
                     yield (scope, f"{date}/{number}"), (turn["query"], f"{date}T00:00:00Z")
+        return
+    if name == "longmemeval_trunc500":
+        with (data / "longmemeval_s_trunc500_sessions_dev50.jsonl").open(encoding="utf-8") as lines:
+            for row in map(json.loads, lines):
+                for number, line in enumerate(row["user_text_500"].split("\n")):
+                    yield (row["session_id"], f"L{number}"), (line, "2024-01-01T00:00:00Z")
+        return
+    if name == "vehiclemembench":
+        for path in (data / name).glob("*.txt"):
+            for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")):
+                if said := _SAID.match(line):
+                    yield (path.stem, f"L{number}"), (line[said.end() :], f"{said[1]}T00:00:00Z")
         return
     with gzip.open(data / "retrieval" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         for row in map(json.loads, lines):

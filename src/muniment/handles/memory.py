@@ -83,10 +83,10 @@ def open(
     `durability` is "normal" (survives a crash of the process) or "full" (survives power loss). `embedder` adds search
     by meaning to search by words: "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
     names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and
-    `extract_model` what `extract_pending` does, where they are given none themselves. `proof_key` and
-    `seal_key` say where keys lie that are kept outside the store, "file:<path>", "env:<NAME>" or a function that answers
-    one: builds and receipts are proven with the first, so that nobody who writes the file can alter one unnoticed, and
-    the second seals what a policy keeps of what it redacts.
+    `extract_model` what `extract_pending` does, where they are given none themselves. `proof_key` and `seal_key`
+    say where keys lie that are kept outside the store, "file:<path>", "env:<NAME>" or a function that answers one:
+    builds and receipts are proven with the first, so that nobody who writes the file can alter one unnoticed, and the
+    second seals what a policy keeps of what it redacts.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
