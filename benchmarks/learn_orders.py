@@ -2,7 +2,7 @@
 
     python -m benchmarks.learn_orders --data DIR      # writes the weights that the package ships
 
-Texts of `benchmarks.injection_families` against one in six turns of the chats (those that no figure is measured on) and
+Texts of `benchmarks.injection_families` against one in seven turns of the chats (those that no figure is measured on) and
 the decisions of this project, which speak of agents, tools and models and give no orders. Which stretch of a text is
 the order is not told: the heaviest under the present weights is taken, and weights are fitted anew, some rounds long.
 Weights are held near a prior that says of each part how telling it is by itself, so that a part that no family at hand
@@ -31,8 +31,8 @@ from muniment.store.ledger.order_words import PARTS, Weights, features_of, stret
 __all__ = ["LEARNED_EVERY", "Bits", "bits_of", "fit", "quiet_texts"]
 
 FILE = Path(__file__).parent.parent / "src/muniment/store/ledger/data/order_weights.json"
-LEARNED_EVERY = 6
-"""One in so many turns is learned from; the others are measured on."""
+LEARNED_EVERY = 7
+"""One in so many turns is learned from, an odd number since speakers take turns; the others are measured on."""
 SEED, TEXTS = 1, 150
 FALSE_RATE = 0.0035
 """The share of turns learned from that may weigh more than is let pass."""
