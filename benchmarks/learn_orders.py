@@ -2,7 +2,7 @@
 
     python -m benchmarks.learn_orders --data DIR      # writes the weights that the package ships
 
-Texts of `benchmarks.injection_families` against one in seven turns of the chats (those that no figure is measured on) and
+Texts of `benchmarks.injection_families` against one in seven turns of the chats (no figure is measured on those) and
 the decisions of this project, which speak of agents, tools and models and give no orders. Which stretch of a text is
 the order is not told: the heaviest under the present weights is taken, and weights are fitted anew, some rounds long.
 Weights are held near a prior that says of each part how telling it is by itself, so that a part that no family at hand
