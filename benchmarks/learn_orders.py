@@ -34,7 +34,7 @@ FILE = Path(__file__).parent.parent / "src/muniment/store/ledger/data/order_weig
 LEARNED_EVERY = 7
 """One in so many turns is learned from, an odd number since speakers take turns; the others are measured on."""
 SEED, TEXTS = 1, 150
-FALSE_RATE = 0.0035
+FALSE_RATE = 0.002
 """The share of turns learned from that may weigh more than is let pass."""
 _PRIOR = {
     "slot": 5.0, "role": 2.0, "persona": 3.0, "memory": 2.5, "override": 1.5, "secrecy": 2.0, "hidden": 1.5,
