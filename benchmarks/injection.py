@@ -53,7 +53,9 @@ def main() -> None:
     rows: dict[str, dict[str, Any]] = {}
     for name in FAMILIES:
         texts = texts_of(name, given.texts, MEASURED_SEED)
-        weights = fit([bits for other in FAMILIES if other != name for bits in learned[other]], quiet)
+        weights = fit(
+            [bits for other in FAMILIES if other != name for bits in learned[other]], quiet, len(turns) // LEARNED_EVERY
+        )
         formed = [_has_form(text) for text in texts]
         rows[name] = {
             "texts": len(texts),

@@ -2,7 +2,7 @@
 
     python -m benchmarks.learn_orders --data DIR      # writes the weights that the package ships
 
-Texts of `benchmarks.injection_families` against one in six turns of the chats (those that no figure is measured on) and
+Texts of `benchmarks.injection_families` against one in seven turns of the chats (no figure is measured on those) and
 the decisions of this project, which speak of agents, tools and models and give no orders. Which stretch of a text is
 the order is not told: the heaviest under the present weights is taken, and weights are fitted anew, some rounds long.
 Weights are held near a prior that says of each part how telling it is by itself, so that a part that no family at hand
@@ -31,10 +31,10 @@ from muniment.store.ledger.order_words import PARTS, Weights, features_of, stret
 __all__ = ["LEARNED_EVERY", "Bits", "bits_of", "fit", "quiet_texts"]
 
 FILE = Path(__file__).parent.parent / "src/muniment/store/ledger/data/order_weights.json"
-LEARNED_EVERY = 6
-"""One in so many turns is learned from; the others are measured on."""
+LEARNED_EVERY = 7
+"""One in so many turns is learned from, an odd number since speakers take turns; the others are measured on."""
 SEED, TEXTS = 1, 150
-FALSE_RATE = 0.004
+FALSE_RATE = 0.002
 """The share of turns learned from that may weigh more than is let pass."""
 _PRIOR = {
     "slot": 5.0, "role": 2.0, "persona": 3.0, "memory": 2.5, "override": 1.5, "secrecy": 2.0, "hidden": 1.5,
@@ -62,8 +62,8 @@ def quiet_texts(turns: Iterable[ChatTurn]) -> Iterator[str]:
             yield from (" ".join(sentence.split()),) * 2
 
 
-def fit(attacks: Sequence[Bits], turns: Sequence[Bits]) -> Weights:
-    """Weights under which attacks weigh more than turns, and the least that an order weighs."""
+def fit(attacks: Sequence[Bits], turns: Sequence[Bits], judged: int) -> Weights:
+    """Weights under which attacks weigh more than turns, and the least that an order weighs: by the first `judged`."""
     known = {bits: number for number, bits in enumerate(sorted({bits for each in (*attacks, *turns) for bits in each}))}
     rows = np.zeros((len(known), len(PARTS) + len(tuple(combinations(PARTS, 2)))), np.float64)
     for bits, number in known.items():
@@ -81,8 +81,8 @@ def fit(attacks: Sequence[Bits], turns: Sequence[Bits]) -> Weights:
         counts[1] *= counts[0].sum() / max(1.0, counts[1].sum())
         weights, bias = _descend(rows, counts, prior, weights, bias)
     scores = rows @ weights
-    heaviest = np.sort([scores[numbers].max() for numbers in theirs])
-    least = float(heaviest[int(len(heaviest) * (1 - FALSE_RATE))])
+    heaviest = sorted((max(scores[known[bits]] for bits in each) for each in turns[:judged] if each), reverse=True)
+    least = float(heaviest[int(judged * FALSE_RATE)])
     return Weights(tuple(float(round(weight, 3)) for weight in weights), round(least + 0.002, 3))
 
 
@@ -121,8 +121,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=default_data())
     data = parser.parse_args().data
     attacks = [bits_of(text) for family in FAMILIES for text in texts_of(family, TEXTS, SEED)]
-    turns = [bits_of(text) for text in quiet_texts(turns_of(data))]
-    FILE.write_text(json.dumps(_named(fit(attacks, turns)), indent=1, sort_keys=True) + "\n")
+    chats = list(turns_of(data))
+    turns = [bits_of(text) for text in quiet_texts(chats)]
+    FILE.write_text(
+        json.dumps(_named(fit(attacks, turns, len(chats) // LEARNED_EVERY)), indent=1, sort_keys=True) + "\n"
+    )
 
 
 if __name__ == "__main__":

