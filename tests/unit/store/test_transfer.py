@@ -124,7 +124,7 @@ class Stop(Exception):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_import_that_was_interrupted_is_run_again(make: Maker, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "BATCH_ROWS", 5 if SOAK else 12)
+    monkeypatch.setattr(transfer, "BATCH_ROWS", 5 if SOAK else 8)
     source, target = make("memory"), make(engine)
     fill(source)
     lines = dump_of(source)
