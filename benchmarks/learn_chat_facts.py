@@ -3,9 +3,9 @@
     python -m benchmarks.learn_chat_facts            # cross-fitted figures of every part, by chats left out
     python -m benchmarks.learn_chat_facts --write    # and the weights of all parts, as the data file
 
-A reading is right if a label of its turn fits it, as `benchmarks.chat_facts` judges. Every turn that was read and labelled
-is learned from, but for those of the files named in `KEPT_OUT`. Folds are whole sessions, so that no chat is judged by
-weights that saw it.
+A reading is right if a label of its turn fits it, as `benchmarks.chat_facts` judges. The part `develop` is learned
+from; the part `judge` is judged by what was learned, and has no share in it. Folds of `develop` are whole sessions, so
+that no chat is judged by weights that saw it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from muniment.memory.extraction.sentences import sentences as sentences_of
 
 READER = Path(acceptor.__file__)
 TARGET = READER.parent / "data" / "acceptor.bin"
-KEPT_OUT = frozenset({"d"})
-"""Labels that have no part in the weights."""
 FOLDS, COUNT_MIN, PENALTY, STEPS = 5, 4, 2.0, 200
 
 
@@ -50,7 +48,7 @@ class Reading(NamedTuple):
 class Turn(NamedTuple):
     name: str
     fold: int
-    count: int
+    stated: int
     readings: tuple[Reading, ...]
 
 
@@ -64,8 +62,8 @@ def read(turn: Read) -> Iterator[Reading]:
     seen: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def capture(rule: Rule, told: Told, place: Place) -> bool:
-        found = rule_features(rule.name, told.key, place.view, place.clause, place.talk.around, told.start, told.end)
-        seen.setdefault((told.key, str(told.value)), found)
+        features = rule_features(rule.name, told.key, place.view, place.clause, place.talk.around, told.start, told.end)
+        seen.setdefault((told.key, str(told.value)), features)
         return True
 
     grammar = dataclasses.replace(ENGLISH, accepts=capture, wide=None)
@@ -81,8 +79,9 @@ def read(turn: Read) -> Iterator[Reading]:
         where = Setting(
             view, ENGLISH.clauses(view, sentence), ENGLISH.quoted(view), stop, around(turn.text, said, number)
         )
-        for each in candidates(where):
-            yield reading(each.features, f"user.{each.attribute}", view.verbatim(each.start, each.end), is_rule=False)
+        for found in candidates(where):
+            value = view.verbatim(found.start, found.end)
+            yield reading(found.features, f"user.{found.attribute}", value, is_rule=False)
         if silence is not None and silence.is_lasting:
             break
 
@@ -137,7 +136,7 @@ def judge(turn: Turn, weights: dict[str, int], rule_min: float, wide_min: float)
         if score >= wide_min and not any(value in each.value.lower() or each.value.lower() in value for each in taken):
             taken.append(turn.readings[at])
     found = frozenset().union(*(each.labels for each in taken))
-    return Counts(turn.count, len(found), len(taken), sum(each.is_right for each in taken))
+    return Counts(turn.stated, len(found), len(taken), sum(each.is_right for each in taken))
 
 
 def main() -> None:
@@ -145,13 +144,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=default_data())
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    all_turns = [each for each in turns(given.data) if each.name.split()[0] not in KEPT_OUT]
+    all_turns = turns(given.data)
+    learned = [each for each in all_turns if not each.name.endswith("judge")]
     rows: dict[tuple[str, str], Counts] = {}
     choices = [("rules alone", -9999, 9999), ("chosen", acceptor.RULE_MIN, acceptor.WIDE_MIN)]
     choices += [(f"rules {r} wide {w}", r, w) for r, w in ((0, 200), (50, 150), (0, 100), (50, 100), (50, 50))]
+    final = learn([each for turn in learned for each in turn.readings])
     for fold in range(FOLDS):
-        weights = learn([each for turn in all_turns if turn.fold != fold for each in turn.readings])
+        folded = learn([each for turn in learned if turn.fold != fold for each in turn.readings])
         for turn in all_turns:
+            weights = final if turn.name.endswith("judge") else folded
             for name, rule_min, wide_min in choices if turn.fold == fold else ():
                 rows[turn.name, name] = rows.get((turn.name, name), Counts()).plus(
                     judge(turn, weights, rule_min, wide_min)
@@ -159,15 +161,14 @@ def main() -> None:
     for (part, name), counts in sorted(rows.items()):
         print(f"{part:12} {name:20} {counts.row()}")
     if given.write:
-        weights = learn([each for turn in all_turns for each in turn.readings])
-        lines = "\n".join(f"{name} {weight}" for name, weight in sorted(weights.items()))
+        lines = "\n".join(f"{name} {weight}" for name, weight in sorted(final.items()))
         made = zlib.compress(lines.encode(), 9)
         TARGET.write_bytes(made)
         text = READER.read_text("utf-8")
         READER.write_text(
             re.sub(r'(?m)^_DIGEST = "\w*"', f'_DIGEST = "{hashlib.sha256(made).hexdigest()}"', text), "utf-8"
         )
-        print(len(weights), "weights,", len(made), "bytes")
+        print(len(final), "weights,", len(made), "bytes")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,6 +61,8 @@ SIZE = 300.0
 SHARES = dict.fromkeys(ATTRIBUTION, 1.0) | {"lfqa": 0.4, "attributedqa": 0.4, "bump": 1.0} | dict.fromkeys(DOMAINS, 0.5)
 """How many times `SIZE` outputs each set counts; the two small ones and each domain of SummEdits less."""
 FOLDS = 5
+JOBS = 2
+"""Sets that are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -80,28 +84,36 @@ class Table:
         return np.asarray(self.sets == name)
 
 
-def tabulate(cases: Sequence[Case]) -> Table:
+def look(cases: Sequence[Case]) -> list[tuple[list[float], bool]]:
+    """The signs of each case, and is every unit of it supported?"""
     policy = FactCheckPolicy()
-    groups: dict[tuple[str, ...], int] = {}
     source = Source([])
-    signs, verdicts = [], []
+    rows: list[tuple[list[float], bool]] = []
     last: tuple[str, ...] | None = None
     for case in cases:
-        groups.setdefault(case.sources, len(groups))
         if case.sources != last:
             source = Source([SourceText(str(at), text) for at, text in enumerate(case.sources)])
             last = case.sources
         units = measure_units(case.output, source, policy)
         found = read_signs(units, policy.doubts_max)
-        signs.append([found[name] for name in SIGNS])
-        verdicts.append(bool(units) and all(unit.is_supported for unit in units))
+        rows.append(([found[name] for name in SIGNS], bool(units) and all(unit.is_supported for unit in units)))
+    return rows
+
+
+def tabulate(cases: Sequence[Case]) -> Table:
+    groups: dict[tuple[str, ...], int] = {}
+    for case in cases:
+        groups.setdefault(case.sources, len(groups))
+    sets_ = [list(own) for _, own in groupby(cases, key=lambda case: case.set)]
+    with ProcessPoolExecutor(JOBS) as pool:
+        rows = [row for own in pool.map(look, sets_) for row in own]
     articles = {
         sources: place % FOLDS
         for place, sources in enumerate(dict.fromkeys(case.sources for case in cases if case.set == "bump"))
     }
     return Table(
-        np.array(signs),
-        np.array(verdicts),
+        np.array([signs for signs, _ in rows]),
+        np.array([verdict for _, verdict in rows]),
         np.array([case.good for case in cases]),
         np.array([case.label == "partial" for case in cases]),
         np.array([case.set for case in cases]),

@@ -1,6 +1,6 @@
 """Is a claim with one slot swapped ever called supported, and does a true one in other words stay so?
 
-    python -m benchmarks.verify_swaps [--data DIR] [--sets NAME …] [--seed TEXT] [--show KIND] [--file NAME]
+    python -m benchmarks.verify_swaps [--data DIR] [--sets NAME …] [--seed TEXT] [--jobs N] [--show KIND] [--file NAME]
 
 The true claims are the supported rows of the attribution sets and BUMP's references; `benchmarks.swaps` makes false
 ones of them, one slot each, and true ones in other forms, and does the same with single sentences of the sources. A
@@ -15,6 +15,8 @@ import gzip
 import json
 import re
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,11 +106,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=sets.default_data())
     parser.add_argument("--sets", nargs="*", default=[*DEVELOPED, *JUDGED])
     parser.add_argument("--seed", default=SEED)
+    parser.add_argument("--jobs", type=int, default=2, help="sets that are gone through at a time")
     parser.add_argument("--show", default="", help="print what was answered wrongly of this kind")
     parser.add_argument("--file", default="", help="write the result under this name")
     options = parser.parse_args(argv)
     policy = FactCheckPolicy()
-    found = {name: answers(supported_rows(options.data, name), options.seed, policy) for name in options.sets}
+    rows_of = [supported_rows(options.data, name) for name in options.sets]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        each = pool.map(answers, rows_of, repeat(options.seed), repeat(policy))
+        found = dict(zip(options.sets, each, strict=True))
     rows = {f"{name}{' (judged)' if name in JUDGED else ''}": tally(found[name]) for name in options.sets}
     for title, names in (("developed", DEVELOPED), ("judged", JUDGED)):
         pooled = [one for name in names for one in found.get(name, ())]

@@ -26,6 +26,7 @@ from muniment.core.ports.tokens import TokenCounter
 from muniment.core.record import JsonObject, JsonValue
 from muniment.core.scope import Scope
 from muniment.core.vocabulary import RuleType, ScopeLevel, Trust
+from muniment.handles.memory import StoreKey
 from muniment.handles.study import Agent, StudyStatus
 from muniment.learning.fold.executing import Applied
 from muniment.learning.fold.wording import Wording
@@ -321,7 +322,7 @@ class AsyncMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
     ) -> None: ...
 
-async def open(target: str | PathLike[str] = ..., *, clock: Clock | None = ..., ids: Ids | None = ..., embedder: Embedder | str | None = ..., tokens: TokenCounter | str = ..., grader: Any = ..., extract_model: Any = ..., seal_key: str | Callable[[], bytes | str | Sequence[bytes | str]] | None = ..., policy: Policy | Mapping[str, Any] | None = ..., durability: Literal['normal', 'full'] = ..., read_only: bool = ..., proof_key: bytes | None = ...) -> AsyncMemory: ...
+async def open(target: str | PathLike[str] = ..., *, clock: Clock | None = ..., ids: Ids | None = ..., embedder: Embedder | str | None = ..., tokens: TokenCounter | str = ..., grader: Any = ..., extract_model: Any = ..., proof_key: StoreKey | None = ..., seal_key: StoreKey | None = ..., policy: Policy | Mapping[str, Any] | None = ..., durability: Literal['normal', 'full'] = ..., read_only: bool = ...) -> AsyncMemory: ...
 async def connect(url: str, *, key: str | None = ..., timeout_s: float = ..., http: Any = ...) -> AsyncMemory: ...
 async def opened(make: Callable[[], Any]) -> AsyncMemory: ...
 

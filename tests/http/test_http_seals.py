@@ -1,4 +1,4 @@
-"""What is kept sealed, over HTTP and on the command line: for an administrator's key of its owner, and for no agent (LG-10)."""
+"""What is kept sealed, over HTTP and on the command line: for an administrator, not for agents (LG-10)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_an_administrator_of_the_owner_alone_unseals(serve: Serve, keys: KeyFile
         client = serve(mem, auth="on")
         path = f"{ANA}/events/{event}/unseal"
         tokens = {
-            (user, access): keys.create("seals", tenant="default", user=user, access=access)[1]
+            (user, access): keys.create("seals", tenant="default", user=user, access=access).token
             for user in ("ana", "bob", None)
             for access in ("read", "write", "admin")
         }

@@ -289,6 +289,7 @@ def test_schemas_are_unchanged(tmp_path: Path, tools: SimpleNamespace, manifest:
 
 GROWN: dict[str, tuple[str, str]] = {
     "path builds/{build_id}/messages": ("include_query cite cache", "what of a build's messages a caller wants"),
+    "schemas LedgerPolicy": ("redact", "what becomes of what is redacted"),
     "schemas LearnPolicy": ("judges", "which kinds of judge may teach"),
     "schemas PromotionReport": ("judges", "by which kinds of judge the trials passed"),
     "path verify": ("quick", "a sample of a large store"),

@@ -59,6 +59,10 @@ if TYPE_CHECKING:
 __all__ = ["Memory", "granted", "open"]
 
 
+StoreKey = str | Callable[[], bytes | str | Sequence[bytes | str]]
+"""Where a key lies that is kept outside the store."""
+
+
 def open(
     target: str | PathLike[str] = ":memory:",
     *,
@@ -68,35 +72,32 @@ def open(
     tokens: TokenCounter | str = "auto",
     grader: Any = None,
     extract_model: Any = None,
-    seal_key: str | Callable[[], bytes | str | Sequence[bytes | str]] | None = None,
+    proof_key: StoreKey | None = None,
+    seal_key: StoreKey | None = None,
     policy: Policy | Mapping[str, Any] | None = None,
     durability: Literal["normal", "full"] = "normal",
     read_only: bool = False,
-    proof_key: bytes | None = None,
 ) -> Memory:
     """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address (`?schema=name`, `?pool_size=16`).
 
     `durability` is "normal" (survives a crash of the process) or "full" (survives power loss). `embedder` adds search
     by meaning to search by words: "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
     names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and
-    `extract_model` what `extract_pending` does, where they are given none themselves. `proof_key` is a secret of 16
-    bytes or more that lies outside the store: builds and receipts are proven with it, so that nobody who writes the
-    file can alter one unnoticed. `seal_key` says where the key lies for what a policy keeps sealed: "file:<path>",
-    "env:<NAME>" or a function that answers it.
+    `extract_model` what `extract_pending` does, where they are given none themselves. `proof_key` and
+    `seal_key` say where keys lie that are kept outside the store, "file:<path>", "env:<NAME>" or a function that answers
+    one: builds and receipts are proven with the first, so that nobody who writes the file can alter one unnoticed, and
+    the second seals what a policy keeps of what it redacts.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
     if clock is not None and not callable(clock):
         raise InvalidInput("clock should be a function that returns the present", path="$.clock")
-    if proof_key is not None and not (isinstance(proof_key, bytes) and len(proof_key) >= _PROOF_KEY_BYTES_MIN):
-        raise InvalidInput(
-            f"proof_key should be {_PROOF_KEY_BYTES_MIN} bytes or more", path="$.proof_key", hint="os.urandom(32)"
-        )
     _check_ports(ids, embedder, tokens)
     # before the store is opened, so that nothing is left open behind an error
     chosen = None if policy is None else policy_given(policy)
     counter = _counter(tokens) if isinstance(tokens, str) else tokens
     maker = _embedder(embedder) if isinstance(embedder, str) else embedder
+    proof = None if proof_key in (None, "none") else _proof_key(proof_key)
     seal_keys = None if seal_key is None else _seal_keys(seal_key)
     engine = open_engine(target, durability=durability, read_only=read_only)
     return Memory(
@@ -110,13 +111,20 @@ def open(
             embedder=maker if maker is not None and maker.dim else None,
             grader=grader,
             extract_model=extract_model,
-            proof_key=proof_key,
+            proof_key=proof,
             seal_keys=seal_keys,
         )
     )
 
 
-_PROOF_KEY_BYTES_MIN = 16
+def _proof_key(proof_key: Any) -> bytes:
+    """Read at once: whoever asks for proofs with a key gets none without."""
+    from muniment.core.outside.keys import KEY_FORM, NoKey, key_source
+
+    try:
+        return key_source(proof_key, "proof_key")()[0]
+    except NoKey as missing:
+        raise InvalidInput(str(missing), path="$.proof_key", hint=KEY_FORM) from None
 
 
 def _seal_keys(seal_key: Any) -> SealKeys | None:

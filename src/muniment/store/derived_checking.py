@@ -73,8 +73,8 @@ class Replay:
 
 def difference(stored: Item, made: Item) -> str | None:
     """The columns in which a stored version is not what the ledger gives; None where it is."""
-    if stored.sealed == 0:  # of a store of before, or of a dump, which brings no digest
-        made = made._replace(digest=None, sealed=0)
+    if stored.checked == 0:  # of a store of before, or of a dump, which brings no digest
+        made = made._replace(digest=None, checked=0)
         made = made if stored.digest is None else made._replace(digest=row_digest(made))
     named = [name for name, one, other in zip(Item._fields, stored, made, strict=True) if one != other]
     return f"{', '.join(named)} not as the ledger gives it" if named else None

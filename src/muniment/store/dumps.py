@@ -57,7 +57,7 @@ LINE_BYTES_MAX = 128 * 1024 * 1024
 EXPORTED = ("sessions", "entries", "blobs", "items", "links", "parts", "marks", "idempotency")
 
 _PHASE = {"sessions": 0, "entries": 0, "blobs": 0, "items": 1, "links": 1, "parts": 1, "marks": 2, "idempotency": 3}
-_OWN = frozenset({"digest", "sealed"})
+_OWN = frozenset({"digest", "checked"})
 """Columns that a store makes for itself."""
 _ALTERED = "the dump was altered; export it again"
 

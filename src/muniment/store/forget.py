@@ -226,7 +226,7 @@ def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
         return "its status is not one of a receipt"
     made = item_of(receipt_change(receipt, item.status), item.version)
     named = [name for name, one, other in zip(Item._fields, item, made, strict=True) if one != other]
-    named = [name for name in named if item.sealed or name not in ("digest", "sealed")]
+    named = [name for name in named if item.checked or name not in ("digest", "checked")]
     return f"{', '.join(named)} not as it says itself" if named else None
 
 

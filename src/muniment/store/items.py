@@ -21,6 +21,7 @@ __all__ = [
     "Item",
     "Rewritten",
     "add_item",
+    "checked_item",
     "derived_from",
     "digest_name",
     "get_version",
@@ -36,7 +37,6 @@ __all__ = [
     "put_lineage",
     "put_links",
     "row_digest",
-    "sealed_item",
     "select_items",
     "stream_items",
     "write_changes",
@@ -83,7 +83,7 @@ class Item(ItemRow):
         """Whether its row is what was written, as far as its digest tells."""
         if (self.body is None) != (self.receipt_id is not None):  # a forget empties, and nothing else does
             return False
-        return self.body is None or (self.digest is None and self.sealed == 0) or self.digest == row_digest(self)
+        return self.body is None or (self.digest is None and self.checked == 0) or self.digest == row_digest(self)
 
     def damaged(self, why: str) -> StoreDamaged:
         """What to raise where it is not what was written."""
@@ -100,8 +100,8 @@ _NONE, _NEXT = "\0", "\x1f"
 def row_digest(row: ItemRow) -> bytes:
     """The digest of an item's row: of every column but itself and the receipt."""
     told = [_NONE if value is None else str(value) for value in row[:_DIGESTED]]
-    if row.sealed:
-        told.append(str(row.sealed))
+    if row.checked:
+        told.append(str(row.checked))
     return digest(_NEXT.join(told).encode("utf-8", "surrogatepass"))
 
 
@@ -177,14 +177,14 @@ def item_of(change: Change, version: int) -> Item:
         body=canonical_text(change.body),
         receipt_id=None,
         digest=None,
-        sealed=0,
+        checked=0,
     )
-    return sealed_item(row)
+    return checked_item(row)
 
 
-def sealed_item(row: ItemRow) -> Item:
+def checked_item(row: ItemRow) -> Item:
     """A row that is about to be written, with its digest; what was forgotten has none."""
-    row = row._replace(digest=None, sealed=2 if row.kind in PROVEN else 1)
+    row = row._replace(digest=None, checked=2 if row.kind in PROVEN else 1)
     return Item(*(row if row.body is None else row._replace(digest=row_digest(row))))
 
 

@@ -8,7 +8,7 @@ from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transac
 from muniment.core.ports.rows import insert, put, stream, stream_texts
 from muniment.core.ports.schema import ENTRIES, IDS, ITEMS, LINKS, SESSIONS, IdRow, LinkRow
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, get_version, item_of, row_digest, sealed_item, stream_items
+from muniment.store.items import Change, Item, checked_item, get_version, item_of, row_digest, stream_items
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.proving.proofs import prove
 from muniment.store.reports import RebuildReport
@@ -55,8 +55,8 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
 
 def _sealed(item: Item) -> Item:
     """A stored item with the digest that it lacks where it was written before there were any."""
-    is_of_before = item.sealed == 0 and item.digest in (None, row_digest(item))
-    return sealed_item(item) if is_of_before else item
+    is_of_before = item.checked == 0 and item.digest in (None, row_digest(item))
+    return checked_item(item) if is_of_before else item
 
 
 class _Unsealed(NamedTuple):
@@ -66,14 +66,14 @@ class _Unsealed(NamedTuple):
 
 def _seal_items(ctx: Context, tx: Transaction) -> None:
     """Give items of before the digest, builds and receipts the proof, that they are held against from now on."""
-    where: tuple[Condition, ...] = (("sealed", "=", 0), ("receipt_id", "=", None))
+    where: tuple[Condition, ...] = (("checked", "=", 0), ("receipt_id", "=", None))
     for id_, version in list(stream(tx, ITEMS, where, into=_Unsealed)):
         item = get_version(tx, id_, version)
         if item is not None and (item.digest is None or item.digest == row_digest(item)):
-            sealed = sealed_item(item)
+            made = checked_item(item)
             this: tuple[Condition, ...] = (("id", "=", id_), ("version", "=", version))
-            tx.do(Patch("items", this, {"digest": sealed.digest, "sealed": sealed.sealed}))
-            prove(ctx, tx, [sealed])
+            tx.do(Patch("items", this, {"digest": made.digest, "checked": made.checked}))
+            prove(ctx, tx, [made])
 
 
 def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, list[Item]], dict[str, list[LinkRow]]]:

@@ -18,7 +18,7 @@ from muniment.core.ports.sealing import BrokenSeal, SealKey
 from muniment.core.scope import Scope
 from muniment.errors import Forgotten, InvalidInput, MunimentError, NoSealKey, NotFound, StoreDamaged
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, add_item, digest_name, latest, sealed_item, select_items
+from muniment.store.items import Change, Item, add_item, checked_item, digest_name, latest, select_items
 from muniment.store.ledger.admission import SEALED, Admitted
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.redaction_trace import RedactedValue
@@ -37,12 +37,12 @@ _NO_KEY_HINT = "open the store with seal_key: file:<path>, env:<NAME>, or a func
 
 
 def key_to_seal(ctx: Context, drafts: Sequence[Admitted]) -> SealKey | None:
-    """The key for what these drafts held; None where there is nothing to seal.
+    """The key for what these drafts held, under a policy that seals; None where there is nothing to seal.
 
     A store whose policy seals takes nothing without a key, whether or not there is a secret in it: what works today
     must not fail on the day that somebody pastes a password.
     """
-    if ctx.policy.ledger.redact != "seal" or not ctx.policy.ledger.redact_secrets:
+    if not ctx.policy.ledger.redact_secrets:
         return None
     if ctx.seal_keys is None:
         raise NoSealKey('ledger.redact is "seal", and no key was given', path="$.seal_key", hint=_NO_KEY_HINT)
@@ -193,7 +193,7 @@ def _reseal(tx: Transaction, tenant_id: str, item_id: str, keys: Mapping[str, Se
         ]
     except BrokenSeal:
         raise item.damaged("the seal is broken") from None
-    made = sealed_item(item._replace(body=canonical_text(seal_values(first, owner, values))))
+    made = checked_item(item._replace(body=canonical_text(seal_values(first, owner, values))))
     where: tuple[Condition, ...] = (("id", "=", item.id), ("version", "=", item.version))
     tx.do(Patch("items", where, {"body": made.body, "digest": made.digest}))
     return "resealed"

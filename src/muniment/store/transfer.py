@@ -41,7 +41,7 @@ from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, empty_rows, names_of, receipt_change
 from muniment.store.item_entries import entries_of_items
-from muniment.store.items import Item, latest, links_of, put_links, sealed_item, stream_items, write_changes
+from muniment.store.items import Item, checked_item, latest, links_of, put_links, stream_items, write_changes
 from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
@@ -459,7 +459,7 @@ def _write_item(
         new = [row if row.body is None else _emptied(row, receipt_id) for row in new]
     if not is_known:
         insert(tx, IDS, [IdRow(id_, kind)])
-    sealed = [sealed_item(row) for row in new]
+    sealed = [checked_item(row) for row in new]
     insert(tx, ITEMS, sealed)
     return receipt_id, sealed
 
@@ -480,7 +480,7 @@ def _receipt_of_versions(versions: list[ItemRow], here: dict[int, ItemRow]) -> s
         if there is None:
             continue
         is_whole = None not in (there.body, row.body)
-        if _emptied(there, None) != _emptied(row, None) or (is_whole and there._replace(digest=None, sealed=0) != row):
+        if _emptied(there, None) != _emptied(row, None) or (is_whole and there._replace(digest=None, checked=0) != row):
             raise Conflict(f"the {row.kind!r} {row.id!r} is here already, and differs", details={"id": row.id})
         if there.body is None and row.body is not None:
             receipt_id = there.receipt_id
@@ -499,7 +499,7 @@ def _receipt_of_origins(
 
 def _emptied(row: ItemRow, receipt_id: str | None) -> ItemRow:
     """An item's row as a forget leaves it. Without a receipt: what it says of the item whether forgotten or not."""
-    return row._replace(name=None, body=None, receipt_id=receipt_id, digest=None, sealed=0)
+    return row._replace(name=None, body=None, receipt_id=receipt_id, digest=None, checked=0)
 
 
 def _lost_run(tx: Transaction, row: ItemRow, gone: dict[str, str]) -> str | None:

@@ -193,7 +193,7 @@ def _prepare(
         salts=tuple(salts),
         keys=tuple(key_of(scope, draft) for draft in drafts),
         prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if ctx.policy.ledger.index_turns else {},
-        seal_key=key_to_seal(ctx, (opening, *admitted)),
+        seal_key=key_to_seal(ctx, (opening, *admitted)) if ctx.policy.ledger.redact == "seal" else None,
     )
 
 

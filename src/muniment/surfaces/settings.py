@@ -64,7 +64,7 @@ class Settings:
     extract_model: str
     """A model that reads what users said (`muniment extract`): `none` (patterns alone), `openai:<base_url>#<model>`."""
     proof_key: str
-    """A file whose bytes (16 or more) are the key that builds and receipts are proven with, or `none`."""
+    """Where the key lies that builds and receipts are proven with: `none`, `file:<path>`, `env:<NAME>`."""
     seal_key: str
     """Where the key lies for what `ledger.redact = "seal"` keeps: `none`, `file:<path>`, `env:<NAME>`."""
     policy: Mapping[str, Any]
@@ -145,24 +145,10 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
         tokens=settings.tokens,
         grader=_grader(settings),
         extract_model=_extract_model(settings),
+        proof_key=settings.proof_key,
         seal_key=settings.seal_key,
         read_only=read_only,
-        proof_key=_proof_key(settings),
     )
-
-
-def _proof_key(settings: Settings) -> bytes | None:
-    """The bytes of the file that the settings name."""
-    if settings.proof_key == "none":
-        return None
-    try:
-        return Path(settings.proof_key).read_bytes()
-    except OSError as error:
-        raise InvalidInput(
-            f"the key of proofs cannot be read: {error.strerror or error}",
-            path="$.proof_key",
-            hint="MUNIMENT_PROOF_KEY names its file",
-        ) from None
 
 
 def _grader(settings: Settings) -> Any:

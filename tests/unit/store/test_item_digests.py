@@ -36,7 +36,7 @@ def alter(mem: Memory, kind: str, values: dict[str, Any]) -> None:
     mem._ctx.engine.write("default", lambda tx: tx.do(Patch("items", (("kind", "=", kind),), values)))
 
 
-OF_BEFORE: dict[str, Any] = {"digest": None, "sealed": 0}
+OF_BEFORE: dict[str, Any] = {"digest": None, "checked": 0}
 FORGED: dict[str, dict[str, Any]] = {
     "fact": {"name": "0" * 32},
     "working_state": {"session_id": "s9"},
@@ -87,14 +87,14 @@ def test_every_column_counts() -> None:
     change = Change("itm_1", "note", "live", {"a": 1}, "2026-01-01T00:00:00Z", "user", name="n", user_id="ana")
     item = item_of(change, 1)
     seen = {row_digest(item)}
-    columns = [column for column in ItemRow._fields if column not in ("receipt_id", "digest", "sealed")]
+    columns = [column for column in ItemRow._fields if column not in ("receipt_id", "digest", "checked")]
     for column in columns:
         other = 2 if column == "version" else "other"
         seen.add(row_digest(item._replace(**{column: other})))
         if column != "version":
             seen.add(row_digest(item._replace(**{column: None})))
     assert len(seen) == 1 + 2 * len(columns) - 1 - sum(getattr(item, column) is None for column in columns)
-    assert row_digest(item._replace(sealed=2)) not in seen
+    assert row_digest(item._replace(checked=2)) not in seen
     assert row_digest(item._replace(user_id=None, agent_id="ana")) != row_digest(item)
 
 
@@ -161,8 +161,8 @@ def test_why_names_a_build_whose_body_is_none(make: Callable[..., Memory], chang
     (row,) = rows(mem, "build")
     assert row.body is not None
     row = row._replace(body=json.dumps((LACKING | IN_POOL)[change](json.loads(row.body))))
-    row = row._replace(sealed=1 if is_sealed else 0)
-    alter(mem, "build", {"body": row.body, "digest": row_digest(row) if is_sealed else None, "sealed": row.sealed})
+    row = row._replace(checked=1 if is_sealed else 0)
+    alter(mem, "build", {"body": row.body, "digest": row_digest(row) if is_sealed else None, "checked": row.checked})
     for asked in ("Lisbon", answer.id) if change in LACKING else ("Lisbon",):
         with pytest.raises(StoreDamaged, match=f"the build {build.id} is not as it was written") as caught:
             mem.why(asked)

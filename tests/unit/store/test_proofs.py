@@ -20,7 +20,8 @@ from muniment.store.items import Item, row_digest
 
 pytestmark = pytest.mark.req("TM-12")
 
-KEY = b"a key that lies elsewhere"
+KEY = "07" * 32
+"""A key as it stands in a file."""
 
 
 def tell(mem: Memory) -> list[str]:
@@ -70,7 +71,7 @@ EDITS: dict[str, Callable[[Memory, str], Any]] = {
     "reworded": lambda mem, id_: redone(mem, id_, body=_body(mem, id_).replace("Lisbon", "Madrid")),
     "given to another": lambda mem, id_: redone(mem, id_, user_id="bob"),
     "its time": lambda mem, id_: redone(mem, id_, created_at="2020-01-01T00:00:00Z"),
-    "its seal": lambda mem, id_: redone(mem, id_, sealed=1),
+    "its seal": lambda mem, id_: redone(mem, id_, checked=1),
     "no digest": lambda mem, id_: alter(mem, "items", id_, {"digest": None}),
     "no proof": lambda mem, id_: _delete(mem, "proofs", "item_id", id_),
     "another digest in its proof": lambda mem, id_: alter(mem, "proofs", id_, {"digest": b"x" * 32}, "item_id"),
@@ -122,7 +123,7 @@ def test_who_writes_the_file_cannot_make_a_proof_without_the_key(tmp_path: Path)
     """Somebody redoes row, digest and the whole chain of a session, as the library would without a key."""
     for key in (None, KEY):
         path = tmp_path / f"{key is None}.db"
-        with muniment.open(path, proof_key=key) as mem:
+        with muniment.open(path, proof_key=None if key is None else lambda: KEY) as mem:
             build = tell(mem)[0]
             assert (mem.verify().ok, mem.verify().unproven) == (True, 0)
         with closing(sqlite3.connect(path)) as file, file:
@@ -135,7 +136,7 @@ def test_who_writes_the_file_cannot_make_a_proof_without_the_key(tmp_path: Path)
             own = [row.id for row in items if row.user_id == "ana"]
             rows = forger._ctx.engine.read("default", lambda reader: select(reader, ITEMS, (("id", "in", tuple(own)),)))  # noqa: B023
             forger._ctx.engine.write("default", lambda tx: prove(forger._ctx, tx, [Item(*row) for row in rows]))  # noqa: B023
-        with muniment.open(path, proof_key=key) as mem:
+        with muniment.open(path, proof_key=None if key is None else lambda: KEY) as mem:
             report = mem.verify()
             # without a key the packet's own hash tells; with one every link of the forger's is counted too
             assert build in {each.id for each in report.differing}
@@ -144,29 +145,42 @@ def test_who_writes_the_file_cannot_make_a_proof_without_the_key(tmp_path: Path)
 
 def test_a_store_with_a_key_is_read_without_it_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    with muniment.open(path, proof_key=KEY) as mem:
+    with muniment.open(path, proof_key=lambda: KEY) as mem:
         build = tell(mem)[0]
         lines = list(mem.export())
     with muniment.open(path) as mem:
         assert mem.replay(build).id == build
         assert (mem.verify().ok, mem.verify().unproven) == (True, 6)
-    with muniment.open(path, proof_key=b"another key of this length") as mem:
+    with muniment.open(path, proof_key=lambda: bytes(32)) as mem:
         assert len(mem.verify().differing) >= 6
         with pytest.raises(StoreDamaged, match="its proof was altered"):
             mem.replay(build)
-    with muniment.open(proof_key=KEY) as mem:
+    with muniment.open(proof_key=lambda: KEY) as mem:
         mem.import_(lines)
         assert (mem.verify().ok, mem.verify().unproven) == (True, 0)
-    for wrong in (b"short", "a text that is long enough"):
-        with pytest.raises(InvalidInput, match="proof_key"):
+    for wrong in (b"short", KEY, "file:", f"file:{tmp_path / 'none'}", "env:NO_SUCH_KEY", lambda: b"short", list):
+        with pytest.raises(InvalidInput, match="proof_key") as refused:
             muniment.open(proof_key=wrong)  # type: ignore[arg-type]
+        assert refused.value.path == "$.proof_key"
+        assert KEY not in str(refused.value)
+
+
+def test_a_key_of_proofs_lies_in_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, key = tmp_path / "store.db", tmp_path / "key"
+    key.write_text(f"{KEY}  # of proofs\n")
+    with muniment.open(path, proof_key=f"file:{key}") as mem:
+        tell(mem)
+        assert (mem.verify().ok, mem.verify().unproven) == (True, 0)
+    monkeypatch.setenv("PROOFS", KEY)
+    with muniment.open(path, proof_key="env:PROOFS") as mem:
+        assert (mem.verify().ok, mem.verify().unproven) == (True, 0)
 
 
 def test_builds_of_before_are_proven_by_a_rebuild(mem: Memory) -> None:
     build = tell(mem)[0]
     engine = mem._ctx.engine
     engine.write("default", lambda tx: tx.do(Delete("proofs", (("number", ">=", 0),))))
-    engine.write("default", lambda tx: tx.do(Patch("items", (("version", ">=", 1),), {"digest": None, "sealed": 0})))
+    engine.write("default", lambda tx: tx.do(Patch("items", (("version", ">=", 1),), {"digest": None, "checked": 0})))
     assert mem.replay(build).id == build
     assert mem.verify().ok
     mem.store.rebuild()

@@ -259,17 +259,17 @@ def test_a_policy_that_seals_takes_nothing_without_a_key(tmp_path: Path, monkeyp
         assert said.flags == ("redacted",)
         assert values_of(mem, said.id) == []
         assert items_of(mem) == []
-    for given in (KEY, "file:", "env:", "vault:x", 7, b"\0" * 32):
+    for place in (KEY, "file:", "env:", "vault:x", 7, b"\0" * 32):
         with pytest.raises(InvalidInput) as refused:
-            muniment.open(seal_key=given)  # type: ignore[arg-type]
+            muniment.open(seal_key=place)  # type: ignore[arg-type]
         assert KEY not in str(refused.value.to_dict())
     monkeypatch.setenv("OUR_KEY", "not a key")
-    for place, error in (
+    for named, error in (
         (f"file:{tmp_path}/none", NoSealKey),
         ("env:OUR_KEY", InvalidInput),
         ("env:NO_KEY", NoSealKey),
     ):
-        with muniment.open(policy=SEAL, seal_key=place) as mem, pytest.raises(error) as raised:
+        with muniment.open(policy=SEAL, seal_key=named) as mem, pytest.raises(error) as raised:
             mem.run(user_id="ana").observe("user", SAID)
         assert "not a key" not in str(raised.value.to_dict())
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -279,7 +279,7 @@ def test_a_policy_that_seals_takes_nothing_without_a_key(tmp_path: Path, monkeyp
 
 PIECES = (
     CARD, "5555 5555 5555 4444", f"password={PASSWORD}", TOKEN, f"Bearer {'a1B2' * 8}", "[redacted:password]", " and ",
-    "AKIA" + "IOSFODNN7EXAMPLE", "https://ana:s3cret@host/x", "\n", "é", "token: ", "password is ", "x", "api_key=", '"',
+    "AKIA" + "IOSFODNN7EXAMPLE", "https://ana:s3cret@host/x", "\n", "é", "token: ", "password is ", "x", "api_key=",
     "-----BEGIN PRIVATE" + " KEY-----\nAA",
 )  # fmt: skip
 

@@ -79,5 +79,5 @@ def test_a_claim_is_compared_with_the_sentences_of_its_words_alone(count: int) -
     claims = [one.replace("near", "behind") for one in said[:50]]
     report = check_source(" ".join(claims), source, policy=POLICY)
     assert len(report.units or ()) == 50
-    assert len(source.seen) <= 50 * 80
+    assert len(source.seen) <= 50 * 85
     assert len(set(source.seen)) <= 70

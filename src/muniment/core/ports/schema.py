@@ -199,7 +199,7 @@ class ItemRow(NamedTuple):
     receipt_id: str | None
     digest: bytes | None
     """Of the other columns as they were written; None of rows of before, and of what was forgotten."""
-    sealed: int
+    checked: int
     """What its row is held against: 0 of rows of before, which may lack a digest; 1 its digest; 2 a proof as well."""
 
 

@@ -7,7 +7,7 @@ it rests on. That another statement of the same turn is outdated says nothing of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.contracts.memory_packet import Fact
 from muniment.core.memos import remembered
@@ -17,9 +17,6 @@ from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.stated.statement_table import KIN
 from muniment.core.text.stated.statement_values import value_words
 from muniment.core.text.stated.statements import Statement
-from muniment.memory.extraction.grammar import Correction
-from muniment.memory.extraction.patterns import corrections
-from muniment.memory.extraction.sentences import sentences
 from muniment.memory.recall.outdated_turns import Stating, superseded_among
 from muniment.memory.recall.records import SupersededStatement, outdated_by
 from muniment.memory.recall.supersession import covers_all
@@ -29,6 +26,9 @@ from muniment.packets.compose.budget import typical_mark
 from muniment.packets.page.lines import value_text
 from muniment.packets.page.superseded import Outdated, note_text, shown_words
 from muniment.packets.pool import Pool
+
+if TYPE_CHECKING:
+    from muniment.memory.extraction.grammar import Correction
 
 __all__ = ["Superseded", "aspects_of", "parts_of", "superseded_in"]
 
@@ -158,9 +158,11 @@ def _corrected(turns: Iterable[Turn]) -> Iterator[tuple[str, SupersededStatement
     said = sorted(
         (turn for turn in turns if turn.role == "user"), key=lambda turn: (turn.session_id, turn.seq, turn.id)
     )
-    for newer in said:
+    for newer in said if len(said) > 1 else ():
         if _CORRECTS.search(newer.quotable) is None:
             continue
+        from muniment.memory.extraction.patterns import corrections
+
         for correction in corrections(newer.quotable, newer.role):
             for older in said:
                 is_before = older.session_id == newer.session_id and older.seq < newer.seq
@@ -170,6 +172,8 @@ def _corrected(turns: Iterable[Turn]) -> Iterator[tuple[str, SupersededStatement
 
 def _stating(turn: Turn, correction: Correction) -> tuple[int, int] | None:
     """The sentence of a turn that says what is put right: a statement, not a question."""
+    from muniment.memory.extraction.sentences import sentences
+
     for sentence in sentences(turn.quotable):
         if not sentence.is_question and correction.put_right(sentence.text) is not None:
             return sentence.start, sentence.start + len(sentence.text)

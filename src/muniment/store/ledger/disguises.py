@@ -21,10 +21,16 @@ from muniment.core.text.patterns import lazy_pattern
 
 __all__ = ["HIDDEN_WORDS", "readings_of"]
 
-_UNSEEN = lazy_pattern("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_UNSEEN = lazy_pattern(
+    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
+)
 """What no reader sees, and may stand within a word to hide it from us."""
 _TAGS = lazy_pattern("[\U000e0020-\U000e007e]")
 """Letters that no reader sees and a model may well read: each is an ASCII sign, so many places further on."""
+_SELECTORS = lazy_pattern("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{8,}")
+"""Signs that choose how a letter is drawn, many in a row: each is a byte that no reader sees."""
+_TURNED_ROUND = lazy_pattern("[\u202e\u2067]([^\u202c\u2069]{4,4000})")
+"""What is shown from right to left, and was written backwards to be read so."""
 _ACCENTS = lazy_pattern("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]")
 _ALIKE = str.maketrans(
     "аАеЕоОрРсСуУхХіІїјЈѕЅһқԁԛԝмМтТвВкКнНԍзпгԃиοαΑβΒεΕηΗικΙΚΜνΝΟρΡτΤυΥχΧωγςɡɪɴʀᴏᴇᴀʙᴄᴅꜰɢʜᴊᴋʟᴍᴘǫꜱᴛᴜᴠᴡʏᴢıℓ",
@@ -32,22 +38,45 @@ _ALIKE = str.maketrans(
     + "ginroeabcdfghjklmpqstuvwyzil",
 )
 """Letters of other scripts, and small capitals → the Latin letter that they look like."""
+_ALIKE |= str.maketrans("ɑҽϲոտսցքհօɩʋɯɗɓⅼǀեԼӏ", "aecnsugphoivwdbllcll")
 _FIGURES = str.maketrans("013457@$!|+", "oieastasilt")
 _FIGURED = lazy_pattern(r"[A-Za-z][013457@$!|+]{1,3}[A-Za-z]|\b[013457@$][A-Za-z]{2,}")
 _FIGURED_MIN = 3
-_APART = lazy_pattern(r"(?<![^\W_])(?:[^\W\d_][ .\-_*·|]{1,3}){8,400}[^\W\d_](?![^\W_])")
+_APART = lazy_pattern(r"(?<![^\W_])(?:[^\W\d_][ .\-_*·|]{1,6}){8,400}[^\W\d_](?![^\W_])")
 """Letters with a sign between each two of them."""
-_BETWEEN = re.compile(r"[ .\-_*·|]{1,3}")
+_BETWEEN = re.compile(r"[ .\-_*·|]{1,6}")
 _BASE64 = lazy_pattern(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,8000}={0,2}(?![A-Za-z0-9+/_=-])")
 _HEX = lazy_pattern(r"(?<![0-9A-Za-z])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ :,]?){16,4000}(?![0-9A-Za-z])")
 _HEX_SIGNS = re.compile(r"0x|\\x|[ :,]")
+_BASE32 = lazy_pattern(r"(?<![A-Z2-7])[A-Z2-7]{32,8000}={0,6}(?![A-Za-z2-7=])")
+_NUMBERS = lazy_pattern(r"(?<![\w.])(?:(?:[01]{8}|\d{2,3})[ ,]{1,2}){11,4000}(?:[01]{8}|\d{2,3})(?![\w.])")
+_NUMBER = re.compile(r"\d+")
 _ESCAPED = lazy_pattern(r"&\#?\w{2,8};|%20|(?:%[0-9A-Fa-f]{2}){2}|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}")
 _CODE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\x([0-9A-Fa-f]{2})")
 _DECODED_MAX = 16
 _LETTERS_SHARE = 0.85
 _WORDS = ("ignore", "instruction", "prompt", "system", "previous", "assistant", "disregard", "forget")
-_BACKWARDS = tuple(word[::-1] for word in _WORDS)
-_TURNED = tuple(codecs.encode(word, "rot13") for word in _WORDS)
+_COMMON = (
+    "your",
+    "with",
+    "this",
+    "from",
+    "that",
+    "have",
+    "every",
+    "about",
+    "their",
+    "request",
+    "rules",
+    "objective",
+    "answer",
+)
+_BACKWARDS = frozenset(word[::-1] for word in (*_WORDS, *_COMMON, "the"))
+_TURNED = frozenset(codecs.encode(word, "rot13") for word in (*_WORDS, *_COMMON, "the", "and"))
+"""Words that hardly any text is without, as they look backwards and in ROT13. None is a word by itself."""
+_WORD = lazy_pattern(r"[^\W_]+")
+_ITEM = lazy_pattern(r"(?m)^[ \t]*(?:[-*•>]|\d{1,3}[.)])?[ \t]*")
+_SHORT_LINES, _SHORT_WORDS = 4, 4
 HIDDEN_WORDS = (
     "ignoreprevious", "ignoreallprevious", "ignoreallinstr", "ignoretheabove", "ignoreyourinstr", "ignorepriorinstr",
     "disregardall", "disregardprevious", "disregardtheabove", "forgetallprevious", "forgetprevious",
@@ -61,11 +90,26 @@ def readings_of(text: str) -> Iterator[str]:
     plain = text if text.isascii() else _visible_text(text)
     lowered = _plain_letters(plain).lower()
     yield lowered
+    if not text.isascii():
+        for hidden in _hidden_from_sight(text):
+            yield _plain_letters(hidden).lower()
     yield from _undisguised(plain, lowered)
     for hidden in _decoded(plain):
         shown = _plain_letters(hidden).lower()
         yield shown
         yield from _undisguised(hidden, shown)
+
+
+def _hidden_from_sight(text: str) -> Iterator[str]:
+    """What stands in a text in signs that are not drawn, and what is shown the other way round."""
+    for match in _SELECTORS.finditer(text):
+        yield bytes(_byte_of(sign) for sign in match[0]).decode("utf-8", "replace")
+    for match in _TURNED_ROUND.finditer(text):
+        yield match[1][::-1]
+
+
+def _byte_of(sign: str) -> int:
+    return ord(sign) - 0xFE00 if ord(sign) < 0xE0100 else ord(sign) - 0xE0100 + 16
 
 
 def _visible_text(text: str) -> str:
@@ -90,10 +134,29 @@ def _undisguised(text: str, lowered: str) -> Iterator[str]:
     joined = _APART.sub(lambda found: _joined(found[0]), lowered)
     if joined != lowered:
         yield joined
-    if any(word in lowered for word in _BACKWARDS):
-        yield lowered[::-1]
-    if any(word in lowered for word in _TURNED):
+    words = frozenset(_WORD.findall(lowered))
+    if not words.isdisjoint(_BACKWARDS):
+        turned = lowered[::-1]
+        yield turned
+        yield " ".join(turned.split()[::-1])
+    if not words.isdisjoint(_TURNED):
         yield codecs.encode(lowered, "rot13")
+    yield from _whole_lines(lowered)
+
+
+def _whole_lines(text: str) -> Iterator[str]:
+    """Lines of a few words each, as a list or the cells of a table, read on from one to the next."""
+    lines = text.split("\n")
+    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines if line.lstrip()[:1] == "|"]
+    if len(rows) >= _SHORT_LINES:
+        for column in range(min(_COLUMNS_MAX, max(map(len, rows)))):
+            yield " ".join(row[column] for row in rows if column < len(row))
+    short = [line for line in lines if 0 < len(line.split()) <= _SHORT_WORDS]
+    if len(short) >= _SHORT_LINES and len(rows) < len(short):
+        yield " ".join(_ITEM.sub("", "\n".join(short)).split())
+
+
+_COLUMNS_MAX = 8
 
 
 _LOOKED_AT = 20_000
@@ -113,18 +176,40 @@ def _decoded(text: str) -> Iterator[str]:
         shown = _CODE.sub(lambda found: chr(int(found[1] or found[2], 16)), unquote(html.unescape(text)))
         yield shown.encode("utf-8", "replace").decode()
     found: list[str] = []
+    for match in _BASE32.finditer(text):
+        found.append(_text_of(_from_base32(match[0])))
+        if len(found) >= _DECODED_MAX:
+            break
+    for match in _NUMBERS.finditer(text):
+        found.append(_text_of(_from_numbers(match[0])))
+        if len(found) >= 2 * _DECODED_MAX:
+            break
     for match in _BASE64.finditer(text):
         found.append(_text_of(_from_base64(match[0])))
-        if len(found) >= _DECODED_MAX:
+        if len(found) >= 3 * _DECODED_MAX:
             break
     for match in _HEX.finditer(text):
         signs = _HEX_SIGNS.sub("", match[0])
         found.append(_text_of(bytes.fromhex(signs[: len(signs) // 2 * 2])))
-        if len(found) >= 2 * _DECODED_MAX:
+        if len(found) >= 4 * _DECODED_MAX:
             break
     said = "\n".join(part for part in found if part)
     if said:
         yield said
+
+
+def _from_base32(signs: str) -> bytes:
+    body = signs.rstrip("=")
+    try:
+        return base64.b32decode(body + "=" * (-len(body) % 8))
+    except binascii.Error:
+        return b""
+
+
+def _from_numbers(signs: str) -> bytes:
+    """Numbers of letters, in tens or in twos."""
+    told = [int(number, 2 if len(number) == 8 else 10) for number in _NUMBER.findall(signs)]
+    return bytes(number for number in told if number < 256)
 
 
 def _from_base64(signs: str) -> bytes:

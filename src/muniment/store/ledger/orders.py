@@ -1,7 +1,8 @@
 """Words that try to give orders: does a text from outside address the model and tell it what to do (LG-08)?
 
-In English, Spanish, German, French, Chinese and Korean (`order_forms`), in plain letters or disguised (`disguises`). A
-flag to look at, not a verdict: what is flagged is kept, and not quoted to a model.
+In English, Spanish, German, French, Chinese and Korean (`order_forms`), in these, Portuguese and Japanese by what an
+order is made of (`order_words`), in plain letters or disguised (`disguises`). A flag to look at, not a verdict: what is
+flagged is kept, and not quoted to a model.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import re
 from muniment.core.text.patterns import lazy_pattern
 from muniment.store.ledger.disguises import HIDDEN_WORDS, readings_of
 from muniment.store.ledger.order_forms import FORMS
+from muniment.store.ledger.order_words import order_weight
 
-__all__ = ["reads_like_instructions"]
+__all__ = ["has_form", "reads_like_instructions"]
 
 _ORDERS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
     (tuple(hints.split()), lazy_pattern(f"(?mx){pattern}")) for hints, pattern in FORMS
@@ -21,11 +23,11 @@ _ORDERS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
 
 def reads_like_instructions(text: str) -> bool:
     """Does the text address the model and tell it what to do? A flag to look at, not a verdict."""
-    return any(_gives_orders(reading) for reading in readings_of(text))
+    return any(has_form(reading) or order_weight(reading) > 0 for reading in readings_of(text))
 
 
-def _gives_orders(text: str) -> bool:
-    """Of one reading of a text, in lower case and plain letters."""
+def has_form(text: str) -> bool:
+    """Is an order worded in one of the usual ways? Of one reading of a text, in lower case and plain letters."""
     return any(
         any(hint in text for hint in hints) and pattern.search(text) is not None for hints, pattern in _ORDERS
     ) or any(word in text for word in HIDDEN_WORDS)

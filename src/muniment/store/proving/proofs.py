@@ -55,7 +55,7 @@ def _chain_of(item: Item) -> tuple[str, str]:
 def prove(ctx: Context, tx: Transaction, items: Iterable[Item]) -> None:
     """Add a link for each of these, which were just written, in their order."""
     for item in items:
-        if item.kind in PROVEN and item.sealed == 2:
+        if item.kind in PROVEN and item.checked == 2:
             _add(ctx, tx, item)
 
 
@@ -108,7 +108,7 @@ def check_proof(ctx: Context, reader: Reader, item: Item) -> None:
 
 def proof_fault(ctx: Context, reader: Reader, item: Item) -> str | None:
     """What of a build's or receipt's proof does not hold; None where it does, or there was none to make."""
-    if item.sealed == 0 or item.kind not in PROVEN:
+    if item.checked == 0 or item.kind not in PROVEN:
         return None
     where = (("item_id", "=", item.id), ("version", "=", item.version))
     link = first(reader, PROOFS, where)  # type: ignore[arg-type]

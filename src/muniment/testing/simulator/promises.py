@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from muniment.core.ports.engine import Select
 from muniment.core.ports.schema import TABLES
@@ -138,20 +138,28 @@ class Promise(NamedTuple):
 
     check: Callable[[Specimen, Model, Owner, Random], None]
     share: float
+    level: Literal["user", "tenant", "store"] = "user"
+    """Whose things one check looks at."""
 
     @property
     def name(self) -> str:
         return self.check.__name__
+
+    def asked_of(self, owners: Sequence[Owner]) -> list[Owner]:
+        """Of whom it has to be asked, to be asked of all."""
+        if self.level == "user":
+            return list(owners)
+        return list({owner.tenant_id if self.level == "tenant" else "": owner for owner in owners}.values())
 
 
 PROMISES = (
     Promise(nothing_lost, 1.0),
     Promise(facts_on_evidence, 1.0),
     Promise(nothing_crosses, 0.5),
-    Promise(words_gone, 0.25),
-    Promise(bytes_gone, 0.5),
+    Promise(words_gone, 0.25, "tenant"),
+    Promise(bytes_gone, 0.5, "store"),
     Promise(builds_replay, 0.2),
     Promise(words_found, 0.15),
-    Promise(chains_hold, 0.1),
+    Promise(chains_hold, 0.1, "tenant"),
 )
 """What is dear is asked of a draw of the steps: over ten thousand stories each is asked after every kind of step."""

@@ -186,7 +186,7 @@ class _Story:
             drawn = rng.random()
             for specimen in self.specimens:
                 specimen.begin(999, self.model.now)
-                for each in owners:
+                for each in promise.asked_of(owners):
                     promise.check(specimen, self.model, each, Random(drawn))
                     self.tally.checks[promise.name] += 1
         if is_last:

@@ -15,7 +15,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from muniment.verify.facts.claims import Claim
-from muniment.verify.facts.lexicon import GENDER, LINKS, OPPOSED_LINKS, PASSIVE, denying_stems, negates
+from muniment.verify.facts.contrast import Acts, Fillers, compare_verbs, fill_role
+from muniment.verify.facts.lexicon import GENDER, LINKS, NOT_ALONE, OPPOSED_LINKS, PASSIVE, denying_stems, negates
 from muniment.verify.facts.related import LIKE, SAME, is_irregular, table_opposed
 from muniment.verify.facts.slots import Slot, SlotKind, read_slots
 from muniment.verify.facts.source import Source
@@ -100,6 +101,10 @@ class Signs(NamedTuple):
     covered: float = 0.0
     unknown: float = 0.0
     """The share of the claim's other words that the source does not have."""
+    filled: float = 0.0
+    """It stands on the same side of the same verb, whose other side is the same too. A verb: between the same sides."""
+    usurped: float = 0.0
+    """Another one stands there."""
 
 
 class Seen(NamedTuple):
@@ -129,7 +134,7 @@ def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
     if claim.best < 0:
         return []
     side = _meet(claim, source)
-    around = Surroundings(claim, source)
+    around, acts = Surroundings(claim, source), Acts(claim, source)
     unknown = {at for at in claim.content if not claim.variants[at]}
     found: list[Seen] = []
     for slot in read_slots(claim)[:_SLOTS_MAX]:
@@ -139,24 +144,27 @@ def look_at_slots(claim: Claim, source: Source) -> list[Seen]:
         if slot.kind == "polarity":
             found.append(_denial(claim, source, slot, base))
         elif slot.kind in ("verb", "word"):
-            found.append(_said(claim, source, slot, side, base, around))
+            found.append(_said(claim, source, slot, side, base, around, acts))
         else:
-            found.append(_held(claim, source, slot, side, base, around))
+            found.append(_held(claim, source, slot, side, base, around, acts))
     found.extend(_lost_denials(claim, source, side))
     return found
 
 
 def is_settled(seen: Seen) -> bool:
-    """Is a slot not swapped for sure: a name on the same side of the same verb, a verb of one sense with one of the
-    best sentence, a word that is merely added?
+    """Is a slot not swapped for sure: a name on the same side of the same verb where no other name stands, a verb
+    of one sense with one of the best sentence or between the same sides there, a word that is merely added?
 
     It asks for few signs, those that are looked at first: where they settle a slot, the rest is not looked at.
     """
     signs = seen.signs
     if seen.group == "verb":
-        return SAME <= signs.degree < 1 and signs.other == 0
+        return (SAME <= signs.degree < 1 and signs.other == 0) or signs.filled >= 1
     if seen.group == "name":
-        return bool(signs.straight and signs.best and signs.absent == 0)
+        straight = signs.straight and signs.best and not signs.usurped
+        return bool(signs.absent == 0 and (signs.filled >= 1 or straight))
+    if seen.group == "number":  # "one of the", "two families": counted from what the source names
+        return bool(signs.absent and signs.topic and not (signs.rival or signs.tight))
     return seen.group == "word" and not (signs.rival or signs.other or signs.tight)
 
 
@@ -201,24 +209,24 @@ def _meet(claim: Claim, source: Source) -> _Side:
 # -- names, numbers, dates ----------------------------------------------------------------------------
 
 
-def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, beside: Surroundings) -> Seen:
+def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, beside: Surroundings, acts: Acts) -> Seen:
     places = range(slot.at, slot.end)
     content = [at for at in places if claim.words[at].kind != "small"] or [slot.at]
     missing = sum(not claim.variants[at] for at in content) / len(content)
     known = [at for at in content if claim.variants[at]]
     group = GROUP_OF[slot.kind]
     if not known:
-        frame, rival = beside.frame(beside.context(slot)), _rival(claim, slot, side, group)
-        signs = Signs(absent=1.0, frame=frame, gap=frame, rival=float(rival is not None), **base)
-        return Seen(slot, group, signs, rival, claim.best)
+        return _unknown(claim, slot, side, base, beside)
     rare = min(known, key=lambda at: (len(source.spread.get(claim.variants[at][0].key, ())), at))
     keys = [form.key for form in claim.variants[rare]]
     spread = _spread(claim, source, keys)
     spots = [(spot, at) for spot in spread for key in keys for at in source.positions(spot).get(key, ())[:4]]
     best, turned, straight = float(claim.best in spread), False, False
+    fillers = fill_role(claim, source, slot, acts) if group == "name" else Fillers()
     if group == "name" and slot.verb >= 0:
         turned, straight = _facings(claim, source, slot, rare, spots)
         early = Signs(absent=missing, best=best, straight=float(straight and not turned), **base)
+        early = early._replace(filled=fillers.filled, usurped=fillers.usurped)
         if is_settled(Seen(slot, group, early)):
             return Seen(slot, group, early, None, claim.best)
     context = beside.context(slot)
@@ -257,9 +265,22 @@ def _held(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, be
             slot.kind == "number" and _opposite(claim.words[rare].text.casefold(), claim, side) is not None
         ),
         degree=max((form.degree for form in claim.variants[rare]), default=0.0),
+        filled=fillers.filled,
+        usurped=fillers.usurped,
         **base,
     )
+    if fillers.usurped > fillers.filled and fillers.by is not None:
+        return Seen(slot, group, signs, fillers.by, fillers.place)
     return Seen(slot, group, signs, rival if rare not in side.met else None, place if rare in side.met else claim.best)
+
+
+def _unknown(claim: Claim, slot: Slot, side: _Side, base: _Rest, beside: Surroundings) -> Seen:
+    """A slot whose words the source does not have."""
+    group = GROUP_OF[slot.kind]
+    frame, rival = beside.frame(beside.context(slot)), _rival(claim, slot, side, group)
+    spelled = float(slot.kind == "number" and not claim.words[slot.at].text[:1].isdecimal())
+    signs = Signs(absent=1.0, frame=frame, gap=frame, rival=float(rival is not None), topic=spelled, **base)
+    return Seen(slot, group, signs, rival, claim.best)
 
 
 def _spread(claim: Claim, source: Source, keys: Sequence[str]) -> list[int]:
@@ -360,15 +381,18 @@ def _gap(claim: Claim, slot: Slot, side: _Side) -> tuple[int, int] | None:
 # -- verbs and other words ----------------------------------------------------------------------------
 
 
-def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, beside: Surroundings) -> Seen:
+def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, beside: Surroundings, acts: Acts) -> Seen:
     at = slot.at
     word, group = claim.words[at], GROUP_OF[slot.kind]
     if slot.kind == "word" and at in side.met:  # nothing more is asked of a word that the evidence has in its place
         signs = Signs(best=1.0, near=1.0, aligned=1.0, degree=1.0, **base)
         return Seen(slot, group, signs, None, claim.best)
-    against = _opposite(word.key, claim, side)
+    denied = claim.denies(at)
+    against = _opposite(word.key, claim, side) if not denied else None
     rival = _rival(claim, slot, side, group) if at not in side.met else None
     degree, kin = beside.kin(word.key, (claim.best,)) if slot.kind == "verb" else (0.0, "")
+    if denied and _is_opposed(claim, at):  # to deny a word is to say its opposite
+        degree = SAME
     early = Signs(rival=float(rival is not None), other=float(against is not None), degree=degree, **base)
     if is_settled(Seen(slot, group, early)):
         return Seen(slot, group, early, None, claim.best)
@@ -390,6 +414,7 @@ def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, be
     framed = gap is not None and against in side.words[gap[0] : gap[1]]
     words = source.sentences[claim.best].words
     met = side.met.get(at, -1)
+    fillers = compare_verbs(claim, source, at, acts.roles[at]) if slot.kind == "verb" else Fillers()
     signs = Signs(
         absent=float(not claim.variants[at] and degree_near == 0),
         best=float(word.key in claim.evidence),
@@ -411,6 +436,8 @@ def _said(claim: Claim, source: Source, slot: Slot, side: _Side, base: _Rest, be
         other=float(against is not None),
         degree=degree,
         degree_near=degree_near,
+        filled=fillers.filled,
+        usurped=fillers.usurped,
         **base,
     )
     instead = against if framed else rival
@@ -441,7 +468,8 @@ def _opposite(key: str, claim: Claim, side: _Side) -> Word | None:
     for word in side.words:
         if word.key in claim.keys:
             continue
-        if word.key in against or (sense is not None and LINKS.get(word.key) == sense):
+        said = word.text.casefold() if word.kind == "number" else word.key  # "first" is a number, and has an opposite
+        if said in against or (sense is not None and LINKS.get(word.key) == sense):
             return word
     return None
 
@@ -464,6 +492,7 @@ def _denial(claim: Claim, source: Source, slot: Slot, base: _Rest) -> Seen:
                     undenied = undenied or (not denied and place == claim.best)
     best = [negates(word.text, word.key) for word in source.sentences[claim.best].words]
     denying = not denying_stems().isdisjoint(claim.evidence)
+    here = here or any(_is_opposed(claim, at) for at in targets[:1])
     signs = Signs(
         absent=float(not source.denials),
         best=float(any(best)),
@@ -479,6 +508,12 @@ def _denial(claim: Claim, source: Source, slot: Slot, base: _Rest) -> Seen:
     return Seen(slot, "polarity", signs, None, claim.best)
 
 
+def _is_opposed(claim: Claim, at: int) -> bool:
+    """Does the evidence have the opposite of a word, which says the same as denying it?"""
+    key = claim.words[at].key
+    return key not in claim.evidence and not claim.evidence.isdisjoint(opposed(key) | table_opposed(key))
+
+
 def _lost_denials(claim: Claim, source: Source, side: _Side) -> Iterator[Seen]:
     """What the best sentence denies and the claim says without a denial."""
     if not source.denies(side.place) or any(negates(word.text, word.key) for word in claim.words):
@@ -486,7 +521,7 @@ def _lost_denials(claim: Claim, source: Source, side: _Side) -> Iterator[Seen]:
     at_key = {word.key: at for at, word in enumerate(claim.words) if word.kind != "small"}
     found = 0
     for spot, word in enumerate(side.words):
-        if not negates(word.text, word.key):
+        if not negates(word.text, word.key) or (spot + 1 < len(side.words) and side.words[spot + 1].key in NOT_ALONE):
             continue
         behind = range(spot + 1, min(len(side.words), spot + 1 + _DENIAL_REACH))
         targets = [other for other in behind if side.words[other].kind != "small"][:2]
@@ -511,4 +546,4 @@ def _lost_denials(claim: Claim, source: Source, side: _Side) -> Iterator[Seen]:
 
 def _denied(words: Sequence[Word], position: int) -> bool:
     near = words[max(0, position - _DENIAL_REACH) : position]
-    return any(negates(word.text, word.key) for word in near)
+    return any(negates(word.text, word.key) for word in near) or any(word.key in denying_stems() for word in near[-2:])

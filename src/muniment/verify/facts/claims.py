@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
-from muniment.verify.facts.lexicon import ARTICLES, AUXILIARY, GENDER, LINKS, negates, verb_stems
+from muniment.verify.facts.lexicon import ARTICLES, AUXILIARY, GENDER, LINKS, NOT_ALONE, negates, verb_stems
 from muniment.verify.facts.related import is_irregular, is_ordinary, is_verb
 from muniment.verify.facts.source import Source, Variant
 from muniment.verify.facts.words import Word, read_words
@@ -23,6 +23,7 @@ _BEFORE, _AFTER = 0.4, 0.3
 _MEANT = 0.5
 """And so much more where the sentence has a pronoun, for the names of the sentence before."""
 _TOPS_MAX = 3
+_DENIED_REACH = 3
 _MARK = lazy_pattern(r"\[\d{1,3}\]")
 _CLAUSE_END = lazy_pattern(r";\s+|,\s+(?:and|but|while|whereas)\s+|[；;]")
 _CLAUSE_WORDS_MIN = 3
@@ -59,6 +60,10 @@ class Claim:
     evidence: frozenset[str]
     around: frozenset[str]
 
+    def denies(self, at: int) -> bool:
+        """Does a denial stand shortly before a word?"""
+        return "negation" in self.roles[max(0, at - _DENIED_REACH) : at]
+
 
 def unmarked(output: str, source: Source) -> str:
     """The output with blanks for the marks that cite a document by the mark it begins with; all else in its place.
@@ -70,9 +75,14 @@ def unmarked(output: str, source: Source) -> str:
 
 
 def split_units(output: str, unitization: Literal["sentence", "atomic_claim"]) -> list[Unit]:
-    """Sentences `s0`, `s1`, …; or their clauses `s0.c0`, `s0.c1`, … where each says something of its own."""
+    """Sentences `s0`, `s1`, …; or their clauses `s0.c0`, `s0.c1`, … where each says something of its own.
+
+    Signs without a letter or a digit, a stray full stop say, are no sentence and are not judged beside others.
+    """
     units: list[Unit] = []
-    for number, (start, end) in enumerate(sentence_spans(output)):
+    spans = sentence_spans(output)
+    told = [span for span in spans if any(sign.isalnum() for sign in output[span[0] : span[1]])]
+    for number, (start, end) in enumerate(told or spans):
         if unitization == "sentence":
             units.append(Unit(f"s{number}", start, output[start:end]))
             continue
@@ -150,7 +160,7 @@ def _role(words: Sequence[Word], at: int, source: Source) -> Role | None:
     if word.kind == "small" and word.key in GENDER:
         return "pronoun"
     if negates(word.text, word.key):
-        return "negation"
+        return None if at + 1 < len(words) and words[at + 1].key in NOT_ALONE else "negation"
     if word.key in LINKS:
         return "link"
     if word.kind == "small":

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from muniment.verify.facts.claims import Claim
 from muniment.verify.facts.lexicon import CIRCUMSTANCE_BEFORE, PERIODS, denying_stems, negates
+from muniment.verify.facts.related import table_opposed
 from muniment.verify.facts.source import Source
 from muniment.verify.facts.synonyms import opposed
 from muniment.verify.facts.units import unit_of
@@ -270,6 +271,13 @@ def _added_negation(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
     reach = range(at + 1, at + 1 + _DENIAL_REACH) if behind else range(max(0, at - _DENIAL_REACH), at)
     denied = [place for place in reach if place < len(claim.words) and claim.words[place].kind != "small"]
     for place in denied[:2] if behind else denied[-2:]:
+        key = claim.words[place].key
+        if (
+            place == denied[0]
+            and key not in claim.evidence
+            and not claim.evidence.isdisjoint(opposed(key) | table_opposed(key))
+        ):
+            return  # to deny a word is to say its opposite
         for form in claim.variants[place]:
             if any(source.denied(spot, _DENIAL_REACH) for spot in source.places[form.key][:50]):
                 return
@@ -298,7 +306,7 @@ def _lost_negation(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
 def _opposite(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
     """A word the evidence lacks, while it uses one that means the opposite."""
     word = claim.words[at]
-    if word.key in claim.around or claim.best < 0:
+    if word.key in claim.around or claim.best < 0 or claim.denies(at):
         return
     others = opposed(word.key) & (claim.evidence - claim.keys)
     if not others:

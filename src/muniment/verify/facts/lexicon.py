@@ -19,10 +19,12 @@ __all__ = [
     "GENDER",
     "LINKS",
     "MODALITY",
+    "NOT_ALONE",
     "OPPOSED_LINKS",
     "PASSIVE",
     "PERIODS",
     "POSSESSIVE",
+    "PREPOSITIONS",
     "TURNS",
     "WEIGHTY_STOP_WORDS",
     "denying_stems",
@@ -61,6 +63,8 @@ ARTICLES = _words("articles")
 """What a verb never stands behind."""
 PASSIVE = _words("passive")
 
+PREPOSITIONS = _words("prepositions") | _stems("prepositions")
+"""What hangs on one of these is no side of a verb."""
 CIRCUMSTANCE_BEFORE = _words("circumstance before")
 """What tells when or where an event was stands behind one of these."""
 PERIODS = _stems("periods")
@@ -71,6 +75,8 @@ WEIGHTY_STOP_WORDS = _words("stop words of weight")
 TURNS = _words("turns")
 """Words of passage and address, which claim nothing."""
 
+NOT_ALONE = _words("not alone")
+"""Behind "not" these deny nothing: not only."""
 _NEGATION = _words("negation")
 _NEGATION_ZH = _words("negation chinese")
 _NEGATION_KO, _NEGATION_KO_WORDS = _words("negation korean"), _words("negation korean words")

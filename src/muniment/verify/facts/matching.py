@@ -18,7 +18,7 @@ from muniment.verify.facts.slots import SLOT_KINDS, SlotKind
 from muniment.verify.facts.source import Source
 from muniment.verify.facts.swap_trees import swap_score
 
-__all__ = ["Alignment", "Slots", "denial_differs", "is_settled", "match_slots", "swap_score"]
+__all__ = ["Alignment", "Slots", "denial_differs", "is_settled", "is_usurped", "match_slots", "swap_score"]
 
 State = Literal["matched", "unmatched", "contradicted"]
 _ERRORS: dict[SlotKind, ErrorType] = {
@@ -41,6 +41,7 @@ _KINDS: dict[SlotKind, DoubtKind] = {
     "polarity": "polarity_changed",
     "word": "word_unmatched",
 }
+_SURE = 0.9
 
 
 class Slots(NamedTuple):
@@ -71,6 +72,12 @@ class Alignment(NamedTuple):
     """How far the most doubtful slot lies over its limit, in log-odds; below 0: under it."""
 
 
+def is_usurped(seen: Seen) -> bool:
+    """Does another name stand on this side of the same verb in the evidence, the other side being the same?"""
+    signs = seen.signs
+    return seen.group == "name" and signs.usurped >= _SURE and signs.filled < signs.usurped
+
+
 def _over_limit(seen: Seen, limits: dict[str, float]) -> float:
     """How far a slot lies over the limit of its group, in log-odds: above 0 it counts as swapped."""
     signs = seen.signs
@@ -78,6 +85,8 @@ def _over_limit(seen: Seen, limits: dict[str, float]) -> float:
         return 1.0 if denial_differs(seen) else -1.0
     if is_settled(seen):
         return -1.0
+    if is_usurped(seen):
+        return 1.0
     return swap_score(seen.group, Signs._fields, signs) - limits[seen.group]
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from muniment.verify.facts.claims import Claim
 from muniment.verify.facts.doubts import Doubt, DoubtKind, ErrorType
-from muniment.verify.facts.lexicon import GENDER, LINKS, MODALITY, OPPOSED_LINKS, PASSIVE, POSSESSIVE
+from muniment.verify.facts.lexicon import GENDER, LINKS, MODALITY, OPPOSED_LINKS, POSSESSIVE
 from muniment.verify.facts.source import Source
 from muniment.verify.facts.words import Word, is_cjk, is_hangul
 
@@ -21,6 +21,8 @@ _ROLE_REACH = 4
 _NOUN_REACH = 2
 """A verb's sides stand at most so many words from it: names, and other nouns."""
 _LINK_COVER_MIN = 0.6
+_PRONOUN_COVER_MIN = 0.6
+"""Where the evidence says the rest of the claim, an "it" that opens it is no reason to deny it support."""
 _CERTAINTY_COVER_MIN = 0.7
 _SIGNS_ALIKE_MIN = 0.5
 _WORDS_ALIKE_MIN = 0.4
@@ -66,7 +68,8 @@ def _pronouns(claim: Claim, source: Source, before: Before) -> Iterator[Doubt]:
                 return
             if not content and not (at and word.key in POSSESSIVE):
                 why = f"“{word.text}” stands for nobody named so far"
-                quiet = before.alone or _says(source, claim.best, meant)
+                told = meant == "it" and claim.covered >= _PRONOUN_COVER_MIN
+                quiet = before.alone or told or _says(source, claim.best, meant)
                 yield Doubt("no_antecedent", "CorefE", word.start, word.end, why, place=claim.best, quiet=quiet)
                 return
         content = content or word.kind != "small"
@@ -128,9 +131,9 @@ def _side(claim: Claim, places: range) -> int | None:
 
 
 def _agent(words: Sequence[Word], left: int, verb: int, right: int) -> str:
-    passive = any(word.key in PASSIVE for word in words[max(0, verb - 3) : verb]) and any(
-        word.key == "by" for word in words[verb + 1 : min(right, verb + 4)]
-    )
+    """Who stands behind "by" does it, be the verb's helper said ("was sold by") or not ("sold by")."""
+    by = any(word.key == "by" for word in words[verb + 1 : min(right, verb + 4)])
+    passive = by and not words[verb].text.endswith("ing")
     return words[right].key if passive else words[left].key
 
 

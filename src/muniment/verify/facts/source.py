@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from muniment.core.text.sentences import sentence_spans
 from muniment.verify.facts.lexicon import GENDER, may_negate, negates
 from muniment.verify.facts.related import Senses, read_senses
+from muniment.verify.facts.roles import Roles
 from muniment.verify.facts.synonyms import alike
 from muniment.verify.facts.words import Word, read_words
 
@@ -80,6 +81,11 @@ class Source:
         """Sentences that speak of somebody by a pronoun."""
         self.denials: list[int] = []
         """Places of the words that deny something."""
+        self.roles: dict[tuple[int, int], Roles] = {}
+        """What was read of a word of a sentence: both sides of it."""
+        self.breaks: dict[int, tuple[int, ...]] = {}
+        self.acts: dict[int, list[tuple[int, Word]]] = {}
+        self.sorts: dict[tuple[int, str], list[tuple[int, Word]]] = {}
         self._positions: dict[int, dict[str, list[int]]] = {}
         self._content: dict[int, tuple[str, ...]] = {}
         self._senses: dict[int, list[Senses]] = {}

@@ -19,7 +19,7 @@ from muniment.memory.extraction.views import View
 
 __all__ = ["accepts", "wide"]
 
-_DIGEST = "1b3a9d3f01f5437e3651b73cd6a549748f1df84f3780d53e9be5dac0090e84ed"
+_DIGEST = "450f4ef03341779e090593509606f1b626153ca1d3501aeec5fd31fe41c90594"
 BIAS = "bias"
 RULE_MIN, WIDE_MIN, SURE_MIN = 0, 200, 250
 """The least sum of what a rule read, of what no rule reads, and of what of that needs nobody's decision, in hundredths
@@ -32,8 +32,8 @@ _RULES_ALWAYS = frozenset(("name", "nickname", "relation", "birthday", "allergy"
 GOAL = "goal"
 """An aim may be told in words of doubt."""
 _UNSURE = re.compile(
-    r"\b(?:not|never|no|nor|neither|without|nobody|used to|back when|back then|ago|ex|former|if|unless|wish|as if|would you"
-    r"|he|she|they)\b|n't\b"
+    r"\b(?:not|never|no|nor|neither|without|nobody|used to|back when|back then|ago|ex|former|if|unless|wish|as if"
+    r"|would you|he|she|they)\b|n't\b"
 )
 """Where one of these stands, rules alone read."""
 

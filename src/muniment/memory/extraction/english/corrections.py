@@ -29,7 +29,7 @@ _NOT_FIRST = re.compile(
     rf"(?:^|(?<=[,.!] )|\b{_SORRY}[\s,:;!.—-]+)(?:no,? )?(?:it's |its |i'm |that's |i live |i work |i said |i meant |she's |he's |they're |his name's |her name's )?not (?:in |on |at |a |an |the |called )?{_OLD}[,;.—-]+ ?(?:but |it's |its |i'm |that's |is |he's |she's |they're |rather )+(?:in |on |at |a |an |the |called |actually )?{_NEW}{_END}"
 )
 _BUT = re.compile(
-    rf"(?:^|(?<=[,.!] ))(?:no,? )?(?:it's |its |i'm |that's |she's |he's )not (?:in |on |at |a |an |the |called )?{_OLD} but (?:in |on |at |a |an |the )?{_NEW}{_END}"
+    rf"(?:^|(?<=[,.!] ))(?:no,? |no,? it's |it's |its |i'm |that's |she's |he's )not (?:in |on |at |a |an |the |called )?{_OLD} but (?:in |on |at |a |an |the )?{_NEW}{_END}"
 )
 _NO_VALUE = frozenset(
     [

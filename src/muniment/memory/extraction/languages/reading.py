@@ -19,7 +19,7 @@ __all__ = ["read_statements", "read_taken_back"]
 
 CONFIDENCE, CONFIDENCE_TRIED_LITTLE = 0.9, 0.7
 """How sure a reading is; in languages that were tried on few chats so little that it waits for a decision."""
-TRIED = frozenset({"chinese", "korean"})
+TRIED = frozenset({"chinese", "german", "korean"})
 MASK = "\ufffc"
 NOTHING = "-"
 """In the place of a value that is taken back: whichever stands."""

@@ -1,7 +1,7 @@
 -- What builds and receipts are held against, which no entry gives: chains of proofs, a link for each of their versions.
 -- A link holds no word; its salt goes when the item is forgotten, in place, as content does.
 --
--- sealed says what an item's row is held against, so that one whose digest or proof was taken away is told from a row of
+-- checked says what an item's row is held against, so that one whose digest or proof was taken away is told from a row of
 -- before there were any.
 
 CREATE TABLE {schema}.proofs (
@@ -25,7 +25,7 @@ CREATE POLICY own_tenant ON {schema}.proofs
   USING (tenant_id = current_setting('muniment.tenant', true))
   WITH CHECK (tenant_id = current_setting('muniment.tenant', true));
 
-ALTER TABLE {schema}.items ADD COLUMN sealed bigint NOT NULL DEFAULT 0;
+ALTER TABLE {schema}.items ADD COLUMN checked bigint NOT NULL DEFAULT 0;
 
 -- Whoever may work with the ledger may work with the proofs: a server whose role owns nothing was given its
 -- rights table by table, and would otherwise fail at its first write.
