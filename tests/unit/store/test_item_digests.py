@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.ports.engine import Patch
+from muniment.core.ports.engine import Delete, Patch
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ITEMS, ItemRow
 from muniment.errors import StoreDamaged
@@ -103,6 +103,7 @@ def test_items_of_before_are_read_and_sealed_by_a_rebuild(make: Callable[..., Me
     mem = make(engine)
     run = tell(mem)
     build = run.compose("planner", query="Where does the user live?")
+    mem._ctx.engine.write("default", lambda tx: tx.do(Delete("proofs", (("number", ">=", 0),))))
     mem._ctx.engine.write("default", lambda tx: tx.do(Patch("items", (("version", ">=", 1),), OF_BEFORE)))
     assert [fact.value for fact in run.facts()] == ["Lisbon"]
     assert mem.verify().ok

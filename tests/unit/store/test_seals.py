@@ -23,7 +23,7 @@ from muniment.core.outside.seal_keys import load_seal_keys
 from muniment.core.ports.engine import Patch
 from muniment.errors import Forgotten, InvalidInput, MissingDependency, NoSealKey, NotFound, StoreDamaged
 from muniment.handles.memory import Memory
-from muniment.store.items import sealed_item, select_items
+from muniment.store.items import checked_item, select_items
 from muniment.store.ledger.redaction_trace import Trace, redacted_values
 from muniment.store.ledger.secrets import redact_text, redact_value
 
@@ -91,7 +91,7 @@ def test_a_seal_opens_at_its_own_place_alone(mem: Memory) -> None:
     by_event = {json.loads(item.body)["event_id"]: item for item in items_of(mem)}
 
     def put(event: str, body: dict[str, Any]) -> None:
-        made = sealed_item(by_event[event]._replace(body=canonical_text(body)))
+        made = checked_item(by_event[event]._replace(body=canonical_text(body)))
         where = (("id", "=", made.id), ("version", "=", 1))
         mem._ctx.engine.write(
             "default", lambda tx: tx.do(Patch("items", where, {"body": made.body, "digest": made.digest}))

@@ -46,9 +46,9 @@ class _Trees(NamedTuple):
 
 
 @cache
-def _groups(signs: tuple[str, ...]) -> dict[str, _Trees]:
+def _groups(names: tuple[str, ...]) -> dict[str, _Trees]:
     found = json.loads(read_data(__package__, "slots.json"))
-    return {group: _laid_out(rows, signs) for group, rows in found["trees"].items()}
+    return {group: _laid_out(rows, names) for group, rows in found["trees"].items()}
 
 
 def _laid_out(rows: Sequence[_Row], signs: Sequence[str]) -> _Trees:
