@@ -222,7 +222,14 @@ class Agreement(RuleBasedStateMachine):
 
     @rule()
     def list_tenants(self) -> None:
-        self.agree(lambda engine: engine.tenants())
+        """Those that are kept as tenants. A file whose row of one was deleted also tells of it by its sessions."""
+
+        def kept(engine: Engine) -> list[str]:
+            return [
+                name for name in engine.tenants() if engine.read(name, lambda reader: reader.do(Count("tenants", ())))
+            ]
+
+        self.agree(kept)
 
     def teardown(self) -> None:
         if not hasattr(self, "engines"):
@@ -254,6 +261,7 @@ def server() -> Iterator[str | None]:
 
 
 @pytest.mark.req("LG-02")
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of every column of every table
 def test_engines_agree(server: str | None) -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         Agreement,
