@@ -117,9 +117,10 @@ def test_an_id_that_is_taken(mem: Memory, study: Study, tmp_path: Path) -> None:
     mem.run(user_id="ana", session_id="s", run_id="plain", objective="else").observe("user", "x")
     with pytest.raises(Conflict):
         begin(mem, tmp_path / "again")
-    for more in ({"user_id": "bob"}, {"user_id": "bob", "tenant_id": "acme"}, {"run_id": "plain"}):
+    for more in ({"user_id": "bob"}, {"run_id": "plain"}):
         with pytest.raises((Conflict, DuplicateId)):
             begin(mem, tmp_path / "again", **more)
+    begin(mem, tmp_path / "elsewhere", user_id="bob", tenant_id="acme")  # whose ids are its own
     with pytest.raises(NotFound):
         mem.open_research("plain")
     assert (files(study.directory), study.manifest()) == before[:2]

@@ -8,6 +8,7 @@ The library, MCP and the command line are asked the same way.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -94,6 +95,12 @@ def doors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield Doors(alone, beside, own, theirs, request.param[0] == ACTOR[0])
 
 
+def without_hashes(answer: Any) -> Any:
+    """An answer without the hashes of what was erased: an event of a study holds the folder of its store."""
+    status, headers, body, ops = answer
+    return status, {**headers, "etag": ""}, re.sub(rb'"hash":"[0-9a-f]{64}"', b"", body), ops
+
+
 def test_every_address_answers_as_if_nobody_else_were_there(doors: Doors) -> None:
     told: dict[str, list[str]] = {"answer": [], "operations": [], "refusal": [], "defect": []}
     refusals: dict[tuple[str, str], set[bytes]] = {}
@@ -102,6 +109,8 @@ def test_every_address_answers_as_if_nobody_else_were_there(doors: Doors) -> Non
         if doors.is_same_tenant and asked.route.operation.id in OF_THE_TENANT:
             continue
         alone, beside = doors.alone.ask(asked), doors.beside.ask(asked)
+        if asked.route.operation.call.startswith("forget"):
+            alone, beside = without_hashes(alone), without_hashes(beside)
         statuses.add(alone[0])
         if 500 in (alone[0], beside[0]):
             told["defect"].append(str(asked))

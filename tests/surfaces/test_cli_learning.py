@@ -487,7 +487,9 @@ def test_a_plan_id_that_is_taken(folder: Path) -> None:
     document("learn", "plan", "make", "-", *ANA, stdin=json.dumps(plan))
     other = json.dumps(plan | {"actions": [write(note("rm_2"))]})
     assert failure("learn", "plan", "make", "-", *ANA, stdin=other)["code"] == "conflict"
-    assert failure("learn", "plan", "make", "-", stdin=json.dumps(plan))["code"] == "conflict", "in another bank too"
+    assert failure("learn", "plan", "make", "-", stdin=json.dumps(plan))["code"] == "duplicate_id", (
+        "in another bank too"
+    )
 
 
 def test_what_was_forgotten_is_not_shown_by_a_second_fold(store: Path) -> None:

@@ -210,7 +210,7 @@ def test_a_long_hit_is_cut_and_says_where_it_goes_on(memory: Memory) -> None:
     async def talk(client: Client) -> None:
         event = await observed(client, long)
         (hit,) = structured(await client.call_tool("search", {"query": "needle"}))["hits"]
-        assert hit["flags"] == ["cut"]
+        assert hit["flags"] == ["partly_analysed", "cut"]
         assert long.startswith(hit["text"])
         (whole,) = (await client.read_resource(hit["uri"])).contents
         assert json.loads(whole.text)["body"]["content"] == long  # type: ignore[union-attr]

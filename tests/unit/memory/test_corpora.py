@@ -353,7 +353,10 @@ def test_an_id_that_someone_else_took(make: Callable[..., Memory], counts: Any) 
     id_ = make().corpus("c").add("words", document_id="d").chunk_ids[0]
     for engine in ("memory", "sqlite", "postgres"):
         mem = make(engine)
-        mem.run(user_id="eve", tenant_id="acme").observe("user", "mine", id=id_)
+        mem.run(user_id="eve").observe("user", "mine", id=id_)
+        assert mem.corpus("c", tenant_id="acme").add("words", document_id="d").revision == 1, (
+            "a tenant's ids are its own"
+        )
         before = counts(mem)
         with pytest.raises(DuplicateId) as caught:
             mem.corpus("c").add("words", document_id="d")
