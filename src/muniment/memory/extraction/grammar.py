@@ -120,12 +120,18 @@ class Correction(NamedTuple):
     """What they put right, where it is said."""
     quote: str
 
-    def put_right(self, value: str) -> str | None:
-        """A value with the old words replaced; None where they are no part of it."""
+    def place_in(self, text: str) -> tuple[int, int] | None:
+        """Where the old words stand in a text; None where they do not."""
         if self.old is None:
             return None
-        pattern = re.compile(rf"(?i)(?<!\w){re.escape(self.old)}(?!\w)")
-        return pattern.sub(lambda _match: self.new, value, count=1) if pattern.search(value) else None
+        found = re.search(rf"(?i)(?<!\w){re.escape(self.old)}(?!\w)", text)
+        return None if found is None else found.span()
+
+    def put_right(self, value: str) -> str | None:
+        """A value with the old words replaced; None where they are no part of it."""
+        if (place := self.place_in(value)) is None:
+            return None
+        return value[: place[0]] + self.new + value[place[1] :]
 
     def of(self, proposal: Proposal) -> Proposal | None:
         """A proposal put right; None where it is not meant."""

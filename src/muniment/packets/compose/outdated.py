@@ -154,7 +154,9 @@ _CORRECTS = lazy_pattern(r"(?i)\bnot\b")
 
 
 def _corrected(turns: Iterable[Turn]) -> Iterator[tuple[str, SupersededStatement]]:
-    """The sentences that their speaker put right later in the same session: `sorry, Munich not Berlin`."""
+    """The words that their speaker put right later in the same session: `sorry, Munich not Berlin`. What else the
+    sentence says holds.
+    """
     said = sorted(
         (turn for turn in turns if turn.role == "user"), key=lambda turn: (turn.session_id, turn.seq, turn.id)
     )
@@ -171,12 +173,12 @@ def _corrected(turns: Iterable[Turn]) -> Iterator[tuple[str, SupersededStatement
 
 
 def _stating(turn: Turn, correction: Correction) -> tuple[int, int] | None:
-    """The sentence of a turn that says what is put right: a statement, not a question."""
+    """Where a turn says what is put right, in a statement, not in a question."""
     from muniment.memory.extraction.sentences import sentences
 
     for sentence in sentences(turn.quotable):
-        if not sentence.is_question and correction.put_right(sentence.text) is not None:
-            return sentence.start, sentence.start + len(sentence.text)
+        if not sentence.is_question and (place := correction.place_in(sentence.text)) is not None:
+            return sentence.start + place[0], sentence.start + place[1]
     return None
 
 
