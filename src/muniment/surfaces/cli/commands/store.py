@@ -84,12 +84,14 @@ def _show_report(call: Call) -> Iterator[str]:
         yield f"a sample, {share} ({percent} %): run it without --quick for all of them, and for what was derived"
     if report.resume is not None:
         yield f"stopped here; go on with --resume {report.resume}"
+    is_part = report.sampled or report.resume is not None
+    holds = "every chain that was walked holds" if is_part else "every chain holds"
     if report.broken:
         yield f"{len(report.broken)} chains are broken"
     elif report.differing:
-        yield f"every chain holds; {len(report.differing)} derived are not what it gives: `muniment store rebuild`"
+        yield f"{holds}; {len(report.differing)} derived are not what it gives: `muniment store rebuild`"
     else:
-        yield "every chain holds"
+        yield holds
 
 
 verify = Command(
