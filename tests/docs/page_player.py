@@ -29,6 +29,8 @@ from free_ports import free_port
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SHOWN = re.compile(r"\s*^```(text|json)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _PORT = "8765"
+MUNIMENT = "PLAYED_MUNIMENT"
+"""The variable that names what is run for `muniment`, where that is not a process which loads by itself."""
 _WHEN = re.compile(
     r"\b20\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)?)?|\b\d\d? [A-Z][a-z]{2,8} 20\d\d\b"
 )
@@ -85,7 +87,7 @@ class Shell:
         names = folder / ".bin"
         names.mkdir(exist_ok=True)
         python = shlex.quote(sys.executable)
-        for name, line in (("muniment", f"{python} -m muniment"), ("python", python)):
+        for name, line in (("muniment", os.environ.get(MUNIMENT, f"{python} -m muniment")), ("python", python)):
             (names / name).write_text(f'#!/bin/sh\nexec {line} "$@"\n', "utf-8")
             (names / name).chmod(0o755)
         self._folder = folder

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from xml.etree import ElementTree
 
 import pytest
-from page_player import blocks_of, is_shown
+from page_player import MUNIMENT, blocks_of, is_shown
 
 from model_server import Chat, Server, serving
 from muniment.surfaces.cli.tree import TREE
@@ -77,12 +77,15 @@ def own_database(dsn: str) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if played(page)], ids=lambda page: page.name)
-def test_snippets_run_and_print_what_is_shown(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_snippets_run_and_print_what_is_shown(
+    page: Path, tmp_path: Path, muniment_line: str, request: pytest.FixtureRequest
+) -> None:
     body = played(page)
     for command in ("curl", "openssl"):
         if re.search(rf"^{command} |[|(] ?{command} ", body, re.MULTILINE) and shutil.which(command) is None:
             pytest.skip(f"{page.name} cannot be played: there is no {command} on this machine")
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
+    environ[MUNIMENT] = muniment_line
     if "OpenAI()" in body:
         pytest.importorskip("openai", reason=f"{page.name} cannot be played: the package openai is not installed")
         server = request.getfixturevalue("model")

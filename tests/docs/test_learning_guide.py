@@ -19,7 +19,7 @@ GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "learning.md"
 
 
 @pytest.mark.slow
-def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
+def test_the_commands_run_as_they_stand(tmp_path: Path, muniment_line: str) -> None:
     (block,) = re.findall(
         r"(?:^    .*\n)+", GUIDE.read_text("utf-8").partition("## On the command line")[2], re.MULTILINE
     )
@@ -33,7 +33,7 @@ def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
         run = mem.run(user_id="ana", agent_id="clerk", run_id="run_7")
         run.observe("user", "Find order 7.")
         run.observe_tool("by_number", content="found")
-    muniment_ = f'muniment() {{ {shlex.quote(sys.executable)} -m muniment "$@"; }}\nset -eu\n'
+    muniment_ = f'muniment() {{ {muniment_line} "$@"; }}\nset -eu\n'
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
     done = subprocess.run(
         ["bash", "-c", muniment_ + block], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False

@@ -24,7 +24,7 @@ canary = evaluate
 
 
 @pytest.mark.slow
-def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
+def test_the_commands_run_as_they_stand(tmp_path: Path, muniment_line: str) -> None:
     (block,) = re.findall(
         r"(?:^    .*\n)+", GUIDE.read_text("utf-8").partition("## On the command line")[2], re.MULTILINE
     )
@@ -36,7 +36,7 @@ def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
     }
     (tmp_path / "asked.json").write_text(json.dumps(asked), "utf-8")
     (tmp_path / "training.py").write_text(TRAINING, "utf-8")
-    muniment_ = f'muniment() {{ {shlex.quote(sys.executable)} -m muniment "$@"; }}\nset -eu\n'
+    muniment_ = f'muniment() {{ {muniment_line} "$@"; }}\nset -eu\n'
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
     done = subprocess.run(
         ["bash", "-c", muniment_ + block], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False

@@ -24,7 +24,7 @@ def python_text(name: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
+def test_the_commands_run_as_they_stand(tmp_path: Path, muniment_line: str) -> None:
     (block,) = re.findall(
         r"(?:^    .*\n)+", GUIDE.read_text("utf-8").partition("## On the command line")[2], re.MULTILINE
     )
@@ -35,7 +35,7 @@ def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
     (tmp_path / "report.md").write_text(
         python_text("DRAFT").replace(" Over 25 years that saves 40 million euros.", ""), "utf-8"
     )
-    muniment = f'muniment() {{ {shlex.quote(sys.executable)} -m muniment "$@"; }}\nset -eu\n'
+    muniment = f'muniment() {{ {muniment_line} "$@"; }}\nset -eu\n'
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
     done = subprocess.run(
         ["bash", "-c", muniment + block],

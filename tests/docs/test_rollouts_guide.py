@@ -22,12 +22,12 @@ def verifier(output, task):
 
 
 @pytest.mark.slow
-def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
+def test_the_commands_run_as_they_stand(tmp_path: Path, muniment_line: str) -> None:
     (block,) = re.findall(
         r"(?:^    .*\n)+", GUIDE.read_text("utf-8").partition("## On the command line")[2], re.MULTILINE
     )
     (tmp_path / "solver.py").write_text(SOLVER, "utf-8")
-    muniment = f'muniment() {{ {shlex.quote(sys.executable)} -m muniment "$@"; }}\nset -eu\n'
+    muniment = f'muniment() {{ {muniment_line} "$@"; }}\nset -eu\n'
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
     done = subprocess.run(
         ["bash", "-c", muniment + block], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False

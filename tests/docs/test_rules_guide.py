@@ -40,7 +40,7 @@ with muniment.open("agent.db") as mem:
 
 
 @pytest.mark.slow
-def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
+def test_the_commands_run_as_they_stand(tmp_path: Path, muniment_line: str) -> None:
     (block,) = re.findall(
         r"(?:^    .*\n)+", GUIDE.read_text("utf-8").partition("## On the command line")[2], re.MULTILINE
     )
@@ -49,7 +49,7 @@ def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
     (tmp_path / "counter.py").write_text(COUNTER, "utf-8")
     (tmp_path / "work.py").write_text(WORK, "utf-8")
     python = shlex.quote(sys.executable)
-    head = f'muniment() {{ {python} -m muniment "$@"; }}\npython() {{ {python} "$@"; }}\nset -eu\n'
+    head = f'muniment() {{ {muniment_line} "$@"; }}\npython() {{ {python} "$@"; }}\nset -eu\n'
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
     ids = {"DRAFT": draft, "RULE": short_id("rule", ["default", "bank:user:ana", draft])}
     done = subprocess.run(
