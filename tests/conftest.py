@@ -13,6 +13,7 @@ from effort import SOAK, examples
 from kept_schemas import drop_kept, kept_schema
 from muniment.store.engines.opening import open_engine
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
+from warm_commands import warm_commands
 
 # A change is judged by the same examples wherever it is tested, however slow the machine; `make soak` draws new ones.
 settings.register_profile("any", deadline=None, max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
@@ -37,6 +38,13 @@ def postgres_dsn() -> str:
         return server_dsn()
     except Unavailable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def warm_place() -> Iterator[str | None]:
+    """Where commands and scripts are run by a process that has loaded the library."""
+    with warm_commands() as place:
+        yield place
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,8 @@
-"""`muniment` commands out of a process that has everything loaded.
+"""`muniment` commands, and scripts that use the library, out of a process that has everything loaded.
 
-A page of the documentation types dozens of commands, and each would spend a second on loading. Here one process loads,
-and every command is a fork of it: a process of its own with its own folder, environment and streams. What serves until
-it is told to stop is started as everywhere.
+A page of the documentation types dozens of commands, a script is killed dozens of times, and each start would spend a
+second on loading. Here one process loads, and what is started is a fork of it: a process of its own, with its own
+folder, environment and streams. What serves until it is told to stop is started as everywhere.
 
     python tests/warm_commands.py SOCKET            the process that has loaded; it ends when its input does
     python tests/warm_commands.py SOCKET -- ARGS    a command
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import shlex
 import signal
 import socket
@@ -19,16 +20,15 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["command_line", "warm_commands"]
+__all__ = ["command_line", "run_script", "warm_commands"]
 
 _LASTING = ("serve", "mcp")
 """Commands that are signalled: they are not forks."""
 _CODE = struct.Struct("!i")
-_KILLED = 137
 
 
 def command_line(place: str | None) -> str:
@@ -60,17 +60,30 @@ def warm_commands() -> Iterator[str | None]:
                 process.kill()
 
 
-def ask(place: str, arguments: list[str]) -> int:
-    """Run a command there with the streams, folder and environment of this process; answers its exit code."""
+def run_script(place: str | None, script: Path, *arguments: str) -> int:
+    """Run a script to its end; answers its exit code, or less than nothing where a signal ended it."""
+    if place is None:
+        return subprocess.run([sys.executable, str(script), *arguments], check=False).returncode
+    return _ask(place, str(script), list(arguments))
+
+
+def _run_command(place: str, arguments: list[str]) -> int:
     if arguments[:1] and arguments[0] in _LASTING:
         os.execv(sys.executable, [sys.executable, "-m", "muniment", *arguments])
-    asked = json.dumps({"arguments": arguments, "folder": os.getcwd(), "environ": dict(os.environ)}).encode()
+    code = _ask(place, "", arguments)
+    return code if code >= 0 else 128 - code
+
+
+def _ask(place: str, script: str, arguments: list[str]) -> int:
+    """Have it done there with the streams, folder and environment of this process."""
+    said = {"script": script, "arguments": arguments, "folder": os.getcwd(), "environ": dict(os.environ)}
+    asked = json.dumps(said).encode()
     with socket.socket(socket.AF_UNIX) as wire:
         wire.connect(place)
         socket.send_fds(wire, [_CODE.pack(len(asked))], [0, 1, 2])
         wire.sendall(asked)
         code = wire.recv(_CODE.size, socket.MSG_WAITALL)
-    return int(_CODE.unpack(code)[0]) if len(code) == _CODE.size else _KILLED
+    return int(_CODE.unpack(code)[0]) if len(code) == _CODE.size else -signal.SIGKILL
 
 
 def answer(place: str) -> None:
@@ -113,30 +126,36 @@ def _carry_out(wire: socket.socket, length: int, streams: list[int]) -> None:
         os.close(each)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
     os.chdir(asked["folder"])
-    sys.path[0] = asked["folder"]  # as `python -m` has it
-    _settle(asked["environ"])
-    sys.argv = ["muniment", *asked["arguments"]]
-    code = _KILLED
+    os.environ.clear()
+    os.environ.update(asked["environ"])
+    code = 1
     try:
-        from muniment.surfaces.cli.main import main
-
-        main()
+        _run(asked["script"], asked["arguments"], asked["folder"])
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     finally:
+        if error := sys.exc_info()[1]:
+            sys.excepthook(type(error), error, error.__traceback__)
         sys.stdout.flush()
         sys.stderr.flush()
         wire.sendall(_CODE.pack(code))
         os._exit(code & 0xFF)
 
 
-def _settle(environ: Mapping[str, str]) -> None:
-    os.environ.clear()
-    os.environ.update(environ)
+def _run(script: str, arguments: list[str], folder: str) -> None:
+    """Where it looks for modules first is as `python SCRIPT` and `python -m` have it."""
+    sys.argv = [script or "muniment", *arguments]
+    sys.path[0] = str(Path(script).parent) if script else folder
+    if script:
+        runpy.run_path(script, run_name="__main__")
+        return
+    from muniment.surfaces.cli.main import main
+
+    main()
 
 
 if __name__ == "__main__":
     if sys.argv[2:3] == ["--"]:
-        sys.exit(ask(sys.argv[1], sys.argv[3:]))
+        sys.exit(_run_command(sys.argv[1], sys.argv[3:]))
     answer(sys.argv[1])

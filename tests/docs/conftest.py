@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from warm_commands import command_line, warm_commands
+from warm_commands import command_line
 
 
 @pytest.fixture(scope="session")
-def muniment_line() -> Iterator[str]:
+def muniment_line(warm_place: str | None) -> str:
     """What a shell is to run for `muniment`."""
-    with warm_commands() as place:
-        yield command_line(place)
+    return command_line(warm_place)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest

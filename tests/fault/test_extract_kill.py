@@ -17,6 +17,7 @@ from kill_extractor import TURNS, Model, policy
 from kill_learner import ENDED
 
 import muniment
+from warm_commands import run_script
 
 EXTRACTOR = Path(__file__).parent / "kill_extractor.py"
 
@@ -44,17 +45,15 @@ def finished(path: Path, asked: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.req("MP-17", "LG-06")
-def test_a_worker_is_killed_at_each_transaction(tmp_path: Path) -> None:
+def test_a_worker_is_killed_at_each_transaction(tmp_path: Path, warm_place: str | None) -> None:
     number, died = 1, 0
     while True:
         path, asked = tmp_path / f"{number}.db", tmp_path / f"{number}.asked"
         filled(path)
         moment = ("inside", "after")[number % 2]
-        done = subprocess.run(
-            [sys.executable, str(EXTRACTOR), str(path), str(number), moment, str(asked), "1"], check=False
-        )
-        assert done.returncode in (-signal.SIGKILL, ENDED)
-        if done.returncode == ENDED:
+        ended = run_script(warm_place, EXTRACTOR, str(path), str(number), moment, str(asked), "1")
+        assert ended in (-signal.SIGKILL, ENDED)
+        if ended == ENDED:
             break
         finished(path, asked)
         times = Counter(asked.read_text().splitlines())

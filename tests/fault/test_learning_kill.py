@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from kill_learner import ENDED, PLANS, tell
 
 import muniment
 from muniment.handles.memory import Memory
+from warm_commands import run_script
 
 LEARNER = Path(__file__).parent / "kill_learner.py"
 POLICY = {"learn": {"fold": {"support_min": 1, "confidence_min": 0.5}}}
@@ -48,11 +47,11 @@ def whole() -> dict[str, Any]:
         return end_of(mem)
 
 
-def die_at(path: Path, number: int, moment: str) -> bool:
+def die_at(warm_place: str | None, path: Path, number: int, moment: str) -> bool:
     """Whether there was such a transaction to die at."""
-    done = subprocess.run([sys.executable, str(LEARNER), str(path), str(number), moment], check=False)
-    assert done.returncode in (-signal.SIGKILL, ENDED), done.returncode
-    return done.returncode != ENDED
+    ended = run_script(warm_place, LEARNER, str(path), str(number), moment)
+    assert ended in (-signal.SIGKILL, ENDED)
+    return ended != ENDED
 
 
 def check_and_tell_again(path: Path, whole: dict[str, Any]) -> None:
@@ -70,11 +69,11 @@ def check_and_tell_again(path: Path, whole: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.req("RC-11", "LG-06")
-def test_a_learner_is_killed_at_each_transaction(tmp_path: Path, whole: dict[str, Any]) -> None:
+def test_a_learner_is_killed_at_each_transaction(tmp_path: Path, whole: dict[str, Any], warm_place: str | None) -> None:
     number, died = 1, 0
     while True:
         path = tmp_path / f"{number}.db"
-        if not die_at(path, number, ("inside", "after")[number // STRIDE % 2]):
+        if not die_at(warm_place, path, number, ("inside", "after")[number // STRIDE % 2]):
             break
         check_and_tell_again(path, whole)
         died += 1
@@ -83,11 +82,11 @@ def test_a_learner_is_killed_at_each_transaction(tmp_path: Path, whole: dict[str
 
 
 @pytest.mark.slow
-def test_it_is_killed_again_and_again(tmp_path: Path, whole: dict[str, Any]) -> None:
+def test_it_is_killed_again_and_again(tmp_path: Path, whole: dict[str, Any], warm_place: str | None) -> None:
     """One store, and a process that gets a little further each time."""
     path = tmp_path / "store.db"
     for number in (3, 11, 9, 14, 8, 20)[:: 1 if STRIDE == 1 else 2]:
-        die_at(path, number, "inside")
+        die_at(warm_place, path, number, "inside")
         with muniment.open(path, policy=POLICY) as mem:
             assert mem.verify().ok
     check_and_tell_again(path, whole)

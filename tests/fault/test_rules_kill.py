@@ -10,8 +10,6 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from muniment.handles.memory import Memory
 from muniment.rules.promotion.rollback import state_at
 from muniment.store.engines.opening import open_engine
 from muniment.testing.rule_story import COUNTING, RuleStory
+from warm_commands import run_script
 
 RULER = Path(__file__).parent / "kill_ruler.py"
 STRIDE = 1 if "MUNIMENT_SOAK" in os.environ else 4
@@ -88,7 +87,7 @@ def stages(states: list[dict[str, Any]]) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.req("RC-14", "RC-18", "LG-06")
 @pytest.mark.parametrize("part", ["first", "second"])
-def test_a_rulebook_is_killed_at_each_change(tmp_path: Path, part: str) -> None:
+def test_a_rulebook_is_killed_at_each_change(tmp_path: Path, part: str, warm_place: str | None) -> None:
     made = tmp_path / "made.db"
     prepare(made, part)
     path = tmp_path / "whole.db"
@@ -99,10 +98,10 @@ def test_a_rulebook_is_killed_at_each_change(tmp_path: Path, part: str) -> None:
         path = tmp_path / f"{number}.db"
         copy(made, path)
         moment = MOMENTS[number // STRIDE % 2]
-        done = subprocess.run([sys.executable, str(RULER), str(path), str(number), moment, part], check=False)
-        if done.returncode == ENDED:
+        ended = run_script(warm_place, RULER, str(path), str(number), moment, part)
+        if ended == ENDED:
             break
-        assert done.returncode == -signal.SIGKILL, done.returncode
+        assert ended == -signal.SIGKILL
         died += 1
         mem, story = open_story(str(path), seed="again")
         with mem:
