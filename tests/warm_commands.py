@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import select
 import shlex
 import signal
 import socket
@@ -94,7 +95,7 @@ def answer(place: str) -> None:
         listening.bind(place)
         listening.listen(64)
         print("loaded", flush=True)
-        while True:
+        while sys.stdin.fileno() not in select.select([listening, sys.stdin], [], [])[0]:
             wire, _ = listening.accept()
             with wire:
                 head, streams, _, _ = socket.recv_fds(wire, _CODE.size, 3)
