@@ -147,6 +147,9 @@ def check_derived(ctx: Context, reader: Reader, tenant_id: str) -> DerivedCheck:
             held.differing.setdefault(row.id, made)
     for item in _unsaid(ctx, reader, replay, held.touched):
         held.note(item, "no entry of the ledger says so")
+    for item in stream_items(reader, (("receipt_id", ">=", ""),)):
+        if not item.is_sound:
+            held.note(item, "what a forget left of it was altered")
     for derivation in ctx.derivations.values():
         if derivation.fault is not None:
             _check_kind(held, derivation)

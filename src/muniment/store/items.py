@@ -24,6 +24,7 @@ __all__ = [
     "checked_item",
     "derived_from",
     "digest_name",
+    "emptied_item",
     "get_version",
     "item_of",
     "latest",
@@ -57,6 +58,7 @@ class Item(ItemRow):
         if self.body is None and self.receipt_id is None:
             raise self.damaged("the content is missing and no receipt says why")
         if self.body is None:
+            self.check()
             raise Forgotten(
                 f"the {self.kind} {self.id} was forgotten",
                 hint=f"receipt {self.receipt_id} says when and by which request",
@@ -83,7 +85,9 @@ class Item(ItemRow):
         """Whether its row is what was written, as far as its digest tells."""
         if (self.body is None) != (self.receipt_id is not None):  # a forget empties, and nothing else does
             return False
-        return self.body is None or (self.digest is None and self.checked == 0) or self.digest == row_digest(self)
+        if self.digest is None:  # of before: rows without a digest, and what a forget left of any
+            return self.body is None or self.checked == 0
+        return self.digest == row_digest(self)
 
     def damaged(self, why: str) -> StoreDamaged:
         """What to raise where it is not what was written."""
@@ -98,8 +102,10 @@ _NONE, _NEXT = "\0", "\x1f"
 
 
 def row_digest(row: ItemRow) -> bytes:
-    """The digest of an item's row: of every column but itself and the receipt."""
+    """The digest of an item's row: of every column but itself, with the receipt where it was forgotten."""
     told = [_NONE if value is None else str(value) for value in row[:_DIGESTED]]
+    if row.body is None:
+        told.append(row.receipt_id or _NONE)
     if row.checked:
         told.append(str(row.checked))
     return digest(_NEXT.join(told).encode("utf-8", "surrogatepass"))
@@ -183,9 +189,14 @@ def item_of(change: Change, version: int) -> Item:
 
 
 def checked_item(row: ItemRow) -> Item:
-    """A row that is about to be written, with its digest; what was forgotten has none."""
+    """A row that is about to be written, with its digest."""
     row = row._replace(digest=None, checked=2 if row.kind in PROVEN else 1)
-    return Item(*(row if row.body is None else row._replace(digest=row_digest(row))))
+    return Item(*row._replace(digest=row_digest(row)))
+
+
+def emptied_item(row: ItemRow, receipt_id: str | None) -> Item:
+    """A row as a forget leaves it. Without a receipt: what it says of the item whether forgotten or not."""
+    return Item(*row._replace(name=None, body=None, receipt_id=receipt_id, digest=None, checked=0))
 
 
 def latest(reader: Reader, item_id: str) -> Item | None:

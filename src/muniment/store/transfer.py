@@ -41,7 +41,16 @@ from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, empty_rows, names_of, receipt_change
 from muniment.store.item_entries import entries_of_items
-from muniment.store.items import Item, checked_item, latest, links_of, put_links, stream_items, write_changes
+from muniment.store.items import (
+    Item,
+    checked_item,
+    emptied_item,
+    latest,
+    links_of,
+    put_links,
+    stream_items,
+    write_changes,
+)
 from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
@@ -178,8 +187,8 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
         if item.body is not None:
             item.plain()
             check_proof(ctx, reader, item)
-        elif item.receipt_id is None:
-            raise item.damaged("the content is missing and no receipt says why")
+        else:
+            item.check()
         yield "items", item
         if item.version == 1:
             for link in links_of(reader, item.id):
@@ -463,7 +472,7 @@ def _write_item(
         receipt_id = _receipt_of_origins(tx, versions[0], sources, gone, lost)
     new = [row for row in versions if row.version not in here]
     if receipt_id is not None:
-        new = [row if row.body is None else _emptied(row, receipt_id) for row in new]
+        new = [row if row.body is None else emptied_item(row, receipt_id) for row in new]
     if not is_known:
         insert(tx, IDS, [IdRow(id_, kind)])
     sealed = [checked_item(row) for row in new]
@@ -487,7 +496,8 @@ def _receipt_of_versions(versions: list[ItemRow], here: dict[int, ItemRow]) -> s
         if there is None:
             continue
         is_whole = None not in (there.body, row.body)
-        if _emptied(there, None) != _emptied(row, None) or (is_whole and there._replace(digest=None, checked=0) != row):
+        is_same = emptied_item(there, None) == emptied_item(row, None)
+        if not is_same or (is_whole and there._replace(digest=None, checked=0) != row):
             raise Conflict(f"the {row.kind!r} {row.id!r} is here already, and differs", details={"id": row.id})
         if there.body is None and row.body is not None:
             receipt_id = there.receipt_id
@@ -502,11 +512,6 @@ def _receipt_of_origins(
     if receipt_id is not None:
         return receipt_id
     return next((lost[each] for each in (first.id, *sources) if each in lost and latest(tx, each) is None), None)
-
-
-def _emptied(row: ItemRow, receipt_id: str | None) -> ItemRow:
-    """An item's row as a forget leaves it. Without a receipt: what it says of the item whether forgotten or not."""
-    return row._replace(name=None, body=None, receipt_id=receipt_id, digest=None, checked=0)
 
 
 def _lost_run(tx: Transaction, row: ItemRow, gone: dict[str, str]) -> str | None:

@@ -213,6 +213,28 @@ def test_a_forgotten_entry_is_still_forgotten_and_not_damaged(filled: Filled) ->
         assert "peanuts, and the clinic is in" not in _run(mem).compose("responder", query="allergy").text
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "status = 'actixe'",
+        "user_id = 'bob'",
+        "trust = 'user '",
+        "kind = 'claim'",
+        "created_at = ''",
+        "receipt_id = 'rcp_1'",
+    ],
+)
+def test_what_a_forget_left_of_an_item_cannot_be_altered(filled: Filled, change: str) -> None:
+    with muniment.open(filled.path) as mem:
+        mem.forget(event=filled.said)
+        list(mem.export())
+    filled.edit(f"UPDATE items SET {change} WHERE kind = 'fact'")
+    with muniment.open(filled.path) as mem:
+        with pytest.raises(StoreDamaged):
+            list(mem.export())
+        assert not mem.verify().ok
+
+
 def test_a_damaged_entry_can_be_forgotten(filled: Filled) -> None:
     filled.edit("UPDATE entries SET body = replace(body, ?, ?) WHERE id = ?", SAID, FORGED, filled.said)
     with muniment.open(filled.path) as mem:

@@ -205,9 +205,11 @@ class Model:
         return bool(assertion.sources) and (owner, assertion.session_id) not in sessions
 
     def drop_fact(self, fact: HeldFact) -> None:
+        """A fact is gone, and with it its words, but for those that an event still says."""
         fact.is_gone = True
+        said = {event.word for event in self.live_events()}
         for word in _WORD.findall(fact.value):
-            self.words[word].is_gone = True
+            self.words[word].is_gone = self.words[word].is_gone or word not in said
         self.shake_builds({fact.owner})
 
     def shake_builds(self, owners: Iterable[Owner]) -> None:
