@@ -93,7 +93,8 @@ def _stretch(
 ) -> list[Placed[LedgerEntry]]:
     """The next entries; where not all are shown, the places of the others with nothing at them."""
     if asked.kind is None and asked.q is None:
-        rows = select(reader, ENTRIES, where, order=_ORDER, after=after, descending=descending, limit=size)
+        order, after = _sought(where, after)
+        rows = select(reader, ENTRIES, where, order=order, after=after, descending=descending, limit=size)
         found = [Placed((row.session_id, row.seq), entry_of_row(tenant_id, row)) for row in rows]
         if walk is not None:
             for row in rows:
@@ -102,11 +103,19 @@ def _stretch(
                 walk.end(reader)
         return found
     limit = max(size, _LOOKED)
-    seen = select(reader, ENTRIES, where, into=_Seen, order=_ORDER, after=after, descending=descending, limit=limit)
+    order, after = _sought(where, after)
+    seen = select(reader, ENTRIES, where, into=_Seen, order=order, after=after, descending=descending, limit=limit)
     wanted = [each.id for each in seen if asked.kind in (None, each.kind)]
     entries = {row.id: entry_of_row(tenant_id, row) for row in by_ids(reader, ENTRIES, wanted)}
     shown = {id_: entry for id_, entry in entries.items() if asked.q is None or _holds(reader, entry, asked.q)}
     return [Placed((each.session_id, each.seq), shown.get(each.id)) for each in seen]
+
+
+def _sought(where: Where, after: Any) -> tuple[tuple[str, ...], Any]:
+    """The order and the place; of one session by the number alone, which every index of it ends with."""
+    if not any(name == "session_id" for name, _, _ in where):
+        return _ORDER, after
+    return ("seq",), None if after is None else after[-1:]
 
 
 def _holds(reader: Reader, entry: LedgerEntry, q: str) -> bool:
