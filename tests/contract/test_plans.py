@@ -50,6 +50,35 @@ QUESTIONS = {
     "a range of the key, in its order": Select(
         "sessions", (("user_id", ">=", "u1"), ("user_id", "<", "u2")), ("user_id", "session_id"), limit=50
     ),
+    "a page of a list": Select(
+        "listings", (("kind", "=", "k7"), ("owner", "=", "u7")), ("placed_at", "id"), after=("c7", "i7"), limit=20
+    ),
+    "a page of a list backwards, of a status": Select(
+        "listings",
+        (("kind", "=", "k7"), ("owner", "=", "u7"), ("status", "=", "active")),
+        ("placed_at", "id"),
+        after=("c7", "i7"),
+        descending=True,
+        limit=20,
+    ),
+    "a page of a tenant's list, of a time": Select(
+        "listings", (("kind", "=", "k7"), ("placed_at", ">=", "c1")), ("placed_at", "id"), descending=True, limit=20
+    ),
+    "a page of a run's entries": Select(
+        "entries",
+        (("user_id", "=", "u"), ("session_id", "=", "s"), ("run_id", "=", "r7")),
+        ("seq",),
+        after=(7,),
+        limit=20,
+    ),
+    "a page of episodes backwards": Select(
+        "episodes",
+        (("user_id", "=", "u7"),),
+        ("user_id", "session_id", "first"),
+        after=("u7", "s", 41),
+        descending=True,
+        limit=20,
+    ),
     "index, several owners": Select(
         "items", (("kind", "=", "k7"), ("user_id", "in", ("u1", "u2"))), columns=("user_id", "id", "receipt_id")
     ),
@@ -61,7 +90,18 @@ ROWS = 3000
 def inserts() -> list[Insert]:
     numbers = range(ROWS)
     return [
-        Insert("entries", [row_with("entries", n, id=f"e{n}", user_id="u", session_id="s", seq=n) for n in numbers]),
+        Insert(
+            "entries",
+            [
+                row_with("entries", n, id=f"e{n}", user_id="u", session_id="s", run_id=f"r{n % 40}", seq=n)
+                for n in numbers
+            ],
+        ),
+        Insert(
+            "listings",
+            [(f"i{n}", 1, f"k{n % 50}", f"u{n % 9}", "active" if n % 3 else "gone", f"c{n}") for n in numbers],
+        ),
+        Insert("episodes", [(f"u{n % 40}", "s", 40 * n + 1, 40 * n + 40, 40, "c", "c") for n in numbers]),
         Insert("links", [(f"e{n}", f"i{n}") for n in numbers]),
         Insert("lineages", [(f"i{n}", f"u{n}", f"e{n}") for n in numbers]),
         Insert("marks", [(f"u{n}", "s", number, f"e{number}") for n in numbers[:40] for number in range(1, 26)]),

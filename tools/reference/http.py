@@ -28,7 +28,8 @@ CONVENTIONS = """## Conventions
 - **Arguments** are the query of a `GET` and the JSON object in the body of everything else. Unknown ones are refused.
 - **Answers** are canonical JSON, so equal things have equal bytes. `ETag`, and `If-None-Match` for what was seen.
 - **Lists** come in pages, `{"items": […], "next": CURSOR}` (`limit`, `cursor`), or whole, as JSON lines, with
-  `Accept: application/x-ndjson`.
+  `Accept: application/x-ndjson`. The first page has a `count` where it is known. Where words or a kind are asked for a
+  page may be short, or empty, and still have a `next`. `around` an id stand those before it and after it.
 - **A run** that is not there is started by its first write, with the `agent_id`, `session_id` and `task_type` of the
   query.
 - **Once**: with an `Idempotency-Key` a request writes once, however often it is sent. **In order**: with `If-Match`,

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from muniment.rules.flowmap.suggest import Suggestion
     from muniment.store.context import Context
 
-__all__ = ["Bank"]
+__all__ = ["Bank", "kinds_asked"]
 
 _PUCT_NAME = "puct_{q}_{p}_v1"
 _LIVE = ("active", "pinned", "temporary")
@@ -78,11 +78,7 @@ class Bank:
         self, store: Store | None = None, *, kind: MemoryKind | None = None, include_all: bool = False
     ) -> list[StoredMemory]:
         """The learned records, oldest first; with `include_all`, retired and pruned ones too."""
-        checked(BankQuery, store=store)
-        wanted = [each for stored, kinds in STORES.items() if store in (None, stored) for each in kinds]
-        if kind is not None and kind not in wanted:
-            raise InvalidInput(f"{kind!r:.40} is not a kind of it", path="$.kind", hint=f"one of {', '.join(wanted)}")
-        kinds = wanted if kind is None else [kind]
+        kinds = kinds_asked(store, kind)
         found = self._ctx.engine.read(
             self._scope.tenant_id,
             lambda reader: [held.memory for each in kinds for held in list_memories(reader, self._owner, each)],
@@ -247,6 +243,15 @@ class Bank:
             if not has_expired(memory, now) and _fits(memory, bucket_key, tags)
         ]
         return select_seed(seeds, policy, _PUCT_NAME.format(q=policy.q_method, p=policy.p_method))
+
+
+def kinds_asked(store: Any, kind: Any) -> list[MemoryKind]:
+    """The kinds of records that a question is about, checked."""
+    checked(BankQuery, store=store)
+    wanted = [each for stored, kinds in STORES.items() if store in (None, stored) for each in kinds]
+    if kind is not None and kind not in wanted:
+        raise InvalidInput(f"{kind!r:.40} is not a kind of it", path="$.kind", hint=f"one of {', '.join(wanted)}")
+    return wanted if kind is None else [kind]
 
 
 def _fits(memory: StoredMemory, bucket_key: str | None, tags: Sequence[str]) -> bool:

@@ -35,6 +35,7 @@ from muniment.memory.facts.insight_projection import (
 from muniment.memory.facts.projection import fact_without, project_fact
 from muniment.memory.facts.state_projection import project_state, state_without
 from muniment.memory.indexing import RecallIndex
+from muniment.memory.lists.episode_rows import SessionEpisodes, SessionFolds
 from muniment.packets.build_checking import build_fault
 from muniment.packets.mark_checking import mark_faults
 from muniment.packets.projection import project_answer
@@ -174,7 +175,8 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
 
 def derived(kinds: Mapping[str, Derivation] = DERIVATIONS) -> Derived:
     """What a store is opened with."""
-    return Derived(kinds=kinds, index=RecallIndex(), extracts=SessionExtracts(), marks=mark_faults)
+    folds = SessionFolds(SessionEpisodes(), SessionExtracts())
+    return Derived(kinds=kinds, index=RecallIndex(), extracts=folds, marks=mark_faults)
 
 
 def new_context(

@@ -293,11 +293,27 @@ class Memory:
         said = (task_type, objective, done_definition)
         return Run(self._ctx, scope, *said, granted(grants), _budgets(budgets), is_new=run_id is None)
 
-    def runs(self, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[RunState]:
-        """The runs of a user, or of the tenant, as they stand, oldest first."""
-        from muniment.runs import reading as run_reading
+    def runs(
+        self,
+        *,
+        user_id: str | None = None,
+        order: Literal["asc", "desc"] = "asc",
+        since: Any = None,
+        until: Any = None,
+        q: str | None = None,
+        around: str | None = None,
+        limit: int | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> list[RunState]:
+        """The runs of a user, or of the tenant, as they stand, oldest first or newest (`desc`): all, or so many.
 
-        return run_reading.list_runs(self._ctx, tenant_id, user_id)
+        `since`, `until`: begun in that time; `q`: words of the objective, the task's type or the id; `around` a run.
+        """
+        from muniment.core.listing import listing_given, shown
+        from muniment.runs.listing import page_runs
+
+        asked = listing_given(order=order, since=since, until=until, q=q, around=around, limit=limit)
+        return list(shown(page_runs(self._ctx, tenant_id, user_id, asked), asked))
 
     def resume(self, run_id: str, *, repair: bool = False, tenant_id: str = DEFAULT_TENANT) -> Resumed[Run]:
         """A run taken up again: its handle, and its log from the latest snapshot that holds and what came after it.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
+from muniment.core.listing import listing_given, shown
 from muniment.core.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from muniment.memory.turns import EpisodeCandidate
     from muniment.store.context import Context
     from muniment.store.ledger.evidence import Resolved
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger.records import EntryKind, LedgerEntry
     from muniment.store.ledger.seals import Unsealed
     from muniment.store.reports import Changes
 
@@ -26,12 +27,31 @@ class MemoryLedger:
         self._ctx = ctx
 
     def entries(
-        self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+        self,
+        *,
+        user_id: str,
+        session_id: str | None = None,
+        order: Literal["asc", "desc"] = "asc",
+        since: Any = None,
+        until: Any = None,
+        kind: EntryKind | None = None,
+        q: str | None = None,
+        around: str | None = None,
+        limit: int | None = None,
+        tenant_id: str = DEFAULT_TENANT,
     ) -> Iterator[LedgerEntry]:
-        """A user's events, session by session, in order."""
-        from muniment.store import reading
+        """A user's events, session by session, in order or turned around (`desc`): all of them, or at most `limit`.
 
-        return reading.list_entries(self._ctx, tenant_id, user_id, session_id)
+        Those written `since` a moment and before another (`until`), of a `kind`, with the words `q` whatever their
+        case; or those `around` an event.
+        """
+        from muniment.store.lists.entries import ENTRY_KINDS
+        from muniment.store.reading import list_entries
+
+        asked = listing_given(
+            order=order, since=since, until=until, kind=kind, kinds=ENTRY_KINDS, q=q, around=around, limit=limit
+        )
+        return list_entries(self._ctx, tenant_id, user_id, session_id, None, asked)
 
     def get(self, event_id: str, *, tenant_id: str = DEFAULT_TENANT) -> LedgerEntry:
         """An event by its id."""
@@ -72,12 +92,29 @@ class MemoryLedger:
         return answers_to(self._ctx, tenant_id, build_id)
 
     def episodes(
-        self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+        self,
+        *,
+        user_id: str,
+        session_id: str | None = None,
+        order: Literal["asc", "desc"] = "asc",
+        since: Any = None,
+        until: Any = None,
+        q: str | None = None,
+        around: str | None = None,
+        limit: int | None = None,
+        tenant_id: str = DEFAULT_TENANT,
     ) -> Iterator[EpisodeCandidate]:
-        """What a user's sessions hold, cut where a long silence says so, each with its best sentences."""
-        from muniment.memory.turn_reading import list_episodes
+        """What a user's sessions hold, cut where a long silence says so, each with its best sentences.
 
-        return list_episodes(self._ctx, tenant_id, user_id, session_id)
+        Session by session, in order or turned around (`desc`): all, or at most `limit`. Those that reach into the time
+        `since` a moment and `until` before another, with the words `q` whatever their case; or those `around` the one
+        that holds an event.
+        """
+        from muniment.memory.lists.episodes import list_episodes
+
+        asked = listing_given(order=order, since=since, until=until, q=q, around=around, limit=limit)
+        placed = list_episodes(self._ctx, tenant_id, user_id, session_id, asked)
+        return shown(placed, asked)
 
     def changes(self, *, user_id: str, after: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Changes:
         """What was committed in a user's scope after a position, by whichever process: ids and kinds, for whoever

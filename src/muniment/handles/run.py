@@ -276,15 +276,8 @@ class Run:
         """
         from muniment.memory import state_patching as states
 
-        named = {
-            "goal": goal,
-            "plan": plan,
-            "slots": slots,
-            "constraints": constraints,
-            "tool_evidence": tool_evidence,
-            "decisions": decisions,
-            "risks": risks,
-        }
+        named = {"goal": goal, "plan": plan, "slots": slots, "constraints": constraints,
+                 "tool_evidence": tool_evidence, "decisions": decisions, "risks": risks}  # fmt: skip
         given = {name: plain(value) for name, value in named.items() if value is not None}
         return states.patch_state(self._writer(), given | extra, expected_version)
 
@@ -322,25 +315,33 @@ class Run:
         from muniment.memory import fact_writing as facts
 
         request = facts.request_fact(
-            key=key,
-            value=value,
-            sources=sources,
-            confidence=confidence,
-            scope_level=scope_level,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            notes=notes,
-            depends_on=depends_on,
-            quote=quote,
+            key=key, value=value, sources=sources, confidence=confidence, scope_level=scope_level,
+            valid_from=valid_from, valid_to=valid_to, notes=notes, depends_on=depends_on, quote=quote,
             is_preference=is_preference,
-        )
+        )  # fmt: skip
         return facts.remember(self._writer(), request)
 
-    def facts(self, key: str | None = None, *, include_all: bool = False, at: Any = None) -> list[Fact]:
-        """What holds now, or held `at` a point in time, by the nearest level; with `include_all`, all there is."""
-        from muniment.memory import fact_reading
+    def facts(
+        self,
+        key: str | None = None,
+        *,
+        include_all: bool = False,
+        at: Any = None,
+        order: Literal["asc", "desc"] | None = None,
+        since: Any = None,
+        until: Any = None,
+        q: str | None = None,
+        around: str | None = None,
+        limit: int | None = None,
+    ) -> list[Fact]:
+        """What holds now, or held `at` a point in time, by the nearest level; with `include_all`, all there is.
 
-        return fact_reading.list_facts(self._writer(), key, at, include_all=include_all)
+        By their keys; where any of the rest is given, by when they were first held, oldest first or newest (`desc`).
+        """
+        from muniment.memory.lists.facts import list_facts
+
+        asked = {"order": order, "since": since, "until": until, "q": q, "around": around, "limit": limit}
+        return list_facts(self._writer(), key, at, include_all=include_all, asked=asked)
 
     def procedure(
         self,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
+
+from muniment.core.listing import listing_given
 
 if TYPE_CHECKING:
     from muniment.core.pointer import Pointer
     from muniment.core.scope import Scope
     from muniment.store.context import Context
     from muniment.store.ledger.evidence import Resolved
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger.records import EntryKind, LedgerEntry
 
 __all__ = ["RunLedger"]
 
@@ -22,12 +24,30 @@ class RunLedger:
         self._ctx = ctx
         self._scope = scope
 
-    def entries(self) -> Iterator[LedgerEntry]:
-        """This run's entries, in order."""
-        from muniment.store import reading
+    def entries(
+        self,
+        *,
+        order: Literal["asc", "desc"] = "asc",
+        since: Any = None,
+        until: Any = None,
+        kind: EntryKind | None = None,
+        q: str | None = None,
+        around: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[LedgerEntry]:
+        """This run's entries, in order or turned around (`desc`): all of them, or at most `limit`.
 
+        Those written `since` a moment and before another (`until`), of a `kind`, with the words `q` whatever their
+        case; or those `around` one.
+        """
+        from muniment.store.lists.entries import ENTRY_KINDS
+        from muniment.store.reading import list_entries
+
+        asked = listing_given(
+            order=order, since=since, until=until, kind=kind, kinds=ENTRY_KINDS, q=q, around=around, limit=limit
+        )
         scope = self._scope
-        return reading.list_entries(self._ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id)
+        return list_entries(self._ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked)
 
     def get(self, event_id: str) -> LedgerEntry:
         """An event of this user, of any session."""

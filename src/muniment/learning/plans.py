@@ -40,6 +40,7 @@ __all__ = [
     "list_plans",
     "made_draft",
     "make_plan",
+    "plan_of",
     "run_plan",
     "undo",
     "version_of",
@@ -69,10 +70,10 @@ def find_plan(reader: Reader, owners: Sequence[str], plan_id: Any) -> PlanState:
     item = latest(reader, plan_id) if isinstance(plan_id, str) else None
     if item is None or item.kind != "plan" or item.user_id not in owners:
         raise NotFound(f"no plan {plan_id!r:.80} in this scope", path="$.plan_id")
-    return _state(item)
+    return plan_of(item)
 
 
-def _state(item: Item) -> PlanState:
+def plan_of(item: Item) -> PlanState:
     body = item.plain()
     return PlanState(
         plan=MemoryActionPlan.from_wire(body["plan"]),
@@ -95,7 +96,7 @@ def list_plans(ctx: Context, tenant_id: str, owner: str) -> list[PlanState]:
 
     def work(reader: Reader) -> list[PlanState]:
         live = newest_of(stream_items(reader, where))
-        return [_state(item) for item in sorted(live, key=lambda item: (item.plain()["plan"]["created_at"], item.id))]
+        return [plan_of(item) for item in sorted(live, key=lambda item: (item.plain()["plan"]["created_at"], item.id))]
 
     return ctx.engine.read(tenant_id, work)
 
@@ -127,7 +128,7 @@ def _same_plan(found: Item, owner: str, plan: MemoryActionPlan, payloads: Mappin
     if found.kind != "plan" or found.user_id != owner:
         hint = "leave plan_id out to have one minted"
         raise DuplicateId(f"the id {plan.plan_id!r:.80} is taken", path="$.plan_id", hint=hint)
-    state = _state(found)
+    state = plan_of(found)
     if state.plan != plan or dict(state.payloads) != dict(payloads):
         raise Conflict(
             f"the plan {plan.plan_id!r:.80} was made with other actions", path="$.plan_id", hint="give it another id"

@@ -33,7 +33,16 @@ from muniment.store.ledger.memory_events import CANDIDATE_DECIDED, CANDIDATE_PRO
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.reading import content_in
 
-__all__ = ["UNFOUND", "Proposed", "decide_candidate", "list_candidates", "propose", "propose_in"]
+__all__ = [
+    "UNFOUND",
+    "Proposed",
+    "check_status",
+    "decide_candidate",
+    "list_candidates",
+    "propose",
+    "propose_in",
+    "view_candidate",
+]
 
 UNFOUND = "declined: its quote does not stand in its source"
 
@@ -224,15 +233,19 @@ def decide_candidate(writer: Writer, candidate_id: str, accept: bool, reason: st
 
 def list_candidates(writer: Writer, status: str | None = None) -> list[Candidate]:
     """This user's candidates, oldest first."""
-    if status not in (None, "proposed", "promoted", "declined"):
-        raise InvalidInput(f"{status!r:.40} is not a status", path="$.status", hint="proposed, promoted or declined")
+    check_status(status)
 
     def work(reader: Reader) -> list[Candidate]:
         found = [stored for _, stored in _stored(reader, writer) if status in (None, stored.status)]
         found.sort(key=lambda stored: (stored.proposed_at, stored.candidate_id))
-        return [_candidate(reader, writer, stored) for stored in found]
+        return [view_candidate(reader, writer, stored) for stored in found]
 
     return writer.ctx.engine.read(writer.scope.tenant_id, work)
+
+
+def check_status(status: str | None) -> None:
+    if status not in (None, "proposed", "promoted", "declined"):
+        raise InvalidInput(f"{status!r:.40} is not a status", path="$.status", hint="proposed, promoted or declined")
 
 
 def _stored(reader: Reader, writer: Writer, key: str | None = None) -> list[tuple[Item, StoredCandidate]]:
@@ -245,10 +258,10 @@ def _stored(reader: Reader, writer: Writer, key: str | None = None) -> list[tupl
 def _view(reader: Reader, writer: Writer, candidate_id: str) -> Candidate:
     item = latest(reader, candidate_id)
     assert item is not None
-    return _candidate(reader, writer, StoredCandidate.from_wire(item.plain()))
+    return view_candidate(reader, writer, StoredCandidate.from_wire(item.plain()))
 
 
-def _candidate(reader: Reader, writer: Writer, stored: StoredCandidate) -> Candidate:
+def view_candidate(reader: Reader, writer: Writer, stored: StoredCandidate) -> Candidate:
     plain = stored.model_dump(exclude={"patch", "decided_by", "quote"})
     return Candidate.model_validate(plain | {"quote": _quote_of(reader, writer, stored)})
 

@@ -18,9 +18,11 @@ from muniment.store.items import Item, latest
 
 __all__ = [
     "FactItem",
+    "FactQuery",
     "fact_history",
     "facts_of_level",
     "fallen_of",
+    "held_at",
     "list_facts",
     "read_fact_items",
     "read_facts",
@@ -95,8 +97,7 @@ def list_facts(writer: Writer, key: str | None, at: Any, *, include_all: bool) -
     def work(reader: Reader) -> list[Fact]:
         found = read_facts(reader, writer.scope, wanted)
         if not include_all:
-            is_in = _holds if moment is None else _held
-            found = _nearest([each for each in found if is_in(each.fact, moment or now)], policy)
+            found = _nearest([each for each in found if held_at(each.fact, moment, now)], policy)
         return _viewed(reader, found, lambda each: (each.fact.key, LEVELS.index(each.fact.scope_level), *_age(each)))
 
     return writer.ctx.engine.read(writer.scope.tenant_id, work)
@@ -109,6 +110,11 @@ def _age(each: FactItem) -> tuple[str, str]:
 def _viewed(reader: Reader, found: Iterable[FactItem], order: Callable[[FactItem], Any]) -> list[Fact]:
     known: dict[str, bool] = {}
     return [each.fact.to_fact(fallen_of(reader, each.fact, known)) for each in sorted(found, key=order)]
+
+
+def held_at(fact: StoredFact, moment: str | None, now: str) -> bool:
+    """Whether a fact holds now, or held at a moment."""
+    return _holds(fact, now) if moment is None else _held(fact, moment)
 
 
 def _holds(fact: StoredFact, now: str) -> bool:

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, EntryRow
-from muniment.errors import InvalidInput
 from muniment.memory.caches import PlaceCache, TurnCache
 from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
 from muniment.store.chain_reading import Linked, check_places
 from muniment.store.ledger.records import PARTLY_ANALYSED, LedgerEntry
 from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, entry_of_row, read_body
-from muniment.store.turns import blob_text, can_be_turn, is_turn
+from muniment.store.turns import blob_text, can_be_turn
 
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from muniment.core.text.stated.statements import Statement
     from muniment.core.vocabulary import Trust
     from muniment.memory.episodes.turns import ReadTurn
-    from muniment.memory.turns import EpisodeCandidate, Turn
+    from muniment.memory.turns import Turn
     from muniment.store.context import Context
 
 __all__ = [
@@ -37,7 +35,6 @@ __all__ = [
     "entries_by_id",
     "find_call",
     "last_turns",
-    "list_episodes",
     "live_turns",
     "turns_at",
     "turns_by_id",
@@ -330,37 +327,3 @@ def live_turns(reader: Reader, rows: Iterable[EntryRow], tenant_id: str | None =
             name = said.get("blob")
             text = said.get("content") or "" if name is None else blob_text(reader, row.id, name, row.salt)
             yield LiveTurn(row, said, text)
-
-
-# -- episodes -----------------------------------------------------------------------------------------
-
-
-def list_episodes(
-    ctx: Context, tenant_id: str, user_id: str, session_id: str | None, after: tuple[str, int] | None = None
-) -> Iterator[EpisodeCandidate]:
-    """The episodes of a user's sessions, or of one, in the order of the sessions' names; `after` a session's entry,
-    the last of an episode.
-
-    They are formed from the ledger as it stands now, one at a time: what was not asked for is not read.
-    """
-    if session_id is not None and not isinstance(session_id, str):
-        raise InvalidInput("session_id should be a string", path="$.session_id")
-    from muniment.store.reading import list_entries
-
-    return _episodes(ctx, tenant_id, list_entries(ctx, tenant_id, user_id, session_id, None, after))
-
-
-def _episodes(ctx: Context, tenant_id: str, entries: Iterable[LedgerEntry]) -> Iterator[EpisodeCandidate]:
-    from muniment.memory.episodes.forming import form_episode, stretches
-
-    for _, session in groupby(entries, key=lambda entry: entry.scope.session_id):
-        for stretch in stretches(filter(is_turn, session), lambda entry: entry.ts):
-            if turns := _read_turns(ctx, tenant_id, stretch):
-                yield form_episode(turns, {})
-
-
-def _read_turns(ctx: Context, tenant_id: str, entries: Sequence[LedgerEntry]) -> list[ReadTurn]:
-    """As the cache has them, read once; a turn that was forgotten since its entry was read is gone."""
-    ids = [entry.id for entry in entries]
-    known = ctx.engine.read(tenant_id, lambda reader: turns_by_id(ctx, reader, tenant_id, ids))
-    return [known[id_].read for id_ in ids if id_ in known]

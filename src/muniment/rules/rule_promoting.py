@@ -60,8 +60,7 @@ _REASON_CHARS_MAX = 2_000
 
 
 def list_rules(book: Book, *, stage: RuleStage | None, include_all: bool) -> list[StoredMemory]:
-    if stage is not None and stage not in get_args(RuleStage):
-        raise InvalidInput("no such stage", path="$.stage", hint=", ".join(get_args(RuleStage)))
+    check_stage(stage)
 
     def read(reader: Reader) -> list[StoredMemory]:
         if stage == "retired" or (stage is None and include_all):
@@ -70,11 +69,16 @@ def list_rules(book: Book, *, stage: RuleStage | None, include_all: bool) -> lis
 
     found = book.ctx.engine.read(book.tenant_id, read)
     if stage is not None:
-        found = [memory for memory in found if _stage(memory) == stage]
+        found = [memory for memory in found if stage_of(memory) == stage]
     return sorted(found, key=lambda memory: (memory.created_at, memory.id))
 
 
-def _stage(memory: StoredMemory) -> str:
+def check_stage(stage: str | None) -> None:
+    if stage is not None and stage not in get_args(RuleStage):
+        raise InvalidInput("no such stage", path="$.stage", hint=", ".join(get_args(RuleStage)))
+
+
+def stage_of(memory: StoredMemory) -> str:
     if memory.status in ENDED:
         return "retired"
     return memory.stage or "drafted"

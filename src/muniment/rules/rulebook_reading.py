@@ -34,6 +34,7 @@ __all__ = [
     "list_uses",
     "names_for",
     "newest_report",
+    "report_of",
     "revision_of",
     "standing_rules",
     "versions_of",
@@ -202,7 +203,11 @@ def list_tests(reader: Reader, owner: str, rule_id: str) -> list[RuleTest]:
 def list_reports(reader: Reader, owner: str, rule_id: str) -> list[Report]:
     """What was found of a rule, oldest first."""
     bodies = [item.plain() for item in _of_rule(reader, owner, "rule_report", f"report:{rule_id}")]
-    return [_REPORTS[body["kind"]].from_wire(body["report"]) for body in bodies]
+    return [report_of(body) for body in bodies]
+
+
+def report_of(body: dict[str, Any]) -> Report:
+    return _REPORTS[body["kind"]].from_wire(body["report"])
 
 
 def newest_report(reader: Reader, owner: str, rule_id: str, kind: type[Report], digest: str) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
-from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ITEMS
@@ -15,7 +14,7 @@ from muniment.errors import RunFinished
 from muniment.runs.compacting import check_snapshot
 from muniment.runs.compaction.snapshots import snapshots_id
 from muniment.runs.resuming import Loaded, Rejected, load_log, load_snapshot, run_item
-from muniment.store.items import Item, latest, newest_items
+from muniment.store.items import Item, latest
 from muniment.store.ledger.records import RunState
 from muniment.store.writing import locked
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from muniment.runs.records import RunLog
     from muniment.store.context import Context
 
-__all__ = ["Resumed", "check", "get_run", "get_snapshot", "list_runs", "list_snapshots", "resume"]
+__all__ = ["Resumed", "check", "get_run", "get_snapshot", "list_snapshots", "resume"]
 
 
 RunT = TypeVar("RunT")
@@ -90,17 +89,6 @@ def _run(ctx: Context, tenant_id: str, run_id: Any) -> Item:
 
 def get_run(ctx: Context, tenant_id: str, run_id: str) -> RunState:
     return RunState.from_wire(_run(ctx, tenant_id, run_id).plain())
-
-
-def list_runs(ctx: Context, tenant_id: str, user_id: str | None) -> list[RunState]:
-    """Runs of agents; documents, which are kept as sessions of a corpus, are none."""
-    where: tuple[Condition, ...] = (("kind", "=", "run"),)
-    if user_id is not None:
-        where = (*where, ("user_id", "=", user_id))
-    newest = ctx.engine.read(tenant_id, lambda reader: newest_items(reader, where))
-    states = [RunState.from_wire(item.plain()) for item in newest]
-    states = [state for state in states if not is_reserved(state.scope.user_id)]
-    return sorted(states, key=lambda state: (state.started_at, state.run_id))
 
 
 def get_snapshot(ctx: Context, tenant_id: str, run_id: str, sequence: int | None) -> CompactionSnapshot:

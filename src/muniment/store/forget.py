@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from muniment.core.owners import RESERVED_PREFIXES, holder_of, is_corpus, is_reserved, user_bank
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, ScrubReport, Transaction, Value
 from muniment.core.ports.rows import by_ids, chunked, get, put, stream_texts, texts
-from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS, TABLES, Table, column_names
+from muniment.core.ports.schema import ENTRIES, ITEMS, LISTINGS, SESSIONS, TABLES, Table, column_names
 from muniment.errors import InvalidInput, MunimentError, NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.item_entries import entries_of_items, origins_of
@@ -494,6 +494,7 @@ def empty_rows(
         for spec in TABLES
         if spec.subject is not None
     }
+    del counts[LISTINGS.name]  # the items themselves are counted
     try:
         counts["extracts"] = ctx.derived.extracts.remove(tx, entry_ids)
         return counts | ctx.derived.index.remove(tx, entry_ids)

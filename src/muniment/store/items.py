@@ -14,6 +14,7 @@ from muniment.core.ports.rows import by_ids, first, get, insert, put, select, st
 from muniment.core.ports.schema import IDS, ITEMS, LINEAGES, LINKS, IdRow, ItemRow, LineageRow, LinkRow
 from muniment.core.vocabulary import Trust
 from muniment.errors import DuplicateId, Forgotten, InvalidJson, StoreDamaged
+from muniment.store.lists.rows import put_listing
 
 __all__ = [
     "PROVEN",
@@ -285,6 +286,7 @@ def add_item(tx: Transaction, change: Change) -> Item:
 def _write(tx: Transaction, change: Change, version: int) -> Item:
     item = item_of(change, version)
     insert(tx, ITEMS, [item])
+    put_listing(tx, item)
     put_links(tx, change.id, change.sources)
     put_lineage(tx, change.id, change.user_id or "", change.turns)
     return item

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from muniment.core.listing import Listing, shown
 from muniment.core.numbers import whole
 from muniment.core.owners import corpus_of
 from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, UrlCitation
-from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import get, select
+from muniment.core.ports.engine import Reader
+from muniment.core.ports.rows import get
 from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.core.record import ValidationError, issues_of
 from muniment.errors import Forgotten, InvalidInput, InvalidRecord, NotFound
-from muniment.store.chain_reading import ChainWalk, check_place
+from muniment.store.chain_reading import check_place
 from muniment.store.context import Context
 from muniment.store.items import latest
 from muniment.store.ledger.evidence import Resolved, cut
@@ -29,6 +30,7 @@ __all__ = [
     "check_own",
     "content_in",
     "content_of",
+    "entry_in",
     "get_entry",
     "list_entries",
     "pointer_of",
@@ -37,7 +39,7 @@ __all__ = [
     "source_row",
 ]
 
-PAGE_ROWS = 500
+_ALL = Listing()
 
 
 @cache
@@ -70,7 +72,11 @@ def _namespace(plain: Mapping[str, Any]) -> str:
 
 def get_entry(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None = None) -> LedgerEntry:
     """The entry with this id. One of another tenant or, where a user is given, another user does not exist (LG-02)."""
-    return ctx.engine.read(tenant_id, lambda reader: entry_of_row(tenant_id, _row(reader, entry_id, user_id)))
+    return ctx.engine.read(tenant_id, lambda reader: entry_in(reader, tenant_id, entry_id, user_id))
+
+
+def entry_in(reader: Reader, tenant_id: str, entry_id: str, user_id: str | None = None) -> LedgerEntry:
+    return entry_of_row(tenant_id, _row(reader, entry_id, user_id))
 
 
 def check_own(ctx: Context, tenant_id: str, user_id: str, kind: str, item_id: str, path: str) -> None:
@@ -144,54 +150,12 @@ def list_entries(
     user_id: str,
     session_id: str | None = None,
     run_id: str | None = None,
-    after: tuple[str, int] | None = None,
+    asked: Listing = _ALL,
 ) -> Iterator[LedgerEntry]:
-    """A user's entries, session by session, in order; `after` a session's entry. Each page is one short transaction."""
-    if not isinstance(user_id, str):  # None would mean "no such user" to the store, and hide a mistake
-        raise InvalidInput("user_id should be a string", path="$.user_id")
-    return _pages(ctx, tenant_id, user_id, session_id, run_id, after)
+    """A user's entries, session by session, in order. Each page is one short transaction."""
+    from muniment.store.lists.entries import list_placed
 
-
-def _pages(
-    ctx: Context,
-    tenant_id: str,
-    user_id: str,
-    session_id: str | None,
-    run_id: str | None,
-    after: tuple[str, int] | None,
-) -> Iterator[LedgerEntry]:
-    where: tuple[Condition, ...] = (("user_id", "=", user_id),)
-    if session_id is not None:
-        where = (*where, ("session_id", "=", session_id))
-    if run_id is not None:
-        where = (*where, ("run_id", "=", run_id))
-    place = None if after is None else (user_id, *after)
-    walk = ChainWalk(tenant_id, place) if run_id is None else None
-    while True:
-        entries = ctx.engine.read(tenant_id, partial(_page, tenant_id, where, place, walk))
-        yield from entries
-        if len(entries) < PAGE_ROWS:
-            return
-        last = entries[-1]
-        place = (last.scope.user_id, last.scope.session_id, last.seq)
-
-
-def _page(
-    tenant_id: str,
-    where: tuple[Condition, ...],
-    after: tuple[str, str, int] | None,
-    walk: ChainWalk | None,
-    reader: Reader,
-) -> list[LedgerEntry]:
-    """The next entries. Those of whole sessions come without a gap; those of one run have others between them."""
-    rows = select(reader, ENTRIES, where, order=("user_id", "session_id", "seq"), after=after, limit=PAGE_ROWS)
-    entries = [entry_of_row(tenant_id, row) for row in rows]
-    if walk is not None:
-        for row in rows:
-            walk.see(reader, row)
-        if len(rows) < PAGE_ROWS:
-            walk.end(reader)
-    return entries
+    return shown(list_placed(ctx, tenant_id, user_id, session_id, run_id, asked), asked)
 
 
 def _row(reader: Reader, entry_id: str, user_id: str | None) -> EntryRow:

@@ -10,6 +10,7 @@ from muniment.core.ports.schema import ENTRIES, IDS, ITEMS, LINKS, SESSIONS, IdR
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, checked_item, get_version, item_of, row_digest, stream_items
 from muniment.store.ledger.rows import entry_of_row
+from muniment.store.lists.rows import relist_all
 from muniment.store.proving.proofs import prove
 from muniment.store.reports import RebuildReport
 
@@ -44,6 +45,7 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         if missing:
             put(tx, LINKS, missing)
         _seal_items(ctx, tx)
+        relist_all(tx)
         users = sorted(set(stream_texts(tx, SESSIONS, "user_id")))
         for user_id in users:
             ctx.derived.extracts.rebuild(tx, user_id)

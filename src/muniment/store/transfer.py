@@ -54,6 +54,7 @@ from muniment.store.items import (
 from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
+from muniment.store.lists.rows import relist
 from muniment.store.proving.blob_checking import blob_fault, blobs_of
 from muniment.store.proving.proofs import check_proof, prove
 from muniment.store.proving.session_checking import damaged_session
@@ -477,6 +478,7 @@ def _write_item(
         insert(tx, IDS, [IdRow(id_, kind)])
     sealed = [checked_item(row) for row in new]
     insert(tx, ITEMS, sealed)
+    relist(tx, id_)
     return receipt_id, sealed
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Set
+from functools import partial
 from typing import NamedTuple
 
 from muniment.core.owners import RESERVED_PREFIXES
@@ -47,24 +48,25 @@ class _Receipt(NamedTuple):
 _Places = defaultdict[tuple[str, str], set[str]]
 
 
-def list_users(ctx: Context, tenant_id: str, after: str | None = None) -> Iterator[UserState]:
-    """Users by their ids, from the first or `after` one, by the key of the sessions. Each page is one transaction."""
+def list_users(ctx: Context, tenant_id: str, after: str | None = None, limit: int | None = None) -> Iterator[UserState]:
+    """Users by their ids, from the first or `after` one, by the key of the sessions. Each page is one transaction, of
+    as many as are wanted at once."""
     if after is not None and not isinstance(after, str):
         raise InvalidInput("after is the id of a user", path="$.after")
-    return _pages(ctx, tenant_id, after)
+    return _pages(ctx, tenant_id, after, PAGE_USERS if limit is None else min(limit, PAGE_USERS))
 
 
-def _pages(ctx: Context, tenant_id: str, after: str | None) -> Iterator[UserState]:
+def _pages(ctx: Context, tenant_id: str, after: str | None, size: int) -> Iterator[UserState]:
     while True:
-        users, after = ctx.engine.read(tenant_id, lambda reader, after=after: _page(reader, after))  # type: ignore[misc]
+        users, after = ctx.engine.read(tenant_id, partial(_page, after, size))
         yield from users
         if after is None:
             return
 
 
-def _page(reader: Reader, after: str | None) -> tuple[list[UserState], str | None]:
+def _page(after: str | None, size: int, reader: Reader) -> tuple[list[UserState], str | None]:
     """The next users, and the last name that was looked at; None where there are no more."""
-    sessions = _next_sessions(reader, after)
+    sessions = _next_sessions(reader, after, size)
     runs, receipts = _runs_of(reader, tuple(sessions))
     users = []
     for user_id, own in sessions.items():
@@ -73,7 +75,7 @@ def _page(reader: Reader, after: str | None) -> tuple[list[UserState], str | Non
             check_session(reader, each)
         if left:
             users.append(_user(user_id, left, sum(len(runs[each.place]) for each in left)))
-    return users, [*sessions][-1] if len(sessions) == PAGE_USERS else None
+    return users, [*sessions][-1] if len(sessions) == size else None
 
 
 def _user(user_id: str, sessions: list[_Session], runs: int) -> UserState:
@@ -87,7 +89,7 @@ def _user(user_id: str, sessions: list[_Session], runs: int) -> UserState:
     )
 
 
-def _next_sessions(reader: Reader, after: str | None) -> dict[str, list[_Session]]:
+def _next_sessions(reader: Reader, after: str | None, size: int) -> dict[str, list[_Session]]:
     """The sessions of the next users, by user. What stands under the names of corpora and banks is stepped over."""
     found: dict[str, list[_Session]] = {}
     for low, high in _between(RESERVED_PREFIXES):
@@ -95,7 +97,7 @@ def _next_sessions(reader: Reader, after: str | None) -> dict[str, list[_Session
         where += () if high is None else (("user_id", "<", high),)
         where += () if after is None else (("user_id", ">", after),)
         for session in stream(reader, SESSIONS, where, into=_Session, order=("user_id", "session_id")):
-            if session.user_id not in found and len(found) == PAGE_USERS:
+            if session.user_id not in found and len(found) == size:
                 return found
             found.setdefault(session.user_id, []).append(session)
     return found

@@ -17,6 +17,7 @@ from muniment.store.derived_checking import check_derived
 from muniment.store.items import Item, latest
 from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
 from muniment.store.ledger.records import Receipt
+from muniment.store.lists.rows import listing_faults
 from muniment.store.proving.blob_checking import blob_fault
 from muniment.store.proving.standing import Standing, read_standing, written_standing
 from muniment.store.proving.table_checking import table_faults
@@ -121,7 +122,17 @@ def _verify_tenant(work: _Work, tenant: str, at: Standing) -> Standing | None:
         counts["lacking"] += made.lacking
         named = {each.id for each in work.differing}
         work.differing += [each for each in made.differing if each.id not in named]
+        work.differing += _list_faults(reader, tenant, {each.id for each in work.differing})
     return None
+
+
+def _list_faults(reader: Reader, tenant: str, named: set[str]) -> list[Differing]:
+    """Items that do not stand in their list where they should, and of which nothing else is wrong."""
+    return [
+        Differing(tenant_id=tenant, kind="listing", id=id_, version=0, reason=reason)
+        for id_, reason in listing_faults(reader)
+        if id_ not in named
+    ]
 
 
 def _users_after(reader: Reader, place: tuple[str, ...]) -> list[str]:

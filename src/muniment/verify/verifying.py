@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.run_records import VerifierResult
+from muniment.core.listing import Listing, Placed
 from muniment.core.ports.engine import Condition
 from muniment.errors import InvalidInput
 from muniment.memory.patches import Decided, cleaned, draft_patch, read_evidence, text_of, write_patches
 from muniment.packets.page.answers import unmarked
 from muniment.runs.citing import owners_of
-from muniment.store.items import select_items
+from muniment.store.items import Item, select_items
 from muniment.store.ledger.run_events import OUTPUT_VERIFIED
 from muniment.store.ledger.secrets import redact_text
+from muniment.store.lists.seeking import each_made, read_listed, seek
 from muniment.store.reading import content_in, get_entry, resolve, source_row
 from muniment.verify.composition import Execution, compose_result
 from muniment.verify.facts import SourceText, check_facts
@@ -36,7 +38,16 @@ if TYPE_CHECKING:
     from muniment.verify.sandbox.harness import Harness, HarnessResult
     from muniment.verify.sandbox.port import Sandbox
 
-__all__ = ["constraints_of", "documents_of", "keep_result", "list_results", "read_output", "stated_in", "verify_output"]
+__all__ = [
+    "constraints_of",
+    "documents_of",
+    "keep_result",
+    "list_results",
+    "page_results",
+    "read_output",
+    "stated_in",
+    "verify_output",
+]
 
 OUTPUT_FILE = "output.txt"
 """Where the sandbox finds an output that is not given as files."""
@@ -195,6 +206,16 @@ def list_results(ctx: Context, scope: Scope) -> list[VerifierResult]:
     own = [item for item in items if item.body is not None and item.user_id == scope.user_id]
     own.sort(key=lambda item: (item.created_at, item.id))
     return [VerifierResult.from_wire(item.plain()["result"]) for item in own]
+
+
+def page_results(ctx: Context, scope: Scope, asked: Listing) -> Iterator[Placed[VerifierResult]]:
+    """The results kept with a run, a page at a time."""
+
+    def made(item: Item) -> VerifierResult | None:
+        return VerifierResult.from_wire(item.plain()["result"]) if item.user_id == scope.user_id else None
+
+    read = read_listed("verification", scope.run_id, each_made(made), asked)
+    return seek(ctx, scope.tenant_id, read, asked)
 
 
 def stated_in(ctx: Context, scope: Scope, output: Output, event: Any) -> str:

@@ -86,10 +86,13 @@ class Select(Op[list[Row]]):
 
 @dataclass(frozen=True, slots=True)
 class Count(Op[int]):
-    """How many rows meet all conditions."""
+    """How many rows meet all conditions. With `limit` no more than so many are counted: it is what is answered where
+    there are as many or more.
+    """
 
     table: str
     where: tuple[Condition, ...] = ()
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +199,8 @@ class Engine(Protocol):
         again and again."""
         ...
 
-    def tenants(self) -> list[str]:
-        """Every tenant with a row in `tenants`, sorted."""
+    def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
+        """Every tenant with a row in `tenants`, sorted; those after a name, and at most so many."""
         ...
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:

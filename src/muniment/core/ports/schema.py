@@ -27,12 +27,14 @@ from muniment.core.vocabulary import Trust
 __all__ = [
     "BLOBS",
     "ENTRIES",
+    "EPISODES",
     "EXTRACTS",
     "IDEMPOTENCY",
     "IDS",
     "ITEMS",
     "LINEAGES",
     "LINKS",
+    "LISTINGS",
     "MARKS",
     "PARTS",
     "PROOFS",
@@ -44,12 +46,14 @@ __all__ = [
     "BlobRow",
     "Column",
     "EntryRow",
+    "EpisodeRow",
     "ExtractRow",
     "IdRow",
     "IdempotencyRow",
     "ItemRow",
     "LineageRow",
     "LinkRow",
+    "ListingRow",
     "MarkRow",
     "PartRow",
     "ProofRow",
@@ -304,6 +308,36 @@ class ExtractRow(NamedTuple):
     data: bytes
 
 
+class ListingRow(NamedTuple):
+    """Where an item stands in the list it is shown in: one row for each that is there, whatever its versions."""
+
+    id: str
+    version: int
+    """The newest."""
+    kind: str
+    owner: str
+    """Whose list: the run's for what a run logs, else the user's, the corpus' or the bank's."""
+    status: str
+    placed_at: str
+    """When its first version was written: a list goes by it, and then by the id."""
+
+
+class EpisodeRow(NamedTuple):
+    """A stretch of a session that belongs together in time, as numbers of its entries. It holds no word.
+
+    A row whose `first` is 0 says that the session was not gone through yet: it is of a store of before.
+    """
+
+    user_id: str
+    session_id: str
+    first: int
+    last: int
+    turns: int
+    """How many entries of it are turns or were, before they were forgotten: a forget moves no cut."""
+    started_at: str
+    ended_at: str
+
+
 TENANTS = _table("tenants", TenantRow, key=(), forget="keep")
 IDS = _table("ids", IdRow, key=("id",), forget="keep")
 SESSIONS = _table(
@@ -320,7 +354,7 @@ ENTRIES = _table(
     content=("salt", "body"),
     forget="erase",
     subject="id",
-    unique=(("user_id", "session_id", "seq"),),
+    unique=(("user_id", "session_id", "seq"), ("run_id", "user_id", "session_id", "seq")),
 )
 BLOBS = _table(
     "blobs",
@@ -384,6 +418,19 @@ EXTRACTS = _table(
     content=("data",),
     forget="reindex",
 )
+LISTINGS = _table(
+    "listings",
+    ListingRow,
+    key=("id",),
+    forget="drop",
+    subject="id",
+    indexes=(
+        ("kind", "owner", "placed_at", "id"),
+        ("kind", "owner", "status", "placed_at", "id"),
+        ("kind", "placed_at", "id"),
+    ),
+)
+EPISODES = _table("episodes", EpisodeRow, key=("user_id", "session_id", "first"), forget="keep")
 
 TABLES: tuple[Table[Any], ...] = (
     TENANTS,
@@ -401,6 +448,8 @@ TABLES: tuple[Table[Any], ...] = (
     VECTORS,
     MARKS,
     EXTRACTS,
+    LISTINGS,
+    EPISODES,
 )
 
 _BY_NAME = {spec.name: spec for spec in TABLES}

@@ -88,7 +88,9 @@ class Shape(NamedTuple):
                 raise InvalidInput(f"after has {len(select.after)} values for an order of {len(order)} columns")
             for name, value in zip(order, select.after, strict=True):
                 check_value(self, self.column_named(name), value, null=False)
-        limit = select.limit
+        self.check_limit(select.limit)
+
+    def check_limit(self, limit: int | None) -> None:
         if limit is not None and (type(limit) is not int or not 0 <= limit <= _INT_MAX):
             raise InvalidInput(f"a limit is a whole number from 0 on, not {limit!r}")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from muniment.core.ports.engine import Condition, Delete, Patch, Select, Value
+from muniment.core.ports.engine import Condition, Count, Delete, Patch, Select, Value
 from muniment.store.engines.checks import Shape
 
 __all__ = ["Question", "Statements", "quoted"]
@@ -81,13 +81,18 @@ class Statements:
         text = self._texts.get(asked)
         return text or self._kept(asked, lambda: self._select(shape, op, forms)), parameters
 
-    def count(self, shape: Shape, tenant_id: str, where: tuple[Condition, ...]) -> Question:
-        forms, parameters = self._where(tenant_id, where)
+    def count(self, shape: Shape, tenant_id: str, op: Count) -> Question:
+        forms, parameters = self._where(tenant_id, op.where)
+        if op.limit is not None:
+            parameters.append(op.limit)
 
         def text() -> str:
-            return f"SELECT count(*) FROM {self.table(shape)} WHERE {self._conditions(shape, forms)}"
+            rows = f"{self.table(shape)} WHERE {self._conditions(shape, forms)}"
+            if op.limit is None:
+                return f"SELECT count(*) FROM {rows}"
+            return f"SELECT count(*) FROM (SELECT 1 FROM {rows} LIMIT {self._mark}) AS counted"
 
-        return self._kept(("count", shape.spec.name, forms), text), parameters
+        return self._kept(("count", shape.spec.name, forms, op.limit is None), text), parameters
 
     def patch(self, shape: Shape, tenant_id: str, op: Patch) -> Question:
         forms, parameters = self._where(tenant_id, op.where)

@@ -57,9 +57,10 @@ class SqlReader(View):
 
     def _count(self, op: Count) -> int:
         shape = shape_of(op.table)
+        shape.check_limit(op.limit)
         if not shape.check_where(op.where):
             return 0
-        (count,) = self._fetch(op.table, *self._statements.count(shape, self._tenant_id, op.where))[0]
+        (count,) = self._fetch(op.table, *self._statements.count(shape, self._tenant_id, op))[0]
         assert isinstance(count, int)
         return count
 

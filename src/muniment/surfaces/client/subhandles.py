@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import Forbidden, InvalidInput
@@ -20,6 +20,7 @@ from muniment.surfaces.operations.rows import LOCAL
 
 if TYPE_CHECKING:
     from muniment.handles.bank import Bank
+    from muniment.store.ledger.records import EntryKind
     from muniment.surfaces.client.remote import RemoteMemory, RemoteRun
     from muniment.surfaces.operations.handles import BankRef
     from muniment.surfaces.operations.table import Handle
@@ -72,18 +73,43 @@ class RemoteRunLearning(_OfRun, RunLearning):
 class RemoteRunLedger(_OfRun, RunLedger):
     """The ledger as a run sees it, over a connection. See `muniment.Run.ledger`."""
 
-    def entries(self) -> Iterator[Any]:
+    def entries(
+        self,
+        *,
+        order: Literal["asc", "desc"] = "asc",
+        since: Any = None,
+        until: Any = None,
+        kind: EntryKind | None = None,
+        q: str | None = None,
+        around: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Any]:
         """This run's entries, in order."""
-        return self._run._stream("run", "entries", {})
+        asked = {"order": order, "since": since, "until": until, "kind": kind, "q": q, "around": around, "limit": limit}
+        return self._run._stream("run", "entries", asked)
 
 
 @derived("memory.ledger")
 class RemoteMemoryLedger(_OfMemory, MemoryLedger):
     """The ledger of a store over a connection. See `muniment.Memory.ledger`."""
 
-    def entries(self, *, user_id: str, session_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Iterator[Any]:
+    def entries(
+        self,
+        *,
+        user_id: str,
+        session_id: str | None = None,
+        order: Literal["asc", "desc"] = "asc",
+        since: Any = None,
+        until: Any = None,
+        kind: EntryKind | None = None,
+        q: str | None = None,
+        around: str | None = None,
+        limit: int | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Iterator[Any]:
         given = {"user_id": user_id, "session_id": session_id, "tenant_id": tenant_id}
-        return self._memory._stream("memory", "entries", given)
+        asked = {"order": order, "since": since, "until": until, "kind": kind, "q": q, "around": around, "limit": limit}
+        return self._memory._stream("memory", "entries", given | asked)
 
 
 @derived("memory.log")

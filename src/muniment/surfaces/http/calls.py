@@ -14,7 +14,7 @@ from muniment.errors import InvalidInput, MunimentError
 from muniment.handles.memory import Memory
 from muniment.surfaces.http.guards import Request, Versioned, guarded
 from muniment.surfaces.http.handles import open_handle, place_study, sees, versioned_id
-from muniment.surfaces.http.pages import is_sought, page_of, page_sought
+from muniment.surfaces.http.pages import Page, page_of, page_sought, sought_of
 from muniment.surfaces.http.routing import MatchedRoute
 from muniment.surfaces.operations.shapes import Listed
 from muniment.surfaces.operations.works import Works
@@ -67,11 +67,9 @@ def carry_out(
 ) -> Answer:
     """Call what was asked for and put its answer into bytes; a stream has begun when this answers."""
     operation, found = asked.found.route.operation, asked.found
-    if operation.is_listed and is_sought(found) and not asked.wants_lines:
-        open_handle(memory, found, asked.run)
-        inner = _listed(found).inner
-        page = page_sought(memory, found, inner, asked.own, asked.page)
-        return _page(operation.status, page.items, page.next)
+    if operation.is_listed and not asked.wants_lines and sought_of(found, asked.own) is not None:
+        handle = open_handle(memory, found, asked.run)
+        return _page(operation.status, page_sought(handle, found, _listed(found).inner, asked.own, asked.page))
     opened = _opened(memory, works, asked)
     etag = None if operation.takes_body else _etag(opened, found)  # before the answer: one that is too old fails safe
     result = _call(opened, asked, progress)
@@ -123,7 +121,8 @@ def _call(opened: _Opened, asked: AdmittedRequest, progress: Callable[[int], Non
         is_hidden = isinstance(held, EngineInfo) and not asked.is_told_places
         return held._replace(location=THE_STORE) if is_hidden else held
     taken = operation.takes_names
-    arguments = dict(asked.own) | {name: names[name] for name in names if name in taken}
+    limit = {"limit": asked.page["limit"]} if asked.wants_lines and "limit" in asked.page and "limit" in taken else {}
+    arguments = dict(asked.own) | limit | {name: names[name] for name in names if name in taken}
     if progress is not None and "progress" in taken:
         arguments["progress"] = progress
     if operation.makes_folder:
@@ -159,9 +158,8 @@ def _list(asked: AdmittedRequest, result: Iterable[Any]) -> Answer:
         lines = (canonical_bytes(inner.encode(each)) + b"\n" for each in result)
         return Answer(operation.status, LINES, _started(lines))
     if operation.takes_body:
-        return _page(operation.status, [inner.encode(each) for each in result], None)
-    page = page_of(found, inner, result, asked.page)
-    return _page(operation.status, page.items, page.next)
+        return _page(operation.status, Page([inner.encode(each) for each in result], None))
+    return _page(operation.status, page_of(found, inner, result, asked.page))
 
 
 def _listed(found: MatchedRoute) -> Listed:
@@ -170,8 +168,9 @@ def _listed(found: MatchedRoute) -> Listed:
     return shape
 
 
-def _page(status: int, items: list[Any], after: str | None) -> Answer:
-    return Answer(status, JSON, canonical_bytes({"items": items} | ({} if after is None else {"next": after})))
+def _page(status: int, page: Page) -> Answer:
+    told = {"items": page.items, "next": page.next, "count": page.total}
+    return Answer(status, JSON, canonical_bytes({name: each for name, each in told.items() if each is not None}))
 
 
 def _hashed(answer: Answer) -> Answer:

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_bytes, digest_of, parse_json
+from muniment.core.listing import Placed
 from muniment.errors import InvalidInput, InvalidJson
-from muniment.handles.memory import Memory
-from muniment.memory.turn_reading import list_episodes
-from muniment.memory.turns import EpisodeCandidate
-from muniment.store.ledger.records import LedgerEntry
-from muniment.store.reading import get_entry, list_entries
-from muniment.store.reports import UserState
-from muniment.store.users import list_users
+from muniment.surfaces.http.lists import SOUGHT, SoughtList, listing_of
 from muniment.surfaces.http.routing import MatchedRoute
 from muniment.surfaces.operations.shapes import Shape
 
-__all__ = ["LIMIT", "LIMIT_MAX", "Page", "is_sought", "page_of", "page_sought"]
+__all__ = ["LIMIT", "LIMIT_MAX", "Page", "page_of", "page_sought", "sought_of"]
 
 LIMIT, LIMIT_MAX = 100, 1000
+LOOKED_MAX = 2000
+"""Places that one page looks at, where not everything is shown."""
 
 
 class Page(NamedTuple):
     items: list[Any]
     next: str | None
+    total: int | None = None
+    """How many the whole list has, where that is known: told with its first page."""
 
 
 def page_of(found: MatchedRoute, shape: Shape, items: Iterable[Any], asked: Mapping[str, Any]) -> Page:
@@ -54,63 +53,36 @@ def _after(items: list[Any], shape: Shape, place: int, last: str) -> Iterator[An
 # -- lists whose items have a place of their own in the store ------------------------------------------
 
 
-class _Sought(NamedTuple):
-    """A list that goes on from a place by index, however far in it lies."""
-
-    kinds: tuple[type, ...]
-    """What a place is made of."""
-    place: Callable[[Any], tuple[Any, ...]]
-    begin: Callable[[Memory, Mapping[str, str], Mapping[str, Any], tuple[Any, ...] | None], Iterator[Any]]
-    """The items after a place, given the address and the arguments."""
-
-
-def _entries(
-    memory: Memory, names: Mapping[str, str], own: Mapping[str, Any], after: tuple[Any, ...] | None
-) -> Iterator[LedgerEntry]:
-    place = None if after is None else (after[0], after[1])
-    scope = names["tenant_id"], names["user_id"], own.get("session_id"), names.get("run_id")
-    return list_entries(memory._ctx, *scope, place)
-
-
-def _users(
-    memory: Memory, names: Mapping[str, str], _own: Mapping[str, Any], after: tuple[Any, ...] | None
-) -> Iterator[UserState]:
-    return list_users(memory._ctx, names["tenant_id"], None if after is None else after[0])
-
-
-def _episodes(
-    memory: Memory, names: Mapping[str, str], own: Mapping[str, Any], after: tuple[Any, ...] | None
-) -> Iterator[EpisodeCandidate]:
-    """A place is the last event of an episode: its row stays, whatever becomes of its words."""
-    tenant_id, user_id = names["tenant_id"], names["user_id"]
-    place = None
-    if after is not None:
-        entry = get_entry(memory._ctx, tenant_id, after[0], user_id)
-        place = entry.scope.session_id, entry.seq
-    return list_episodes(memory._ctx, tenant_id, user_id, own.get("session_id"), place)
-
-
-_SOUGHT: Mapping[str, _Sought] = {
-    "entries": _Sought((str, int), lambda entry: (entry.scope.session_id, entry.seq), _entries),
-    "episodes": _Sought((str,), lambda episode: (episode.sources[-1],), _episodes),
-    "users": _Sought((str,), lambda user: (user.user_id,), _users),
-}
-"""By the method that answers them."""
-
-
-def is_sought(found: MatchedRoute) -> bool:
-    return found.route.operation.call in _SOUGHT
+def sought_of(found: MatchedRoute, own: Mapping[str, Any]) -> SoughtList | None:
+    """How the list goes on from a place, with these arguments; None of one that is read whole."""
+    sought = SOUGHT.get(found.route.operation.id)
+    return sought if sought is not None and sought.is_taken(own) else None
 
 
 def page_sought(
-    memory: Memory, found: MatchedRoute, shape: Shape, own: Mapping[str, Any], asked: Mapping[str, Any]
+    handle: Any, found: MatchedRoute, shape: Shape, own: Mapping[str, Any], asked: Mapping[str, Any]
 ) -> Page:
-    """One page of a list whose items have a place of their own: what comes after the cursor's."""
+    """One page of a list whose items have a place of their own: what comes after the cursor's.
+
+    Where few of those looked at are shown, a page may have fewer than it could, and go on all the same.
+    """
     limit, cursor = _page_asked(found, asked)
-    sought = _SOUGHT[found.route.operation.call]
-    taken = list(islice(sought.begin(memory, found.names, own, None if cursor is None else tuple(cursor)), limit + 1))
-    items = [shape.encode(each) for each in taken[:limit]]
-    return Page(items, None if len(taken) <= limit else _sealed(found, list(sought.place(taken[limit - 1]))))
+    sought = SOUGHT[found.route.operation.id]
+    after = None if cursor is None else tuple(cursor)
+    listing = listing_of(sought, own)._replace(after=after, limit=limit, looked_max=LOOKED_MAX)
+    taken: list[Placed[Any]] = []
+    for each in sought.begin(handle, found.names, own, listing):
+        if each.value is None:
+            return Page([shape.encode(one.value) for one in taken], _sealed(found, list(each.place)))
+        if len(taken) == limit:
+            break
+        taken.append(each)
+    else:
+        limit = len(taken) + 1
+    items = [shape.encode(each.value) for each in taken]
+    following = _sealed(found, list(taken[-1].place)) if len(taken) == limit else None
+    total = None if sought.total is None or cursor is not None else sought.total(handle, found.names, own, listing)
+    return Page(items, following, total)
 
 
 # -- cursors ------------------------------------------------------------------------------------------
@@ -120,7 +92,9 @@ def _page_asked(found: MatchedRoute, asked: Mapping[str, Any]) -> tuple[int, lis
     """The limit of a page, and where it begins: None for the first one."""
     limit = asked.get("limit", LIMIT)
     if not 1 <= limit <= LIMIT_MAX:
-        raise InvalidInput(f"limit is a whole number from 1 to {LIMIT_MAX}", path="$.limit")
+        raise InvalidInput(
+            f"limit is a whole number from 1 to {LIMIT_MAX}", path="$.limit", hint=f"leave it out for {LIMIT}"
+        )
     cursor = asked.get("cursor")
     return limit, None if cursor is None else _opened(found, cursor)
 
@@ -135,8 +109,9 @@ def _opened(found: MatchedRoute, cursor: str) -> list[Any]:
         plain = parse_json(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, InvalidJson):
         plain = None
-    sought = _SOUGHT.get(found.route.operation.call)
-    kinds = [str, int, str] if sought is None else [str, *sought.kinds]
-    if not isinstance(plain, list) or [type(each) for each in plain] != kinds or plain[0] != found.route.operation.id:
+    sought = SOUGHT.get(found.route.operation.id)
+    kinds = [[str, int, str], [str, *(() if sought is None else sought.kinds)]]
+    told = [type(each) for each in plain] if isinstance(plain, list) else []
+    if not isinstance(plain, list) or told not in kinds or plain[0] != found.route.operation.id:
         raise InvalidInput("not a cursor of this list", path="$.cursor", hint="send back `next` as it was answered")
     return plain[1:]

@@ -28,6 +28,11 @@ _TEXT: dict[str, Any] = {"type": "string"}
 _ABOUT = """Evidence-first memory for agents. Scope is in the path; bodies and answers are the library's own records, as
 canonical JSON. Errors are RFC 9457 problems with a stable `code`. Lists come in pages (`limit`, `cursor`, `next`) or
 whole, as JSON lines (`Accept: application/x-ndjson`). Long work runs beside the requests: `Prefer: respond-async`."""
+_COUNT = {
+    "type": "integer",
+    "minimum": 0,
+    "description": "How many the whole list has; with its first page, where it is known without reading them.",
+}
 _EVENTS = """The same, as it comes: `id` is the position, `data` the JSON. The event `here` says where the stream is,
 `changed` that something was committed, `reset` that what was missed cannot be told exactly. Comments keep it open."""
 _STATUSES = ("400", "401", "403", "404", "408", "409", "410", "412", "413", "415", "422", "429", "431", "5XX")
@@ -110,6 +115,8 @@ def _path_parameters(operation: Operation, template: str) -> list[dict[str, Any]
 def _query(operation: Operation, template: str) -> Iterator[dict[str, Any]]:
     if not operation.takes_body:
         for each in operation.parameters(template):
+            if each.name == "limit" and operation.is_listed:
+                continue  # the page's
             yield {"name": each.name, "in": "query", "required": each.is_required, "schema": _argument_schema(each, {})}
     shared: tuple[str, ...] = ()
     if operation.is_listed and not operation.takes_body:
@@ -226,7 +233,7 @@ def _content(operation: Operation, returns: Any, components: Components) -> dict
     page = {
         "type": "object",
         "required": ["items"],
-        "properties": {"items": shape.schema(components), "next": {"type": "string"}},
+        "properties": {"items": shape.schema(components), "next": {"type": "string"}, "count": _COUNT},
     }
     content = {"application/json": {"schema": page}}
     return content if operation.takes_body else content | {_LINES: {"schema": _TEXT}}

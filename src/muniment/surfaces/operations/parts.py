@@ -14,14 +14,13 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.packets.rendering import Resolution
+    from muniment.store.items import Item
     from muniment.store.ledger.records import Receipt
     from muniment.store.reports import ImportReport
     from muniment.surfaces.operations.handles import BuildInputs
 
-__all__ = ["BuildLine", "build_inputs", "build_messages", "build_packet", "build_text", "builds", "fact",
+__all__ = ["BuildLine", "build_inputs", "build_line", "build_messages", "build_packet", "build_text", "builds", "fact",
            "forget_tenant", "import_lines", "resolve_answer", "start_run"]  # fmt: skip
-
-BUILDS_MAX = 10_000
 
 
 class BuildLine(Record):
@@ -75,26 +74,42 @@ def start_run(
     return run
 
 
-def builds(memory: Memory, *, user_id: str | None = None, tenant_id: str = "default") -> list[BuildLine]:
-    """The builds of a user, or of the tenant, newest first."""
-    from muniment.packets.builds import list_builds
+def builds(
+    memory: Memory,
+    *,
+    user_id: str | None = None,
+    order: Literal["asc", "desc"] = "desc",
+    since: Any = None,
+    until: Any = None,
+    q: str | None = None,
+    around: str | None = None,
+    limit: int | None = None,
+    tenant_id: str = "default",
+) -> list[BuildLine]:
+    """The builds of a user, or of the tenant, newest first or oldest (`asc`): all, or so many.
 
-    lines = []
-    for item in list_builds(memory._ctx, tenant_id, user_id, BUILDS_MAX):
-        asked = item.plain()["request"]
-        lines.append(
-            BuildLine(
-                build_id=item.id,
-                created_at=item.created_at,
-                user_id=item.user_id or "",
-                session_id=item.session_id or "",
-                run_id=item.run_id or "",
-                purpose=asked["purpose"],
-                query=asked["query"],
-                policy_id=asked["policy_id"],
-            )
-        )
-    return lines
+    `since`, `until`: made in that time; `q`: words of the query; `around` a build.
+    """
+    from muniment.core.listing import listing_given, shown
+    from muniment.packets.build_listing import page_builds
+
+    asked = listing_given(order=order, since=since, until=until, q=q, around=around, limit=limit)
+    return [build_line(item) for item in shown(page_builds(memory._ctx, tenant_id, user_id, asked), asked)]
+
+
+def build_line(item: Item) -> BuildLine:
+    """A build as a list shows it."""
+    asked = item.plain()["request"]
+    return BuildLine(
+        build_id=item.id,
+        created_at=item.created_at,
+        user_id=item.user_id or "",
+        session_id=item.session_id or "",
+        run_id=item.run_id or "",
+        purpose=asked["purpose"],
+        query=asked["query"],
+        policy_id=asked["policy_id"],
+    )
 
 
 def build_packet(memory: Memory, build_id: str, *, tenant_id: str = "default") -> bytes:

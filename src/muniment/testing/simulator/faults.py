@@ -118,8 +118,8 @@ class FaultyEngine:
     def mark(self) -> str:
         return self.inner.mark()
 
-    def tenants(self) -> list[str]:
-        return self.inner.tenants()
+    def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
+        return self.inner.tenants(after, limit)
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
         return self.inner.scrub(needles, thorough=thorough)

@@ -142,10 +142,11 @@ class PostgresEngine:
             ((seen,),) = reader._run("mark", "SELECT pg_current_snapshot()::text", ())
             return str(seen)
 
-    def tenants(self) -> list[str]:
+    def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
         with self._turns, self._view(TENANT_ANY) as reader:
-            asked = f'SELECT tenant_id FROM "{self._target.schema}".tenants ORDER BY tenant_id'
-            return [name for (name,) in reader._run("tenants", asked, ())]
+            rows = f'"{self._target.schema}".tenants WHERE tenant_id > %s ORDER BY tenant_id LIMIT %s'
+            asked = f"SELECT tenant_id FROM {rows}"
+            return [name for (name,) in reader._run("tenants", asked, (after or "", limit))]
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
         """Rebuild the tables that hold content, the large ones only if `thorough`.

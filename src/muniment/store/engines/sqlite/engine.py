@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Literal, TypeVar
 
 from muniment.core.ports.engine import Count, EngineInfo, Reader, ScrubReport, Transaction
@@ -30,6 +31,17 @@ R = TypeVar("R")
 
 _TENANTS = "SELECT tenant_id FROM tenants UNION SELECT tenant_id FROM sessions ORDER BY tenant_id"
 """One whose row somebody deleted is still there by its sessions."""
+_NEXT_TENANT = (
+    "SELECT min(tenant_id) FROM (SELECT min(tenant_id) AS tenant_id FROM tenants WHERE tenant_id > ?1"
+    " UNION ALL SELECT min(tenant_id) FROM sessions WHERE tenant_id > ?1)"
+)
+"""The first after a name, by the keys: as many are looked at as are asked for."""
+
+
+def _after(connection: sqlite3.Connection, name: str) -> Iterator[str]:
+    while (row := connection.execute(_NEXT_TENANT, (name,)).fetchone()) is not None and row[0] is not None:
+        name = row[0]
+        yield name
 
 
 class SqliteEngine:
@@ -160,13 +172,15 @@ class SqliteEngine:
         with self._turns:
             return str(self._here().data_version())
 
-    def tenants(self) -> list[str]:
+    def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
         connections = self._here()
         with self._turns:
             connection = connections.take_reader()
             try:
                 connection.text_factory = with_marks  # of a name that is no text too, so that `verify` can tell of it
-                return [name for (name,) in connection.execute(_TENANTS)]
+                if after is None and limit is None:
+                    return [name for (name,) in connection.execute(_TENANTS)]
+                return list(islice(_after(connection, after or ""), limit))
             except sqlite3.Error as error:
                 raise translate(error, connections.place.path) from error
             finally:

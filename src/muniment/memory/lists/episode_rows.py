@@ -1,0 +1,138 @@
+"""Where sessions are cut into episodes, in storage: written with the turns, made again by a rebuild.
+
+A session of a store of before is gone through whole by the next turn that is written to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from muniment.core.owners import is_reserved
+from muniment.core.ports.engine import Condition, Delete, Lock
+from muniment.core.ports.rows import first, put, select, stream
+from muniment.core.ports.schema import ENTRIES, EPISODES, SESSIONS, EpisodeRow
+from muniment.memory.episodes.cuts import TurnPlace, cut, unbegun
+from muniment.store.turns import can_be_turn
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.store.derivation import SessionFold
+    from muniment.store.ledger.records import LedgerEntry
+
+__all__ = ["ORDER", "SessionEpisodes", "SessionFolds", "episodes_made"]
+
+ORDER = ("user_id", "session_id", "first")
+
+
+class _Entry(NamedTuple):
+    seq: int
+    ts: str
+    kind: str
+    role: str
+
+
+class SessionEpisodes:
+    """See `SessionFold`."""
+
+    def extend(
+        self,
+        tx: Transaction,
+        user_id: str,
+        session_id: str,
+        last_seq: int,
+        written: int,
+        said: Sequence[tuple[LedgerEntry, str]] | None = None,
+    ) -> None:
+        if is_reserved(user_id):
+            return
+        of_session = _of_session(user_id, session_id)
+        last = first(tx, EPISODES, of_session, order=ORDER, descending=True)
+        start = last_seq - written
+        if last is not None and last.first == 0:
+            tx.do(Delete("episodes", of_session))
+        if last is None or last.first == 0:
+            last, start = unbegun(user_id, session_id), 0
+        if said is not None and start == last_seq - written:
+            turns = [TurnPlace(entry.seq, entry.ts) for entry, _ in said]
+        else:
+            turns = list(_turns(tx, user_id, session_id, start))
+        put(tx, EPISODES, cut(last, turns))
+
+    def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
+        """Their rows stay, so nothing moves: an episode of which nothing is left is not shown."""
+        del tx, entry_ids
+        return 0
+
+    def rebuild(self, tx: Transaction, user_id: str) -> None:
+        if is_reserved(user_id):
+            return
+        sessions = select(tx, SESSIONS, (("user_id", "=", user_id),))
+        for session in sessions:
+            tx.do(Lock(("session", user_id, session.session_id)))
+        tx.do(Delete("episodes", (("user_id", "=", user_id),)))
+        for session in sessions:
+            put(tx, EPISODES, episodes_made(tx, user_id, session.session_id))
+
+    def fault(self, reader: Reader, user_id: str, session_id: str, last_seq: int) -> tuple[int, str] | None:
+        if is_reserved(user_id) or not last_seq:
+            return None
+        held = select(reader, EPISODES, _of_session(user_id, session_id), order=ORDER)
+        if [row.first for row in held] == [0]:
+            return None  # of a store of before
+        made = episodes_made(reader, user_id, session_id)
+        for row, other in zip(held, made, strict=False):
+            if row != other:
+                return other.first, f"its episode from entry {other.first} on is not what its turns give"
+        if len(held) != len(made):
+            at = min(len(held), len(made))
+            number = (held if len(held) > len(made) else made)[at].first
+            return number, f"its episode from entry {number} on is missing, or one too many"
+        return None
+
+
+class SessionFolds:
+    """Several folds of the same sessions, as one."""
+
+    def __init__(self, *folds: SessionFold) -> None:
+        self._folds = folds
+
+    def extend(
+        self,
+        tx: Transaction,
+        user_id: str,
+        session_id: str,
+        last_seq: int,
+        written: int,
+        said: Sequence[tuple[LedgerEntry, str]] | None = None,
+    ) -> None:
+        for fold in self._folds:
+            fold.extend(tx, user_id, session_id, last_seq, written, said)
+
+    def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
+        return sum(fold.remove(tx, entry_ids) for fold in self._folds)
+
+    def rebuild(self, tx: Transaction, user_id: str) -> None:
+        for fold in self._folds:
+            fold.rebuild(tx, user_id)
+
+    def fault(self, reader: Reader, user_id: str, session_id: str, last_seq: int) -> tuple[int, str] | None:
+        faults = (fold.fault(reader, user_id, session_id, last_seq) for fold in self._folds)
+        return next((fault for fault in faults if fault is not None), None)
+
+
+def episodes_made(reader: Reader, user_id: str, session_id: str) -> list[EpisodeRow]:
+    """The episodes of a session as its entries give them."""
+    return cut(unbegun(user_id, session_id), _turns(reader, user_id, session_id, 0))
+
+
+def _turns(reader: Reader, user_id: str, session_id: str, after: int) -> Iterator[TurnPlace]:
+    """Every entry after a number that is a turn, or was."""
+    where = (*_of_session(user_id, session_id), ("seq", ">", after))
+    for entry in stream(reader, ENTRIES, where, into=_Entry, order=("user_id", "session_id", "seq")):
+        if can_be_turn(entry.kind, entry.role):
+            yield TurnPlace(entry.seq, entry.ts)
+
+
+def _of_session(user_id: str, session_id: str) -> tuple[Condition, ...]:
+    return ("user_id", "=", user_id), ("session_id", "=", session_id)

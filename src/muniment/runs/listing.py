@@ -1,0 +1,71 @@
+"""Runs, and what a run has logged, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from muniment.core.listing import Listing, Placed, matches
+from muniment.runs.compaction.snapshots import snapshots_id
+from muniment.runs.reading import get_run
+from muniment.runs.records import OpenQuestion, RunClaim, RunConflict
+from muniment.runs.resuming import load_snapshot
+from muniment.store.ledger.records import RunState
+from muniment.store.lists.seeking import each_made, find_listed, read_listed, read_versions, seek
+
+if TYPE_CHECKING:
+    from muniment.contracts.snapshot import CompactionSnapshot
+    from muniment.core.ports.engine import Reader
+    from muniment.core.scope import Scope
+    from muniment.store.context import Context
+    from muniment.store.items import Item
+
+__all__ = ["page_claims", "page_conflicts", "page_questions", "page_runs", "page_snapshots"]
+
+T = TypeVar("T")
+
+
+def page_runs(ctx: Context, tenant_id: str, user_id: str | None, asked: Listing) -> Iterator[Placed[RunState]]:
+    """Runs of agents, of a user or of the tenant, as they stand."""
+
+    def made(item: Item) -> RunState | None:
+        state = RunState.from_wire(item.plain())
+        return state if matches(asked.q, state.run_id, state.task_type, state.objective) else None
+
+    make = each_made(made)
+    return seek(ctx, tenant_id, read_listed("run", user_id, make, asked), asked, find_listed(("run",), user_id, make))
+
+
+def page_snapshots(ctx: Context, tenant_id: str, run_id: str, asked: Listing) -> Iterator[Placed[CompactionSnapshot]]:
+    """The snapshots of a run that were not forgotten, by their numbers."""
+    get_run(ctx, tenant_id, run_id)
+
+    def make(reader: Reader, items: Sequence[Item]) -> list[CompactionSnapshot | None]:
+        return [load_snapshot(reader, tenant_id, run_id, item.version) for item in items]
+
+    return seek(ctx, tenant_id, read_versions(snapshots_id(run_id), make), asked)
+
+
+def page_claims(ctx: Context, scope: Scope, status: str | None, asked: Listing) -> Iterator[Placed[RunClaim]]:
+    return _logged(ctx, scope, "claim", status, RunClaim.from_wire, asked)
+
+
+def page_conflicts(ctx: Context, scope: Scope, asked: Listing) -> Iterator[Placed[RunConflict]]:
+    return _logged(ctx, scope, "conflict", None, RunConflict.from_wire, asked)
+
+
+def page_questions(ctx: Context, scope: Scope, asked: Listing) -> Iterator[Placed[OpenQuestion]]:
+    return _logged(ctx, scope, "question", "open", OpenQuestion.from_wire, asked)
+
+
+def _logged(
+    ctx: Context, scope: Scope, kind: str, status: str | None, read: Callable[..., T], asked: Listing
+) -> Iterator[Placed[T]]:
+    """What a run has logged of a kind. Under its id another user has nothing."""
+
+    def made(item: Item) -> T | None:
+        return read(item.plain()) if item.user_id == scope.user_id else None
+
+    make = each_made(made)
+    reading = read_listed(kind, scope.run_id, make, asked, status)
+    return seek(ctx, scope.tenant_id, reading, asked, find_listed((kind,), scope.run_id, make))

@@ -1,0 +1,200 @@
+"""A user's entries, session by session, or a run's: from any place, either way; of a kind, of a time, with words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, get_args
+
+from muniment.core.listing import Listing, Placed, matches
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.rows import by_ids, first, get, select
+from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow
+from muniment.errors import InvalidInput
+from muniment.store.chain_reading import ChainWalk
+from muniment.store.context import Context
+from muniment.store.ledger.records import EntryKind, LedgerEntry
+from muniment.store.ledger.rows import entry_of_row
+from muniment.store.lists.seeking import count_rows, seek
+from muniment.store.turns import text_of
+
+__all__ = ["ENTRY_KINDS", "count_entries", "list_placed"]
+
+ENTRY_KINDS: tuple[str, ...] = get_args(EntryKind)
+_ORDER = ("user_id", "session_id", "seq")
+_LOOKED = 200
+"""Entries that are looked at in one transaction where not all are shown."""
+
+Where = tuple[Condition, ...]
+
+
+class _Scope(NamedTuple):
+    """Whose entries: a user's, of a session, of a run."""
+
+    user_id: str
+    session_id: str | None
+    run_id: str | None
+
+    @property
+    def where(self) -> Where:
+        where: Where = (("user_id", "=", self.user_id),)
+        where += () if self.session_id is None else (("session_id", "=", self.session_id),)
+        return where + (() if self.run_id is None else (("run_id", "=", self.run_id),))
+
+    def holds(self, row: EntryRow) -> bool:
+        told = (row.user_id, row.session_id, row.run_id)
+        return all(own in (None, given) for own, given in zip(self, told, strict=True))
+
+
+class _Seen(NamedTuple):
+    """As much of an entry as says whether it is asked for."""
+
+    id: str
+    session_id: str
+    seq: int
+    kind: str
+
+
+def list_placed(
+    ctx: Context, tenant_id: str, user_id: str, session_id: str | None, run_id: str | None, asked: Listing
+) -> Iterator[Placed[LedgerEntry]]:
+    """Each entry with its place, which is its session and its number. `since` and `until` go by when it was written."""
+    for name, given in (("user_id", user_id), ("session_id", session_id), ("run_id", run_id)):
+        if not isinstance(given, str) and (name == "user_id" or given is not None):
+            raise InvalidInput(f"{name} should be a string", path=f"$.{name}")
+    scope = _Scope(user_id, session_id, run_id)
+    is_whole = (asked.kind, asked.q, asked.since, asked.until, asked.around, run_id) == (None,) * 6
+    begun = None if asked.after is None else (user_id, *asked.after)
+    walk = ChainWalk(tenant_id, begun) if is_whole and not asked.descending else None
+
+    def read(reader: Reader, after: Any, descending: bool, size: int) -> list[Placed[LedgerEntry]]:
+        place = None if after is None else (user_id, *after)
+        if asked.since is None and asked.until is None:
+            return _stretch(reader, tenant_id, scope.where, place, descending, size, asked, walk)
+        return _timed(reader, tenant_id, scope, after, descending, size, asked)
+
+    def find(reader: Reader, entry_id: str) -> Placed[LedgerEntry] | None:
+        row = get(reader, ENTRIES, (entry_id,))
+        if row is None or not scope.holds(row):
+            return None
+        return Placed((row.session_id, row.seq), entry_of_row(tenant_id, row))
+
+    return seek(ctx, tenant_id, read, asked, find)
+
+
+def _stretch(
+    reader: Reader,
+    tenant_id: str,
+    where: Where,
+    after: Any,
+    descending: bool,
+    size: int,
+    asked: Listing,
+    walk: ChainWalk | None = None,
+) -> list[Placed[LedgerEntry]]:
+    """The next entries; where not all are shown, the places of the others with nothing at them."""
+    if asked.kind is None and asked.q is None:
+        order, after = _sought(where, after)
+        rows = select(reader, ENTRIES, where, order=order, after=after, descending=descending, limit=size)
+        found = [Placed((row.session_id, row.seq), entry_of_row(tenant_id, row)) for row in rows]
+        if walk is not None:
+            for row in rows:
+                walk.see(reader, row)
+            if len(rows) < size:
+                walk.end(reader)
+        return found
+    limit = max(size, _LOOKED)
+    order, after = _sought(where, after)
+    seen = select(reader, ENTRIES, where, into=_Seen, order=order, after=after, descending=descending, limit=limit)
+    wanted = [each.id for each in seen if asked.kind in (None, each.kind)]
+    entries = {row.id: entry_of_row(tenant_id, row) for row in by_ids(reader, ENTRIES, wanted)}
+    shown = {id_: entry for id_, entry in entries.items() if asked.q is None or _holds(reader, entry, asked.q)}
+    return [Placed((each.session_id, each.seq), shown.get(each.id)) for each in seen]
+
+
+def _sought(where: Where, after: Any) -> tuple[tuple[str, ...], Any]:
+    """The order and the place; of one session by the number alone, which every index of it ends with."""
+    if not any(name == "session_id" for name, _, _ in where):
+        return _ORDER, after
+    return ("seq",), None if after is None else after[-1:]
+
+
+def _holds(reader: Reader, entry: LedgerEntry, q: str) -> bool:
+    return entry.body is not None and matches(q, text_of(reader, entry))
+
+
+# -- by time ----------------------------------------------------------------------------------------------
+
+
+class _Session(NamedTuple):
+    session_id: str
+    head_seq: int
+
+
+class _Written(NamedTuple):
+    seq: int
+    recorded_at: str
+
+
+def _timed(
+    reader: Reader, tenant_id: str, scope: _Scope, after: Any, descending: bool, size: int, asked: Listing
+) -> list[Placed[LedgerEntry]]:
+    """The next entries that were written in a window. What a session holds rises with time, so its part is found by
+    halving; sessions that ended before the window or began behind it are passed over."""
+    found: list[Placed[LedgerEntry]] = []
+    for session in _sessions(reader, scope, None if after is None else after[0], descending, size, asked):
+        low = _first_since(reader, scope.user_id, session, asked.since)
+        high = (
+            session.head_seq + 1 if asked.until is None else _first_since(reader, scope.user_id, session, asked.until)
+        )
+        where: Where = (*scope._replace(session_id=session.session_id).where, ("seq", ">=", low), ("seq", "<", high))
+        is_begun = after is not None and after[0] == session.session_id
+        place = (scope.user_id, *after) if is_begun else None
+        found += _stretch(reader, tenant_id, where, place, descending, size - len(found), asked)
+        if len(found) >= size:
+            break
+    return found
+
+
+def _sessions(
+    reader: Reader, scope: _Scope, begun: str | None, descending: bool, size: int, asked: Listing
+) -> Iterator[_Session]:
+    where: Where = (("user_id", "=", scope.user_id),)
+    where += () if scope.session_id is None else (("session_id", "=", scope.session_id),)
+    where += () if asked.since is None else (("head_recorded_at", ">=", asked.since),)
+    where += () if asked.until is None else (("created_at", "<", asked.until),)
+    where += () if begun is None else (("session_id", "<=" if descending else ">=", begun),)
+    order, after = ("user_id", "session_id"), None
+    while True:
+        rows = select(
+            reader, SESSIONS, where, into=_Session, order=order, after=after, descending=descending, limit=size
+        )
+        yield from rows
+        if len(rows) < size:
+            return
+        after = (scope.user_id, rows[-1].session_id)
+
+
+def _first_since(reader: Reader, user_id: str, session: _Session, moment: str | None) -> int:
+    """The number of the first entry of a session that was not written before a moment."""
+    low, high = 1, session.head_seq + 1
+    while moment is not None and low < high:
+        middle = (low + high) // 2
+        where: Where = (("user_id", "=", user_id), ("session_id", "=", session.session_id), ("seq", ">=", middle))
+        entry = first(reader, ENTRIES, where, into=_Written, order=_ORDER)
+        if entry is None or entry.recorded_at >= moment:
+            high = middle
+        else:
+            low = entry.seq + 1
+    return low
+
+
+def count_entries(
+    ctx: Context, tenant_id: str, user_id: str, session_id: str | None, run_id: str | None, asked: Listing
+) -> int | None:
+    """How many entries there are, forgotten ones with them; None where not all are shown, or there are too many."""
+    if (asked.kind, asked.q, asked.since, asked.until) != (None,) * 4:
+        return None
+    if session_id is not None and run_id is None:
+        session = ctx.engine.read(tenant_id, lambda reader: get(reader, SESSIONS, (user_id, session_id)))
+        return 0 if session is None else session.head_seq
+    return count_rows(ctx, tenant_id, "entries", _Scope(user_id, session_id, run_id).where)
