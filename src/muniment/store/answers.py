@@ -1,7 +1,7 @@
 """What servers keep of answers: results of long works, replies to requests with an idempotency key (LG-07).
 
-Nobody can tell whose words an answer holds, so a forget or an import in a tenant takes all that is kept for it, in its own
-transaction. What was asked before that and is answered after it is not kept at all: the number of clearings moved.
+Nobody can tell whose words an answer holds, so a forget or an import in a tenant takes all that is kept for it, in its
+own transaction. What was asked before that and is answered after it is not kept at all: the number of clearings moved.
 """
 
 from __future__ import annotations

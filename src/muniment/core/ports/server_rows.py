@@ -1,7 +1,7 @@
 """Rows that the processes of a server share: long works, kept answers, rates, keys.
 
-They are no evidence: no dump has them, no chain covers them, no report tells of them. Their tables are declared with all
-others in `core.ports.schema`, which reads these annotations while it loads, so they are no texts.
+They are no evidence: no dump has them, no chain covers them, no report tells of them. Their tables are declared with
+all others in `core.ports.schema`, which reads these annotations while it loads, so they are no texts.
 """
 
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class WorkRow(NamedTuple):
 
 
 class LeaseRow(NamedTuple):
-    """Who carries out a work, whichever tenant's: the process counts it on for as long as it lives. A row of `SERVER`."""
+    """Who carries out a work, whichever tenant's: its process counts it on while it lives. A row of `SERVER`."""
 
     id: str
     tenant: str
