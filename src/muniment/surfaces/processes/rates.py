@@ -94,7 +94,7 @@ def _take(tx: Transaction, name: str, per_minute: int, block: int, wall_ms: int)
     row = get(tx, RATES, (name,)) or RateRow(name, per_minute * 1000, wall_ms)
     passed_ms = max(0, wall_ms - row.at_ms)  # the clock of another machine may be ahead
     filled = passed_ms * per_minute // 60
-    left, at_ms = row.left_milli + filled, row.at_ms + filled * 60 // per_minute
+    left, at_ms = row.left_milli + filled, row.at_ms - (-filled * 60 // per_minute)  # rounded up: never twice
     if left >= per_minute * 1000:
         left, at_ms = per_minute * 1000, max(row.at_ms, wall_ms)
     taken = min(block, left // 1000)

@@ -80,7 +80,7 @@ class Replies:
             body=body,
         )
         self._kept[request.tenant_id] += 1
-        cleans = self._kept[request.tenant_id] % _CLEANED_AFTER == 1
+        cleans = (self._kept[request.tenant_id] - 1) % _CLEANED_AFTER == 0
 
         def work(tx: Transaction) -> None:
             if hold_answers(tx) != number:

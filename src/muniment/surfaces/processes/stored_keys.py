@@ -87,8 +87,10 @@ class StoredKeys(KeyRing):
                 raise Conflict("another key was changed at the same time", hint="try again")
             put(tx, KEYS, [KeyRow(key.key_id, number + 1, key.to_bytes().decode()) for key in changed])
 
-        self._engine.write(SERVER, work)
-        self.refresh()
+        try:
+            self._engine.write(SERVER, work)
+        finally:
+            self.refresh()
 
 
 def _newest(reader: Reader) -> int:
