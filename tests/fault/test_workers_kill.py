@@ -28,6 +28,9 @@ import pytest
 import muniment
 from effort import SOAK
 from free_ports import free_port
+from muniment.errors import InvalidInput
+from muniment.surfaces.http.settings import ServerSettings
+from muniment.surfaces.processes.supervisor import bind
 
 ROUNDS = max(2, int(os.environ.get("MUNIMENT_KILL_ROUNDS", "400" if SOAK else "40")) // 20)
 CALLERS = 4
@@ -207,15 +210,13 @@ def test_workers_end_with_who_started_them_and_a_start_that_fails_says_so(tmp_pa
         until(lambda: len(server.workers) == 2)
         workers = list(server.workers.values())
         port = server.url.rpartition(":")[2]
-        command = [sys.executable, "-m", "muniment", "serve", "--db", "other.db"]
-        taken = subprocess.run(
-            [*command, "--port", port, "--workers", "2"], cwd=tmp_path, capture_output=True, check=False
-        )
-        assert (taken.returncode, b"nothing can listen" in taken.stderr) == (2, True)
+        with pytest.raises(InvalidInput, match="nothing can listen"):
+            bind(ServerSettings(port=int(port)))
         server.process.kill()
         until(lambda: not any(map(is_alive, workers)))
     (tmp_path / "muniment.toml").write_text('[mcp]\nlevel = "nobody"\n')  # which the workers alone read
-    broken = subprocess.run([*command, "--port", "0", "--workers", "2"], cwd=tmp_path, capture_output=True, check=False)
+    command = [sys.executable, "-m", "muniment", "serve", "--db", "other.db", "--port", "0", "--workers", "2"]
+    broken = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
     assert (broken.returncode, broken.stdout) == (1, b"")
     assert b"the workers cannot start" in broken.stderr
 
@@ -243,11 +244,10 @@ def test_servers_on_one_database_know_what_the_other_was_told(
     db = f"{postgres_dsn}{'&' if '?' in postgres_dsn else '?'}schema={kept_postgres_schema}"
     with muniment.open(db) as mem:
         run = mem.run(user_id="ana", session_id="long")
-        run.observe_many([{"role": "user", "content": f"turn {number} of a long talk"} for number in range(3000)])
-    token = command_of(
-        tmp_path, "store", "keys", "create", "all", "--tenant", "default", "--access", "admin", "--db", db
-    )
-    brief = command_of(tmp_path, "store", "keys", "create", "few", "--tenant", "default", "--rate", "6", "--db", db)
+        run.observe_many([{"role": "user", "content": f"turn{number} of a long talk"} for number in range(2000)])
+    make = ("store", "keys", "create", "--tenant", "default", "--db", db)
+    token = command_of(tmp_path, *make, "all", "--access", "admin", "--rate", "60000")
+    brief = command_of(tmp_path, *make, "few", "--rate", "6")
     assert not (tmp_path / "muniment.keys.json").exists(), "they lie in the store"
     headers = {"Authorization": f"Bearer {token}"}
     common = ("--db", db, "--auth", "on")
@@ -276,7 +276,15 @@ def test_servers_on_one_database_know_what_the_other_was_told(
         first = here.post(f"{PATH}/runs/r9/facts", json=body, headers=keyed)
         work = here.post("/v1/tenants/default/rebuild", headers={"Prefer": "respond-async"})
         assert (first.status_code, work.status_code) == (201, 202)
-        one.process.kill()  # with the work under way
+        with Load([one.url, other.url], tmp_path, headers) as load:
+            one.process.kill()  # with the work under way
+            load.some_more()
+            for round_ in range(ROUNDS if SOAK else 0):
+                with serving(tmp_path, f"a{round_}", *common, "--port", ports[0]) as dies:
+                    load.some_more()
+                    dies.process.kill()
+                    load.some_more()
+        assert load.asked_again
         assert there.get(work.headers["location"]).json()["status"] in ("running", "done")
         again = there.post(f"{PATH}/runs/r9/facts", json=body, headers=keyed)
         assert (again.status_code, again.content) == (201, first.content)
@@ -287,28 +295,5 @@ def test_servers_on_one_database_know_what_the_other_was_told(
         command_of(tmp_path, "store", "keys", "revoke", token.split("_")[1], "--db", db)
         until(lambda: there.get(f"{PATH}/runs").status_code == 401, 1.5)
         until(lambda: not watching.is_alive(), 5)
-
-
-@pytest.mark.slow
-@pytest.mark.req("LG-06")
-def test_servers_on_one_database_are_killed_in_turn(
-    tmp_path: Path, postgres_dsn: str, kept_postgres_schema: str
-) -> None:
-    """Two servers behind callers that take whichever answers; each is killed and started again while the other serves."""
-    db = f"{postgres_dsn}{'&' if '?' in postgres_dsn else '?'}schema={kept_postgres_schema}"
-    ports = [str(free_port()), str(free_port())]
-    urls = [f"http://127.0.0.1:{port}" for port in ports]
-    with muniment.open(db) as mem:
-        mem.run(user_id="ana", session_id="s1").observe("user", "first")
-    with serving(tmp_path, "keeps", "--db", db, "--port", ports[1]) as stays:
-        with Load(urls, tmp_path, {}) as load:
-            for round_ in range(-(-ROUNDS // 2)):
-                with serving(tmp_path, f"dies{round_}", "--db", db, "--port", ports[0]) as dies:
-                    load.some_more()
-                    dies.process.kill()
-                    load.some_more()
-        assert not load.failures
-        assert load.asked_again
-        assert stays.process.poll() is None
     with muniment.open(db) as mem:
         check(mem, load.acknowledged)
