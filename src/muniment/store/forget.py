@@ -17,8 +17,8 @@ from muniment.core.ports.engine import Condition, Delete, Patch, Reader, ScrubRe
 from muniment.core.ports.rows import by_ids, chunked, get, stream_texts, texts
 from muniment.core.ports.schema import ENTRIES, SESSIONS, TABLES, Table, column_names
 from muniment.errors import InvalidInput, MunimentError, NotFound, StoreDamaged, UnknownScope
-from muniment.store.answers import clear_answers
 from muniment.store.context import Context
+from muniment.store.idempotency import clear_answers
 from muniment.store.item_entries import entries_of_items, origins_of
 from muniment.store.items import (
     Change,

@@ -36,11 +36,11 @@ from muniment.core.ports.schema import (
     SessionRow,
 )
 from muniment.errors import BlobCorrupt, Conflict, InvalidInput, StoreDamaged, UnknownKind, UnknownScope
-from muniment.store.answers import clear_answers
 from muniment.store.chain_reading import ChainWalk
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, empty_rows, names_of, receipt_change
+from muniment.store.idempotency import clear_answers
 from muniment.store.item_entries import entries_of_items
 from muniment.store.items import Item, checked_item, latest, links_of, put_links, stream_items, write_changes
 from muniment.store.ledger.chain import Head, genesis, head_after

@@ -23,8 +23,8 @@ from muniment.core.ports.schema import TABLES, Table, column_names
 from muniment.errors import Forgotten, InvalidInput, NotFound, UnknownScope
 from muniment.handles.derived import DERIVATIONS
 from muniment.handles.memory import Memory
-from muniment.store.answers import CLEARED
 from muniment.store.derivation import Derivation, Lookup, declare
+from muniment.store.idempotency import CLEARED
 from muniment.store.items import Change, Item, latest
 from muniment.store.ledger.records import LedgerEntry, Receipt
 from muniment.testing.rows import row_with

@@ -8,7 +8,7 @@ to the transaction. So no operation can be written that crosses a tenant (LG-02)
 - `erase`: the row stays as a tombstone, its `content` columns become NULL and `receipt_id` is set;
 - `drop`:  the row goes;
 - `reindex`: the row is made of many subjects; the room that owns it makes it anew without those that went;
-- `clear`: nobody can tell whose words the row holds, so what all rows of the tenant hold goes (`store.answers`);
+- `clear`: nobody can tell whose words the row holds, so what all rows of the tenant hold goes (`store.idempotency`);
 - `keep`:  the row holds nothing that was said, so it stays. Such a table may have no `content` column.
 
 Content columns are never part of a key or an index: moving an index cell leaves stale bytes behind.

@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    """Before the server runs, and after: the store is closed on the way out. While it runs, the server is told itself."""
+    """Before the server runs, and after: the store is closed on the way out. While it runs, it is told itself."""
     raise SystemExit(0)
 
 
