@@ -55,6 +55,7 @@
     ├── SandboxFailure          nothing was run: neither in a sandbox nor, ever, outside of one
     │   ├── SandboxUnavailable  what it takes is not installed, or not for this machine
     │   └── SandboxDenied       the system or the policy refuses
+    ├── Interrupted             the process that carried out a long work ended before the work did
     ├── AnswerNotRecorded       a model answered, and its answer could not be recorded; carries it
     ├── Closed                  used after close()
     └── MissingDependency       an extra is not installed
@@ -89,6 +90,7 @@ __all__ = [
     "IdempotencyMismatch",
     "IllConditioned",
     "IntegrityFailure",
+    "Interrupted",
     "InvalidInput",
     "InvalidJson",
     "InvalidRecord",
@@ -559,6 +561,14 @@ class SandboxUnavailable(SandboxFailure):
 class SandboxDenied(SandboxFailure):
     code = "sandbox_denied"
     status = 403
+
+
+class Interrupted(MunimentError):
+    """Told of an operation whose process ended, and that no other could take up."""
+
+    code = "interrupted"
+    status = 503
+    usual_hint = "start it again: what it had done is kept, and it takes up from there"
 
 
 class AnswerNotRecorded(MunimentError):

@@ -18,6 +18,7 @@ from muniment.core.ports.rows import by_ids, chunked, get, put, stream_texts, te
 from muniment.core.ports.schema import ENTRIES, ITEMS, LISTINGS, SESSIONS, TABLES, Table, column_names
 from muniment.errors import InvalidInput, MunimentError, NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
+from muniment.store.idempotency import clear_answers
 from muniment.store.item_entries import entries_of_items, origins_of
 from muniment.store.items import (
     Change,
@@ -166,6 +167,9 @@ def _erase(
     erasure.counts["files"] = _erase_files(ctx, tx, erasure, held)
     touched = [*erasure.ids, *(change.id for change in erasure.kept)]
     erasure.counts |= empty_rows(ctx, tx, touched, list(erasure.entries), receipt_id)
+    answers = clear_answers(tx)
+    erasure.counts |= answers.counts
+    erasure.needles += answers.salts[:NEEDLES_MAX]
     _empty_placed(tx, erasure, receipt_id)
     write_changes(tx, erasure.kept)
     erased = (

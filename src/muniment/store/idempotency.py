@@ -1,4 +1,9 @@
-"""Idempotency keys (LG-06): what a draft's key and request come to, and what was written under keys before."""
+"""Idempotency keys (LG-06): what a draft's key and request come to, and what was written under keys before; and what
+servers keep of answers (LG-07), replies under such keys and results of long works.
+
+Nobody can tell whose words an answer holds, so a forget or an import in a tenant takes all that is kept for it, in its
+own transaction. What was asked before that and is answered after it is not kept at all: the number of clearings moved.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,26 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from muniment.core.canonical import canonical_bytes, digest, salted_digest
-from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import chunked, select
-from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY
+from muniment.core.ports.engine import Condition, Delete, Lock, Patch, Reader, Transaction
+from muniment.core.ports.rows import chunked, get, put, select
+from muniment.core.ports.schema import CLEARINGS, ENTRIES, IDEMPOTENCY, REPLIES, WORKS
+from muniment.core.ports.server_rows import ClearingRow
 from muniment.core.scope import Scope
 from muniment.store.ledger.records import EntryDraft
 
-__all__ = ["KeyMatch", "key_of", "match_keys"]
+__all__ = [
+    "CLEARED",
+    "Cleared",
+    "KeyMatch",
+    "clear_answers",
+    "clearing_of",
+    "hold_answers",
+    "key_of",
+    "match_keys",
+]
+
+CLEARED = ("works", "replies")
+"""The tables that are cleared."""
 
 
 def key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
@@ -66,3 +84,41 @@ def _match(key: tuple[bytes, bytes] | None, row: _Held | None, salts: dict[str, 
     if row.request_hash is None or salt is None:  # forgotten: nobody can tell any more
         return KeyMatch(row.entry_id, is_same=True)
     return KeyMatch(row.entry_id, is_same=row.request_hash == salted_digest(salt, key[1]))
+
+
+# -- kept answers -------------------------------------------------------------------------------------
+
+
+class Cleared(NamedTuple):
+    salts: list[bytes]
+    """What stood beside the content and nowhere else."""
+    counts: dict[str, int]
+
+
+class _KeptSalt(NamedTuple):
+    salt: bytes | None
+
+
+def clearing_of(reader: Reader) -> int:
+    """How often what is kept for the tenant was cleared."""
+    row = get(reader, CLEARINGS, ())
+    return 0 if row is None else row.number
+
+
+def hold_answers(tx: Transaction) -> int:
+    """Let nobody clear while an answer is put down; how often it was done."""
+    tx.do(Lock(("answers",)))
+    return clearing_of(tx)
+
+
+def clear_answers(tx: Transaction) -> Cleared:
+    """Take what answers hold of the tenant. A work stays, without what it was asked and what came of it."""
+    number = hold_answers(tx)
+    salts = [row.salt for spec in (WORKS, REPLIES) for row in select(tx, spec, into=_KeptSalt) if row.salt is not None]
+    emptied = {column.name: None for column in WORKS.columns if column.content}
+    counts = {
+        "works": tx.do(Patch("works", (("id", ">=", ""),), emptied)) if salts else 0,
+        "replies": tx.do(Delete("replies", (("user_id", ">=", ""),))) if salts else 0,
+    }
+    put(tx, CLEARINGS, [ClearingRow(number + 1)])
+    return Cleared(salts, counts)

@@ -40,6 +40,7 @@ from muniment.store.chain_reading import ChainWalk
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, empty_rows, names_of, receipt_change
+from muniment.store.idempotency import clear_answers
 from muniment.store.item_entries import entries_of_items
 from muniment.store.items import (
     Item,
@@ -296,7 +297,7 @@ def _write_batch(
     """Write what is not there yet; refuse what is there with other bytes.
 
     `gone`, and the second answer, which adds to it: ids that the dump has and that were forgotten here → the receipt.
-    The third: the salts of entries that were emptied on the way in.
+    The third: the salts of entries that were emptied on the way in, and of answers that were kept.
     """
     done: Counter[str] = Counter()
     entries, links = _rows_of(batch, EntryRow), _rows_of(batch, LinkRow)
@@ -336,7 +337,7 @@ def _write_batch(
     done.update(
         items=len(written), links=len(new_links), parts=len(new_parts), marks=len(new_marks), idempotency=len(new_keys)
     )
-    return done, more, emptied
+    return done, more, emptied + clear_answers(tx).salts
 
 
 def _rows_of(batch: list[Line], row: type[R]) -> list[R]:

@@ -8,6 +8,7 @@ to the transaction. So no operation can be written that crosses a tenant (LG-02)
 - `erase`: the row stays as a tombstone, its `content` columns become NULL and `receipt_id` is set;
 - `drop`:  the row goes;
 - `reindex`: the row is made of many subjects; the room that owns it makes it anew without those that went;
+- `clear`: nobody can tell whose words the row holds, so what all rows of the tenant hold goes (`store.idempotency`);
 - `keep`:  the row holds nothing that was said, so it stays. Such a table may have no `content` column.
 
 Content columns are never part of a key or an index: moving an index cell leaves stale bytes behind.
@@ -22,27 +23,34 @@ A table's columns are the fields of its row class: names, order, types and nulls
 from types import NoneType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
+from muniment.core.ports.server_rows import ClearingRow, KeyRow, LeaseRow, RateRow, ReplyRow, WorkRow
 from muniment.core.vocabulary import Trust
 
 __all__ = [
     "BLOBS",
+    "CLEARINGS",
     "ENTRIES",
     "EPISODES",
     "EXTRACTS",
     "IDEMPOTENCY",
     "IDS",
     "ITEMS",
+    "KEYS",
+    "LEASES",
     "LINEAGES",
     "LINKS",
     "LISTINGS",
     "MARKS",
     "PARTS",
     "PROOFS",
+    "RATES",
+    "REPLIES",
     "SEGMENTS",
     "SESSIONS",
     "TABLES",
     "TENANTS",
     "VECTORS",
+    "WORKS",
     "BlobRow",
     "Column",
     "EntryRow",
@@ -86,7 +94,7 @@ class Table(NamedTuple, Generic[R]):
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     """The primary key after the implicit tenant_id."""
-    forget: Literal["erase", "drop", "reindex", "keep"]
+    forget: Literal["erase", "drop", "reindex", "clear", "keep"]
     subject: str | None = None
     unique: tuple[tuple[str, ...], ...] = ()
     indexes: tuple[tuple[str, ...], ...] = ()
@@ -110,7 +118,7 @@ def _table(
     row: type[R],
     *,
     key: tuple[str, ...],
-    forget: Literal["erase", "drop", "reindex", "keep"],
+    forget: Literal["erase", "drop", "reindex", "clear", "keep"],
     content: tuple[str, ...] = (),
     cleared: tuple[str, ...] = (),
     subject: str | None = None,
@@ -431,6 +439,19 @@ LISTINGS = _table(
     ),
 )
 EPISODES = _table("episodes", EpisodeRow, key=("user_id", "session_id", "first"), forget="keep")
+WORKS = _table("works", WorkRow, key=("id",), content=("salt", "asked", "answer"), forget="clear")
+LEASES = _table("leases", LeaseRow, key=("id",), forget="keep", indexes=(("is_open", "id"),))
+REPLIES = _table(
+    "replies",
+    ReplyRow,
+    key=("user_id", "key_hash"),
+    content=("salt", "said", "headers", "body"),
+    forget="clear",
+    indexes=(("kept", "created_at"),),
+)
+CLEARINGS = _table("clearings", ClearingRow, key=(), forget="keep")
+RATES = _table("rates", RateRow, key=("name",), forget="keep")
+KEYS = _table("keys", KeyRow, key=("key_id",), forget="keep", indexes=(("number",),))
 
 TABLES: tuple[Table[Any], ...] = (
     TENANTS,
@@ -450,6 +471,12 @@ TABLES: tuple[Table[Any], ...] = (
     EXTRACTS,
     LISTINGS,
     EPISODES,
+    WORKS,
+    LEASES,
+    REPLIES,
+    CLEARINGS,
+    RATES,
+    KEYS,
 )
 
 _BY_NAME = {spec.name: spec for spec in TABLES}

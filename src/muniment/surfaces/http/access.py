@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from muniment.errors import Forbidden, RateLimited, Unauthorized
-from muniment.surfaces.http.keys import Key, KeyFile
+from muniment.surfaces.http.keys import Key, KeyRing
 from muniment.surfaces.http.routing import MatchedRoute
 from muniment.surfaces.operations.table import Access
 
-__all__ = ["OPEN", "Caller", "RateLimits", "authenticate", "check_access", "check_grants"]
+__all__ = ["OPEN", "Caller", "RateLimits", "authenticate", "caller_with", "check_access", "check_grants"]
 
 _RANKS: Mapping[Access, int] = {"read": 0, "write": 1, "admin": 2}
 _HELD_MAX = 10_000
@@ -45,10 +45,15 @@ OPEN = Caller("-", "*", None, "admin")
 """Whoever can reach a server that asks for no key."""
 
 
-def authenticate(keys: KeyFile, authorization: str | None) -> Caller:
+def authenticate(keys: KeyRing, authorization: str | None) -> Caller:
     """The caller of a bearer token; every reason to refuse one looks the same."""
+    return caller_with(keys.find, authorization)
+
+
+def caller_with(find: Callable[[str], Key | None], authorization: str | None) -> Caller:
+    """The caller of a bearer token, by what finds its key."""
     scheme, _, token = (authorization or "").partition(" ")
-    key: Key | None = keys.find(token.strip() if scheme.lower() == "bearer" else "")
+    key = find(token.strip() if scheme.lower() == "bearer" else "")
     if key is None:
         raise Unauthorized("a key that holds is needed here")
     return Caller(key.key_id, key.tenant, key.user, key.access, key.requests_per_minute, key.body_bytes_max)

@@ -50,7 +50,13 @@ def create_app(
     """
     settings = settings or ServerSettings()
     memory = store if isinstance(store, Memory) else open_memory(store)
-    works = Works(memory._ctx.clock, memory._ctx.ids, settings.works_max)
+    works = Works(
+        memory._ctx.engine,
+        memory._ctx.clock,
+        memory._ctx.ids,
+        settings.works_max,
+        lease_s=settings.lease_seconds,
+    )
     status = ServerStatus(memory, openapi_bytes)
     gateway = Gateway(memory, works, settings, otel_observer() if settings.otel == "on" else NoObserver(), status)
 
@@ -59,6 +65,7 @@ def create_app(
         async with AsyncExitStack() as entered:
             for each in lifespans:
                 await entered.enter_async_context(each)
+            works.take_up(gateway.begun_again)
             yield
             status.is_closing = True
             gateway.live.end()
@@ -104,7 +111,7 @@ def _let_in(other: Beside, gateway: Gateway) -> ASGIApp:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and other.asks_for_keys:
             try:
-                scope.setdefault("state", {})["caller"] = gateway.caller_of(Request(scope))
+                scope.setdefault("state", {})["caller"] = await gateway.caller_of(Request(scope))
             except MunimentError as error:
                 await problem_response(error, "-")(scope, receive, send)
                 return

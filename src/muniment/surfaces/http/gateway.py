@@ -20,7 +20,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from muniment.core.canonical import canonical_bytes
-from muniment.core.outside.system import system_clock
+from muniment.core.record import JsonObject
 from muniment.errors import (
     Closed,
     Forbidden,
@@ -33,7 +33,7 @@ from muniment.errors import (
 )
 from muniment.handles.memory import Memory
 from muniment.store.changes import whose
-from muniment.surfaces.http.access import OPEN, Caller, RateLimits, authenticate, check_access, check_grants
+from muniment.surfaces.http.access import OPEN, Caller, check_access, check_grants
 from muniment.surfaces.http.arguments import body_arguments, query_arguments
 from muniment.surfaces.http.bodies import read_json, spool_lines
 from muniment.surfaces.http.calls import (
@@ -45,8 +45,7 @@ from muniment.surfaces.http.calls import (
     match_version,
     plain_result,
 )
-from muniment.surfaces.http.guards import Kept, Repeated, Replies, Request
-from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http.guards import Request
 from muniment.surfaces.http.live import Live, Stream
 from muniment.surfaces.http.logs import log_request
 from muniment.surfaces.http.routing import MatchedRoute, Router, routes_of, segments_of
@@ -55,7 +54,10 @@ from muniment.surfaces.http.status import Plain, ServerStatus
 from muniment.surfaces.http.telemetry import Done, Observer
 from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of
 from muniment.surfaces.operations.rows import OPERATIONS
-from muniment.surfaces.operations.works import Works
+from muniment.surfaces.operations.works import Begin, Works
+from muniment.surfaces.processes.admission import Admission
+from muniment.surfaces.processes.replies import Replies
+from muniment.surfaces.processes.restarting import asked_again, restartable
 
 __all__ = ["Gateway", "problem_response"]
 
@@ -123,17 +125,17 @@ class Gateway:
         self._asks_for_keys = settings.asks_for_keys
         self._is_for_this_machine = not self._asks_for_keys and is_loopback(settings.host)
         self._router = Router(routes_of(OPERATIONS))
-        self._keys = KeyFile(settings.keys, system_clock)
-        self._rates = RateLimits(time.monotonic)
-        self._replies = Replies()
+        ctx = memory._ctx
+        self._admission = Admission(ctx.engine, settings)
+        self._replies = Replies(ctx.engine, ctx.clock, ctx.ids)
         self._threads = ThreadPoolExecutor(settings.threads, "muniment-http")
         self._long = ThreadPoolExecutor(settings.works_max, "muniment-long")
         """For long work that somebody waits for: other requests do not wait behind it."""
         self._aside = ThreadPoolExecutor(1, "muniment-status")
         """For those who ask whether the server is ready: they do not wait behind requests."""
         self.live = Live(
-            memory._ctx.engine,
-            self._holder,
+            ctx.engine,
+            self._admission.holder,
             streams_max=settings.streams_max,
             per_key_max=settings.streams_per_key_max,
         )
@@ -143,6 +145,7 @@ class Gateway:
         self.live.close()
         for pool in (self._threads, self._long, self._aside):
             pool.shutdown(wait=True)
+        self._admission.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive)
@@ -187,7 +190,7 @@ class Gateway:
             plain = page if isinstance(page, Plain) else await _in_thread(self._aside, page)
             return Response(plain.body, plain.status, _HEADERS, plain.media)
         self.live.refuse_closing()
-        caller = self.caller_of(request)
+        caller = await self.caller_of(request)
         log.key_id, log.caller = caller.key_id, caller
         if segments == ("v1", "key") and request.method in ("GET", "HEAD"):
             return Response(canonical_bytes(caller.public_fields()), 200, _HEADERS, "application/json")
@@ -206,7 +209,7 @@ class Gateway:
         location = self._memory.info.location
         return "" if (caller is not None and caller.keeps_the_server) or os.sep not in location else location
 
-    def caller_of(self, request: HttpRequest) -> Caller:
+    async def caller_of(self, request: HttpRequest) -> Caller:
         """Who asks, within how often they may."""
         if len(request.headers.getlist("authorization")) > 1:
             raise Refused("a request has one key", hint="send one Authorization header")
@@ -214,20 +217,7 @@ class Gateway:
             self._check_passed_on(request)
             return OPEN
         peer = f"peer:{request.client.host if request.client else '-'}"
-        try:
-            caller = authenticate(self._keys, request.headers.get("authorization"))
-        except Unauthorized:
-            self._rates.take(peer, self._settings.guesses_per_minute)
-            raise
-        self._rates.take(caller.key_id, caller.requests_per_minute or self._settings.requests_per_minute)
-        return caller
-
-    def _holder(self, authorization: str | None) -> Caller | None:
-        """Whose key it is, as long as it holds."""
-        try:
-            return authenticate(self._keys, authorization) if self._settings.asks_for_keys else OPEN
-        except Unauthorized:
-            return None
+        return await self._admission.caller(request.headers.get("authorization"), peer)
 
     def _check_origin(self, request: HttpRequest) -> None:
         """No page of another site may ask through somebody's browser, nor under a name of its own for this machine."""
@@ -309,7 +299,7 @@ class Gateway:
     async def _carry_out(self, request: HttpRequest, asked: AdmittedRequest, caller: Caller) -> Response:
         operation = asked.found.route.operation
         if operation.media == "text/event-stream":
-            return self._stream_events(request, asked.found, caller)
+            return await self._stream_events(request, asked.found, caller)
         if (
             operation.is_watched
             and request.method == "GET"
@@ -317,23 +307,12 @@ class Gateway:
         ):
             return await self._stream_changes(request, asked, caller)
         if _is_async(request, asked):
-            return self._begin(asked)
-        try:
-            pool = self._long if operation.is_long else self._threads
-            answer = await _in_thread(pool, partial(carry_out, self._memory, self._works, asked))
-        except Repeated:
-            assert asked.request is not None
-            kept = self._replies.find(asked.request)
-            if kept is None:
-                raise
-            return Response(kept.body, kept.status, {**dict(kept.headers), "Idempotency-Replayed": "true"})
-        if operation.call.startswith("forget") or operation.call == "import_":
-            self._replies.drop(asked.found.names.get("tenant_id", ""))
-        response = _response(request, answer)
-        if asked.request is not None and isinstance(answer.body, bytes):
-            headers = tuple((name, value) for name, value in response.headers.items() if name != "content-length")
-            self._replies.keep(asked.request, Kept(asked.request.said, response.status_code, headers, answer.body))
-        return response
+            return await _in_thread(self._threads, partial(self._begin, asked))
+        pool = self._long if operation.is_long else self._threads
+        call, respond = partial(carry_out, self._memory, self._works, asked), partial(_response, request)
+        if asked.request is not None:
+            return await _in_thread(pool, partial(self._replies.answer, asked.request, call, respond))
+        return respond(await _in_thread(pool, call))
 
     def _begin(self, asked: AdmittedRequest) -> Response:
         """Long work, beside the requests."""
@@ -347,7 +326,9 @@ class Gateway:
                 if isinstance(spooled, Path):
                     spooled.unlink(missing_ok=True)
 
-        work = self._works.start(found.route.operation.id, dict(found.names), call)
+        operation = found.route.operation
+        outlives = operation.call == "import_"  # which clears kept answers itself, and answers no content
+        work = self._works.start(operation.id, found.names, call, restartable(asked), outlives=outlives)
         where = "/v1" + "".join(f"/{kind}s/{quote(found.names[f'{kind}_id'], safe='')}" for kind in _scope_of(found))
         headers = _HEADERS | {
             "Location": f"{where}/operations/{work.operation_id}",
@@ -355,11 +336,16 @@ class Gateway:
         }
         return Response(work.to_bytes(), 202, headers, "application/json")
 
-    def _stream_events(self, request: HttpRequest, found: MatchedRoute, caller: Caller) -> Response:
+    def begun_again(self, plain: JsonObject) -> Begin:
+        """What is done of a work whose process ended, made of what was asked."""
+        asked = asked_again(plain, self._research_dir)
+        return partial(plain_result, self._memory, self._works, asked)
+
+    async def _stream_events(self, request: HttpRequest, found: MatchedRoute, caller: Caller) -> Response:
         names = {name: found.names[name] for name in ("tenant_id", "user_id") if name in found.names}
         work_of = partial(self._works.get, found.names["operation_id"], **names)
         stream = Stream(caller, request.headers.get("authorization"))
-        return self.live.follow(self._works, work_of, stream, _HEADERS)
+        return await self.live.follow(self._works, work_of, stream, _HEADERS)
 
     async def _stream_changes(self, request: HttpRequest, asked: AdmittedRequest, caller: Caller) -> Response:
         who = whose(asked.found.names["tenant_id"], asked.found.names["user_id"])

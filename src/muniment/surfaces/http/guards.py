@@ -7,7 +7,6 @@ condition first thing in the first transaction that writes, so that nothing can 
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -21,7 +20,7 @@ from muniment.store.context import Context
 from muniment.store.items import Item, latest
 from muniment.store.ledger.rows import entry_of_row
 
-__all__ = ["Kept", "Repeated", "Replies", "Request", "Versioned", "guarded", "key_hash"]
+__all__ = ["Repeated", "Request", "Versioned", "guarded", "key_hash"]
 
 T = TypeVar("T")
 
@@ -183,42 +182,3 @@ class _GuardedEngine:
         answer, self._is_kept = self._engine.write(tenant_id, held)
         self._is_checked = True
         return answer
-
-
-class Kept(NamedTuple):
-    """An answer as it was sent."""
-
-    said: bytes
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-
-
-class Replies:
-    """Answers to requests with a key, in the memory of this process: a repeated request is answered alike.
-
-    Bounded in number and bytes. An answer goes out again only after the ledger, in a transaction, said that the key was
-    used for the same request and that what it wrote was not forgotten.
-    """
-
-    def __init__(self, count_max: int = 4096, bytes_max: int = 32 << 20) -> None:
-        self._count_max, self._bytes_max = count_max, bytes_max
-        self._kept: OrderedDict[tuple[str, bytes], Kept] = OrderedDict()
-        self._bytes = 0
-
-    def keep(self, request: Request, kept: Kept) -> None:
-        if len(kept.body) > self._bytes_max // 16:
-            return
-        self._kept[request.tenant_id, key_hash(request)] = kept
-        self._bytes += len(kept.body)
-        while self._bytes > self._bytes_max or len(self._kept) > self._count_max:
-            self._bytes -= len(self._kept.popitem(last=False)[1].body)
-
-    def find(self, request: Request) -> Kept | None:
-        kept = self._kept.get((request.tenant_id, key_hash(request)))
-        return kept if kept is not None and kept.said == request.said else None
-
-    def drop(self, tenant_id: str) -> None:
-        """After a forget: nothing of this tenant is answered from memory."""
-        for name in [name for name in self._kept if name[0] == tenant_id]:
-            self._bytes -= len(self._kept.pop(name).body)

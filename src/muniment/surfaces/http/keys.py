@@ -1,5 +1,5 @@
-"""API keys: who may ask for what. A file of hashes, apart from every store, so that no forget takes a key and no reader
-of a store sees one.
+"""API keys: who may ask for what. Hashes alone, in a file apart from every store; or, for servers that share a store
+and no disk, in the store (`surfaces.processes.stored_keys`), as nobody's: no forget takes a key, no export has one.
 
     mun_3f9c0a1b2c4d_Rw8…      key id (public, names the key in logs), secret (shown once, never stored)
 
@@ -15,8 +15,9 @@ import os
 import re
 import secrets
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -28,7 +29,7 @@ from muniment.core.record import Absent, Count, Items, NonEmpty, Record
 from muniment.core.scope import IdText
 from muniment.errors import InvalidInput, NotFound, StorageFailure
 
-__all__ = ["Key", "KeyFile", "Made", "Secret", "lifetime"]
+__all__ = ["Key", "KeyFile", "KeyRing", "Made", "Secret", "lifetime"]
 
 _TOKEN = re.compile(r"mun_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NOBODY = sha256(b"muniment.nobody").hexdigest()
@@ -74,23 +75,35 @@ class Made(Record):
     token: str
 
 
-class KeyFile:
-    """The keys of a server. Read again whenever the file has changed, so that a revocation holds at once."""
+class KeyRing(ABC):
+    """The keys of a server, wherever they lie."""
 
-    def __init__(self, path: str | os.PathLike[str], now: Callable[[], datetime]) -> None:
-        self.path = Path(path)
+    def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
-        self._lock = threading.Lock()
-        self._stamp: tuple[int, int, int] | None = None
-        self._keys: dict[str, Key] = {}
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """Where they lie, in words."""
+
+    @abstractmethod
+    def _loaded(self) -> dict[str, Key]:
+        """The keys as they stand, by their ids."""
+
+    @abstractmethod
+    def _changing(self) -> AbstractContextManager[dict[str, Key]]:
+        """The keys, to be changed by one at a time; kept whole or not at all."""
 
     # -- asking ---------------------------------------------------------------------------------------
 
     def find(self, token: str) -> Key | None:
         """The key of a token, where it holds. Takes the same steps for a token that does not."""
+        return self._matching(self._loaded(), token)
+
+    def _matching(self, keys: dict[str, Key], token: str) -> Key | None:
         read = _TOKEN.fullmatch(token)
         key_id, secret = read.groups() if read else ("", "")
-        key = self._loaded().get(key_id)
+        key = keys.get(key_id)
         given = sha256(secret.encode()).hexdigest()
         now = format_instant(self._now())
         is_right = False
@@ -159,7 +172,20 @@ class KeyFile:
             keys[key_id] = Key.from_wire(gone)
             return keys[key_id]
 
-    # -- the file -------------------------------------------------------------------------------------
+
+class KeyFile(KeyRing):
+    """Keys in a file. Read again whenever that has changed, so that a revocation holds at once."""
+
+    def __init__(self, path: str | os.PathLike[str], now: Callable[[], datetime]) -> None:
+        super().__init__(now)
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, int, int] | None = None
+        self._keys: dict[str, Key] = {}
+
+    @property
+    def place(self) -> str:
+        return str(self.path)
 
     def _loaded(self) -> dict[str, Key]:
         with self._lock:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +27,7 @@ from muniment.store.positions import Standpoint, Who
 from muniment.store.reports import Changes
 from muniment.surfaces.http.access import Caller
 from muniment.surfaces.http.logs import LOGGER
+from muniment.surfaces.operations.works import POLL_S as WORK_POLL_S
 from muniment.surfaces.operations.works import Work, Works
 
 __all__ = ["Live", "Stream"]
@@ -57,6 +58,8 @@ class Stream:
     def __init__(self, caller: Caller, authorization: str | None) -> None:
         self.caller, self.authorization = caller, authorization
         self.is_over = False
+        self.outlasts = False
+        """Does it go on while the server closes?"""
         self.on_end: Callable[[], None] = _nothing
         self.moved = asyncio.Event()
 
@@ -150,11 +153,12 @@ class Live:
         self._keep_polling()
         return _Streaming(self._events(stream, first), headers, stream, self._leave)
 
-    def follow(
+    async def follow(
         self, works: Works, work_of: Callable[[], Work], stream: Stream, headers: Mapping[str, str]
     ) -> StreamingResponse:
         """A stream of the progress of one work, until that is finished."""
-        operation_id = work_of().operation_id
+        operation_id = (await self._in_thread(work_of)).operation_id
+        stream.outlasts = works.is_own(operation_id)
         self._seat(stream)
         self._keep_polling()
         loop = asyncio.get_running_loop()
@@ -168,13 +172,13 @@ class Live:
             stop()
             self._leave(stream)
 
-        return _Streaming(_progress(stream, work_of), headers, stream, leave)
+        return _Streaming(_progress(stream, partial(self._in_thread, work_of)), headers, stream, leave)
 
     def end(self) -> None:
-        """Nobody is told of changes any more. Who follows a work is: the server waits for it."""
+        """Nobody is told of changes any more. Who follows a work of this process is: the server waits for it."""
         self.is_closing = True
         for stream in tuple(self._streams):
-            if isinstance(stream, _Follower):
+            if not stream.outlasts:
                 stream.end()
 
     def close(self) -> None:
@@ -337,15 +341,23 @@ def _event(changes: Changes) -> bytes:
     return b"event: %s\nid: %s\ndata: %s\n\n" % (name.encode(), changes.position.encode(), changes.to_bytes())
 
 
-async def _progress(stream: Stream, work_of: Callable[[], Work]) -> AsyncIterator[bytes]:
+async def _progress(stream: Stream, work_of: Callable[[], Awaitable[Work]]) -> AsyncIterator[bytes]:
+    """A work each time it has moved. One of another process is looked at again and again."""
+    before: Work | None = None
+    quiet_s = 0.0
     while not stream.is_over:
         stream.moved.clear()
-        work = work_of()
-        yield b"event: %s\ndata: %s\n\n" % (work.status.encode(), work.to_bytes())
+        work = await work_of()
+        if work != before:
+            yield b"event: %s\ndata: %s\n\n" % (work.status.encode(), work.to_bytes())
+            before, quiet_s = work, 0.0
         if work.is_finished:
             return
-        while not stream.is_over and not await stream.wait(HEARTBEAT_S):
+        if not await stream.wait(WORK_POLL_S):
+            quiet_s += WORK_POLL_S
+        if quiet_s >= HEARTBEAT_S:
             yield b": still here\n\n"
+            quiet_s = 0.0
 
 
 class _Streaming(StreamingResponse):

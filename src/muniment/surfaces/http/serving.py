@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from muniment.errors import InvalidInput, MissingDependency
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["check_safe", "make_server"]
 
 
-def check_safe(settings: ServerSettings, has_keys: bool) -> list[str]:
+def check_safe(settings: ServerSettings, has_keys: bool, place: str = "") -> list[str]:
     """What whoever starts the server ought to know; raises where nobody could ask anything."""
     warnings = []
     if settings.asks_for_keys and not has_keys:
         raise InvalidInput(
-            f"there are no keys in {settings.keys}, and this server asks for one",
+            f"there are no keys in {place or settings.keys}, and this server asks for one",
             path="$.keys",
             hint="muniment store keys create NAME --tenant ID",
         )
@@ -35,10 +36,13 @@ def check_safe(settings: ServerSettings, has_keys: bool) -> list[str]:
     return warnings
 
 
-def make_server(memory: Memory, settings: ServerSettings, **others: Any) -> uvicorn.Server:
+def make_server(
+    memory: Memory, settings: ServerSettings, *, on_start: Callable[[], None] | None = None, **others: Any
+) -> uvicorn.Server:
     """The server, ready to `run()`. A signal to stop lets requests and long work that are under way finish.
 
-    `others` is what stands beside the API: `beside` and `lifespans` of `create_app`.
+    `on_start` is called once it takes requests. `others` is what stands beside the API: `beside` and `lifespans` of
+    `create_app`.
     """
     try:
         import uvicorn
@@ -58,6 +62,11 @@ def make_server(memory: Memory, settings: ServerSettings, **others: Any) -> uvic
 
     class Server(uvicorn.Server):
         """Ends the streams first: they would be waited for like any request."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started and on_start is not None:
+                on_start()
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             app.state.live.end()

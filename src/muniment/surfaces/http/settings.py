@@ -16,7 +16,9 @@ from typing import Any
 from muniment.errors import InvalidInput
 from muniment.surfaces.settings import settle_table
 
-__all__ = ["ServerSettings", "is_loopback", "load_server_settings"]
+__all__ = ["KEYS_FILE", "ServerSettings", "is_loopback", "load_server_settings"]
+
+KEYS_FILE = "muniment.keys.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +31,19 @@ class ServerSettings:
     """0 is any that is free."""
     auth: str = "auto"
     """auto asks for keys unless only this machine can reach the server; on; off."""
-    keys: str = "muniment.keys.json"
-    """The file of the keys: hashes alone, for its owner alone."""
+    keys: str = KEYS_FILE
+    """The file of the keys: hashes alone, for its owner alone. `store` keeps them in the store, and so does PostgreSQL
+    where no file is named and this one is not there."""
     tls_cert: str = ""
     """A certificate (PEM); with its key the server speaks TLS."""
     tls_key: str = ""
     """The key of the certificate."""
     research_dir: str = "muniment-research"
     """Where the files of research runs lie."""
+    workers: int = 1
+    """Processes that serve, on one socket."""
     threads: int = 2
-    """Requests that are worked on at the same time; the others wait their turn."""
+    """Requests of a process that are worked on at the same time; the others wait their turn."""
     body_bytes_max: int = 40 << 20
     """Somewhat over the largest content that the ledger takes."""
     import_bytes_max: int = 1 << 30
@@ -55,7 +60,9 @@ class ServerSettings:
     streams_per_key_max: int = 64
     """Of them, those of one key."""
     works_max: int = 4
-    """Operations that run at the same time."""
+    """Operations of a process that run at the same time."""
+    lease_seconds: int = 10
+    """After so long without a sign of life of its process, an operation is taken up by another."""
     shutdown_seconds: int = 30
     """How long requests under way may take to end."""
     otel: str = "off"
@@ -107,6 +114,6 @@ def _check(settings: ServerSettings) -> None:
         if getattr(settings, name) and not Path(getattr(settings, name)).is_file():
             raise InvalidInput(f"there is no file {getattr(settings, name)!r:.200}", path=f"$.{name}")
     least_one = ("threads", "body_bytes_max", "body_seconds_max", "requests_per_minute", "works_max", "streams_max")
-    for name in (*least_one, "streams_per_key_max"):
+    for name in (*least_one, "streams_per_key_max", "workers", "lease_seconds"):
         if getattr(settings, name) < 1:
             raise InvalidInput(f"{name} should be at least 1", path=f"$.{name}")

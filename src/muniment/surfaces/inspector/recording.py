@@ -35,7 +35,7 @@ _AS_IN_JAVASCRIPT = "!*'()"
 
 def record_run(memory: Memory, run: RunState) -> Answers:
     """Answers by "GET /v1/…"."""
-    with closing(Works(memory._ctx.clock, memory._ctx.ids, 1)) as works:
+    with closing(Works(memory._ctx.engine, memory._ctx.clock, memory._ctx.ids, 1)) as works:
         recorder = _Recorder(memory, works, ("tenants", run.scope.tenant_id, "users", run.scope.user_id))
         recorder.keep(("runs",), {"items": [run.to_wire()]})
         own = ("runs", run.run_id)

@@ -1,28 +1,46 @@
 """Long work: carried out beside the requests, with progress that can be watched, and a result that can be fetched.
 
-A work lives in the process that carries it out. All of them can be started again after a crash: they take up where they
-were, or find nothing left to do.
+A work stands in the store (`operations.work_rows`), so that any process of a server tells of it and a forget takes what
+it holds. The one that carries it out counts its lease on. Where a process ended, another starts its works again, or
+says that they were interrupted: none is lost.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from muniment.core.canonical import canonical_bytes, parse_json
 from muniment.core.instants import format_instant
+from muniment.core.ports.engine import Engine, Value
 from muniment.core.ports.outside import Clock, Ids
+from muniment.core.ports.server_rows import SERVER, LeaseRow, WorkRow
 from muniment.core.record import Absent, Count, JsonObject, JsonValue, Record
-from muniment.errors import MunimentError, NotFound, StorageBusy
+from muniment.errors import Interrupted, MunimentError, NotFound, StorageBusy
+from muniment.surfaces.operations.work_rows import StoredWork, WorkRows, answer_of
 
-__all__ = ["Work", "Works"]
+__all__ = ["Begin", "Work", "Works"]
 
-KEPT_MAX = 1000
 WAITING_MAX = 100
+TRIES_MAX = 3
+"""Processes that may end under a work before it is not begun again."""
+LEASE_S = 10.0
+"""Seconds for which a lease stands still before another process takes it."""
+POLL_S = 1.0
+"""How often the works of other processes are looked at while somebody watches one."""
+_BEATS = 4
+"""How often a lease is counted on in its time."""
+_NO_ANSWER = "what came of it is no longer kept: it ran out, was too large, or went with a forget; start it again"
+_LOGGER = logging.getLogger("muniment.works")
 
 Progress = Callable[[int], None]
+Begin = Callable[[Progress], Any]
+"""What is done: handed a function to tell its progress with, it answers plain JSON data."""
 
 
 class Work(Record):
@@ -33,111 +51,278 @@ class Work(Record):
     """What is done: the name of an operation, such as `memory.rebuild`."""
     tenant_id: Absent[str] = None
     user_id: Absent[str] = None
-    status: Literal["running", "done", "failed"]
+    status: Literal["running", "done", "failed", "interrupted"]
+    """`interrupted`: its process ended, and no other could take it up."""
     progress: Count
     """How much was done so far, in whatever the work counts."""
     started_at: str
     finished_at: Absent[str] = None
     result: JsonValue = None
     error: Absent[JsonObject] = None
+    note: Absent[str] = None
+    """Why there is no result any more."""
 
     @property
     def is_finished(self) -> bool:
         return self.status != "running"
 
 
-class Works:
-    """The works of one process. Thread-safe."""
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A work that this process carries out."""
 
-    def __init__(self, clock: Clock, ids: Ids, running_max: int = 4) -> None:
-        self._clock, self._ids = clock, ids
+    tenant: str
+    row: WorkRow
+    call: Begin
+    outlives: bool
+
+
+class Works:
+    """The works of a server, as one of its processes carries and tells them. Thread-safe."""
+
+    def __init__(
+        self, engine: Engine, clock: Clock, ids: Ids, running_max: int = 4, *, lease_s: float = LEASE_S
+    ) -> None:
+        self._rows = WorkRows(engine)
+        self._clock, self._ids, self._lease_s = clock, ids, lease_s
         self._pool = ThreadPoolExecutor(running_max, "muniment-work")
         self._lock = threading.Lock()
-        self._works: OrderedDict[str, Work] = OrderedDict()
+        self._running: dict[str, _Running] = {}
+        self._told: dict[str, int] = {}
+        """The progress that stands in the store."""
         self._watchers: dict[str, list[Callable[[], None]]] = {}
+        self._seen: dict[str, tuple[LeaseRow, float]] = {}
+        """The leases of others, and since when each has stood as it does."""
+        self._restart: Callable[[JsonObject], Begin] | None = None
+        self._taking = threading.Lock()
+        """Held while a work is taken up: none is, once this process closes."""
+        self._keeper: threading.Thread | None = None
+        self._is_over = threading.Event()
 
-    def start(self, name: str, scope: dict[str, str], call: Callable[[Progress], Any]) -> Work:
-        """Begin a work; `call` is handed a function to tell its progress with, and answers plain JSON data."""
+    # -- carrying out ---------------------------------------------------------------------------------
+
+    def start(
+        self,
+        name: str,
+        scope: Mapping[str, str],
+        call: Begin,
+        asked: JsonObject | None = None,
+        *,
+        outlives: bool = False,
+    ) -> Work:
+        """Begin a work. `asked` is what another process needs to begin it again; without it, nobody can.
+
+        `outlives`: what came of it is kept though answers were cleared meanwhile, for the work did that itself.
+        """
+        row = WorkRow(
+            id=self._ids.new("op"),
+            name=name,
+            user_id=scope.get("user_id"),
+            status="running",
+            progress=0,
+            tries=1,
+            clearing=0,
+            started_at=format_instant(self._clock()),
+            finished_at=None,
+            salt=self._ids.salts(1)[0],
+            asked=None if asked is None else canonical_bytes(asked).decode(),
+            answer=None,
+        )
+        running = _Running(scope.get("tenant_id", SERVER), row, call, outlives)
         with self._lock:
-            if sum(not each.is_finished for each in self._works.values()) >= WAITING_MAX:
+            if len(self._running) >= WAITING_MAX:
                 raise StorageBusy("too much long work is waiting already", hint="wait until some of it is done")
-            work = Work.from_wire(
-                {
-                    "operation_id": self._ids.new("op"),
-                    "name": name,
-                    **{each: scope[each] for each in ("tenant_id", "user_id") if each in scope},
-                    "status": "running",
-                    "progress": 0,
-                    "started_at": format_instant(self._clock()),
-                }
-            )
-            self._works[work.operation_id] = work
-            self._forget_old()
-        self._pool.submit(self._carry_out, work.operation_id, call)
-        return work
-
-    def _forget_old(self) -> None:
-        finished = [name for name, work in self._works.items() if work.is_finished]
-        for name in finished[: max(0, len(self._works) - KEPT_MAX)]:
-            del self._works[name]
-
-    def _carry_out(self, operation_id: str, call: Callable[[Progress], Any]) -> None:
-        """Whatever comes of it is told; an error that is no `MunimentError` is a defect, told as one and raised."""
-        ended: dict[str, Any] = {"status": "failed", "error": MunimentError("the work failed").to_dict()}
+            self._running[row.id] = running
         try:
-            ended = {"status": "done", "result": call(lambda count: self._advance(operation_id, count))}
+            self._rows.begin(running.tenant, row, self._clock())
+        except MunimentError:
+            self._drop(row.id)
+            raise
+        self._carry_on(running)
+        return _work_of(StoredWork(running.tenant, row))
+
+    def _carry_on(self, running: _Running) -> None:
+        self._keep_leases()
+        self._pool.submit(self._carry_out, running)
+
+    def _carry_out(self, running: _Running) -> None:
+        """Whatever comes of it is told; an error that is no `MunimentError` is a defect, told as one and raised."""
+        id_ = running.row.id
+        ended: tuple[str, dict[str, Any]] = ("failed", {"error": MunimentError("the work failed").to_dict()})
+        try:
+            ended = ("done", {"result": running.call(lambda count: self._advance(id_, count))})
         except MunimentError as error:
-            ended = {"status": "failed", "error": error.to_dict()}
+            ended = ("failed", {"error": error.to_dict()})
         finally:
-            self._change(operation_id, ended | {"finished_at": format_instant(self._clock())})
+            try:
+                self._finish(running, *ended)
+            finally:
+                self._drop(id_)
+
+    def _finish(self, running: _Running, status: str, told: dict[str, Any]) -> None:
+        held = self._running.get(running.row.id, running)
+        values: dict[str, Value] = {
+            "status": status,
+            "progress": held.row.progress,
+            "finished_at": format_instant(self._clock()),
+            "answer": answer_of(told),
+        }
+        self._rows.finish(running.tenant, running.row.id, values, outlives=running.outlives)
+
+    def _drop(self, operation_id: str) -> None:
+        with self._lock:
+            self._running.pop(operation_id, None)
+            self._told.pop(operation_id, None)
+        self._tell(operation_id)
 
     def _advance(self, operation_id: str, count: int) -> None:
-        self._change(operation_id, {"progress": self._works[operation_id].progress + max(0, count)})
-
-    def _change(self, operation_id: str, update: dict[str, Any]) -> None:
         with self._lock:
-            work = self._works[operation_id]
-            self._works[operation_id] = Work.from_wire(work.to_wire() | update)
+            held = self._running[operation_id]
+            row = held.row._replace(progress=held.row.progress + max(0, count))
+            self._running[operation_id] = replace(held, row=row)
+        self._tell(operation_id)
+
+    def _tell(self, operation_id: str) -> None:
+        with self._lock:
             watchers = list(self._watchers.get(operation_id, ()))
         for tell in watchers:
             tell()
 
+    # -- leases ---------------------------------------------------------------------------------------
+
+    def take_up(self, restart: Callable[[JsonObject], Begin]) -> None:
+        """From now on, take up the works of processes that ended: `restart` makes of what was asked what is done."""
+        self._restart = restart
+        self._keep_leases()
+
+    def _keep_leases(self) -> None:
+        with self._lock:
+            if self._keeper is None and not self._is_over.is_set():
+                self._keeper = threading.Thread(target=self._keep, name="muniment-leases", daemon=True)
+                self._keeper.start()
+
+    def _keep(self) -> None:
+        while not self._is_over.wait(self._lease_s / _BEATS):
+            try:
+                self._beat()
+                self._look_after()
+            except MunimentError as error:  # the store is away: leases stand still, and go on when it is back
+                _LOGGER.warning("leases cannot be kept", extra={"said": error.to_dict()})
+
+    def _beat(self) -> None:
+        with self._lock:
+            if not self._running:
+                return
+            running = tuple(self._running)
+            moved = {
+                id_: (held.tenant, held.row.progress)
+                for id_, held in self._running.items()
+                if held.row.progress != self._told.get(id_, 0)
+            }
+        self._rows.beat(running, moved)
+        with self._lock:
+            self._told |= {id_: progress for id_, (_, progress) in moved.items() if id_ in self._running}
+
+    def _look_after(self) -> None:
+        """Take the leases that have stood still for their time, by this process' own clock: those of others, and one
+        of its own whose end it could not write down."""
+        if self._restart is None:
+            return
+        now = time.monotonic()
+        others = {lease.id: lease for lease in self._rows.leases() if lease.id not in self._running}
+        before, self._seen = self._seen, {}
+        for id_, lease in others.items():
+            seen = before.get(id_)
+            self._seen[id_] = seen if seen is not None and seen[0] == lease else (lease, now)
+        for id_, (lease, since) in list(self._seen.items()):
+            with self._taking:
+                if now - since < self._lease_s or self._restart is None:
+                    continue
+                del self._seen[id_]
+                taken = self._rows.take(lease)
+                if taken is not None:
+                    self._go_on_with(taken)
+
+    def _go_on_with(self, taken: StoredWork) -> None:
+        row = taken.row
+        said = {"operation_id": row.id, "operation": row.name, "tries": row.tries}
+        _LOGGER.warning("a work was taken up: its process ended", extra={"said": said})
+        try:
+            call = self._begun_again(row)
+        except Interrupted as error:
+            ended = _Running(taken.tenant, row, _nothing, outlives=True)
+            self._finish(ended, "interrupted", {"error": error.to_dict()})
+            return
+        running = _Running(taken.tenant, row, call, outlives=False)
+        with self._lock:
+            self._running[row.id] = running
+        self._carry_on(running)
+
+    def _begun_again(self, row: WorkRow) -> Begin:
+        assert self._restart is not None
+        if row.tries > TRIES_MAX:
+            raise Interrupted(
+                f"the process that carried it out ended, {TRIES_MAX} times over",
+                hint="the servers' logs say why; start it again when that is mended",
+            )
+        if row.asked is None:
+            raise Interrupted(
+                "the process that carried it out ended, and what it worked on lay with that process alone",
+                hint="send it again: what it had done is kept, and is not done twice",
+            )
+        asked = parse_json(row.asked.encode())
+        assert isinstance(asked, dict)
+        return self._restart(asked)
+
     # -- asking ---------------------------------------------------------------------------------------
 
     def list(self, *, tenant_id: str | None = None, user_id: str | None = None) -> list[Work]:
-        """The works that this process knows of, oldest first."""
-        with self._lock:
-            works = tuple(self._works.values())
-        return [each for each in works if _is_seen(each, tenant_id, user_id)]
+        """The works that are kept, oldest first."""
+        found = [self._now(each) for each in self._rows.list(tenant_id, self._clock())]
+        return [_work_of(each) for each in found if user_id in (None, each.row.user_id)]
 
     def get(self, operation_id: str, *, tenant_id: str | None = None, user_id: str | None = None) -> Work:
-        """A work as it stands."""
-        work = self._works.get(operation_id)
-        if work is None or not _is_seen(work, tenant_id, user_id):
+        """A work as it stands, whichever process carries it out."""
+        held = self._running.get(operation_id)
+        if held is not None and tenant_id in (None, held.tenant):
+            found: StoredWork | None = StoredWork(held.tenant, held.row)
+        else:
+            found = self._rows.find(operation_id, tenant_id)
+        if found is None or user_id not in (None, found.row.user_id):
             raise NotFound(
                 f"no operation {operation_id!r:.80} in this scope",
                 path="$.operation_id",
-                hint="operations are known to the process that carries them out, until it ends",
+                hint="the list of operations names those that are kept",
             )
-        return work
+        return _work_of(found)
+
+    def _now(self, stored: StoredWork) -> StoredWork:
+        held = self._running.get(stored.row.id)
+        return stored if held is None else StoredWork(held.tenant, held.row)
+
+    def is_own(self, operation_id: str) -> bool:
+        """Is it this process that carries the work out?"""
+        return operation_id in self._running
 
     def events(self, operation_id: str, *, tenant_id: str | None = None, user_id: str | None = None) -> Iterator[Work]:
         """A work each time it has moved, until it is finished."""
         moved = threading.Event()
         stop = self.watch(operation_id, moved.set)
+        before: Work | None = None
         try:
-            while True:
+            while before is None or not before.is_finished:
                 moved.clear()
                 work = self.get(operation_id, tenant_id=tenant_id, user_id=user_id)
-                yield work
-                if work.is_finished:
-                    return
-                moved.wait()
+                if work != before:
+                    yield work
+                before = work
+                if not work.is_finished:
+                    moved.wait(POLL_S)
         finally:
             stop()
 
     def watch(self, operation_id: str, tell: Callable[[], None]) -> Callable[[], None]:
-        """Have `tell` called whenever the work moves; answers a function that ends it."""
+        """Have `tell` called whenever a work of this process moves; answers a function that ends it."""
         with self._lock:
             self._watchers.setdefault(operation_id, []).append(tell)
 
@@ -152,9 +337,31 @@ class Works:
 
     def close(self) -> None:
         """Wait until all that was started is done."""
+        with self._taking:
+            self._restart = None
         self._pool.shutdown(wait=True)
+        self._is_over.set()
+        if self._keeper is not None:
+            self._keeper.join()
 
 
-def _is_seen(work: Work, tenant_id: str | None, user_id: str | None) -> bool:
-    """A tenant's own works; a user's are those begun at the user's own address."""
-    return tenant_id in (None, work.tenant_id) and user_id in (None, work.user_id)
+def _nothing(_: Progress) -> None:
+    """What is done of a work that nobody can begin again."""
+
+
+def _work_of(stored: StoredWork) -> Work:
+    row = stored.row
+    told = {} if row.answer is None else parse_json(row.answer.encode())
+    assert isinstance(told, dict)
+    fields: dict[str, Any] = {
+        "operation_id": row.id,
+        "name": row.name,
+        "tenant_id": None if stored.tenant == SERVER else stored.tenant,
+        "user_id": row.user_id,
+        "status": row.status,
+        "progress": row.progress,
+        "started_at": row.started_at,
+        "finished_at": row.finished_at,
+        "note": _NO_ANSWER if row.status != "running" and row.answer is None else None,
+    }
+    return Work.from_wire({name: value for name, value in fields.items() if value is not None} | told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
@@ -13,25 +14,34 @@ from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.terminal import echo, table
 
 if TYPE_CHECKING:
-    from muniment.surfaces.http.keys import KeyFile
+    from muniment.surfaces.http.keys import KeyRing
 
 __all__ = ["create", "list_", "revoke", "rotate"]
 
 _MANY = click.IntRange(1)
-_File = Annotated[str | None, Word("The file of keys (default: muniment.keys.json).", "keys", "FILE")]
+_File = Annotated[str | None, Word("The file of keys (default: muniment.keys.json), or `store`.", "keys", "FILE")]
 _KEY = {"key_id": "KEY_ID"}
 
 
-def _open(file: str | None) -> KeyFile:
+@contextmanager
+def _opened(call: Call, file: str | None) -> Iterator[KeyRing]:
+    """The keys that the settings name; the store is opened where they lie in it."""
     from muniment.core.outside.system import system_clock
     from muniment.surfaces.http.keys import KeyFile
     from muniment.surfaces.http.settings import load_server_settings
+    from muniment.surfaces.processes.stored_keys import are_stored, open_keys
+    from muniment.surfaces.settings import open_store
 
-    return KeyFile(load_server_settings({"keys": file}).keys, system_clock)
+    named = load_server_settings({"keys": file}).keys
+    if not are_stored(named, is_shared=call.settings.db.startswith(("postgresql://", "postgres://"))):
+        yield KeyFile(named, system_clock)
+        return
+    with open_store(call.settings) as memory:
+        yield open_keys(named, memory._ctx.engine, system_clock)
 
 
 def _create(
-    _: Call,
+    call: Call,
     name: str,
     *,
     tenant: Annotated[str, Word("The tenant it is for; '*' for all.", metavar="ID")],
@@ -48,23 +58,25 @@ def _create(
 
     if tenant == "*" and user is not None:
         raise InvalidInput("a user is one of a tenant's", path="$.user", hint="name the tenant too")
-    return _open(file).create(
-        name,
-        tenant=tenant,
-        user=user,
-        access=access,
-        lasts=None if expires is None else lifetime(expires, "$.expires"),
-        requests_per_minute=rate,
-        body_bytes_max=body_max,
-    )
+    with _opened(call, file) as keys:
+        return keys.create(
+            name,
+            tenant=tenant,
+            user=user,
+            access=access,
+            lasts=None if expires is None else lifetime(expires, "$.expires"),
+            requests_per_minute=rate,
+            body_bytes_max=body_max,
+        )
 
 
-def _list(_: Call, *, file: _File = None) -> list[Any]:
-    return list(_open(file).list())
+def _list(call: Call, *, file: _File = None) -> list[Any]:
+    with _opened(call, file) as keys:
+        return list(keys.list())
 
 
 def _rotate(
-    _: Call,
+    call: Call,
     key_id: str,
     *,
     overlap: Annotated[str, Word("How long the old token still holds.", metavar="TIME")] = "24h",
@@ -72,11 +84,13 @@ def _rotate(
 ) -> Any:
     from muniment.surfaces.http.keys import lifetime
 
-    return _open(file).rotate(key_id, lifetime(overlap, "$.overlap"))
+    with _opened(call, file) as keys:
+        return keys.rotate(key_id, lifetime(overlap, "$.overlap"))
 
 
-def _revoke(_: Call, key_id: str, *, file: _File = None) -> Any:
-    return _open(file).revoke(key_id)
+def _revoke(call: Call, key_id: str, *, file: _File = None) -> Any:
+    with _opened(call, file) as keys:
+        return keys.revoke(key_id)
 
 
 def _show_made(call: Call) -> Iterator[str]:
@@ -100,16 +114,16 @@ def _standing(key: Any) -> tuple[str, str]:
     return ("revoked", "red") if key.revoked_at is not None else ("holds", "green")
 
 
-create = Command("", _show_made, function=_create, on="nothing", document=_made_document)
+create = Command("", _show_made, function=_create, on="settings", document=_made_document)
 list_ = Command(
-    "", _show_keys, function=_list, on="nothing", document=lambda call: (key.public_fields() for key in call.answer)
+    "", _show_keys, function=_list, on="settings", document=lambda call: (key.public_fields() for key in call.answer)
 )
-rotate = Command("", _show_made, function=_rotate, on="nothing", arguments=_KEY, document=_made_document)
+rotate = Command("", _show_made, function=_rotate, on="settings", arguments=_KEY, document=_made_document)
 revoke = Command(
     "",
     lambda call: [f"the key {call.answer.key_id} ({call.answer.name}) holds no longer"],
     function=_revoke,
-    on="nothing",
+    on="settings",
     arguments=_KEY,
     document=lambda call: call.answer.public_fields(),
 )

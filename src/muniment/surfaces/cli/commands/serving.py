@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from muniment.errors import MissingDependency
+from muniment.errors import InvalidInput, MissingDependency
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.output import emit_json
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.terminal import echo
 from muniment.surfaces.mcp.settings import CHOICES
-from muniment.surfaces.settings import Settings, open_store
+from muniment.surfaces.settings import open_store
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
@@ -32,52 +32,74 @@ def _serve(
     host: Annotated[str | None, Word("Where to listen (default: 127.0.0.1).", metavar="ADDRESS")] = None,
     port: Annotated[int | None, Word("The port (default: 8765).", metavar="N")] = None,
     auth: Annotated[Literal["auto", "on", "off"] | None, Word("Ask for keys (auto: unless on loopback).")] = None,
-    keys: Annotated[str | None, Word("The file of API keys (default: muniment.keys.json).", metavar="FILE")] = None,
+    keys: Annotated[
+        str | None, Word("The file of API keys (default: muniment.keys.json), or `store`.", metavar="FILE")
+    ] = None,
     tls_cert: Annotated[str | None, Word("A certificate, to serve over TLS.", metavar="FILE")] = None,
     tls_key: Annotated[str | None, Word("Its private key.", metavar="FILE")] = None,
-    threads: Annotated[int | None, Word("Requests carried out at the same time (default: 2).", metavar="N")] = None,
+    workers: Annotated[int | None, Word("Processes that serve on the port (default: 1).", metavar="N")] = None,
+    threads: Annotated[
+        int | None, Word("Requests that a process carries out at the same time (default: 2).", metavar="N")
+    ] = None,
     otel: Annotated[Literal["on", "off"] | None, Word("Traces and metrics through OpenTelemetry.")] = None,
 ) -> None:
-    from muniment.core.outside.system import system_clock
-    from muniment.surfaces.http.keys import KeyFile
-    from muniment.surfaces.http.logs import LOGGER, configure_logs
-    from muniment.surfaces.http.serving import check_safe, make_server
+    from muniment.surfaces.http.logs import configure_logs
     from muniment.surfaces.http.settings import load_server_settings
-    from muniment.surfaces.inspector.pages import NOT_BUILT, is_built
 
     named = {"host": host, "port": port, "auth": auth, "keys": keys, "threads": threads, "otel": otel}
-    settings = load_server_settings({**named, "tls_cert": tls_cert, "tls_key": tls_key})
-    warnings = check_safe(settings, bool(KeyFile(settings.keys, system_clock).list()))
+    settings = load_server_settings({**named, "workers": workers, "tls_cert": tls_cert, "tls_key": tls_key})
     configure_logs()
     with open_store(call.settings) as memory:
-        server = make_server(memory, settings, **_beside(memory, call.settings, settings))
-        for warning in warnings:
-            LOGGER.warning(warning)
-        scheme = "https" if settings.tls_cert else "http"
-        fields = {"url": f"{scheme}://{settings.host}:{settings.port}", "db": memory.info.location}
-        if call.as_json:
-            emit_json(fields | {"asks_for_keys": settings.asks_for_keys, "inspector": is_built()})
-        else:
-            echo(f"muniment at {fields['url']} over {fields['db']}; Ctrl-C to stop")
-            if not is_built():
-                echo(f"without its inspector: {NOT_BUILT}")
-        server.run()
+        _warn(memory, settings)
+        location = memory.info.location
+        if settings.workers == 1:
+            from muniment.surfaces.http.serving import make_server
+            from muniment.surfaces.processes.worker import beside
+
+            server = make_server(memory, settings, **beside(memory, call.settings, settings))
+            scheme = "https" if settings.tls_cert else "http"
+            _announce(call, settings, f"{scheme}://{settings.host}:{settings.port}", location)
+            server.run()
+            return
+    _serve_with_workers(call, settings, location)
 
 
-def _beside(memory: Memory, store: Settings, settings: ServerSettings) -> dict[str, Any]:
-    """The inspector at /, where it is built; MCP at /mcp, where it is installed."""
-    from muniment.surfaces.inspector.app import inspector, no_inspector
-    from muniment.surfaces.inspector.pages import is_built
+def _serve_with_workers(call: Call, settings: ServerSettings, location: str) -> None:
+    """The store was opened once, so that it is migrated, and is closed here: what serves it are the workers."""
+    from muniment.surfaces.processes.supervisor import Supervisor, bind, url_of
 
-    beside, lifespans = {"/": inspector() if is_built() else no_inspector()}, []
-    if util.find_spec("mcp") is not None:
-        from muniment.surfaces.mcp.settings import load_mcp_settings
-        from muniment.surfaces.mcp.streamable import PATH, mcp_app
+    if call.settings.db == ":memory:":
+        raise InvalidInput("a store in memory has one process", path="$.workers", hint="name a file, or PostgreSQL")
+    with bind(settings) as listening:
+        url = url_of(settings, listening)
+        code = Supervisor(call.settings, settings, listening).run(lambda: _announce(call, settings, url, location))
+    if code:
+        raise SystemExit(code)
 
-        mounted = mcp_app(memory, store, settings, load_mcp_settings({}))
-        beside[PATH] = mounted.beside
-        lifespans.append(mounted.lifespan)
-    return {"beside": beside, "lifespans": lifespans}
+
+def _warn(memory: Memory, settings: ServerSettings) -> None:
+    from muniment.core.outside.system import system_clock
+    from muniment.surfaces.http.logs import LOGGER
+    from muniment.surfaces.http.serving import check_safe
+    from muniment.surfaces.processes.stored_keys import open_keys
+
+    keys = open_keys(settings.keys, memory._ctx.engine, system_clock)
+    for warning in check_safe(settings, bool(keys.list()), keys.place):
+        LOGGER.warning(warning)
+
+
+def _announce(call: Call, settings: ServerSettings, url: str, location: str) -> None:
+    from muniment.surfaces.inspector.pages import NOT_BUILT, is_built
+
+    if call.as_json:
+        emit_json(
+            {"url": url, "db": location, "asks_for_keys": settings.asks_for_keys, "inspector": is_built()}
+            | ({"workers": settings.workers} if settings.workers > 1 else {})
+        )
+        return
+    echo(f"muniment at {url} over {location}; Ctrl-C to stop")
+    if not is_built():
+        echo(f"without its inspector: {NOT_BUILT}")
 
 
 serve = Command(

@@ -1,0 +1,180 @@
+"""Long works in the store: what any process of a server can tell of them, and who carries each of them out.
+
+A work is a row of its tenant, so that a forget there takes what it holds; its lease is a row of the server's own, so
+that the works of all tenants are found at once. A lease has no time in it, which the clocks of two machines would read
+differently: its owner counts it on, and whoever sees it stand still for long enough takes it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from muniment.core.canonical import canonical_bytes
+from muniment.core.instants import format_instant
+from muniment.core.ports.engine import Condition, Delete, Engine, Patch, Reader, Transaction, Value
+from muniment.core.ports.rows import chunked, get, insert, select, texts
+from muniment.core.ports.schema import LEASES, WORKS
+from muniment.core.ports.server_rows import SERVER, LeaseRow, WorkRow
+from muniment.store.idempotency import hold_answers
+
+__all__ = ["KEPT", "KEPT_MAX", "RESULT_BYTES_MAX", "StoredWork", "WorkRows", "answer_of"]
+
+KEPT = timedelta(days=7)
+"""How long the answer of a finished work is kept, at most."""
+KEPT_MAX = 1000
+"""Works of a tenant whose answers are kept, and that are listed, at most."""
+RESULT_BYTES_MAX = 16 << 20
+
+
+class StoredWork(NamedTuple):
+    tenant: str
+    row: WorkRow
+
+
+class _Age(NamedTuple):
+    id: str
+    status: str
+    started_at: str
+    finished_at: str | None
+    salt: bytes | None
+
+
+class WorkRows:
+    """The works that the store knows of, as one process sees and carries them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.owner = secrets.token_hex(8)
+        """This process, among all that serve the store."""
+        self._beats = 0
+
+    # -- one's own ------------------------------------------------------------------------------------
+
+    def begin(self, tenant: str, row: WorkRow, now: datetime) -> None:
+        """Write down a work before it is begun: the lease first, so that no work is ever without one."""
+        lease = LeaseRow(row.id, tenant, self.owner, self._beats, 1)
+        self._engine.write(SERVER, lambda tx: insert(tx, LEASES, [lease]))
+
+        def work(tx: Transaction) -> list[str]:
+            insert(tx, WORKS, [row._replace(clearing=hold_answers(tx))])
+            return _clean(tx, format_instant(now - KEPT))
+
+        gone = self._engine.write(tenant, work)
+        for ids in chunked(gone):
+            self._engine.write(SERVER, lambda tx, ids=ids: tx.do(Delete("leases", (("id", "in", ids),))))  # type: ignore[misc]
+
+    def beat(self, ids: Sequence[str], moved: Mapping[str, tuple[str, int]]) -> None:
+        """Say that this process is at these works, and how far they have come: progress by id, with its tenant."""
+        self._beats += 1
+        mine: tuple[Condition, ...] = (("id", "in", tuple(ids)), ("owner", "=", self.owner))
+        self._engine.write(SERVER, lambda tx: tx.do(Patch("leases", mine, {"beats": self._beats})))
+        for tenant, works in groupby(sorted(moved.items(), key=_tenant_of), key=_tenant_of):
+            done = [(id_, progress) for id_, (_, progress) in works]
+            self._engine.write(tenant, lambda tx, done=done: _advance(tx, done))  # type: ignore[misc]
+
+    def finish(self, tenant: str, work_id: str, values: Mapping[str, Value], *, outlives: bool) -> None:
+        """How a work ended. Its answer is not kept where answers were cleared since it began, unless it `outlives`
+        that: it did so itself. Whoever ends it first, ends it."""
+
+        def work(tx: Transaction) -> None:
+            number = hold_answers(tx)
+            row = get(tx, WORKS, (work_id,))
+            if row is None or row.status != "running":
+                return
+            told: dict[str, Value] = {"asked": None, **values}
+            answer = told.get("answer")
+            is_large = isinstance(answer, str) and len(answer) > RESULT_BYTES_MAX
+            if is_large or (row.clearing != number and not outlives):
+                told["answer"] = None
+            tx.do(Patch("works", (("id", "=", work_id),), told))
+
+        self._engine.write(tenant, work)
+        self._engine.write(SERVER, lambda tx: tx.do(Patch("leases", (("id", "=", work_id),), {"is_open": 0})))
+
+    # -- those of others ------------------------------------------------------------------------------
+
+    def leases(self) -> list[LeaseRow]:
+        """Of all works that are not finished."""
+        return self._engine.read(SERVER, lambda reader: select(reader, LEASES, (("is_open", "=", 1),)))
+
+    def take(self, lease: LeaseRow) -> StoredWork | None:
+        """Make a work one's own that nobody counts on; None where another was first, or it had ended."""
+        held: tuple[Condition, ...] = (("id", "=", lease.id), ("owner", "=", lease.owner), ("beats", "=", lease.beats))
+        values: dict[str, Value] = {"owner": self.owner, "beats": self._beats}
+        if not self._engine.write(SERVER, lambda tx: tx.do(Patch("leases", held, values))):
+            return None
+
+        def work(tx: Transaction) -> WorkRow | None:
+            number = hold_answers(tx)
+            row = get(tx, WORKS, (lease.id,))
+            if row is None or row.status != "running":
+                return None
+            changed: dict[str, Value] = {"tries": row.tries + 1, "progress": 0, "clearing": number}
+            tx.do(Patch("works", (("id", "=", lease.id),), changed))
+            return row._replace(tries=row.tries + 1, progress=0, clearing=number)
+
+        row = self._engine.write(lease.tenant, work)
+        if row is None:  # ended, or never begun, by a process that ended before it could say so
+            self._engine.write(SERVER, lambda tx: tx.do(Patch("leases", (("id", "=", lease.id),), {"is_open": 0})))
+            return None
+        return StoredWork(lease.tenant, row)
+
+    # -- asking ---------------------------------------------------------------------------------------
+
+    def find(self, work_id: str, tenant: str | None) -> StoredWork | None:
+        """A work by its id: a tenant's, or of whichever tenant."""
+        if tenant is None:
+            lease = self._engine.read(SERVER, lambda reader: get(reader, LEASES, (work_id,)))
+            tenant = SERVER if lease is None else lease.tenant
+        row = self._engine.read(tenant, lambda reader: get(reader, WORKS, (work_id,)))
+        return None if row is None else StoredWork(tenant, row)
+
+    def list(self, tenant: str | None, now: datetime) -> list[StoredWork]:
+        """The works that are kept, oldest first: a tenant's, or of all tenants."""
+        since = format_instant(now - KEPT)
+        if tenant is not None:
+            return [StoredWork(tenant, row) for row in self._engine.read(tenant, lambda reader: _kept(reader, since))]
+        tenants = self._engine.read(SERVER, lambda reader: set(texts(reader, LEASES, "tenant")))
+        found = [work for each in sorted(tenants) for work in self.list(each, now)]
+        return sorted(found, key=lambda work: (work.row.started_at, work.row.id))
+
+
+def _tenant_of(moved: tuple[str, tuple[str, int]]) -> str:
+    return moved[1][0]
+
+
+def _advance(tx: Transaction, done: Iterable[tuple[str, int]]) -> None:
+    for id_, progress in done:
+        tx.do(Patch("works", (("id", "=", id_), ("status", "=", "running")), {"progress": progress}))
+
+
+def _kept(reader: Reader, since: str) -> list[WorkRow]:
+    rows = [row for row in select(reader, WORKS) if row.finished_at is None or row.finished_at >= since]
+    return sorted(rows, key=lambda row: (row.started_at, row.id))[-KEPT_MAX:]
+
+
+def _clean(tx: Transaction, since: str) -> list[str]:
+    """Empty what has been kept for long enough; answers the ids of works that a forget had emptied, which go.
+
+    What is emptied because of its age stays with its salt: a copy of it may still lie in the store's files, and a
+    forget has to look for that.
+    """
+    finished = [row for row in select(tx, WORKS, into=_Age) if row.status != "running"]
+    finished.sort(key=lambda row: (row.started_at, row.id))
+    too_many = finished[: max(0, len(finished) - KEPT_MAX)]
+    tx.do(Patch("works", (("finished_at", "<", since),), {"answer": None}))
+    for ids in chunked([row.id for row in too_many]):
+        tx.do(Patch("works", (("id", "in", ids),), {"answer": None}))
+    gone = [row.id for row in finished if row.salt is None and (row in too_many or (row.finished_at or since) < since)]
+    for ids in chunked(gone):
+        tx.do(Delete("works", (("id", "in", ids),)))
+    return gone
+
+
+def answer_of(told: Mapping[str, Any]) -> str:
+    """A result or an error as it is kept."""
+    return canonical_bytes(dict(told)).decode()

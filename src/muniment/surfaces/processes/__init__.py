@@ -1,0 +1,1 @@
+"""Several processes, one server: what they share through the store, and what starts them on one socket."""

@@ -1,0 +1,102 @@
+"""How often a key may ask, over all processes of a server: each takes requests from the store in blocks.
+
+A block is what a key has in a second, so a busy key costs a write in a second and process. In any minute the processes
+together let in no more than one bucket that fills up again would, and what each of them holds of a block: a sixtieth of
+the limit. A block that was not used up in ten seconds is not used any more.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from muniment.core.ports.engine import Delete, Engine, Lock, Transaction
+from muniment.core.ports.rows import get, put
+from muniment.core.ports.schema import RATES
+from muniment.core.ports.server_rows import SERVER, RateRow
+from muniment.errors import RateLimited
+
+__all__ = ["SharedRates", "block_of", "refused"]
+
+_HELD_MAX = 10_000
+_BLOCK_S = 10.0
+_UNUSED_MS = 3_600_000
+_CLEANED_AFTER = 1000
+
+
+def block_of(per_minute: int) -> int:
+    """How many requests a process takes at a time."""
+    return max(1, per_minute // 60)
+
+
+def refused(per_minute: int, wait_s: float) -> RateLimited:
+    words = f"more than {per_minute} requests in a minute"
+    return RateLimited(words, details={"retry_after_s": max(1, round(wait_s))})
+
+
+@dataclass(slots=True)
+class _Block:
+    """What a process holds of a key's requests."""
+
+    left: int
+    until_s: float
+    wait_until_s: float = 0.0
+    """There was none to take: nobody asks the store before."""
+
+
+class SharedRates:
+    """The limits of all keys, as one process counts them. `take` says whether the store has to be asked first."""
+
+    def __init__(self, engine: Engine, clock_s: Callable[[], float], wall_ms: Callable[[], int]) -> None:
+        self._engine, self._clock_s, self._wall_ms = engine, clock_s, wall_ms
+        self._blocks: OrderedDict[str, _Block] = OrderedDict()
+        self._asked = 0
+
+    def take(self, name: str, per_minute: int) -> bool:
+        """Take one of what this process holds; False where it holds none and is to `fetch` some. Raises where the key
+        has none left."""
+        now = self._clock_s()
+        block = self._blocks.get(name)
+        if block is None:
+            return False
+        if now < block.wait_until_s:
+            raise refused(per_minute, block.wait_until_s - now)
+        if block.left < 1 or now >= block.until_s:
+            return False
+        block.left -= 1
+        return True
+
+    def fetch(self, name: str, per_minute: int) -> None:
+        """Take a block from the store. Waits for the store: not for the event loop."""
+        block, wall_ms = block_of(per_minute), self._wall_ms()
+        self._asked += 1
+        cleans = self._asked % _CLEANED_AFTER == 0
+
+        def work(tx: Transaction) -> tuple[int, int]:
+            if cleans:
+                tx.do(Delete("rates", (("at_ms", "<", wall_ms - _UNUSED_MS),)))
+            return _take(tx, name, per_minute, block, wall_ms)
+
+        taken, left_milli = self._engine.write(SERVER, work)
+        now = self._clock_s()
+        wait_s = 0.0 if taken else (1000 - left_milli) * 60 / (1000 * per_minute)
+        held = self._blocks.pop(name, None)
+        rest = held.left if held is not None and now < held.until_s else 0
+        self._blocks[name] = _Block(rest + taken, now + _BLOCK_S, now + wait_s)
+        if len(self._blocks) > _HELD_MAX:
+            self._blocks.popitem(last=False)
+
+
+def _take(tx: Transaction, name: str, per_minute: int, block: int, wall_ms: int) -> tuple[int, int]:
+    """As much of a block as there is; and what is left, in thousandths."""
+    tx.do(Lock(("rates", name)))
+    row = get(tx, RATES, (name,)) or RateRow(name, per_minute * 1000, wall_ms)
+    passed_ms = max(0, wall_ms - row.at_ms)  # the clock of another machine may be ahead
+    filled = passed_ms * per_minute // 60
+    left, at_ms = row.left_milli + filled, row.at_ms - (-filled * 60 // per_minute)  # rounded up: never twice
+    if left >= per_minute * 1000:
+        left, at_ms = per_minute * 1000, max(row.at_ms, wall_ms)
+    taken = min(block, left // 1000)
+    put(tx, RATES, [RateRow(name, left - taken * 1000, at_ms)])
+    return taken, left - taken * 1000

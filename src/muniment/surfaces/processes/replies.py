@@ -1,0 +1,119 @@
+"""Kept answers to requests with an idempotency key (LG-06): whichever process is asked again answers alike.
+
+An answer goes out again only after the ledger, in a transaction, said that the key was used for the same request and
+that what it wrote was not forgotten. Answers are bounded in size, number and age, tenant by tenant; a forget takes them
+all (`store.idempotency`), and one that was made while something was forgotten is not kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from starlette.responses import Response
+
+from muniment.core.canonical import canonical_bytes, parse_json, salted_digest
+from muniment.core.instants import format_instant
+from muniment.core.ports.engine import Condition, Engine, Patch, Transaction
+from muniment.core.ports.outside import Clock, Ids
+from muniment.core.ports.rows import get, put, select
+from muniment.core.ports.schema import REPLIES
+from muniment.core.ports.server_rows import ReplyRow
+from muniment.store.idempotency import clearing_of, hold_answers
+from muniment.surfaces.http.guards import Repeated, Request, key_hash
+
+__all__ = ["KEPT", "Replies"]
+
+KEPT = timedelta(hours=24)
+"""How long an answer is kept."""
+BODY_BYTES_MAX = 2 << 20
+"""A larger answer is not kept."""
+COUNT_MAX = 4096
+BYTES_MAX = 32 << 20
+"""Of one tenant: beyond either, the oldest go."""
+_CLEANED_AFTER = 64
+"""Answers that a process keeps for a tenant between one cleaning and the next."""
+
+
+class _Size(NamedTuple):
+    created_at: str
+    size: int
+
+
+class Replies:
+    """The answers that a store keeps, as one process writes and reads them."""
+
+    def __init__(self, engine: Engine, clock: Clock, ids: Ids) -> None:
+        self._engine, self._clock, self._ids = engine, clock, ids
+        self._kept: Counter[str] = Counter()
+
+    def answer(self, request: Request, call: Callable[[], Any], respond: Callable[[Any], Response]) -> Response:
+        """Carry out a request and keep what is answered; or answer what was kept, where it was carried out before."""
+        number = self._engine.read(request.tenant_id, clearing_of)
+        try:
+            response = respond(call())
+        except Repeated:
+            kept = self._find(request)
+            if kept is None:
+                raise
+            return kept
+        if hasattr(response, "body") and len(response.body) <= BODY_BYTES_MAX:
+            self._keep(request, number, response)
+        return response
+
+    def _keep(self, request: Request, number: int, response: Response) -> None:
+        salt = self._ids.salts(1)[0]
+        headers = [[name, value] for name, value in response.headers.items() if name != "content-length"]
+        body = bytes(response.body)
+        row = ReplyRow(
+            user_id=request.user_id,
+            key_hash=key_hash(request),
+            created_at=format_instant(self._clock()),
+            kept=1,
+            size=len(body),
+            status=response.status_code,
+            salt=salt,
+            said=salted_digest(salt, request.said),
+            headers=canonical_bytes(headers).decode(),
+            body=body,
+        )
+        self._kept[request.tenant_id] += 1
+        cleans = (self._kept[request.tenant_id] - 1) % _CLEANED_AFTER == 0
+
+        def work(tx: Transaction) -> None:
+            if hold_answers(tx) != number:
+                return
+            put(tx, REPLIES, [row])
+            if cleans:
+                _clean(tx, self._since())
+
+        self._engine.write(request.tenant_id, work)
+
+    def _find(self, request: Request) -> Response | None:
+        key = (request.user_id, key_hash(request))
+        row = self._engine.read(request.tenant_id, lambda reader: get(reader, REPLIES, key))
+        if row is None or row.salt is None or row.body is None or row.created_at < self._since():
+            return None
+        if row.said != salted_digest(row.salt, request.said):
+            return None
+        headers = parse_json((row.headers or "[]").encode())
+        assert isinstance(headers, list)
+        return Response(row.body, row.status, {**dict(headers), "Idempotency-Replayed": "true"})
+
+    def _since(self) -> str:
+        return format_instant(self._clock() - KEPT)
+
+
+def _clean(tx: Transaction, since: str) -> None:
+    """Empty what is too old or too much. Its salt stays until a forget, which looks for copies of it in the files."""
+    kept: tuple[Condition, ...] = (("kept", "=", 1),)
+    count = size = 0
+    for row in select(tx, REPLIES, kept, into=_Size, order=("created_at",), descending=True):
+        count, size = count + 1, size + row.size
+        if count > COUNT_MAX or size > BYTES_MAX:
+            since = max(since, row.created_at)
+            break
+    emptied = {"kept": 0, "size": 0, "said": None, "headers": None, "body": None}
+    tx.do(Patch("replies", (*kept, ("created_at", "<=", since)), emptied))
