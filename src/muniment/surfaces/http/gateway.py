@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -47,6 +47,11 @@ from muniment.surfaces.http.calls import (
 )
 from muniment.surfaces.http.guards import Kept, Repeated, Replies, Request
 from muniment.surfaces.http.keys import KeyFile
+from muniment.surfaces.http.lanes.admission import how_long, limits_of, who_asks
+from muniment.surfaces.http.lanes.deadlines import Departure
+from muniment.surfaces.http.lanes.running import Lanes
+from muniment.surfaces.http.lanes.shares import Lane
+from muniment.surfaces.http.lanes.streams import parts_of
 from muniment.surfaces.http.live import Live, Stream
 from muniment.surfaces.http.logs import log_request
 from muniment.surfaces.http.routing import MatchedRoute, Router, routes_of, segments_of
@@ -126,9 +131,7 @@ class Gateway:
         self._keys = KeyFile(settings.keys, system_clock)
         self._rates = RateLimits(time.monotonic)
         self._replies = Replies()
-        self._threads = ThreadPoolExecutor(settings.threads, "muniment-http")
-        self._long = ThreadPoolExecutor(settings.works_max, "muniment-long")
-        """For long work that somebody waits for: other requests do not wait behind it."""
+        self.lanes = Lanes(limits_of(settings))
         self._aside = ThreadPoolExecutor(1, "muniment-status")
         """For those who ask whether the server is ready: they do not wait behind requests."""
         self.live = Live(
@@ -141,8 +144,8 @@ class Gateway:
     def close(self) -> None:
         """Wait for what is under way."""
         self.live.close()
-        for pool in (self._threads, self._long, self._aside):
-            pool.shutdown(wait=True)
+        self.lanes.close()
+        self._aside.shutdown(wait=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive)
@@ -153,8 +156,9 @@ class Gateway:
         log = _RequestLog()
         with self._observer.request(request.method, request.headers) as span:
             code: str | None = None
+            departure = Departure(receive)
             try:
-                response = await self._respond(request, log)
+                response = await self._respond(request, log, departure)
             except MunimentError as error:
                 code = error.code
                 is_condition = isinstance(error, StaleState) and "if-match" in request.headers
@@ -162,7 +166,10 @@ class Gateway:
                     error, request_id, 412 if is_condition else None, hidden=self._hidden_from(log.caller)
                 )
             response.headers["X-Request-Id"] = request_id
-            await response(scope, receive, send)
+            try:
+                await response(scope, receive, send)
+            finally:
+                await departure.close()
             seconds = time.perf_counter() - started_s
             span.end(log.route, Done(response.status_code, seconds))
         log_request(
@@ -177,7 +184,7 @@ class Gateway:
 
     # -- letting in -----------------------------------------------------------------------------------
 
-    async def _respond(self, request: HttpRequest, log: _RequestLog) -> Response:
+    async def _respond(self, request: HttpRequest, log: _RequestLog, departure: Departure) -> Response:
         """Let a request in and carry it out; notes in `log` what is known of it, for requests that are refused too."""
         self._check_origin(request)
         segments = segments_of(request.scope.get("raw_path") or request.scope["path"].encode())
@@ -196,7 +203,7 @@ class Gateway:
         check_access(caller, found)
         asked, spooled = await self._admit(request, found, caller)
         try:
-            return await self._carry_out(request, asked, caller)
+            return await self._carry_out(request, asked, caller, departure)
         finally:
             if spooled is not None and not _is_async(request, asked):
                 spooled.unlink(missing_ok=True)
@@ -306,8 +313,11 @@ class Gateway:
 
     # -- carrying out ---------------------------------------------------------------------------------
 
-    async def _carry_out(self, request: HttpRequest, asked: AdmittedRequest, caller: Caller) -> Response:
+    async def _carry_out(
+        self, request: HttpRequest, asked: AdmittedRequest, caller: Caller, departure: Departure
+    ) -> Response:
         operation = asked.found.route.operation
+        who, how = who_asks(asked, caller), how_long(request, asked, caller, self._settings)
         if operation.media == "text/event-stream":
             return self._stream_events(request, asked.found, caller)
         if (
@@ -319,8 +329,9 @@ class Gateway:
         if _is_async(request, asked):
             return self._begin(asked)
         try:
-            pool = self._long if operation.is_long else self._threads
-            answer = await _in_thread(pool, partial(carry_out, self._memory, self._works, asked))
+            call = partial(carry_out, self._memory, self._works, asked)
+            lane: Lane | None = "work" if operation.is_long else None
+            answer = await self.lanes.run(who, call, lane=lane, gone=departure.tell, **how)
         except Repeated:
             assert asked.request is not None
             kept = self._replies.find(asked.request)
@@ -329,6 +340,8 @@ class Gateway:
             return Response(kept.body, kept.status, {**dict(kept.headers), "Idempotency-Replayed": "true"})
         if operation.call.startswith("forget") or operation.call == "import_":
             self._replies.drop(asked.found.names.get("tenant_id", ""))
+        if isinstance(answer.body, Iterator):
+            answer = answer._replace(body=parts_of(self.lanes, who.part(), answer.body, gone=departure.tell, **how))
         response = _response(request, answer)
         if asked.request is not None and isinstance(answer.body, bytes):
             headers = tuple((name, value) for name, value in response.headers.items() if name != "content-length")
@@ -342,7 +355,8 @@ class Gateway:
 
         def call(progress: Callable[[int], None]) -> Any:
             try:
-                return plain_result(self._memory, self._works, asked, progress)
+                with self.lanes.beside():
+                    return plain_result(self._memory, self._works, asked, progress)
             finally:
                 if isinstance(spooled, Path):
                     spooled.unlink(missing_ok=True)

@@ -40,6 +40,7 @@ def _serve(
 ) -> None:
     from muniment.core.outside.system import system_clock
     from muniment.surfaces.http.keys import KeyFile
+    from muniment.surfaces.http.lanes.interpreter import set_interpreter
     from muniment.surfaces.http.logs import LOGGER, configure_logs
     from muniment.surfaces.http.serving import check_safe, make_server
     from muniment.surfaces.http.settings import load_server_settings
@@ -61,6 +62,7 @@ def _serve(
             echo(f"muniment at {fields['url']} over {fields['db']}; Ctrl-C to stop")
             if not is_built():
                 echo(f"without its inspector: {NOT_BUILT}")
+        set_interpreter()
         server.run()
 
 
