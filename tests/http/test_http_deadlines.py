@@ -19,7 +19,7 @@ from starlette.requests import Request
 from test_http_lanes import held
 
 import muniment
-from muniment.core.cancellation import Cancellation, cancellable, checkpoint, current_cancellation
+from muniment.core.cancellation import CURRENT, Cancellation, cancellable, checkpoint
 from muniment.core.ports.engine import Count, Engine, Op
 from muniment.errors import DeadlineExceeded, InvalidInput, Stopped, StorageFailure
 from muniment.handles.memory import Memory
@@ -61,7 +61,7 @@ class Endless:
         def search(self: Run, *_: Any, **__: Any) -> Any:
             def read(reader: Any) -> None:
                 while True:
-                    was_stopped = getattr(current_cancellation(), "is_stopped", False)
+                    was_stopped = getattr(CURRENT.get(), "is_stopped", False)
                     reader.do(Count("sessions"))
                     endless.reads += 1
                     endless.reads_after += was_stopped
@@ -103,7 +103,7 @@ def test_a_write_that_is_late_writes_nothing_and_one_that_is_done_stands(
     waits_before = True
 
     def write(self: Engine, tenant_id: str, work: Callable[[Any], Any]) -> Any:
-        cancellation = current_cancellation()
+        cancellation = CURRENT.get()
         assert cancellation is not None
 
         def late(tx: Any) -> Any:
@@ -352,7 +352,7 @@ def test_a_line_that_comes_too_late_is_the_last_one(stored: Memory, serve: Serve
     def slow(plain: Any) -> bytes:
         count[0] += 1
         if count[0] == 8:
-            cancellation = current_cancellation()
+            cancellation = CURRENT.get()
             assert cancellation is not None
             until(lambda: cancellation.is_stopped)
             checkpoint()

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 
 from muniment.errors import MunimentError
 
-__all__ = ["Cancellation", "cancellable", "checkpoint", "current_cancellation"]
+__all__ = ["CURRENT", "Cancellation", "cancellable", "checkpoint"]
 
 
 class Cancellation:
@@ -84,27 +84,23 @@ class Cancellation:
             self._interrupt = None
 
 
-_current: ContextVar[Cancellation | None] = ContextVar("muniment_cancellation", default=None)
-
-
-def current_cancellation() -> Cancellation | None:
-    """That of the work which is being carried out here."""
-    return _current.get()
+CURRENT: ContextVar[Cancellation | None] = ContextVar("muniment_cancellation", default=None)
+"""That of the work which is being carried out here; None outside of a server."""
 
 
 @contextmanager
 def cancellable(cancellation: Cancellation) -> Iterator[None]:
     """Carry out what is in the block as work that can be stopped."""
-    before = _current.set(cancellation)
+    before = CURRENT.set(cancellation)
     try:
         yield
     finally:
-        _current.reset(before)
+        CURRENT.reset(before)
 
 
 def checkpoint() -> None:
     """A place between two parts of long work, where nothing is held that others wait for. Raises where it was
     stopped."""
-    found = _current.get()
+    found = CURRENT.get()
     if found is not None:
         found.check(can_wait=True)

@@ -14,7 +14,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar, cast
 
-from muniment.core.cancellation import Cancellation, current_cancellation
+from muniment.core.cancellation import CURRENT, Cancellation
 from muniment.core.ports.engine import KeyTaken, Op, Row, Select
 from muniment.errors import InvalidInput, MunimentError, StorageFailure
 
@@ -63,7 +63,7 @@ class View(ABC):
         if self._ended or self.failure is not None:
             self._refuse()
         run = self.ops.get(type(op))
-        cancellation = current_cancellation()
+        cancellation = CURRENT.get()
         try:
             if run is None:
                 raise InvalidInput(f"{type(op).__name__} cannot be done here", hint="a reader only reads")
@@ -90,7 +90,7 @@ class View(ABC):
 
     def settle(self) -> None:
         """The last moment before a commit: what was stopped by now is rolled back, what was not is written."""
-        cancellation = current_cancellation()
+        cancellation = CURRENT.get()
         if cancellation is not None:
             cancellation.settle()
 
@@ -104,7 +104,7 @@ class View(ABC):
 
     def _watched(self, rows: Iterator[Row]) -> Iterator[Row]:
         try:
-            while (cancellation := current_cancellation()) is not None:
+            while (cancellation := CURRENT.get()) is not None:
                 some = self._cancellable(cancellation, lambda: list(islice(rows, _ROWS_BETWEEN)))
                 yield from some
                 if len(some) < _ROWS_BETWEEN:
