@@ -99,8 +99,7 @@ def cancellable(cancellation: Cancellation) -> Iterator[None]:
 
 
 def checkpoint() -> None:
-    """A place between two parts of long work, where nothing is held that others wait for. Raises where it was
-    stopped."""
+    """A place between two parts of what takes long without asking the store. Raises where the work was stopped."""
     found = CURRENT.get()
     if found is not None:
-        found.check(can_wait=True)
+        found.check()

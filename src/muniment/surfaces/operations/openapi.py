@@ -28,7 +28,7 @@ _TEXT: dict[str, Any] = {"type": "string"}
 _ABOUT = """Evidence-first memory for agents. Scope is in the path; bodies and answers are the library's own records, as
 canonical JSON. Errors are RFC 9457 problems with a stable `code`. Lists come in pages (`limit`, `cursor`, `next`) or
 whole, as JSON lines (`Accept: application/x-ndjson`). Long work runs beside the requests: `Prefer: respond-async`. A
-caller asks to wait for an answer no longer than so many seconds with `Prefer: wait=2`: then, 504 and nothing written."""
+caller asks to wait no longer than so many seconds with `Prefer: wait=2`: past them, 504, and nothing was written."""
 _EVENTS = """The same, as it comes: `id` is the position, `data` the JSON. The event `here` says where the stream is,
 `changed` that something was committed, `reset` that what was missed cannot be told exactly. Comments keep it open."""
 _STATUSES = ("400", "401", "403", "404", "408", "409", "410", "412", "413", "415", "422", "429", "431", "5XX")
