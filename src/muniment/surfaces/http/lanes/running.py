@@ -2,7 +2,7 @@
 
 Nobody waits for a thread that does not stop: whoever asked is answered at the deadline, and what the thread does after
 it is rolled back (`core.cancellation`). While a quick request runs, long ones wait where they hold nothing that others
-need, so that the interpreter is not shared with them; never longer than they have run by then.
+need, so that the interpreter is not shared with them; at most three times as long as they have run by then.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from muniment.core.cancellation import Cancellation, cancellable
@@ -98,6 +99,7 @@ class Lanes:
         count = limits.quick + limits.long + limits.work + limits.moved
         self._threads = ThreadPoolExecutor(count, "muniment-http")
         self._stopper = ThreadPoolExecutor(2, "muniment-stop")
+        self._is_closed = False
 
     def snapshot(self) -> dict[Lane, LaneCounts]:
         """Each lane as it stands: what waits, what runs, how long it waited, what it took."""
@@ -106,10 +108,14 @@ class Lanes:
 
     def aside(self, call: Callable[[], None]) -> None:
         """Something short that nobody waits for."""
-        self._stopper.submit(call)
+        if self._is_closed:
+            call()
+        else:
+            self._stopper.submit(call)
 
     def close(self) -> None:
         """Wait for what is under way."""
+        self._is_closed = True
         self._threads.shutdown(wait=True)
         self._stopper.shutdown(wait=True)
 
@@ -184,7 +190,7 @@ class Lanes:
 
         def interrupt() -> None:
             if not job.is_done:
-                self._stopper.submit(job.cancellation.interrupt)
+                self.aside(job.cancellation.interrupt)
 
         for after_s in _INTERRUPTS_S:
             loop.call_later(after_s, interrupt)
@@ -209,13 +215,13 @@ class Lanes:
                 self._tell_calm()
             if job is None:
                 return
-            self._threads.submit(self._carry_out, job).add_done_callback(job_done(self, job))
+            self._threads.submit(self._carry_out, job).add_done_callback(partial(self._finish, job))
 
     @staticmethod
     def _carry_out(job: _Job) -> Any:
+        job.began_cpu_s = time.thread_time()
         if hasattr(time, "pthread_getcpuclockid"):
             job.clock = time.pthread_getcpuclockid(threading.get_ident())
-        job.began_cpu_s = time.thread_time()
         try:
             with cancellable(job.cancellation):
                 job.cancellation.check()
@@ -223,7 +229,7 @@ class Lanes:
         finally:
             job.used_s = time.thread_time() - job.began_cpu_s
 
-    def finish(self, job: _Job, future: Future[Any]) -> None:
+    def _finish(self, job: _Job, future: Future[Any]) -> None:
         with self._lock:
             now_s = time.monotonic()
             job.is_done = True
@@ -259,10 +265,6 @@ class Lanes:
         job = _Job("", "", "", lane="work", started_s=time.monotonic())
         with cancellable(_Turn(self, job, settles=False)):
             yield
-
-
-def job_done(lanes: Lanes, job: _Job) -> Callable[[Future[Any]], None]:
-    return lambda future: lanes.finish(job, future)
 
 
 def _tell(loop: asyncio.AbstractEventLoop, deliver: Callable[[Future[Any]], None], future: Future[Any]) -> None:

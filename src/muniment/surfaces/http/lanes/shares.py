@@ -8,7 +8,8 @@ quick one may.
 
 In a lane the tenant goes first that has had least of the processor lately (half of it is forgotten every few seconds),
 and within the tenant the caller that has had least. Every few turns the one that has waited longest goes first, whoever
-it is, so that nobody waits for ever. No tenant has all places of the quick lane while another one has asked lately.
+it is, so that nobody waits for ever. The last place of the quick lane is kept for who has had least, of those who asked
+lately, so that they find it free.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ LANES: tuple[Lane, ...] = ("quick", "long", "work")
 _HELD_MAX = 10_000
 """Accounts and costs that are remembered."""
 _RETRY_S_MAX = 60
+_LATELY_MAX = 64
+"""Tenants that are asked after when the last place is given away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Limits:
     half_life_s: float = 5.0
     """In which half of what somebody had is forgotten."""
     lately_s: float = 10.0
-    """For which a tenant that asked has a place of the quick lane kept from the others."""
+    """For which the last place of the quick lane is kept for a tenant that asked."""
     oldest_every: int = 8
     """Turns of a lane, of which one is for whoever has waited longest."""
 
@@ -209,18 +212,27 @@ class Shares:
         return min((each for each in of_tenant if each.caller == caller), key=lambda each: each.number)
 
     def _may_run(self, job: Job, now_s: float) -> bool:
-        """One place of the quick lane is left to the others, as long as there are others."""
-        held = sum(each.lane == "quick" for each in self._account((job.tenant, "")).running)
-        if held + 1 < self.limits.quick or self.limits.quick == 1:
+        """The last place of the quick lane is for who has had least, of those who asked lately: waiting or not."""
+        if self.limits.quick == 1 or self._running["quick"] + 1 < self.limits.quick:
             return True
-        newest = islice(reversed(self._asked_s.items()), 2)
-        since_s = now_s - self.limits.lately_s
-        return all(tenant == job.tenant or asked_s < since_s for tenant, asked_s in newest)
+        since_s, had_s = now_s - self.limits.lately_s, self._had(job.tenant, now_s)
+        for tenant, asked_s in islice(reversed(self._asked_s.items()), _LATELY_MAX):
+            if asked_s >= since_s and tenant != job.tenant and self._had(tenant, now_s) < had_s:
+                return False
+        return True
+
+    def _had(self, tenant: str, now_s: float) -> float:
+        account = self._accounts.get((tenant, ""))
+        return 0.0 if account is None else account.had(now_s, self.limits.half_life_s)
 
     def _least(self, names: Iterable[tuple[str, str]], now_s: float) -> tuple[str, str]:
-        """Who has had least; of those who have had the same, who is named first, that is who came first."""
-        half_life_s = self.limits.half_life_s
-        return min(dict.fromkeys(names), key=lambda name: self._account(name).had(now_s, half_life_s))
+        """Who has had least; of those who have had the same, who runs least, and then who came first."""
+
+        def had(name: tuple[str, str]) -> tuple[float, int]:
+            account = self._account(name)
+            return account.had(now_s, self.limits.half_life_s), len(account.running)
+
+        return min(dict.fromkeys(names), key=had)
 
     def _start(self, job: Job, now_s: float) -> None:
         job.started_s = now_s
