@@ -29,7 +29,11 @@
     │   ├── UnknownRoute        nothing answers at that address
     │   ├── WrongMethod         the address does not take that method
     │   ├── UnsupportedMedia    a body in a form that is not taken there
-    │   └── TooSlow             the body did not come in time
+    │   ├── TooSlow             the body did not come in time
+    │   └── QueueFull           too many requests of this tenant wait already
+    │       └── Overloaded      too many requests wait already, whoever asked
+    ├── Stopped                 a server stopped the work: nobody waits for it any longer, and nothing was written
+    │   └── DeadlineExceeded    it was not done in the time it had
     ├── Forgotten               it was here and has been erased; carries the receipt's id
     ├── IntegrityFailure        stored bytes are not what they were
     │   ├── ChainBroken         a link of a session's hash chain does not hold
@@ -70,67 +74,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 __all__ = [
-    "AnswerNotRecorded",
-    "ArtifactEdited",
-    "BlobCorrupt",
-    "ChainBroken",
-    "ClockWentBack",
-    "Closed",
-    "ComposedBefore",
-    "Conflict",
-    "DuplicateId",
-    "EmbedderFailure",
-    "EmbedderMalformed",
-    "EmbedderRefused",
-    "EmbedderUnreachable",
-    "EvaluationFailed",
-    "Forbidden",
-    "Forgotten",
-    "GateFailed",
-    "IdempotencyMismatch",
-    "IllConditioned",
-    "IntegrityFailure",
-    "Interrupted",
-    "InvalidInput",
-    "InvalidJson",
-    "InvalidRecord",
-    "Issue",
-    "MessagesDiffer",
-    "MissingDependency",
-    "ModelFailure",
-    "ModelMalformed",
-    "ModelRefused",
-    "ModelUnreachable",
-    "MunimentError",
-    "NoSealKey",
-    "NotADatabase",
-    "NotFound",
-    "QuoteMismatch",
-    "RateLimited",
-    "Refused",
-    "RunFinished",
-    "RunLocked",
-    "SandboxDenied",
-    "SandboxFailure",
-    "SandboxUnavailable",
-    "SchemaMismatch",
-    "StaleState",
-    "StorageBusy",
-    "StorageFailure",
-    "StorageFull",
-    "StorageLost",
-    "StorageReadOnly",
-    "StoreDamaged",
-    "TooLarge",
-    "TooSlow",
-    "Unauthorized",
-    "UnknownKind",
-    "UnknownRoute",
-    "UnknownScope",
-    "UnsupportedMedia",
-    "WrongMethod",
-    "WrongStage",
-]
+    "AnswerNotRecorded", "ArtifactEdited", "BlobCorrupt", "ChainBroken", "ClockWentBack", "Closed",
+    "ComposedBefore", "Conflict", "DeadlineExceeded", "DuplicateId", "EmbedderFailure", "EmbedderMalformed",
+    "EmbedderRefused", "EmbedderUnreachable", "EvaluationFailed", "Forbidden", "Forgotten", "GateFailed",
+    "IdempotencyMismatch", "IllConditioned", "IntegrityFailure", "Interrupted", "InvalidInput", "InvalidJson",
+    "InvalidRecord", "Issue", "MessagesDiffer", "MissingDependency", "ModelFailure", "ModelMalformed",
+    "ModelRefused", "ModelUnreachable", "MunimentError", "NoSealKey", "NotADatabase", "NotFound", "Overloaded",
+    "QueueFull", "QuoteMismatch", "RateLimited", "Refused", "RunFinished", "RunLocked", "SandboxDenied",
+    "SandboxFailure", "SandboxUnavailable", "SchemaMismatch", "StaleState", "Stopped", "StorageBusy",
+    "StorageFailure", "StorageFull", "StorageLost", "StorageReadOnly", "StoreDamaged", "TooLarge", "TooSlow",
+    "Unauthorized", "UnknownKind", "UnknownRoute", "UnknownScope", "UnsupportedMedia", "WrongMethod", "WrongStage",
+]  # fmt: skip
 
 
 _ISSUES_SHOWN = 3
@@ -407,6 +361,36 @@ class TooSlow(Refused):
     code = "too_slow"
     status = 408
     usual_hint = "send the whole body at once"
+
+
+class QueueFull(Refused):
+    """`details.retry_after_s` says when to come back."""
+
+    code = "queue_full"
+    status = 429
+    usual_hint = "wait for answers before asking more, or as long as Retry-After says"
+
+
+class Overloaded(QueueFull):
+    code = "overloaded"
+    status = 503
+    usual_hint = "come back after as long as Retry-After says"
+
+
+class Stopped(MunimentError):
+    """Whoever asked has gone. What was committed before stays; of what was not, nothing was written."""
+
+    code = "stopped"
+    status = 499
+    usual_hint = "ask again, and wait for the answer"
+
+
+class DeadlineExceeded(Stopped):
+    """`details.seconds` is the time it had."""
+
+    code = "deadline_exceeded"
+    status = 504
+    usual_hint = "ask for less (a smaller limit, a narrower filter), or later; nothing was written"
 
 
 class Forgotten(MunimentError):

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import check_text, digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.numbers import whole
@@ -152,6 +153,7 @@ def find_turns(
     def exact_moments(ordinals: Sequence[int]) -> list[str]:
         return _moments(ctx, reader, tenant_id, [index.id(ordinal) for ordinal in ordinals])
 
+    checkpoint()
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments, among, reach)
     if asks_along(query):
         from muniment.memory.recall.chains.chained import put_chain_first

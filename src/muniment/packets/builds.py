@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from muniment.contracts.memory_packet import Cues, MemoryPacket, PacketBudget, WorkingState
+from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import Written, canonical_bytes, check_text, digest, read_canonical
 from muniment.core.instants import format_instant, parse_instant, parse_rfc3339
 from muniment.core.numbers import whole
@@ -170,6 +171,7 @@ def compose_build(
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
         rules, request, pool, turns = ctx.engine.read(scope.tenant_id, gathered)
+        checkpoint()
         build = _composed(id_, request, pool, policy, line_counts_of(ctx), rules)
         if not is_kept:
             ctx.engine.read(scope.tenant_id, partial(_check_marks, ctx, build))

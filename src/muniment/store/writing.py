@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import salted_digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Transaction
@@ -174,6 +175,7 @@ def _prepare(
     many = len(drafts) > 1
     admitted: list[Admitted] = []
     for index, draft in enumerate(drafts):
+        checkpoint()
         try:
             admitted.append(admit(draft, policy))
         except MunimentError as error:

@@ -28,6 +28,9 @@ class _Changed(Protocol):
 class SqlReader(View):
     """Reads by key, by condition and by count."""
 
+    can_wait: ClassVar[bool] = True
+    """A view that only reads keeps nobody waiting."""
+
     def __init__(self, tenant_id: str, location: str, statements: Statements) -> None:
         super().__init__()
         self._tenant_id = tenant_id
@@ -69,6 +72,8 @@ class SqlReader(View):
 
 class SqlTransaction(SqlReader):
     """Writes too."""
+
+    can_wait: ClassVar[bool] = False
 
     @abstractmethod
     def _run(self, table: str, statement: str, parameters: Sequence[Any]) -> _Changed: ...

@@ -10,15 +10,19 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from itertools import islice
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar, cast
 
+from muniment.core.cancellation import CURRENT, Cancellation
 from muniment.core.ports.engine import KeyTaken, Op, Row, Select
 from muniment.errors import InvalidInput, MunimentError, StorageFailure
 
 __all__ = ["Turns", "View"]
 
 R = TypeVar("R")
+_ROWS_BETWEEN = 256
+"""Rows of a stream after which it is looked whether somebody still waits for them."""
 
 
 class Turns(threading.local):
@@ -42,10 +46,13 @@ class View(ABC):
     """One tenant seen through one transaction. Subclasses fill `ops` and `_rows`.
 
     After an operation has failed nothing more is done, and the whole is rolled back even where the work
-    swallows the error: so it is on a server, so it is everywhere.
+    swallows the error: so it is on a server, so it is everywhere. Before each operation it is looked whether somebody
+    still waits for what is done (`core.cancellation`).
     """
 
     ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]]
+    can_wait: ClassVar[bool] = False
+    """Does it hold nothing while it is open that others wait for?"""
 
     def __init__(self) -> None:
         self.failure: MunimentError | KeyTaken | None = None
@@ -56,13 +63,36 @@ class View(ABC):
         if self._ended or self.failure is not None:
             self._refuse()
         run = self.ops.get(type(op))
+        cancellation = CURRENT.get()
         try:
             if run is None:
                 raise InvalidInput(f"{type(op).__name__} cannot be done here", hint="a reader only reads")
-            return cast("R", run(self, op))
+            if cancellation is None:
+                return cast("R", run(self, op))
+            return cast("R", self._cancellable(cancellation, lambda: run(self, op)))
         except (MunimentError, KeyTaken) as error:
             self.failure = error
             raise
+
+    def _cancellable(self, cancellation: Cancellation, run: Callable[[], R]) -> R:
+        cancellation.check(can_wait=self.can_wait)
+        cancellation.begin(self._interrupt)
+        try:
+            return run()
+        except StorageFailure:
+            cancellation.check()  # broken off: told as what it is
+            raise
+        finally:
+            cancellation.end()
+
+    def _interrupt(self) -> None:  # noqa: B027
+        """Break off the statement that runs in another thread, where the engine has such."""
+
+    def settle(self) -> None:
+        """The last moment before a commit: what was stopped by now is rolled back, what was not is written."""
+        cancellation = CURRENT.get()
+        if cancellation is not None:
+            cancellation.settle()
 
     def stream(self, select: Select) -> Iterator[Row]:
         """Rows one by one. Do not change the table while its stream is open."""
@@ -74,6 +104,11 @@ class View(ABC):
 
     def _watched(self, rows: Iterator[Row]) -> Iterator[Row]:
         try:
+            while (cancellation := CURRENT.get()) is not None:
+                some = self._cancellable(cancellation, lambda: list(islice(rows, _ROWS_BETWEEN)))
+                yield from some
+                if len(some) < _ROWS_BETWEEN:
+                    return
             yield from rows
         except (MunimentError, KeyTaken) as error:
             self.failure = error

@@ -16,31 +16,54 @@ if TYPE_CHECKING:
 __all__ = ["connect", "connect_async"]
 
 TIMEOUT_S = 60.0
+_DEADLINE_S_MIN, _DEADLINE_S_MAX = 0.001, 1_000_000
+"""What `Prefer: wait` is taken with."""
 
 
-def connect(url: str, *, key: str | None = None, timeout_s: float = TIMEOUT_S, http: Any = None) -> Memory:
+def connect(
+    url: str,
+    *,
+    key: str | None = None,
+    timeout_s: float = TIMEOUT_S,
+    deadline_s: float | None = None,
+    http: Any = None,
+) -> Memory:
     """Connect to a server (`muniment serve`): what is answered has the same API as a store that `open` opens.
 
     `key` is an API key, where the server asks for one. `timeout_s` is how long one answer, or a part of a long one, may
-    take. `http` is a client to use in place of one made here: an `httpx2.Client`, or something like it.
+    take. `deadline_s` is how long the server may take for it: it stops then, has written nothing, and
+    `DeadlineExceeded` is raised. `http` is a client to use in place of one made here: an `httpx2.Client`, or something
+    like it.
     """
-    return _connected(url, key, timeout_s, http)
+    return _connected(url, key, timeout_s, deadline_s, http)
 
 
 @functools.wraps(connect)
 async def connect_async(
-    url: str, *, key: str | None = None, timeout_s: float = TIMEOUT_S, http: Any = None
+    url: str,
+    *,
+    key: str | None = None,
+    timeout_s: float = TIMEOUT_S,
+    deadline_s: float | None = None,
+    http: Any = None,
 ) -> AsyncMemory:
     from muniment.aio import opened
 
-    return await opened(lambda: _connected(url, key, timeout_s, http, _refuse_on_loop))
+    return await opened(lambda: _connected(url, key, timeout_s, deadline_s, http, _refuse_on_loop))
 
 
 def _connected(
-    url: str, key: str | None, timeout_s: float, http: Any, before: Callable[[], None] | None = None
+    url: str,
+    key: str | None,
+    timeout_s: float,
+    deadline_s: float | None,
+    http: Any,
+    before: Callable[[], None] | None = None,
 ) -> Memory:
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
         raise InvalidInput(f"a server is named by its URL, not {url!r:.60}", path="$.url", hint="https://…")
+    if deadline_s is not None and not _DEADLINE_S_MIN <= deadline_s < _DEADLINE_S_MAX:
+        raise InvalidInput("a deadline is a number of seconds", path="$.deadline_s", hint="from 0.001 to 999999")
     try:
         import httpx2
     except ImportError:
@@ -53,7 +76,7 @@ def _connected(
             limits = httpx2.Limits(max_connections=64, max_keepalive_connections=16)
             http = httpx2.Client(base_url=url, timeout=timeout_s, limits=limits)
             unless_let_in.callback(http.close)
-        connection = Connection(http, key, before)
+        connection = Connection(http, key, before, deadline_s)
         memory = RemoteMemory(connection, url, connection.whoami())
         unless_let_in.pop_all()
     return memory

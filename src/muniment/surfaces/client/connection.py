@@ -65,10 +65,15 @@ class Ask(NamedTuple):
 class Connection:
     """Thread-safe, as far as the HTTP client under it is."""
 
-    def __init__(self, http: Any, key: str | None, before: Callable[[], None] | None = None) -> None:
-        """`before` is called before each request, where that is about to be sent, and may refuse it."""
+    def __init__(
+        self, http: Any, key: str | None, before: Callable[[], None] | None = None, deadline_s: float | None = None
+    ) -> None:
+        """`before` is called before each request, where that is about to be sent, and may refuse it. `deadline_s` is
+        how long the server may take for each."""
         self._http = http
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        if deadline_s is not None:
+            self._headers["Prefer"] = f"wait={deadline_s:.3f}".rstrip("0").rstrip(".")
         self._before = before
         self._is_closed = False
 

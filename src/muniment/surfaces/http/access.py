@@ -26,6 +26,7 @@ class Caller(NamedTuple):
     access: Access
     requests_per_minute: int | None = None
     body_bytes_max: int | None = None
+    request_seconds_max: int | None = None
 
     def public_fields(self) -> dict[str, Any]:
         """What a caller is told of itself."""
@@ -56,7 +57,8 @@ def caller_with(find: Callable[[str], Key | None], authorization: str | None) ->
     key = find(token.strip() if scheme.lower() == "bearer" else "")
     if key is None:
         raise Unauthorized("a key that holds is needed here")
-    return Caller(key.key_id, key.tenant, key.user, key.access, key.requests_per_minute, key.body_bytes_max)
+    limits = (key.requests_per_minute, key.body_bytes_max, key.request_seconds_max)
+    return Caller(key.key_id, key.tenant, key.user, key.access, *limits)
 
 
 def check_access(caller: Caller, found: MatchedRoute) -> None:

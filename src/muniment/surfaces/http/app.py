@@ -76,6 +76,7 @@ def create_app(
 
     app = Starlette(middleware=[Middleware(Compressed)], exception_handlers={Exception: _defect}, lifespan=lifespan)
     app.state.live = gateway.live
+    app.state.lanes = gateway.lanes
     app.router.redirect_slashes = False
     app.router.default = _dispatched(gateway, beside or {})
     return app

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -58,7 +58,7 @@ class AdmittedRequest(NamedTuple):
 class Answer(NamedTuple):
     status: int
     media: str
-    body: bytes | Iterator[bytes]
+    body: bytes | Iterator[bytes] | AsyncIterator[bytes]
     etag: str | None = None
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -46,6 +46,11 @@ from muniment.surfaces.http.calls import (
     plain_result,
 )
 from muniment.surfaces.http.guards import Request
+from muniment.surfaces.http.lanes.admission import how_long, limits_of, who_asks
+from muniment.surfaces.http.lanes.deadlines import Departure
+from muniment.surfaces.http.lanes.running import Lanes
+from muniment.surfaces.http.lanes.shares import Lane
+from muniment.surfaces.http.lanes.streams import parts_of
 from muniment.surfaces.http.live import Live, Stream
 from muniment.surfaces.http.logs import log_request
 from muniment.surfaces.http.routing import MatchedRoute, Router, routes_of, segments_of
@@ -128,9 +133,7 @@ class Gateway:
         ctx = memory._ctx
         self._admission = Admission(ctx.engine, settings)
         self._replies = Replies(ctx.engine, ctx.clock, ctx.ids)
-        self._threads = ThreadPoolExecutor(settings.threads, "muniment-http")
-        self._long = ThreadPoolExecutor(settings.works_max, "muniment-long")
-        """For long work that somebody waits for: other requests do not wait behind it."""
+        self.lanes = Lanes(limits_of(settings))
         self._aside = ThreadPoolExecutor(1, "muniment-status")
         """For those who ask whether the server is ready: they do not wait behind requests."""
         self.live = Live(
@@ -143,8 +146,8 @@ class Gateway:
     def close(self) -> None:
         """Wait for what is under way."""
         self.live.close()
-        for pool in (self._threads, self._long, self._aside):
-            pool.shutdown(wait=True)
+        self.lanes.close()
+        self._aside.shutdown(wait=True)
         self._admission.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -156,8 +159,9 @@ class Gateway:
         log = _RequestLog()
         with self._observer.request(request.method, request.headers) as span:
             code: str | None = None
+            departure = Departure(receive)
             try:
-                response = await self._respond(request, log)
+                response = await self._respond(request, log, departure)
             except MunimentError as error:
                 code = error.code
                 is_condition = isinstance(error, StaleState) and "if-match" in request.headers
@@ -165,7 +169,10 @@ class Gateway:
                     error, request_id, 412 if is_condition else None, hidden=self._hidden_from(log.caller)
                 )
             response.headers["X-Request-Id"] = request_id
-            await response(scope, receive, send)
+            try:
+                await response(scope, receive, send)
+            finally:
+                await departure.close()
             seconds = time.perf_counter() - started_s
             span.end(log.route, Done(response.status_code, seconds))
         log_request(
@@ -180,7 +187,7 @@ class Gateway:
 
     # -- letting in -----------------------------------------------------------------------------------
 
-    async def _respond(self, request: HttpRequest, log: _RequestLog) -> Response:
+    async def _respond(self, request: HttpRequest, log: _RequestLog, departure: Departure) -> Response:
         """Let a request in and carry it out; notes in `log` what is known of it, for requests that are refused too."""
         self._check_origin(request)
         segments = segments_of(request.scope.get("raw_path") or request.scope["path"].encode())
@@ -199,7 +206,7 @@ class Gateway:
         check_access(caller, found)
         asked, spooled = await self._admit(request, found, caller)
         try:
-            return await self._carry_out(request, asked, caller)
+            return await self._carry_out(request, asked, caller, departure)
         finally:
             if spooled is not None and not _is_async(request, asked):
                 spooled.unlink(missing_ok=True)
@@ -296,8 +303,11 @@ class Gateway:
 
     # -- carrying out ---------------------------------------------------------------------------------
 
-    async def _carry_out(self, request: HttpRequest, asked: AdmittedRequest, caller: Caller) -> Response:
+    async def _carry_out(
+        self, request: HttpRequest, asked: AdmittedRequest, caller: Caller, departure: Departure
+    ) -> Response:
         operation = asked.found.route.operation
+        who, how = who_asks(asked, caller), how_long(request, asked, caller, self._settings)
         if operation.media == "text/event-stream":
             return await self._stream_events(request, asked.found, caller)
         if (
@@ -307,12 +317,17 @@ class Gateway:
         ):
             return await self._stream_changes(request, asked, caller)
         if _is_async(request, asked):
-            return await _in_thread(self._threads, partial(self._begin, asked))
-        pool = self._long if operation.is_long else self._threads
-        call, respond = partial(carry_out, self._memory, self._works, asked), partial(_response, request)
+            return await self.lanes.run(who, partial(self._begin, asked), gone=departure.tell, **how)
+        call = partial(carry_out, self._memory, self._works, asked)
+        lane: Lane | None = "work" if operation.is_long else None
+        respond = partial(_response, request)
         if asked.request is not None:
-            return await _in_thread(pool, partial(self._replies.answer, asked.request, call, respond))
-        return respond(await _in_thread(pool, call))
+            answered = partial(self._replies.answer, asked.request, call, respond)
+            return await self.lanes.run(who, answered, lane=lane, gone=departure.tell, **how)
+        answer = await self.lanes.run(who, call, lane=lane, gone=departure.tell, **how)
+        if isinstance(answer.body, Iterator):
+            answer = answer._replace(body=parts_of(self.lanes, who.part(), answer.body, gone=departure.tell, **how))
+        return respond(answer)
 
     def _begin(self, asked: AdmittedRequest) -> Response:
         """Long work, beside the requests."""
@@ -321,7 +336,8 @@ class Gateway:
 
         def call(progress: Callable[[int], None]) -> Any:
             try:
-                return plain_result(self._memory, self._works, asked, progress)
+                with self.lanes.beside():
+                    return plain_result(self._memory, self._works, asked, progress)
             finally:
                 if isinstance(spooled, Path):
                     spooled.unlink(missing_ok=True)

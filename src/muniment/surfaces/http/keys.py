@@ -59,6 +59,7 @@ class Key(Record):
     revoked_at: Absent[str] = None
     requests_per_minute: Absent[Count] = None
     body_bytes_max: Absent[Count] = None
+    request_seconds_max: Absent[Count] = None
     secrets: Items[Secret]
 
     def public_fields(self) -> dict[str, object]:
@@ -129,6 +130,7 @@ class KeyRing(ABC):
         lasts: timedelta | None = None,
         requests_per_minute: int | None = None,
         body_bytes_max: int | None = None,
+        request_seconds_max: int | None = None,
     ) -> Made:
         key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         now = self._now()
@@ -142,6 +144,7 @@ class KeyRing(ABC):
             "expires_at": None if lasts is None else format_instant(now + lasts),
             "requests_per_minute": requests_per_minute,
             "body_bytes_max": body_bytes_max,
+            "request_seconds_max": request_seconds_max,
             "secrets": [_hashed(secret, now)],
         }
         key = Key.from_wire({part: value for part, value in parts.items() if value is not None})

@@ -43,7 +43,15 @@ class ServerSettings:
     workers: int = 1
     """Processes that serve, on one socket."""
     threads: int = 2
-    """Requests of a process that are worked on at the same time; the others wait their turn."""
+    """Quick requests of a process that are worked on at the same time; the others wait their turn."""
+    long_threads: int = 1
+    """Long requests that are worked on beside them at the same time."""
+    request_seconds_max: int = 30
+    """How long a request may take, waiting included, or a part of a long answer; unless its key says otherwise."""
+    waiting_max: int = 2000
+    """Requests that wait for their turn."""
+    waiting_per_tenant_max: int = 200
+    """Of them, those of one tenant."""
     body_bytes_max: int = 40 << 20
     """Somewhat over the largest content that the ledger takes."""
     import_bytes_max: int = 1 << 30
@@ -114,6 +122,7 @@ def _check(settings: ServerSettings) -> None:
         if getattr(settings, name) and not Path(getattr(settings, name)).is_file():
             raise InvalidInput(f"there is no file {getattr(settings, name)!r:.200}", path=f"$.{name}")
     least_one = ("threads", "body_bytes_max", "body_seconds_max", "requests_per_minute", "works_max", "streams_max")
-    for name in (*least_one, "streams_per_key_max", "workers", "lease_seconds"):
+    lanes = ("long_threads", "request_seconds_max", "waiting_max", "waiting_per_tenant_max")
+    for name in (*least_one, "streams_per_key_max", "workers", "lease_seconds", *lanes):
         if getattr(settings, name) < 1:
             raise InvalidInput(f"{name} should be at least 1", path=f"$.{name}")

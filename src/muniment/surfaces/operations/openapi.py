@@ -27,7 +27,8 @@ _INSTANTS = frozenset({"ts", "now", "at", "since", "until", "valid_from", "valid
 _TEXT: dict[str, Any] = {"type": "string"}
 _ABOUT = """Evidence-first memory for agents. Scope is in the path; bodies and answers are the library's own records, as
 canonical JSON. Errors are RFC 9457 problems with a stable `code`. Lists come in pages (`limit`, `cursor`, `next`) or
-whole, as JSON lines (`Accept: application/x-ndjson`). Long work runs beside the requests: `Prefer: respond-async`."""
+whole, as JSON lines (`Accept: application/x-ndjson`). Long work runs beside the requests: `Prefer: respond-async`. A
+caller asks to wait no longer than so many seconds with `Prefer: wait=2`: past them, 504, and nothing was written."""
 _COUNT = {
     "type": "integer",
     "minimum": 0,

@@ -12,8 +12,8 @@ __all__ = ["MEDIA_TYPE", "error_of", "problem_of", "titled"]
 
 MEDIA_TYPE = "application/problem+json"
 _URN = "urn:muniment:error:"
-_TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
-"""RFC 9110's words, which Python has since 3.13."""
+_TITLES = {413: "Content Too Large", 422: "Unprocessable Content", 499: "Client Closed Request"}
+"""RFC 9110's words, which Python has since 3.13; 499 is nginx' own, for a caller who has gone."""
 
 _CLASSES: dict[str, type[MunimentError]] = {
     each.code: each

@@ -19,6 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from muniment.errors import MunimentError
+from muniment.surfaces.http.lanes.interpreter import set_interpreter
 from muniment.surfaces.http.logs import LOGGER, configure_logs
 from muniment.surfaces.http.serving import make_server
 from muniment.surfaces.http.settings import ServerSettings
@@ -59,6 +60,7 @@ def main() -> int:
     try:
         with open_store(store) as memory, socket.socket(fileno=int(sys.argv[1])) as listening:
             server = make_server(memory, settings, on_start=_say_ready, **beside(memory, store, settings))
+            set_interpreter()
             server.run(sockets=[listening])
             return 0 if server.started else 1
     except MunimentError as error:

@@ -462,6 +462,7 @@ class MemoryEngine:
                 answer = work(transaction)
                 if transaction.failure is not None:
                     raise transaction.failure
+                transaction.settle()
                 done = True
                 self._commits += 1
             finally:

@@ -115,6 +115,7 @@ class PostgresEngine:
             transaction.end()
             if transaction.failure is not None:
                 raise transaction.failure
+            transaction.settle()
             self._commit(connection)
             done = True
             return answer

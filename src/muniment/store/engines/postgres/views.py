@@ -19,6 +19,7 @@ from muniment.store.engines.sql_views import SqlReader, SqlTransaction
 __all__ = ["PostgresReader", "PostgresTransaction"]
 
 _STREAM_ROWS = 500
+_CANCEL_WAIT_S = 5.0
 _numbers = count(1)
 
 
@@ -30,6 +31,11 @@ class PostgresReader(SqlReader):
         self._connection = connection
         self._cursor = connection.cursor(binary=True)
         self._schema = schema
+
+    def _interrupt(self) -> None:
+        """Asks the server over a connection of its own; where that is not reached, the statement ends by itself."""
+        with suppress(psycopg.Error):
+            self._connection.cancel_safe(timeout=_CANCEL_WAIT_S)
 
     def _run(self, table: str, statement: str, parameters: Sequence[Any]) -> psycopg.Cursor[tuple[Any, ...]]:
         try:

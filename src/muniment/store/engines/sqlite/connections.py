@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from muniment.core.cancellation import CURRENT
 from muniment.errors import Closed, StorageBusy, StorageLost
 from muniment.store.engines.sqlite.failures import is_busy, translate
 from muniment.store.engines.sqlite.handles import enter, leave
@@ -88,6 +89,8 @@ def patiently(connection: sqlite3.Connection, statement: str, deadline: float, l
         except sqlite3.OperationalError as error:
             if not is_busy(error) or time.monotonic() >= deadline:
                 raise translate(error, location) from error
+        if (cancellation := CURRENT.get()) is not None:
+            cancellation.check()
         time.sleep(sleep_s * random.uniform(0.5, 1.5))
         sleep_s = min(sleep_s * 1.5, _SLEEP_LAST_S)
 

@@ -100,6 +100,7 @@ class SqliteEngine:
             transaction.end()
             if transaction.failure is not None:
                 raise transaction.failure
+            transaction.settle()
             self._commit(connection, connections.place.path)
             done = True
             connections.refuse_vanished()

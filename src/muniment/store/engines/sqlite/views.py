@@ -29,6 +29,9 @@ class SqliteReader(SqlReader):
         super().__init__(tenant_id, location, _STATEMENTS)
         self._connection = connection
 
+    def _interrupt(self) -> None:
+        self._connection.interrupt()
+
     def _run(self, table: str, statement: str, parameters: Any) -> sqlite3.Cursor:
         try:
             return self._connection.execute(statement, parameters)

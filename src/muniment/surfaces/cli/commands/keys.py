@@ -52,6 +52,9 @@ def _create(
     expires: Annotated[str | None, Word("How long it holds, such as 90d or 12h.", metavar="TIME")] = None,
     rate: Annotated[int | None, Word("Requests a minute.", metavar="N", type=_MANY)] = None,
     body_max: Annotated[int | None, Word("The largest body it may send.", metavar="BYTES", type=_MANY)] = None,
+    seconds_max: Annotated[
+        int | None, Word("How long one of its requests may take.", metavar="SECONDS", type=_MANY)
+    ] = None,
     file: _File = None,
 ) -> Any:
     from muniment.surfaces.http.keys import lifetime
@@ -67,6 +70,7 @@ def _create(
             lasts=None if expires is None else lifetime(expires, "$.expires"),
             requests_per_minute=rate,
             body_bytes_max=body_max,
+            request_seconds_max=seconds_max,
         )
 
 

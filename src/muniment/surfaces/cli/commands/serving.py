@@ -53,12 +53,14 @@ def _serve(
         _warn(memory, settings)
         location = memory.info.location
         if settings.workers == 1:
+            from muniment.surfaces.http.lanes.interpreter import set_interpreter
             from muniment.surfaces.http.serving import make_server
             from muniment.surfaces.processes.worker import beside
 
             server = make_server(memory, settings, **beside(memory, call.settings, settings))
             scheme = "https" if settings.tls_cert else "http"
             _announce(call, settings, f"{scheme}://{settings.host}:{settings.port}", location)
+            set_interpreter()
             server.run()
             return
     _serve_with_workers(call, settings, location)
