@@ -19,9 +19,12 @@ from muniment.handles.memory import open as open_memory
 from muniment.surfaces.http.compression import Compressed
 from muniment.surfaces.http.gateway import Gateway, problem_response
 from muniment.surfaces.http.logs import LOGGER
+from muniment.surfaces.http.metrics.asking import MetricsPage
+from muniment.surfaces.http.metrics.counting import Metrics
+from muniment.surfaces.http.metrics.workers import workers_dir
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.http.status import ServerStatus
-from muniment.surfaces.http.telemetry import NoObserver, otel_observer
+from muniment.surfaces.http.telemetry import otel_observer
 from muniment.surfaces.operations.openapi import openapi_bytes
 from muniment.surfaces.operations.works import Works
 
@@ -51,26 +54,34 @@ def create_app(
     settings = settings or ServerSettings()
     memory = store if isinstance(store, Memory) else open_memory(store)
     works = Works(memory._ctx.clock, memory._ctx.ids, settings.works_max)
-    status = ServerStatus(memory, openapi_bytes)
-    gateway = Gateway(memory, works, settings, otel_observer() if settings.otel == "on" else NoObserver(), status)
+    status = ServerStatus(memory, openapi_bytes, settings.ready_wait_seconds_max)
+    metrics = Metrics(memory, works, otel_observer() if settings.otel == "on" else None, workers_dir())
+    gateway = Gateway(memory, works, settings, metrics, status)
+    status.queue = metrics.queue = gateway.waiting.snapshot
+    metrics.streams = lambda: gateway.live.open_streams
+    page = MetricsPage(metrics, settings.metrics, gateway)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as entered:
             for each in lifespans:
                 await entered.enter_async_context(each)
+            metrics.start()
             yield
             status.is_closing = True
             gateway.live.end()
         works.close()
         gateway.close()
+        page.close()
+        metrics.close()
         if memory is not store:
             memory.close()
 
     app = Starlette(middleware=[Middleware(Compressed)], exception_handlers={Exception: _defect}, lifespan=lifespan)
     app.state.live = gateway.live
     app.router.redirect_slashes = False
-    app.router.default = _dispatched(gateway, beside or {})
+    watched = {path: each._replace(app=metrics.watched(each.app, path)) for path, each in (beside or {}).items()}
+    app.router.default = _dispatched(gateway, watched | {"/metrics": Beside(page, asks_for_keys=False)})
     return app
 
 

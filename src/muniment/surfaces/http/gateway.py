@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import secrets
@@ -12,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request as HttpRequest
@@ -51,15 +50,14 @@ from muniment.surfaces.http.live import Live, Stream
 from muniment.surfaces.http.logs import log_request
 from muniment.surfaces.http.routing import MatchedRoute, Router, routes_of, segments_of
 from muniment.surfaces.http.settings import ServerSettings, is_loopback
-from muniment.surfaces.http.status import Plain, ServerStatus
+from muniment.surfaces.http.status import ServerStatus
 from muniment.surfaces.http.telemetry import Done, Observer
+from muniment.surfaces.http.waiting import Waiting
 from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import Works
 
 __all__ = ["Gateway", "problem_response"]
-
-T = TypeVar("T")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _KEY = re.compile(r"[\x21-\x7e]{1,256}")
@@ -131,6 +129,7 @@ class Gateway:
         """For long work that somebody waits for: other requests do not wait behind it."""
         self._aside = ThreadPoolExecutor(1, "muniment-status")
         """For those who ask whether the server is ready: they do not wait behind requests."""
+        self.waiting = Waiting()
         self.live = Live(
             memory._ctx.engine,
             self._holder,
@@ -164,7 +163,7 @@ class Gateway:
             response.headers["X-Request-Id"] = request_id
             await response(scope, receive, send)
             seconds = time.perf_counter() - started_s
-            span.end(log.route, Done(response.status_code, seconds))
+            span.end(log.route, Done(response.status_code, seconds, code))
         log_request(
             request_id=request_id,
             method=request.method,
@@ -179,12 +178,12 @@ class Gateway:
 
     async def _respond(self, request: HttpRequest, log: _RequestLog) -> Response:
         """Let a request in and carry it out; notes in `log` what is known of it, for requests that are refused too."""
-        self._check_origin(request)
+        self.check_origin(request)
         segments = segments_of(request.scope.get("raw_path") or request.scope["path"].encode())
         page = self._status.page(request.method, segments)
         if page is not None:
             log.route = "/" + "/".join(segments)
-            plain = page if isinstance(page, Plain) else await _in_thread(self._aside, page)
+            plain = await self._status.answer(page, self._aside)
             return Response(plain.body, plain.status, _HEADERS, plain.media)
         self.live.refuse_closing()
         caller = self.caller_of(request)
@@ -229,7 +228,7 @@ class Gateway:
         except Unauthorized:
             return None
 
-    def _check_origin(self, request: HttpRequest) -> None:
+    def check_origin(self, request: HttpRequest) -> None:
         """No page of another site may ask through somebody's browser, nor under a name of its own for this machine."""
         host, *others = request.headers.getlist("host") or [""]
         if others:
@@ -241,13 +240,13 @@ class Gateway:
         if self._is_for_this_machine and name not in _HERE and not is_loopback(name):
             raise Forbidden("this server answers to its own machine by name alone", hint="ask 127.0.0.1 or localhost")
 
+    def is_passed_on(self, request: HttpRequest) -> bool:
+        """Does a proxy say that it asks for somebody else?"""
+        return not _PASSED_ON.isdisjoint(request.headers.keys())
+
     def _check_passed_on(self, request: HttpRequest) -> None:
         """Whoever reaches this machine through a proxy is not of it, whatever the proxy's own address."""
-        if (
-            self._is_for_this_machine
-            and self._settings.auth != "off"
-            and not _PASSED_ON.isdisjoint(request.headers.keys())
-        ):
+        if self._is_for_this_machine and self._settings.auth != "off" and self.is_passed_on(request):
             raise Forbidden(
                 "a proxy passed this on for somebody else, and no keys are asked for",
                 hint="serve with `--auth on`, or with `--auth off` where the proxy itself knows whom to let in",
@@ -319,8 +318,8 @@ class Gateway:
         if _is_async(request, asked):
             return self._begin(asked)
         try:
-            pool = self._long if operation.is_long else self._threads
-            answer = await _in_thread(pool, partial(carry_out, self._memory, self._works, asked))
+            lane, pool = ("long", self._long) if operation.is_long else ("short", self._threads)
+            answer = await self.waiting.in_turn(lane, pool, partial(carry_out, self._memory, self._works, asked))
         except Repeated:
             assert asked.request is not None
             kept = self._replies.find(asked.request)
@@ -365,10 +364,6 @@ class Gateway:
         who = whose(asked.found.names["tenant_id"], asked.found.names["user_id"])
         position = request.headers.get("last-event-id") or asked.own.get("after")
         return await self.live.open(who, position, caller, request.headers.get("authorization"), _HEADERS)
-
-
-async def _in_thread(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(pool, call)
 
 
 def _scope_of(found: MatchedRoute) -> tuple[str, ...]:

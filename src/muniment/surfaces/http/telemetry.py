@@ -19,6 +19,8 @@ class Done(NamedTuple):
 
     status: int
     seconds: float
+    code: str | None = None
+    """Of the error, where it was refused or failed."""
 
 
 class Observer(Protocol):

@@ -26,6 +26,7 @@ from muniment.core.ports.engine import (
     Row,
     ScrubReport,
     Select,
+    StoreSizes,
     Transaction,
     Value,
 )
@@ -485,6 +486,12 @@ class MemoryEngine:
             return sorted(
                 name for name, tables in self._tenants.items() if (table := tables.get("tenants")) and table.rows
             )
+
+    def sizes(self) -> StoreSizes:
+        with self._turns, self._lock:
+            self._refuse_closed()
+            tables = (tables.get("entries") for tables in self._tenants.values())
+            return StoreSizes(0, sum(len(table.rows) for table in tables if table))
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
         with self._turns, self._lock:
