@@ -22,9 +22,10 @@ from muniment.surfaces.http.logs import LOGGER
 from muniment.surfaces.http.metrics.asking import MetricsPage
 from muniment.surfaces.http.metrics.counting import Metrics
 from muniment.surfaces.http.metrics.workers import workers_dir
+from muniment.surfaces.http.rates import set_rate_headers
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.http.status import ServerStatus
-from muniment.surfaces.http.telemetry import otel_observer
+from muniment.surfaces.http.telemetry import Observer, otel_observer
 from muniment.surfaces.operations.openapi import openapi_bytes
 from muniment.surfaces.operations.works import Works
 
@@ -55,7 +56,7 @@ def create_app(
     memory = store if isinstance(store, Memory) else open_memory(store)
     works = Works(memory._ctx.clock, memory._ctx.ids, settings.works_max)
     status = ServerStatus(memory, openapi_bytes, settings.ready_wait_seconds_max)
-    metrics = Metrics(memory, works, otel_observer() if settings.otel == "on" else None, workers_dir())
+    metrics = Metrics(memory, works, _telemetry(settings), workers_dir())
     gateway = Gateway(memory, works, settings, metrics, status)
     status.queue = metrics.queue = gateway.waiting.snapshot
     metrics.streams = lambda: gateway.live.open_streams
@@ -78,11 +79,15 @@ def create_app(
             memory.close()
 
     app = Starlette(middleware=[Middleware(Compressed)], exception_handlers={Exception: _defect}, lifespan=lifespan)
-    app.state.live = gateway.live
+    app.state.live, app.state.waiting = gateway.live, gateway.waiting
     app.router.redirect_slashes = False
     watched = {path: each._replace(app=metrics.watched(each.app, path)) for path, each in (beside or {}).items()}
     app.router.default = _dispatched(gateway, watched | {"/metrics": Beside(page, asks_for_keys=False)})
     return app
+
+
+def _telemetry(settings: ServerSettings) -> Observer | None:
+    return otel_observer("https" if settings.tls_cert else "http") if settings.otel == "on" else None
 
 
 def _dispatched(gateway: Gateway, beside: Mapping[str, Beside]) -> ASGIApp:
@@ -117,7 +122,9 @@ def _let_in(other: Beside, gateway: Gateway) -> ASGIApp:
             try:
                 scope.setdefault("state", {})["caller"] = gateway.caller_of(Request(scope))
             except MunimentError as error:
-                await problem_response(error, "-")(scope, receive, send)
+                refused = problem_response(error, "-")
+                set_rate_headers(scope, refused.headers)
+                await refused(scope, receive, send)
                 return
         await other.app(scope, receive, send)
 

@@ -25,6 +25,7 @@ from muniment.errors import (
     Forbidden,
     InvalidInput,
     MunimentError,
+    RateLimited,
     Refused,
     StaleState,
     Unauthorized,
@@ -48,6 +49,7 @@ from muniment.surfaces.http.guards import Kept, Repeated, Replies, Request
 from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.live import Live, Stream
 from muniment.surfaces.http.logs import log_request
+from muniment.surfaces.http.rates import Limit, note_refused, note_taken, set_rate_headers
 from muniment.surfaces.http.routing import MatchedRoute, Router, routes_of, segments_of
 from muniment.surfaces.http.settings import ServerSettings, is_loopback
 from muniment.surfaces.http.status import ServerStatus
@@ -161,6 +163,7 @@ class Gateway:
                     error, request_id, 412 if is_condition else None, hidden=self._hidden_from(log.caller)
                 )
             response.headers["X-Request-Id"] = request_id
+            set_rate_headers(scope, response.headers)
             await response(scope, receive, send)
             seconds = time.perf_counter() - started_s
             span.end(log.route, Done(response.status_code, seconds, code))
@@ -216,10 +219,18 @@ class Gateway:
         try:
             caller = authenticate(self._keys, request.headers.get("authorization"))
         except Unauthorized:
-            self._rates.take(peer, self._settings.guesses_per_minute)
+            self._take(request, "address", peer, self._settings.guesses_per_minute)
             raise
-        self._rates.take(caller.key_id, caller.requests_per_minute or self._settings.requests_per_minute)
+        self._take(request, "key", caller.key_id, caller.requests_per_minute or self._settings.requests_per_minute)
         return caller
+
+    def _take(self, request: HttpRequest, limit: Limit, name: str, per_minute: int) -> None:
+        """Take one of what is left, which the answer tells of."""
+        try:
+            note_taken(request.scope, limit, per_minute, self._rates.take(name, per_minute))
+        except RateLimited as refused:
+            note_refused(request.scope, limit, per_minute, refused)
+            raise
 
     def _holder(self, authorization: str | None) -> Caller | None:
         """Whose key it is, as long as it holds."""

@@ -45,6 +45,7 @@ def make_server(memory: Memory, settings: ServerSettings, **others: Any) -> uvic
 
         from muniment.surfaces.http.app import create_app
         from muniment.surfaces.http.heads import protocol_for
+        from muniment.surfaces.http.tls import watch_reload
     except ImportError:
         raise MissingDependency("the server is not installed", hint='pip install "muniment[server]"') from None
     tls: dict[str, Any] = {}
@@ -57,7 +58,11 @@ def make_server(memory: Memory, settings: ServerSettings, **others: Any) -> uvic
     app = create_app(memory, settings, **others)
 
     class Server(uvicorn.Server):
-        """Ends the streams first: they would be waited for like any request."""
+        """Reads its certificate again at SIGHUP. Ends the streams first: they would be waited for like any request."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            watch_reload(settings, self.config.ssl)
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             app.state.live.end()
