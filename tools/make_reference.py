@@ -1,4 +1,5 @@
-"""Write docs/reference as the code has it: API, commands, constraints, settings, HTTP, MCP, schemas, errors.
+"""Write docs/reference as the code has it: API, commands, constraints, settings, HTTP, logs, MCP, metrics, schemas and
+errors.
 
 `--check` writes nothing, and fails where a page is not what the code says.
 """
@@ -9,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from reference import api, cli, constraints, errors, http, mcp, schemas, settings
+from reference import api, cli, constraints, errors, http, logs, mcp, metrics, schemas, settings
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 PAGES: Mapping[str, Callable[[], str]] = {
@@ -18,7 +19,9 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "constraints.md": constraints.page,
     "errors.md": errors.page,
     "http.md": http.page,
+    "logs.md": logs.page,
     "mcp.md": mcp.page,
+    "metrics.md": metrics.page,
     "schemas.md": schemas.page,
     "settings.md": settings.page,
 }

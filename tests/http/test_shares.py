@@ -133,7 +133,7 @@ def test_long_requests_of_nobody_known_give_their_places_up() -> None:
         script.step()
     assert waits(script, "light") == [pytest.approx(0.1)], "no longer than it takes to see that they are long"
     assert waiting in script.order
-    assert script.shares.counts()["long"].running == 2
+    assert script.shares.counts(0.0)["long"].running == 2
 
 
 def test_the_last_place_is_kept_for_who_has_had_least() -> None:
@@ -171,10 +171,10 @@ def test_a_queue_is_bounded_for_each_tenant_and_for_all() -> None:
     with pytest.raises(Overloaded) as all_full:
         script.ask("c", 0.04)
     assert (all_full.value.status, all_full.value.code) == (503, "overloaded")
-    counts = shares.counts()["quick"]
+    counts = shares.counts(0.0)["quick"]
     assert (counts.waiting, counts.running, counts.refused) == (5, 1, 2)
     script.run()
-    assert shares.counts()["quick"].waiting == 0
+    assert shares.counts(0.0)["quick"].waiting == 0
     assert not shares._waiting_of, "nothing is held of who waits no more"
 
 
@@ -186,7 +186,7 @@ def test_who_leaves_the_queue_is_not_carried_out() -> None:
     assert not script.shares.leave(gone)
     script.run()
     assert gone not in script.order
-    assert script.shares.counts()["quick"].stopped == 1
+    assert script.shares.counts(0.0)["quick"].stopped == 1
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +224,7 @@ def test_nobody_starves_and_no_place_stays_empty(
         asked.append(script.ask(tenant, cost_s, route))
         for _ in range(steps):
             script.step()
-        counts = script.shares.counts()
+        counts = script.shares.counts(0.0)
         if counts["long"].waiting:
             assert counts["long"].running >= long
         if counts["quick"].waiting:

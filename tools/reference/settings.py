@@ -40,6 +40,7 @@ environment (`MUNIMENT_PORT`). Some are flags of the command too."""
 OTHERS = """
 ## Other environment variables
 
+- `MUNIMENT_DB_FILE`: a file that holds the value of `MUNIMENT_DB`, such as a secret of a container.
 - `MUNIMENT_CONFIG`: another file in place of `muniment.toml`; it must be there.
 - `XDG_CONFIG_HOME`: the files of research runs lie in `opencode/research-runs` under it (default `~/.config`).
 - `TIKTOKEN_CACHE_DIR`, `DATA_GYM_CACHE_DIR`: where `tiktoken`, if it is the token counter, has its tables.

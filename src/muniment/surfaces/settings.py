@@ -2,7 +2,7 @@
 
     MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_EMBEDDER,
     MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_PROOF_KEY, MUNIMENT_SEAL_KEY, MUNIMENT_CONFIG
-    (another toml)
+    (another toml); MUNIMENT_DB_FILE names a file that holds the value of MUNIMENT_DB
 
 `muniment.toml` is looked for in the working directory; its `[policy]` table is the policy, its
 `[server]` table what `muniment serve` is told (`surfaces.http.settings`), `[mcp]` what `muniment mcp` is.
@@ -80,6 +80,8 @@ def load_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | 
         value = given.get(name)
         if value is None:
             value = env.get(f"MUNIMENT_{name.upper()}")
+        if value is None and name == "db":
+            value = _db_in_file(env)
         if value is None:
             value = config.get(name, default)
         if not isinstance(value, str):
@@ -89,6 +91,17 @@ def load_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | 
     if not isinstance(policy, dict):
         raise InvalidInput("[policy] should be a table", path="$.policy")
     return Settings(policy=policy, **values)
+
+
+def _db_in_file(env: Mapping[str, str]) -> str | None:
+    """The store's address from a file that only its owner reads, since it may hold a password: MUNIMENT_DB_FILE."""
+    named = env.get("MUNIMENT_DB_FILE")
+    if not named:
+        return None
+    try:
+        return Path(named).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"MUNIMENT_DB_FILE cannot be read: {type(error).__name__}", path="$.db") from None
 
 
 def read_config(env: Mapping[str, str]) -> dict[str, Any]:

@@ -453,6 +453,12 @@ class EngineContract(EngineWalls):
         write(engine, Insert("links", [("a", "x")]), tenant="without a row")
         assert engine.tenants() == ["a", "b", "é", "😀"]
 
+    def test_it_says_how_large_it_is(self, engine: Engine) -> None:
+        """Bytes on a disk that it may not have, and entries, about."""
+        sizes = engine.sizes()
+        assert sizes.entries == 0
+        assert sizes.size_bytes >= 0
+
     def test_it_says_what_it_is(self, engine: Engine) -> None:
         info = engine.info
         assert info.name

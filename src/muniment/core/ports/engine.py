@@ -32,6 +32,7 @@ __all__ = [
     "Row",
     "ScrubReport",
     "Select",
+    "StoreSizes",
     "Transaction",
     "Value",
 ]
@@ -170,6 +171,15 @@ class EngineInfo(NamedTuple):
     schema_number: int
 
 
+class StoreSizes(NamedTuple):
+    """How large a store is, of all tenants together."""
+
+    size_bytes: int
+    """On its disk; 0 where it has none."""
+    entries: int
+    """Of the ledger; about so many where the engine only knows about."""
+
+
 class Engine(Protocol):
     """One store. Thread-safe."""
 
@@ -201,6 +211,10 @@ class Engine(Protocol):
 
     def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
         """Every tenant with a row in `tenants`, sorted; those after a name, and at most so many."""
+        ...
+
+    def sizes(self) -> StoreSizes:
+        """How large the store is, at a cost that does not grow with it."""
         ...
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:

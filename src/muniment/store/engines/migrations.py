@@ -65,7 +65,7 @@ def pending(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Mig
         if number > len(known):
             raise SchemaMismatch(
                 f"the store was written by a newer muniment (migration {number} {name}; this one knows {len(known)})",
-                hint="upgrade muniment, or open another store",
+                hint="upgrade muniment again, or restore the copy that was made before the upgrade",
                 details={"number": number, "known": len(known)},
             )
         if number != index:

@@ -12,7 +12,7 @@ from typing import Literal
 from muniment.core.ports.engine import Engine
 from muniment.errors import InvalidInput, MissingDependency
 
-__all__ = ["open_engine"]
+__all__ = ["file_named", "open_engine"]
 
 _OWN = ("schema", "pool_size")
 _POOL_SIZE_MAX = 1000
@@ -55,6 +55,20 @@ def open_engine(
             return _sqlite(unquote(name[len("sqlite:///") :]), level, read_only)
         case other:
             raise InvalidInput(f"no engine for {other}: in {_without_secrets(name)}", hint=_HINT)
+
+
+def file_named(target: str) -> str | None:
+    """The path of the SQLite file that a target names; None where it names another kind of store."""
+    scheme = None if target == ":memory:" or os.path.exists(target) else _SCHEME.match(target)
+    if target == ":memory:":
+        return None
+    if scheme is None:
+        return target
+    if scheme[1].lower() == "sqlite" and target[len("sqlite:") :].startswith("///"):
+        from urllib.parse import unquote
+
+        return unquote(target[len("sqlite:///") :])
+    return None
 
 
 _HINT = "give :memory:, a path, sqlite:///path or postgresql://host/database"

@@ -90,8 +90,8 @@ class RateLimits:
         self._clock_s = clock_s
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, name: str, per_minute: int) -> None:
-        """Take one of `per_minute`; raises where there is none left."""
+    def take(self, name: str, per_minute: int) -> float:
+        """Take one of `per_minute`, and answer what is left; raises where there is none."""
         now = self._clock_s()
         left, at = self._buckets.pop(name, (float(per_minute), now))
         left = min(float(per_minute), left + (now - at) * per_minute / 60)
@@ -103,3 +103,4 @@ class RateLimits:
             raise RateLimited(
                 f"more than {per_minute} requests in a minute", details={"retry_after_s": max(1, round(wait_s))}
             )
+        return left - 1

@@ -19,9 +19,13 @@ from muniment.handles.memory import open as open_memory
 from muniment.surfaces.http.compression import Compressed
 from muniment.surfaces.http.gateway import Gateway, problem_response
 from muniment.surfaces.http.logs import LOGGER
+from muniment.surfaces.http.metrics.asking import MetricsPage
+from muniment.surfaces.http.metrics.counting import Metrics
+from muniment.surfaces.http.metrics.workers import workers_dir
+from muniment.surfaces.http.rates import set_rate_headers
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.http.status import ServerStatus
-from muniment.surfaces.http.telemetry import NoObserver, otel_observer
+from muniment.surfaces.http.telemetry import Observer, otel_observer
 from muniment.surfaces.operations.openapi import openapi_bytes
 from muniment.surfaces.operations.works import Works
 
@@ -57,8 +61,12 @@ def create_app(
         settings.works_max,
         lease_s=settings.lease_seconds,
     )
-    status = ServerStatus(memory, openapi_bytes)
-    gateway = Gateway(memory, works, settings, otel_observer() if settings.otel == "on" else NoObserver(), status)
+    status = ServerStatus(memory, openapi_bytes, settings.ready_wait_seconds_max)
+    metrics = Metrics(memory, works, _telemetry(settings), workers_dir())
+    gateway = Gateway(memory, works, settings, metrics, status)
+    status.queue = metrics.queue = gateway.lanes.snapshot
+    metrics.streams = lambda: gateway.live.open_streams
+    page = MetricsPage(metrics, settings.metrics, gateway)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -66,20 +74,27 @@ def create_app(
             for each in lifespans:
                 await entered.enter_async_context(each)
             works.take_up(gateway.begun_again)
+            metrics.start()
             yield
             status.is_closing = True
             gateway.live.end()
         works.close()
         gateway.close()
+        page.close()
+        metrics.close()
         if memory is not store:
             memory.close()
 
     app = Starlette(middleware=[Middleware(Compressed)], exception_handlers={Exception: _defect}, lifespan=lifespan)
-    app.state.live = gateway.live
-    app.state.lanes = gateway.lanes
+    app.state.live, app.state.lanes = gateway.live, gateway.lanes
     app.router.redirect_slashes = False
-    app.router.default = _dispatched(gateway, beside or {})
+    watched = {path: each._replace(app=metrics.watched(each.app, path)) for path, each in (beside or {}).items()}
+    app.router.default = _dispatched(gateway, watched | {"/metrics": Beside(page, asks_for_keys=False)})
     return app
+
+
+def _telemetry(settings: ServerSettings) -> Observer | None:
+    return otel_observer("https" if settings.tls_cert else "http") if settings.otel == "on" else None
 
 
 def _dispatched(gateway: Gateway, beside: Mapping[str, Beside]) -> ASGIApp:
@@ -114,7 +129,9 @@ def _let_in(other: Beside, gateway: Gateway) -> ASGIApp:
             try:
                 scope.setdefault("state", {})["caller"] = await gateway.caller_of(Request(scope))
             except MunimentError as error:
-                await problem_response(error, "-")(scope, receive, send)
+                refused = problem_response(error, "-")
+                set_rate_headers(scope, refused.headers)
+                await refused(scope, receive, send)
                 return
         await other.app(scope, receive, send)
 

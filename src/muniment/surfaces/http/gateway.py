@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import secrets
@@ -12,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request as HttpRequest
@@ -53,9 +52,10 @@ from muniment.surfaces.http.lanes.shares import Lane
 from muniment.surfaces.http.lanes.streams import parts_of
 from muniment.surfaces.http.live import Live, Stream
 from muniment.surfaces.http.logs import log_request
+from muniment.surfaces.http.rates import set_rate_headers
 from muniment.surfaces.http.routing import MatchedRoute, Router, routes_of, segments_of
 from muniment.surfaces.http.settings import ServerSettings, is_loopback
-from muniment.surfaces.http.status import Plain, ServerStatus
+from muniment.surfaces.http.status import ServerStatus
 from muniment.surfaces.http.telemetry import Done, Observer
 from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of
 from muniment.surfaces.operations.rows import OPERATIONS
@@ -65,8 +65,6 @@ from muniment.surfaces.processes.replies import Replies
 from muniment.surfaces.processes.restarting import asked_again, restartable
 
 __all__ = ["Gateway", "problem_response"]
-
-T = TypeVar("T")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _KEY = re.compile(r"[\x21-\x7e]{1,256}")
@@ -169,12 +167,13 @@ class Gateway:
                     error, request_id, 412 if is_condition else None, hidden=self._hidden_from(log.caller)
                 )
             response.headers["X-Request-Id"] = request_id
+            set_rate_headers(scope, response.headers)
             try:
                 await response(scope, receive, send)
             finally:
                 await departure.close()
             seconds = time.perf_counter() - started_s
-            span.end(log.route, Done(response.status_code, seconds))
+            span.end(log.route, Done(response.status_code, seconds, code))
         log_request(
             request_id=request_id,
             method=request.method,
@@ -189,12 +188,12 @@ class Gateway:
 
     async def _respond(self, request: HttpRequest, log: _RequestLog, departure: Departure) -> Response:
         """Let a request in and carry it out; notes in `log` what is known of it, for requests that are refused too."""
-        self._check_origin(request)
+        self.check_origin(request)
         segments = segments_of(request.scope.get("raw_path") or request.scope["path"].encode())
         page = self._status.page(request.method, segments)
         if page is not None:
             log.route = "/" + "/".join(segments)
-            plain = page if isinstance(page, Plain) else await _in_thread(self._aside, page)
+            plain = await self._status.answer(page, self._aside)
             return Response(plain.body, plain.status, _HEADERS, plain.media)
         self.live.refuse_closing()
         caller = await self.caller_of(request)
@@ -224,9 +223,9 @@ class Gateway:
             self._check_passed_on(request)
             return OPEN
         peer = f"peer:{request.client.host if request.client else '-'}"
-        return await self._admission.caller(request.headers.get("authorization"), peer)
+        return await self._admission.caller(request, peer)
 
-    def _check_origin(self, request: HttpRequest) -> None:
+    def check_origin(self, request: HttpRequest) -> None:
         """No page of another site may ask through somebody's browser, nor under a name of its own for this machine."""
         host, *others = request.headers.getlist("host") or [""]
         if others:
@@ -238,13 +237,13 @@ class Gateway:
         if self._is_for_this_machine and name not in _HERE and not is_loopback(name):
             raise Forbidden("this server answers to its own machine by name alone", hint="ask 127.0.0.1 or localhost")
 
+    def is_passed_on(self, request: HttpRequest) -> bool:
+        """Does a proxy say that it asks for somebody else?"""
+        return not _PASSED_ON.isdisjoint(request.headers.keys())
+
     def _check_passed_on(self, request: HttpRequest) -> None:
         """Whoever reaches this machine through a proxy is not of it, whatever the proxy's own address."""
-        if (
-            self._is_for_this_machine
-            and self._settings.auth != "off"
-            and not _PASSED_ON.isdisjoint(request.headers.keys())
-        ):
+        if self._is_for_this_machine and self._settings.auth != "off" and self.is_passed_on(request):
             raise Forbidden(
                 "a proxy passed this on for somebody else, and no keys are asked for",
                 hint="serve with `--auth on`, or with `--auth off` where the proxy itself knows whom to let in",
@@ -367,10 +366,6 @@ class Gateway:
         who = whose(asked.found.names["tenant_id"], asked.found.names["user_id"])
         position = request.headers.get("last-event-id") or asked.own.get("after")
         return await self.live.open(who, position, caller, request.headers.get("authorization"), _HEADERS)
-
-
-async def _in_thread(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(pool, call)
 
 
 def _scope_of(found: MatchedRoute) -> tuple[str, ...]:

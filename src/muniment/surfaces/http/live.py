@@ -174,6 +174,10 @@ class Live:
 
         return _Streaming(_progress(stream, partial(self._in_thread, work_of)), headers, stream, leave)
 
+    @property
+    def open_streams(self) -> int:
+        return len(self._streams)
+
     def end(self) -> None:
         """Nobody is told of changes any more. Who follows a work of this process is: the server waits for it."""
         self.is_closing = True

@@ -49,6 +49,7 @@ def make_server(
 
         from muniment.surfaces.http.app import create_app
         from muniment.surfaces.http.heads import protocol_for
+        from muniment.surfaces.http.tls import watch_reload
     except ImportError:
         raise MissingDependency("the server is not installed", hint='pip install "muniment[server]"') from None
     tls: dict[str, Any] = {}
@@ -61,10 +62,11 @@ def make_server(
     app = create_app(memory, settings, **others)
 
     class Server(uvicorn.Server):
-        """Ends the streams first: they would be waited for like any request."""
+        """Reads its certificate again at SIGHUP. Ends the streams first: they would be waited for like any request."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            watch_reload(settings, self.config.ssl)
             if self.started and on_start is not None:
                 on_start()
 

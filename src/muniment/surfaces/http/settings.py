@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.errors import InvalidInput
+from muniment.surfaces.http.metrics.networks import networks_of
 from muniment.surfaces.settings import settle_table
 
 __all__ = ["KEYS_FILE", "ServerSettings", "is_loopback", "load_server_settings"]
@@ -73,6 +74,11 @@ class ServerSettings:
     """After so long without a sign of life of its process, an operation is taken up by another."""
     shutdown_seconds: int = 30
     """How long requests under way may take to end."""
+    ready_wait_seconds_max: int = 10
+    """A server whose oldest waiting request has waited longer says that it is not ready."""
+    metrics: str = "loopback"
+    """Who may read `/metrics` beside those with an admin key for every tenant: `loopback`, networks such as
+    `10.1.0.0/16` with commas between them, `open` (everybody), `key` (nobody else), `off` (nobody at all)."""
     otel: str = "off"
     """on tells OpenTelemetry of every request."""
 
@@ -121,6 +127,7 @@ def _check(settings: ServerSettings) -> None:
     for name in ("tls_cert", "tls_key"):
         if getattr(settings, name) and not Path(getattr(settings, name)).is_file():
             raise InvalidInput(f"there is no file {getattr(settings, name)!r:.200}", path=f"$.{name}")
+    networks_of(settings.metrics)
     least_one = ("threads", "body_bytes_max", "body_seconds_max", "requests_per_minute", "works_max", "streams_max")
     lanes = ("long_threads", "request_seconds_max", "waiting_max", "waiting_per_tenant_max")
     for name in (*least_one, "streams_per_key_max", "workers", "lease_seconds", *lanes):

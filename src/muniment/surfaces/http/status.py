@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from typing import NamedTuple
 
 from muniment.core.canonical import canonical_bytes
 from muniment.errors import MunimentError, WrongMethod
 from muniment.handles.memory import Memory
+from muniment.surfaces.http.lanes.shares import LaneCounts
 
 __all__ = ["Plain", "ServerStatus"]
 
@@ -18,12 +21,19 @@ class Plain(NamedTuple):
     body: bytes
 
 
-class ServerStatus:
-    """Alive: the process answers. Ready: the store answers too, and nobody has begun to close."""
+STORE_SECONDS_MAX = 5.0
+"""A store that takes longer to say who its tenants are does not answer."""
 
-    def __init__(self, memory: Memory, describe: Callable[[], bytes]) -> None:
+
+class ServerStatus:
+    """Alive: the process answers. Ready: the store answers too, requests get through, and nobody has begun to close."""
+
+    def __init__(self, memory: Memory, describe: Callable[[], bytes], wait_seconds_max: float = 10) -> None:
         self._memory = memory
         self._describe = describe
+        self._wait_seconds_max = wait_seconds_max
+        self.queue: Callable[[], Mapping[str, LaneCounts]] = dict
+        """The lanes of requests; told by the gateway."""
         self._pages: dict[tuple[str, ...], Plain | Callable[[], Plain]] = {
             ("v1", "health"): Plain(200, "application/json", b'{"status":"ok"}'),
             ("v1", "ready"): self._ready,
@@ -38,14 +48,31 @@ class ServerStatus:
             raise WrongMethod(f"{method:.20} is not taken there", details={"allowed": ["GET", "HEAD"]})
         return page
 
+    async def answer(self, page: Plain | Callable[[], Plain], pool: Executor) -> Plain:
+        """The page. A store that does not answer is not waited for: whoever asks is told so."""
+        if isinstance(page, Plain):
+            return page
+        asked = asyncio.get_running_loop().run_in_executor(pool, page)
+        try:
+            async with asyncio.timeout(STORE_SECONDS_MAX if page == self._ready else None):
+                return await asked
+        except TimeoutError:
+            return _not_ready("store_silent")
+
     def _ready(self) -> Plain:
         if self.is_closing:
-            return Plain(503, "application/json", b'{"reason":"closing","status":"not ready"}')
+            return _not_ready("closing")
+        if any(lane.oldest_s > self._wait_seconds_max for lane in self.queue().values()):
+            return _not_ready("requests_wait")
         try:
             self._memory.store.tenants()
         except MunimentError as error:
-            return Plain(503, "application/json", canonical_bytes({"status": "not ready", "reason": error.code}))
+            return _not_ready(error.code)
         return Plain(200, "application/json", b'{"status":"ready"}')
 
     def _openapi(self) -> Plain:
         return Plain(200, "application/json", self._describe())
+
+
+def _not_ready(reason: str) -> Plain:
+    return Plain(503, "application/json", canonical_bytes({"status": "not ready", "reason": reason}))

@@ -1,17 +1,22 @@
-"""OpenTelemetry, for those who turn it on: a span and two measures for each request, by the extra `otel`.
+"""OpenTelemetry, for those who turn it on: a span and three measures for each request, by the extra `otel`.
 
 Where the spans go is the business of the SDK, as its own environment variables say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
 from muniment.errors import MissingDependency
+from muniment.surfaces.http.metrics.families import BUCKETS_S, METHODS
 
-__all__ = ["Done", "NoObserver", "Observer", "otel_observer"]
+__all__ = ["Done", "Observer", "otel_observer"]
+
+NO_ROUTE = "-"
+"""What the log calls the route of a request that has none."""
+_OTHER_METHOD = "_OTHER"
 
 
 class Done(NamedTuple):
@@ -19,41 +24,54 @@ class Done(NamedTuple):
 
     status: int
     seconds: float
+    code: str | None = None
+    """Of the error, where it was refused or failed."""
 
 
 class Observer(Protocol):
-    """Sees each request; `told` is filled in while the block runs."""
+    """Sees each request."""
 
     def request(self, method: str, headers: Mapping[str, str]) -> Any:
         """A context manager around one request, whose value takes `end(route, done)`."""
         ...
 
 
-class _Silent:
-    def end(self, route: str, done: Done) -> None:
-        """Nobody watches."""
-
-
-class NoObserver:
-    @contextmanager
-    def request(self, method: str, headers: Mapping[str, str]) -> Iterator[_Silent]:  # noqa: ARG002
-        yield _Silent()
-
-
 class _Span:
-    def __init__(self, observer: _Otel, span: Any, method: str) -> None:
-        self._observer, self._span, self._method = observer, span, method
+    """A request as OpenTelemetry sees it: by its route and what came of it, never by what was in it."""
+
+    def __init__(self, observer: _Otel, held: Any, method: str) -> None:
+        self._observer, self._held, self._method = observer, held, method
+        self._span: Any = None
+
+    def __enter__(self) -> _Span:
+        self._observer.count_active(1)
+        self._span = self._held.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._span.set_status(self._observer.failed)
+            self._span.set_attribute("error.type", kind.__name__)
+        self._held.__exit__(kind, error, traceback)
+        self._observer.count_active(-1)
 
     def end(self, route: str, done: Done) -> None:
-        attributes: dict[str, Any] = {
-            "http.request.method": self._method,
-            "http.route": route,
-            "http.response.status_code": done.status,
-        }
-        self._span.update_name(f"{self._method} {route}")
-        self._span.set_attributes(attributes)
+        known = self._method if self._method in METHODS else _OTHER_METHOD
+        attributes: dict[str, Any] = {"http.request.method": known, "http.response.status_code": done.status}
+        if route != NO_ROUTE:
+            attributes["http.route"] = route
         if done.status >= 500:
+            attributes["error.type"] = done.code or str(done.status)
             self._span.set_status(self._observer.failed)
+        name = "HTTP" if known == _OTHER_METHOD else known
+        self._span.update_name(name if route == NO_ROUTE else f"{name} {route}")
+        self._span.set_attributes(attributes)
+        if known == _OTHER_METHOD:
+            self._span.set_attribute("http.request.method_original", self._method[:20])
+        if done.code is not None:
+            self._span.set_attribute("muniment.error.code", done.code)
         self._observer.durations.record(done.seconds, attributes)
         self._observer.requests.add(1, attributes)
 
@@ -61,28 +79,44 @@ class _Span:
 class _Otel:
     """Names are those of the semantic conventions for HTTP servers."""
 
-    def __init__(self) -> None:
+    def __init__(self, scheme: str) -> None:
         from opentelemetry import metrics, propagate, trace
 
+        self._scheme = {"url.scheme": scheme}
         self._tracer = trace.get_tracer("muniment.http")
         self._extract = propagate.extract
         self._kind = trace.SpanKind.SERVER
         self.failed = trace.Status(trace.StatusCode.ERROR)
         meter = metrics.get_meter("muniment.http")
-        self.durations = meter.create_histogram("http.server.request.duration", unit="s")
-        self.requests = meter.create_counter("muniment.http.requests")
+        self.durations = meter.create_histogram(
+            "http.server.request.duration",
+            unit="s",
+            description="Duration of HTTP server requests.",
+            explicit_bucket_boundaries_advisory=list(BUCKETS_S),
+        )
+        self.requests = meter.create_counter("muniment.http.requests", unit="{request}")
+        self._active = meter.create_up_down_counter("http.server.active_requests", unit="{request}")
 
-    @contextmanager
-    def request(self, method: str, headers: Mapping[str, str]) -> Iterator[_Span]:
-        with self._tracer.start_as_current_span(method, context=self._extract(headers), kind=self._kind) as span:
-            yield _Span(self, span, method)
+    def request(self, method: str, headers: Mapping[str, str]) -> _Span:
+        held = self._tracer.start_as_current_span(
+            "HTTP",
+            context=self._extract(headers),
+            kind=self._kind,
+            attributes=self._scheme,
+            record_exception=False,  # what an exception says may be somebody's content
+            set_status_on_exception=False,
+        )
+        return _Span(self, held, method)
+
+    def count_active(self, change: int) -> None:
+        self._active.add(change, self._scheme)
 
 
-def otel_observer() -> Observer:
+def otel_observer(scheme: str = "http") -> Observer:
     try:
         import opentelemetry  # noqa: F401
     except ImportError:
         raise MissingDependency(
             "OpenTelemetry is not installed", hint='pip install "muniment[otel]", or leave otel off'
         ) from None
-    return _Otel()
+    return _Otel(scheme)

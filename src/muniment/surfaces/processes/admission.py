@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
+
+from starlette.requests import Request
 
 from muniment.core.outside.system import system_clock
 from muniment.core.ports.engine import Engine
-from muniment.errors import Unauthorized
+from muniment.errors import RateLimited, Unauthorized
 from muniment.surfaces.http.access import OPEN, Caller, RateLimits, authenticate, caller_with
+from muniment.surfaces.http.rates import Limit, note_refused, note_taken
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.processes.rates import SharedRates
 from muniment.surfaces.processes.stored_keys import FRESH_S, StoredKeys, open_keys
@@ -33,17 +37,21 @@ class Admission:
         self._thread = ThreadPoolExecutor(2, "muniment-admission")
         self._under_way: dict[str, asyncio.Future[None]] = {}
 
-    async def caller(self, authorization: str | None, peer: str) -> Caller:
-        """Whose key it is, within how often they may ask."""
+    async def caller(self, request: Request, peer: str) -> Caller:
+        """Whose key it is, within how often they may ask; notes what is left of that, for the answer to tell."""
         if isinstance(self._keys, StoredKeys) and self._keys.age_s >= FRESH_S:
             await self._once("keys", self._keys.refresh)
         try:
-            caller = authenticate(self._keys, authorization)
+            caller = authenticate(self._keys, request.headers.get("authorization"))
         except Unauthorized:
-            self._guesses.take(peer, self._guesses_per_minute)
+            with _noted(request, "address", self._guesses_per_minute):
+                left = self._guesses.take(peer, self._guesses_per_minute)
+                note_taken(request.scope, "address", self._guesses_per_minute, left)
             raise
         self._look_ahead()
-        await self._take(caller.key_id, caller.requests_per_minute or self._settings.requests_per_minute)
+        per_minute = caller.requests_per_minute or self._settings.requests_per_minute
+        with _noted(request, "key", per_minute):
+            note_taken(request.scope, "key", per_minute, await self._take(caller.key_id, per_minute))
         return caller
 
     def holder(self, authorization: str | None) -> Caller | None:
@@ -66,12 +74,13 @@ class Admission:
         if isinstance(self._keys, StoredKeys) and self._keys.age_s >= FRESH_S / 2:
             self._begin("keys", self._keys.refresh)
 
-    async def _take(self, name: str, per_minute: int) -> None:
+    async def _take(self, name: str, per_minute: int) -> float:
+        """Take one, and answer what is left."""
         if self._shared is None:
-            self._rates.take(name, per_minute)
-            return
+            return self._rates.take(name, per_minute)
         while not self._shared.take(name, per_minute):
             await self._once(f"rate {name}", partial(self._shared.fetch, name, per_minute))
+        return self._shared.left(name)
 
     async def _once(self, what: str, call: Callable[[], None]) -> None:
         """Have it done in a thread; whoever wants the same meanwhile waits for that."""
@@ -89,6 +98,15 @@ class Admission:
         self._under_way.pop(what, None)
         if not done.cancelled():
             done.exception()  # whoever waits for it is told; where nobody does, the next request asks again
+
+
+@contextmanager
+def _noted(request: Request, limit: Limit, per_minute: int) -> Iterator[None]:
+    try:
+        yield
+    except RateLimited as refused:
+        note_refused(request.scope, limit, per_minute, refused)
+        raise
 
 
 def _wall_ms() -> int:

@@ -43,6 +43,8 @@ class _Block:
     until_s: float
     wait_until_s: float = 0.0
     """There was none to take: nobody asks the store before."""
+    beyond: float = 0.0
+    """What the store had left when the block was taken."""
 
 
 class SharedRates:
@@ -67,6 +69,11 @@ class SharedRates:
         block.left -= 1
         return True
 
+    def left(self, name: str) -> float:
+        """What a key has left, at least: here, and in the store when it was last asked."""
+        block = self._blocks.get(name)
+        return 0.0 if block is None else block.left + block.beyond
+
     def fetch(self, name: str, per_minute: int) -> None:
         """Take a block from the store. Waits for the store: not for the event loop."""
         block, wall_ms = block_of(per_minute), self._wall_ms()
@@ -83,7 +90,7 @@ class SharedRates:
         wait_s = 0.0 if taken else (1000 - left_milli) * 60 / (1000 * per_minute)
         held = self._blocks.pop(name, None)
         rest = held.left if held is not None and now < held.until_s else 0
-        self._blocks[name] = _Block(rest + taken, now + _BLOCK_S, now + wait_s)
+        self._blocks[name] = _Block(rest + taken, now + _BLOCK_S, now + wait_s, left_milli / 1000)
         if len(self._blocks) > _HELD_MAX:
             self._blocks.popitem(last=False)
 

@@ -27,6 +27,7 @@ from muniment.core.ports.engine import (
     Row,
     ScrubReport,
     Select,
+    StoreSizes,
     Transaction,
 )
 from muniment.testing.simulator.model import BrokenPromise
@@ -120,6 +121,9 @@ class FaultyEngine:
 
     def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
         return self.inner.tenants(after, limit)
+
+    def sizes(self) -> StoreSizes:
+        return self.inner.sizes()
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
         return self.inner.scrub(needles, thorough=thorough)

@@ -26,6 +26,7 @@ from muniment.core.ports.engine import (
     Row,
     ScrubReport,
     Select,
+    StoreSizes,
     Transaction,
     Value,
 )
@@ -505,6 +506,12 @@ class MemoryEngine:
                 name for name, tables in self._tenants.items() if (table := tables.get("tenants")) and table.rows
             )
         return named[0 if after is None else bisect_right(named, after) :][:limit]
+
+    def sizes(self) -> StoreSizes:
+        with self._turns, self._lock:
+            self._refuse_closed()
+            tables = (tables.get("entries") for tables in self._tenants.values())
+            return StoreSizes(0, sum(len(table.rows) for table in tables if table))
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
         with self._turns, self._lock:

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 import psycopg
 import psycopg_pool
 
-from muniment.core.ports.engine import EngineInfo, Reader, ScrubReport, Transaction
+from muniment.core.ports.engine import EngineInfo, Reader, ScrubReport, StoreSizes, Transaction
 from muniment.errors import Closed, InvalidInput, StorageBusy, StorageFailure, StorageLost, StorageReadOnly
 from muniment.store.engines.checks import TENANT_ANY, check_tenant
 from muniment.store.engines.postgres.failures import LostRace, translate
@@ -36,6 +36,14 @@ Pool = psycopg_pool.ConnectionPool[Connection]
 _TENANT = "SELECT set_config('muniment.tenant', %s, true)"
 _WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_TENANT}"
 _READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_TENANT}"
+_SIZES = """
+SELECT
+  (SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
+   WHERE relnamespace = to_regnamespace(%s) AND relkind IN ('r', 'm')),
+  (SELECT coalesce(sum(n_live_tup), 0) FROM pg_stat_all_tables
+   WHERE schemaname = %s AND (relname = 'entries' OR relname ~ '^entries_[0-9]+$'))
+"""
+"""The server's estimates, so that no table is gone through; of partitions as well."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _TRIES = 6
 POOL_MAX = 8
@@ -148,6 +156,12 @@ class PostgresEngine:
             rows = f'"{self._target.schema}".tenants WHERE tenant_id > %s ORDER BY tenant_id LIMIT %s'
             asked = f"SELECT tenant_id FROM {rows}"
             return [name for (name,) in reader._run("tenants", asked, (after or "", limit))]
+
+    def sizes(self) -> StoreSizes:
+        """The server's own account of it, which is some seconds old."""
+        with self._turns, self._view(TENANT_ANY) as reader:
+            ((size_bytes, entries),) = reader._run("sizes", _SIZES, (self._target.schema, self._target.schema))
+            return StoreSizes(int(size_bytes), int(entries))
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
         """Rebuild the tables that hold content, the large ones only if `thorough`.

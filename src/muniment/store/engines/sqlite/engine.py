@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Literal, TypeVar
 
-from muniment.core.ports.engine import Count, EngineInfo, Reader, ScrubReport, Transaction
+from muniment.core.ports.engine import Count, EngineInfo, Reader, ScrubReport, StoreSizes, Transaction
 from muniment.errors import InvalidInput, StorageReadOnly
 from muniment.store.engines.checks import check_tenant
 from muniment.store.engines.sqlite.connections import Connections, FileTarget, begin_immediate
@@ -31,6 +31,8 @@ R = TypeVar("R")
 
 _TENANTS = "SELECT tenant_id FROM tenants UNION SELECT tenant_id FROM sessions ORDER BY tenant_id"
 """One whose row somebody deleted is still there by its sessions."""
+_ENTRIES = "SELECT coalesce(max(rowid), 0) FROM entries"
+"""Rows are only appended, so that the last number is how many there are."""
 _NEXT_TENANT = (
     "SELECT min(tenant_id) FROM (SELECT min(tenant_id) AS tenant_id FROM tenants WHERE tenant_id > ?1"
     " UNION ALL SELECT min(tenant_id) FROM sessions WHERE tenant_id > ?1)"
@@ -187,6 +189,20 @@ class SqliteEngine:
             finally:
                 connection.text_factory = str
                 connections.leave_reader(connection)
+
+    def sizes(self) -> StoreSizes:
+        connections = self._here()
+        path = os.path.abspath(connections.place.path)
+        with self._turns:
+            connection = connections.take_reader()
+            try:
+                ((entries,),) = connection.execute(_ENTRIES)
+            except sqlite3.Error as error:
+                raise translate(error, connections.place.path) from error
+            finally:
+                connections.leave_reader(connection)
+        files = (file for file in (path, f"{path}-wal") if os.path.exists(file))
+        return StoreSizes(sum(map(os.path.getsize, files)), entries)
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
         connections = self._here()

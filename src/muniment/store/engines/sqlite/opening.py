@@ -19,7 +19,7 @@ from muniment.store.engines.sqlite.connections import FileTarget, begin_immediat
 from muniment.store.engines.sqlite.failures import code_of, damaged_text, translate
 from muniment.store.engines.sqlite.handles import entered, read_start
 
-__all__ = ["APPLICATION_ID", "prepare"]
+__all__ = ["APPLICATION_ID", "check_file", "prepare"]
 
 APPLICATION_ID = 0x6D756E69  # "muni"
 _MAGIC = b"SQLite format 3\0"
@@ -36,7 +36,7 @@ def prepare(place: FileTarget) -> tuple[FileTarget, int]:
 
 
 def _prepare(place: FileTarget) -> tuple[FileTarget, int]:
-    _check_file(place)
+    check_file(place)
     known = load(_PACKAGE)
     deadline = time.monotonic() + place.busy_timeout_s
     try:
@@ -66,7 +66,7 @@ def _prepare_immutable(place: FileTarget, known: tuple[Migration, ...], deadline
         raise translate(error, place.path) from error
 
 
-def _check_file(place: FileTarget) -> None:
+def check_file(place: FileTarget) -> None:
     path = place.path
     if os.path.isdir(path):
         raise NotADatabase(f"{path} is a folder", hint="name a file in it")

@@ -91,8 +91,8 @@ class _Job(Job):
 class Lanes:
     """The threads of a server, and whose turn it is."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._shares = Shares(limits)
+    def __init__(self, limits: Limits, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._shares, self._clock_s = Shares(limits), clock_s
         self._lock = threading.Lock()
         self._calm = threading.Event()
         self._calm.set()
@@ -104,7 +104,7 @@ class Lanes:
     def snapshot(self) -> dict[Lane, LaneCounts]:
         """Each lane as it stands: what waits, what runs, how long it waited, what it took."""
         with self._lock:
-            return self._shares.counts()
+            return self._shares.counts(self._clock_s())
 
     def aside(self, call: Callable[[], None]) -> None:
         """Something short that nobody waits for."""
@@ -167,7 +167,7 @@ class Lanes:
         timer = None if seconds is None else loop.call_later(seconds, stop, late)
         try:
             with self._lock:
-                self._shares.enter(job, time.monotonic(), lane=lane)
+                self._shares.enter(job, self._clock_s(), lane=lane)
             self._start_next()
             looks.append(loop.call_later(_LOOKS_S, look, 2 * _LOOKS_S))
             return await answered
@@ -198,7 +198,7 @@ class Lanes:
     def _look(self, job: _Job) -> None:
         """Move a job out of the quick lane that has taken more than a quick one may."""
         with self._lock:
-            now_s = time.monotonic()
+            now_s = self._clock_s()
             if job.started_s is None or job.is_done or job.taken_s(now_s) <= self._shares.limits.quick_s:
                 return
             is_moved = self._shares.move(job, job.taken_s(now_s))
@@ -211,7 +211,7 @@ class Lanes:
     def _start_next(self) -> None:
         while True:
             with self._lock:
-                job = cast("_Job | None", self._shares.next(time.monotonic()))
+                job = cast("_Job | None", self._shares.next(self._clock_s()))
                 self._tell_calm()
             if job is None:
                 return
@@ -231,7 +231,7 @@ class Lanes:
 
     def _finish(self, job: _Job, future: Future[Any]) -> None:
         with self._lock:
-            now_s = time.monotonic()
+            now_s = self._clock_s()
             job.is_done = True
             passed_s = job.runs_for(now_s) - job.paused_s
             self._shares.finish(job, max(job.used_s, _WALL_SHARE * passed_s), now_s)
@@ -252,17 +252,17 @@ class Lanes:
 
     def pause(self, job: _Job) -> None:
         """Let quick requests go first, for a moment."""
-        now_s = time.monotonic()
+        now_s = self._clock_s()
         ran_s = job.runs_for(now_s) - job.paused_s
         wait_s = min(_PAUSE_S, _PAUSES * ran_s - job.paused_s)
         if wait_s > 0:
             self._calm.wait(wait_s)
-            job.paused_s += time.monotonic() - now_s
+            job.paused_s += self._clock_s() - now_s
 
     @contextmanager
     def beside(self) -> Iterator[None]:
         """Work of a thread of somebody else's that lets quick requests go first."""
-        job = _Job("", "", "", lane="work", started_s=time.monotonic())
+        job = _Job("", "", "", lane="work", started_s=self._clock_s())
         with cancellable(_Turn(self, job, settles=False)):
             yield
 

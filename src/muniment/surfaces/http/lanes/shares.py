@@ -79,6 +79,8 @@ class LaneCounts(NamedTuple):
     """A lane as it stands, and what it has done since the server began."""
 
     waiting: int
+    oldest_s: float
+    """How long the oldest that waits has waited; 0 where none does."""
     running: int
     started: int
     waited_s: float
@@ -297,14 +299,15 @@ class Shares:
     def is_running(self, lane: Lane) -> bool:
         return self._running[lane] > 0
 
-    def counts(self) -> dict[Lane, LaneCounts]:
+    def counts(self, now_s: float) -> dict[Lane, LaneCounts]:
         """Each lane as it stands."""
         counted: dict[Lane, LaneCounts] = {}
         for lane in LANES:
             totals = self._totals[lane]
             running = self._running[lane] + (self._moved if lane == "long" else 0)
+            since_s = min((job.entered_s for job in self._waiting[lane]), default=now_s)
             counted[lane] = LaneCounts(
-                len(self._waiting[lane]), running, totals.started, totals.waited_s, totals.used_s, totals.refused,
-                totals.stopped,
+                len(self._waiting[lane]), max(0.0, now_s - since_s), running, totals.started, totals.waited_s,
+                totals.used_s, totals.refused, totals.stopped,
             )  # fmt: skip
         return counted
