@@ -71,7 +71,7 @@ def carry_out(
         open_handle(memory, found, asked.run)
         inner = _listed(found).inner
         page = page_sought(memory, found, inner, asked.own, asked.page)
-        return _page(operation.status, page.items, page.next)
+        return _hashed(_page(operation.status, page.items, page.next))
     opened = _opened(memory, works, asked)
     etag = None if operation.takes_body else _etag(opened, found)  # before the answer: one that is too old fails safe
     result = _call(opened, asked, progress)
@@ -161,7 +161,7 @@ def _list(asked: AdmittedRequest, result: Iterable[Any]) -> Answer:
     if operation.takes_body:
         return _page(operation.status, [inner.encode(each) for each in result], None)
     page = page_of(found, inner, result, asked.page)
-    return _page(operation.status, page.items, page.next)
+    return _hashed(_page(operation.status, page.items, page.next))
 
 
 def _listed(found: MatchedRoute) -> Listed:

@@ -46,6 +46,7 @@ from muniment.surfaces.http.calls import (
     plain_result,
 )
 from muniment.surfaces.http.guards import Kept, Repeated, Replies, Request
+from muniment.surfaces.http.handles import name_run
 from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.live import Live, Stream
 from muniment.surfaces.http.logs import log_request
@@ -272,6 +273,7 @@ class Gateway:
         check_grants(caller, query["run"])
         check_grants(caller, own)
         keyed, own = self._keyed(request, found, own, query["run"])
+        name_run(found, own, query["run"])
         asked = AdmittedRequest(
             found=found,
             own=own,

@@ -10,12 +10,14 @@ import ast
 import importlib
 import inspect
 import sys
+import textwrap
 from collections.abc import Callable
 from functools import cache, cached_property
+from itertools import pairwise
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, get_type_hints
 
-__all__ = ["Parameter", "Signature", "fields_of", "public_members", "signature_of"]
+__all__ = ["Parameter", "Signature", "field_words", "fields_of", "hints_of", "public_members", "signature_of"]
 
 _EMPTY = inspect.Parameter.empty
 
@@ -63,11 +65,34 @@ def signature_of(method: Callable[..., Any]) -> Signature:
 
 
 @cache
+def hints_of(cls: type) -> dict[str, Any]:
+    """The annotations of a class and its bases, resolved."""
+    return get_type_hints(cls, *_names_of(cls.__module__), include_extras=True)
+
+
+@cache
 def fields_of(cls: type) -> dict[str, Any]:
     """The fields of a named tuple or data class and their types, in order."""
     names = getattr(cls, "_fields", None) or tuple(getattr(cls, "__dataclass_fields__", ()))
-    hints = get_type_hints(cls, *_names_of(cls.__module__), include_extras=True)
+    hints = hints_of(cls)
     return {name: hints[name] for name in names}
+
+
+@cache
+def field_words(cls: type[Any]) -> dict[str, str]:
+    """What the source says of the fields of a class and its bases: the text under each."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if not base.__module__.startswith("muniment."):
+            continue
+        (body,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        assert isinstance(body, ast.ClassDef)
+        for line, text in pairwise(body.body):
+            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and isinstance(text, ast.Expr):
+                said = text.value.value if isinstance(text.value, ast.Constant) else None
+                if isinstance(said, str):
+                    found[line.target.id] = " ".join(said.split())
+    return found
 
 
 def public_members(cls: type) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from muniment.core.instants import format_instant
 from muniment.core.ports.outside import Clock, Ids
-from muniment.core.record import Absent, Count, JsonObject, JsonValue, Record
+from muniment.core.record import Absent, Count, JsonObject, JsonValue, Record, Timestamp
 from muniment.errors import MunimentError, NotFound, StorageBusy
 
 __all__ = ["Work", "Works"]
@@ -36,8 +36,8 @@ class Work(Record):
     status: Literal["running", "done", "failed"]
     progress: Count
     """How much was done so far, in whatever the work counts."""
-    started_at: str
-    finished_at: Absent[str] = None
+    started_at: Timestamp
+    finished_at: Absent[Timestamp] = None
     result: JsonValue = None
     error: Absent[JsonObject] = None
 
