@@ -235,11 +235,18 @@ def _argument_schema(operation: Operation, parameter: Parameter, components: Com
     if parameter.name == "expires_at":
         bound = {"anyOf": [_MOMENT, {"type": "string", "enum": ["run_end"]}]}
     schema = bound if bound is not None else without_null(wire_shape(_sent(parameter.hint)).schema(components))
+    if not operation.takes_body or "$ref" in schema:
+        return schema
+    words = words_of(operation.id, parameter.name, is_time=is_time) + _unless_given(parameter)
+    return schema | ({"description": words.strip()} if words else {})
+
+
+def _unless_given(parameter: Parameter) -> str:
+    """What an argument is where it is left out, in words: to generators, what has a default is always there."""
     default = parameter.default
-    if not parameter.is_required and isinstance(default, str | int | float) and "$ref" not in schema and schema:
-        schema = schema | {"default": default}
-    words = words_of(operation.id, parameter.name, is_time=is_time)
-    return schema | {"description": words} if words and operation.takes_body and "$ref" not in schema else schema
+    if parameter.is_required or not isinstance(default, str | int | float) or default == "":
+        return ""
+    return f" `{str(default).lower() if isinstance(default, bool) else default}` unless given."
 
 
 def _is_open(hint: Any) -> bool:

@@ -17,6 +17,8 @@ CORE: Mapping[tuple[str, str], str] = {
     ("run.observe", "user"): "observe",
     ("run.observe_tool", "user"): "observe_tool",
     ("run.record", "user"): "record",
+    ("memory.entries", "user"): "events",
+    ("memory.changes", "user"): "changes",
     ("run.remember", "user"): "remember",
     ("run.facts", "without_run"): "facts",
     ("run.search", "without_run"): "search",

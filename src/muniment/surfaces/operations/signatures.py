@@ -10,8 +10,7 @@ import ast
 import importlib
 import inspect
 import sys
-import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from itertools import pairwise
 from types import FunctionType, ModuleType
@@ -83,16 +82,26 @@ def field_words(cls: type[Any]) -> dict[str, str]:
     """What the source says of the fields of a class and its bases: the text under each."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        if not base.__module__.startswith("muniment."):
-            continue
-        (body,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        assert isinstance(body, ast.ClassDef)
-        for line, text in pairwise(body.body):
-            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and isinstance(text, ast.Expr):
-                said = text.value.value if isinstance(text.value, ast.Constant) else None
-                if isinstance(said, str):
-                    found[line.target.id] = " ".join(said.split())
+        if base.__module__.startswith("muniment."):
+            found |= _words_in(base.__module__).get(base.__name__, {})
     return found
+
+
+@cache
+def _words_in(module_name: str) -> dict[str, dict[str, str]]:
+    """By class of a module: its fields and the text under each."""
+    classes = [
+        each for each in ast.parse(inspect.getsource(sys.modules[module_name])).body if isinstance(each, ast.ClassDef)
+    ]
+    return {each.name: dict(_words_under(each)) for each in classes}
+
+
+def _words_under(cls: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for line, text in pairwise(cls.body):
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and isinstance(text, ast.Expr):
+            said = text.value.value if isinstance(text.value, ast.Constant) else None
+            if isinstance(said, str):
+                yield line.target.id, " ".join(said.split())
 
 
 def public_members(cls: type) -> dict[str, Any]:
