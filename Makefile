@@ -151,6 +151,7 @@ schemas: setup
 	$(BIN)/muniment schema export schemas
 
 openapi: setup
+	$(BIN)/python tools/make_examples.py
 	$(BIN)/python tools/make_openapi.py
 	$(BIN)/python tools/make_reference.py
 

@@ -36,7 +36,6 @@ _RUN = {"agent_id": _ID, "session_id": _ID, "run_id": _ID}
 
 _CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
     "memory.run": _RUN,
-    "memory.research": _RUN,
     "memory.verify": {"entries_max": _FROM_ONE},
     "memory.snapshot": _SEQUENCE,
     "memory.check_snapshot": _SEQUENCE,

@@ -12,6 +12,7 @@ from typing import Any
 
 import muniment
 from muniment.surfaces.operations.describing import described, path_parameters, shared_headers, shared_parameters
+from muniment.surfaces.operations.examples import with_examples
 from muniment.surfaces.operations.naming import TAGS, addresses, operation_name
 from muniment.surfaces.operations.problem_answers import problem_responses, problem_schema
 from muniment.surfaces.operations.problems import titled
@@ -116,7 +117,7 @@ def openapi() -> dict[str, Any]:
     for operation in OPERATIONS:
         for where, template in addresses(operation):
             name = operation_name(operation, where, levels)
-            told = described(operation, where, name, template, components, lists)
+            told = with_examples(described(operation, where, name, template, components, lists))
             paths.setdefault(template, {})[operation.method.lower()] = told
     wire_shape(Work).schema(components)
     names = (name for each in OPERATIONS for _, route in addresses(each) for name in each.named_in(route))
