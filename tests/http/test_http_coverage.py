@@ -162,7 +162,8 @@ def test_every_operation_stands_in_a_part_of_the_document() -> None:
     core = [each["operationId"] for each in told if each["tags"] == ["core"]]
     assert sorted(core) == sorted(CORE.values())
     assert len(core) <= 15
-    assert [each["tags"][0] for each in told][: len(core)] == ["core"] * len(core)
+    has_core = [any(each["tags"] == ["core"] for each in item.values()) for item in document["paths"].values()]
+    assert has_core == sorted(has_core, reverse=True), "addresses of the core come first"
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", each["operationId"]) for each in told)
     assert {each["tags"][0] for each in json.loads(core_text())["paths"].popitem()[1].values()} == {"core"}
 

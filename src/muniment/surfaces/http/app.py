@@ -16,13 +16,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.memory import open as open_memory
+from muniment.surfaces.docs.app import docs_app
 from muniment.surfaces.http.compression import Compressed
 from muniment.surfaces.http.gateway import Gateway, problem_response
 from muniment.surfaces.http.logs import LOGGER
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.http.status import ServerStatus
 from muniment.surfaces.http.telemetry import NoObserver, otel_observer
-from muniment.surfaces.operations.openapi import openapi_bytes
+from muniment.surfaces.operations.openapi import core_bytes, openapi_bytes
 from muniment.surfaces.operations.works import Works
 
 __all__ = ["Beside", "create_app"]
@@ -51,7 +52,7 @@ def create_app(
     settings = settings or ServerSettings()
     memory = store if isinstance(store, Memory) else open_memory(store)
     works = Works(memory._ctx.clock, memory._ctx.ids, settings.works_max)
-    status = ServerStatus(memory, openapi_bytes)
+    status = ServerStatus(memory, openapi_bytes, core_bytes)
     gateway = Gateway(memory, works, settings, otel_observer() if settings.otel == "on" else NoObserver(), status)
 
     @asynccontextmanager
@@ -78,7 +79,8 @@ def _dispatched(gateway: Gateway, beside: Mapping[str, Beside]) -> ASGIApp:
     """The application that answers, by the first part of the path: the API below /v1, or one beside it. The gateway
     refuses what belongs to none.
     """
-    others = {f"/{path.strip('/')}": _let_in(each, gateway) for path, each in beside.items()}
+    standing = {"/docs": Beside(docs_app, asks_for_keys=False), **beside}
+    others = {f"/{path.strip('/')}": _let_in(each, gateway) for path, each in standing.items()}
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]

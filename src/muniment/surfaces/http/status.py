@@ -21,13 +21,13 @@ class Plain(NamedTuple):
 class ServerStatus:
     """Alive: the process answers. Ready: the store answers too, and nobody has begun to close."""
 
-    def __init__(self, memory: Memory, describe: Callable[[], bytes]) -> None:
+    def __init__(self, memory: Memory, describe: Callable[[], bytes], describe_core: Callable[[], bytes]) -> None:
         self._memory = memory
-        self._describe = describe
         self._pages: dict[tuple[str, ...], Plain | Callable[[], Plain]] = {
             ("v1", "health"): Plain(200, "application/json", b'{"status":"ok"}'),
             ("v1", "ready"): self._ready,
-            ("v1", "openapi.json"): self._openapi,
+            ("v1", "openapi.json"): lambda: Plain(200, "application/json", describe()),
+            ("v1", "openapi-core.json"): lambda: Plain(200, "application/json", describe_core()),
         }
         self.is_closing = False
 
@@ -46,6 +46,3 @@ class ServerStatus:
         except MunimentError as error:
             return Plain(503, "application/json", canonical_bytes({"status": "not ready", "reason": error.code}))
         return Plain(200, "application/json", b'{"status":"ready"}')
-
-    def _openapi(self) -> Plain:
-        return Plain(200, "application/json", self._describe())

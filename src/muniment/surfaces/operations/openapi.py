@@ -168,6 +168,7 @@ def _server_paths() -> dict[str, Any]:
         "/v1/health": _page("health", "Does the process answer?", status, 200),
         "/v1/ready": _page("ready", "Does the store answer?", ready, 200, 503),
         "/v1/openapi.json": _page("openapi", "This document.", document, 200),
+        "/v1/openapi-core.json": _page("openapi_core", "Of this document, the core alone.", document, 200),
     }
 
 
