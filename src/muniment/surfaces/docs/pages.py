@@ -173,10 +173,10 @@ def _operation(told: Told, root: str) -> str:
     if "x-access" in what:
         method = f", and is <code>{escape(what['x-method'])}</code> of the library" if "x-method" in what else ""
         made.append(f"<p>It takes a key for <code>{what['x-access']}</code>{method}.</p>")
-    made.append(_parameters(told))
-    made.append(_body(told, root))
-    made.append(_answer(told, root))
     made.append(_example(told))
+    made.append(_body(told, root))
+    made.append(_parameters(told))
+    made.append(_answer(told, root))
     return "".join(made) + "</article>"
 
 
@@ -301,8 +301,7 @@ def _bounds(schema: Mapping[str, Any]) -> Iterator[str]:
         "maximum": "to {}",
         "exclusiveMinimum": "more than {}",
         "exclusiveMaximum": "less than {}",
-        "minLength": "{} or more characters",
-        "maxLength": "at most {} characters",
+        "maxLength": f"{schema.get('minLength', 0)} to {{}} characters",
     }
     for key, said in words.items():
         if key in schema:

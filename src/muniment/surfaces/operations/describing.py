@@ -161,7 +161,7 @@ _HEADERS = (
     _header(
         "Idempotency-Key",
         "A name of your own for this request. Sent again under it, the request is carried out once and answered alike; "
-        "another request under it is an `idempotency_mismatch`, and one whose traces were forgotten is `forgotten`.",
+        "another request under it is an `idempotency_mismatch`. What was forgotten is not answered again.",
         {"type": "string", "pattern": KEY_PATTERN},
     ),
     _header(

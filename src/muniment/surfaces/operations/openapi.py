@@ -32,8 +32,9 @@ and every line of that can be traced back to what was said.
 - Errors are RFC 9457 problems with a stable `code`, a `hint`, and the `path` of what was wrong.
 - Lists come in pages: `limit` says how long, and where an answer has `next`, that is the `cursor` of the page after.
   With `Accept: application/x-ndjson` a list is answered whole, an item a line.
-- What writes takes an `Idempotency-Key`, under which it happens once, however often it is sent.
-- Answers to `GET` have an `ETag`; with it as `If-None-Match`, what has not changed is answered 304, without a body.
+- Where sending a request twice would write twice, it takes an `Idempotency-Key`, under which it is carried out once.
+- Answers to `GET`, pages of lists too, have an `ETag`; with it as `If-None-Match`, what has not changed is answered
+  304, without a body. Streams have none.
 - `429` and a server that is closing say in `Retry-After` when to ask again.
 - Long work runs beside the requests with `Prefer: respond-async`: 202, and its progress at `Location`."""
 _SERVERS = [

@@ -357,7 +357,7 @@ class _UniqueNames(RecordSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         """With what the source says of each field."""
         made = super().model_schema(schema)
-        cls: type[Any] = schema["cls"]
+        cls: Any = schema["cls"]
         said = field_words(cls)
         for name, field in cls.model_fields.items():
             told = made.get("properties", {}).get(field.alias or name)
