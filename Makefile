@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
-.PHONY: demo test suite beside integrations browser inspector chromium lint style format bench bench-quick soak serve \
+.PHONY: demo test suite beside integrations browser clients client-tools inspector chromium lint style format bench bench-quick soak serve \
 	mutants schemas openapi reference requirements stubs clean setup
 
 setup: $(STAMP)
@@ -43,11 +43,11 @@ demo: $(STAMP_CORE)
 
 # Two lanes: what is installed, then the suite with all the rest beside it. Either lane's failure is the whole's.
 test:
-	@$(MAKE) --no-print-directory -j2 setup inspector chromium
+	@$(MAKE) --no-print-directory -j2 setup inspector chromium client-tools
 	@$(MAKE) --no-print-directory -j2 suite beside
 
 suite: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/integrations --ignore tests/browser
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/integrations --ignore tests/browser --ignore tests/clients
 
 # Browser tests keep an event loop running, and frameworks leave connections open: each in a process of its own.
 # Whether what is generated is current, the suite asks too.
@@ -55,12 +55,33 @@ beside: setup
 	@$(MAKE) --no-print-directory style
 	@$(MAKE) --no-print-directory integrations
 	@$(MAKE) --no-print-directory browser
+	@$(MAKE) --no-print-directory clients
 
 integrations: setup
 	$(BIN)/python -m pytest tests/integrations -W ignore::pytest.PytestUnraisableExceptionWarning
 
 browser: setup
 	$(BIN)/python -m pytest tests/browser
+
+clients: setup
+	$(BIN)/python -m pytest tests/clients
+
+# What makes clients of the OpenAPI document, in places of its own: a generator has other needs than the product. Where it
+# cannot be fetched, the tests are skipped and say so.
+GENERATOR := clients/.generator/.installed
+NODE_TOOLS := clients/typescript/node_modules/.installed
+
+client-tools: $(GENERATOR) $(NODE_TOOLS)
+
+$(GENERATOR): clients/requirements.txt
+	@{ $(PYTHON) -m venv $(dir $@) && $(dir $@)bin/python -m pip install --quiet --disable-pip-version-check \
+		--requirement clients/requirements.txt && touch $@; } || \
+		echo "SKIPPED: clients in Python: openapi-python-client could not be installed" >&2
+
+$(NODE_TOOLS): clients/typescript/package.json
+	@if command -v npm >/dev/null 2>&1; then { cd clients/typescript && npm install --silent && touch node_modules/.installed; } || \
+		echo "SKIPPED: clients in TypeScript: npm could not install what makes them" >&2; \
+	else echo "SKIPPED: clients in TypeScript: Node.js 20 and npm are missing" >&2; fi
 
 # The page is built and a browser fetched where they are missing; where that cannot be, its tests are skipped and say so.
 inspector: $(INSPECTOR)
@@ -130,6 +151,7 @@ schemas: setup
 	$(BIN)/muniment schema export schemas
 
 openapi: setup
+	$(BIN)/python tools/make_examples.py
 	$(BIN)/python tools/make_openapi.py
 	$(BIN)/python tools/make_reference.py
 
@@ -144,4 +166,5 @@ stubs: setup
 
 clean:
 	rm -rf inspector/node_modules src/muniment/surfaces/inspector/dist
+	rm -rf clients/.generator clients/typescript/node_modules clients/typescript/dist clients/typescript/build
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,15 +1,18 @@
-"""Write docs/reference/openapi.json: the HTTP surface as its rows and records describe it."""
+"""Write docs/reference/openapi.json, the HTTP surface as its rows and records describe it, and openapi-core.json."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from muniment.surfaces.operations.openapi import openapi_text
+from muniment.surfaces.operations.openapi import core_text, openapi_text
 
-FILE = Path(__file__).parent.parent / "docs" / "reference" / "openapi.json"
+FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+FILES = {FOLDER / "openapi.json": openapi_text, FOLDER / "openapi-core.json": core_text}
 
 if __name__ == "__main__":
     if "--check" in sys.argv:
-        sys.exit(0 if FILE.read_text("utf-8") == openapi_text() else "openapi.json is out of date: make openapi")
-    FILE.write_text(openapi_text(), "utf-8")
+        stale = [file.name for file, text in FILES.items() if file.read_text("utf-8") != text()]
+        sys.exit(f"{' and '.join(stale)} out of date: make openapi" if stale else 0)
+    for file, text in FILES.items():
+        file.write_text(text(), "utf-8")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,8 @@ import pytest
 
 from muniment.surfaces.client import remote, subhandles
 from muniment.surfaces.http.routing import Router, routes_of
-from muniment.surfaces.operations.openapi import openapi, openapi_bytes
+from muniment.surfaces.operations.naming import CORE
+from muniment.surfaces.operations.openapi import core_text, openapi, openapi_bytes, openapi_text
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS
 from muniment.surfaces.operations.shapes import shape_of
 from muniment.surfaces.operations.signatures import public_members
@@ -146,3 +149,63 @@ def test_every_reference_of_the_document_leads_somewhere() -> None:
                 walk(each)
 
     walk(document)
+
+
+def test_every_operation_stands_in_a_part_of_the_document() -> None:
+    """The core first, about a dozen; the rest by room; names that make good functions."""
+    document = json.loads(openapi_text())
+    tags = [each["name"] for each in document["tags"]]
+    told = [each for item in document["paths"].values() for each in item.values()]
+    assert tags[0] == "core"
+    assert {each["tags"][0] for each in told} == set(tags)
+    assert all(len(each["tags"]) == 1 for each in told)
+    core = [each["operationId"] for each in told if each["tags"] == ["core"]]
+    assert sorted(core) == sorted(CORE.values())
+    assert len(core) <= 15
+    has_core = [any(each["tags"] == ["core"] for each in item.values()) for item in document["paths"].values()]
+    assert has_core == sorted(has_core, reverse=True), "addresses of the core come first"
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", each["operationId"]) for each in told)
+    assert {each["tags"][0] for each in json.loads(core_text())["paths"].popitem()[1].values()} == {"core"}
+
+
+def test_the_core_has_examples_and_they_are_what_a_server_answers() -> None:
+    document = json.loads(core_text())
+    for item in document["paths"].values():
+        for each in item.values():
+            answers = [answer for status, answer in each["responses"].items() if status in ("200", "201")]
+            shown = [part["content"]["application/json"] for part in (*answers, each.get("requestBody")) if part]
+            assert all("examples" in part for part in shown), each["operationId"]
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "make_examples.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_in_the_document_stops_a_generator() -> None:
+    """No schema is `true` or `false`, every array says of what, every choice of texts is one of texts, and every part
+    that stands there is used."""
+
+    def walk(node: object, path: str) -> None:
+        if isinstance(node, list):
+            for index, each in enumerate(node):
+                walk(each, f"{path}[{index}]")
+        if not isinstance(node, dict):
+            return
+        if node.get("type") == "array":
+            assert "items" in node, path
+        if isinstance(node.get("enum"), list):
+            assert "type" in node, path
+        for key in ("items", "schema", "not", "contains"):
+            assert not isinstance(node.get(key), bool), path
+        for key, each in node.items():
+            if key == "properties" and isinstance(each, dict):
+                assert not any(isinstance(field, bool) for field in each.values()), path
+            if key not in ("examples", "example"):
+                walk(each, f"{path}.{key}")
+
+    document = json.loads(openapi_text())
+    walk(document, "$")
+    text = openapi_text()
+    for kind, parts in document["components"].items():
+        if kind != "securitySchemes":
+            assert [name for name in parts if f'"#/components/{kind}/{name}"' not in text] == []

@@ -16,7 +16,8 @@ ABOUT = (
     """
 The library's methods are the API: each address calls one of them ([Python API](api.md)), takes its arguments by
 name and answers what it answers. Every schema is in [openapi.json](openapi.json), which a server also shows at
-`/v1/openapi.json`. `muniment.connect(url, key=…)` is the client: the same handles, over these addresses.""",
+`/v1/openapi.json`; [openapi-core.json](openapi-core.json) has the core alone, and `/docs` shows both to people.
+`muniment.connect(url, key=…)` is the client: the same handles, over these addresses.""",
 )
 CONVENTIONS = """## Conventions
 
@@ -26,14 +27,15 @@ CONVENTIONS = """## Conventions
   server. A key is for one tenant or all, perhaps for one user, and for `read`, `write` or `admin`; each includes the
   one before.
 - **Arguments** are the query of a `GET` and the JSON object in the body of everything else. Unknown ones are refused.
-- **Answers** are canonical JSON, so equal things have equal bytes. `ETag`, and `If-None-Match` for what was seen.
+- **Answers** are canonical JSON, so equal things have equal bytes. Those to a `GET`, pages of lists too, have an `ETag`,
+  and are 304 with it as `If-None-Match`; streams and JSON lines have none.
 - **Lists** come in pages, `{"items": […], "next": CURSOR}` (`limit`, `cursor`), or whole, as JSON lines, with
   `Accept: application/x-ndjson`. The first page has a `count` where it is known. Where words or a kind are asked for a
   page may be short, or empty, and still have a `next`. `around` an id stand those before it and after it.
 - **A run** that is not there is started by its first write, with the `agent_id`, `session_id` and `task_type` of the
   query.
-- **Once**: with an `Idempotency-Key` a request writes once, however often it is sent. **In order**: with `If-Match`,
-  only where the version is still the one that was read; else `stale_state`, 412.
+- **Once**: with an `Idempotency-Key` a request writes once, however often it is sent; `compose` answers the same build.
+  **In order**: with `If-Match`, only where the version is still the one that was read; else `stale_state`, 412.
 - **Long work** (marked `*`) runs beside the requests with `Prefer: respond-async`: 202, and its progress under
   `…/operations/{operation_id}`.
 - **Encoding**: `zstd` or `gzip` by `Accept-Encoding`. Bodies of requests are never encoded.

@@ -6,7 +6,8 @@ an event id; a snapshot's is `derive_evidence_id` of the same; a research citati
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
 
 from muniment.core.canonical import digest, short_id
 from muniment.core.record import Count, Record
@@ -37,7 +38,16 @@ class Span(Record):
         return self
 
 
+def _always_named(schema: JsonDict) -> None:
+    """Pointers are told apart by their namespace: whoever writes one among several gives it."""
+    wanted = schema["required"]
+    assert isinstance(wanted, list)
+    schema["required"] = ["namespace", *wanted]
+
+
 class _Pointer(Record):
+    model_config = ConfigDict(json_schema_extra=_always_named)
+
     span: Span | None = None
     """None is the whole."""
     quote: str | None = None

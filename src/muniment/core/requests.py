@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import reduce
 from typing import Annotated, Any, TypeVar
 
-from pydantic import ConfigDict, GetCoreSchemaHandler, InstanceOf
+from pydantic import ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, InstanceOf
 from pydantic_core import CoreSchema, PydanticCustomError, ValidationError, core_schema
 
 from muniment.core.canonical import child_path
@@ -37,6 +37,7 @@ __all__ = [
     "checked",
     "is_listing",
     "one_of",
+    "within",
 ]
 
 
@@ -74,13 +75,32 @@ class Expect:
     them. The message may name `{name}` of the field, what was `{given}`, and its type as `{kind}`.
     """
 
-    def __init__(self, message: str, holds: Callable[[Any], object] | None = None, *, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        holds: Callable[[Any], object] | None = None,
+        *,
+        hint: str | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`schema` is what `holds` says, as JSON Schema can say it."""
         self.message = message
         self.holds = holds
         self.hint = hint
+        self.schema = schema or {}
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.with_info_wrap_validator_function(self._validated, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        made = handler(schema)
+        if not self.schema:
+            return made
+        choices = made.get("anyOf")
+        if not choices:
+            return made | dict(self.schema)
+        told = [each if each.get("type") == "null" else each | dict(self.schema) for each in choices]
+        return made | {"anyOf": told}
 
     def _validated(
         self, given: Any, validate: core_schema.ValidatorFunctionWrapHandler, info: core_schema.ValidationInfo[Any]
@@ -120,7 +140,20 @@ def _carried(refusal: MunimentError) -> PydanticCustomError:
 def one_of(values: Collection[Any], message: str, *, hint: str | None = None) -> Expect:
     """One of these values; the hint names them all, where it is not given."""
     known = tuple(values)
-    return Expect(message, known.__contains__, hint=f"one of {', '.join(known)}" if hint is None else hint)
+    named = f"one of {', '.join(known)}" if hint is None else hint
+    return Expect(message, known.__contains__, hint=named, schema={"enum": list(known)})
+
+
+def within(message: str, *, above: float, below: float | None = None, at_most: float | None = None) -> Expect:
+    """A number above one bound, and either below another or at most that."""
+    told = {"exclusiveMinimum": above, "exclusiveMaximum": below, "maximum": at_most}
+    schema = {name: bound for name, bound in told.items() if bound is not None}
+
+    def holds(given: float) -> bool:
+        return above < given and (below is None or given < below) and (at_most is None or given <= at_most)
+
+    hint = f"more than {above} and " + (f"less than {below}" if at_most is None else f"at most {at_most}")
+    return Expect(message, holds, hint=hint, schema=schema)
 
 
 def is_listing(given: Any) -> bool:

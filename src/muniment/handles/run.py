@@ -454,6 +454,7 @@ class Run:
         task_type: str | None = None,
         exclude_session: bool = False,
         exclude: Iterable[str] = (),
+        idempotency_key: str | None = None,
     ) -> Build:
         """A MemoryPacket for a planner, tool or responder, and the text of it that fits the budget.
 
@@ -463,6 +464,9 @@ class Run:
         `policy` is the store's own unless one is given, or an object of what differs from the default. `now` is the
         moment the question is asked at: "last week", validity and recency are read against it; what was said later
         is not hidden.
+
+        Under an `idempotency_key` the same request of this run is composed once, and answered with the same build,
+        byte for byte, until what it was made from is forgotten; another request under it is an `IdempotencyMismatch`.
         """
         from muniment.packets.builds import compose_build
 
@@ -480,6 +484,8 @@ class Run:
             exclude_session=exclude_session,
             exclude=exclude,
             opening=self._opening.body.get("metadata"),
+            idempotency_key=idempotency_key,
+            policy_asked=policy if isinstance(policy, str) else None,
         )
 
     # -- verification ---------------------------------------------------------------------------------

@@ -77,7 +77,11 @@ class CorpusRequest(Request):
 
     corpus_id: Annotated[
         str,
-        Expect("a corpus id has 1 to 64 characters of A-Z, a-z, 0-9, dot, dash and underscore", _CORPUS_ID.fullmatch),
+        Expect(
+            "a corpus id has 1 to 64 characters of A-Z, a-z, 0-9, dot, dash and underscore",
+            _CORPUS_ID.fullmatch,
+            schema={"pattern": f"^{_CORPUS_ID.pattern}$"},
+        ),
         Expect("{given!r} is not the id of a corpus of documents", lambda given: given not in _RESERVED),
     ]
     user_id: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from muniment.core.policy.recall import RecallPolicy
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES
+from muniment.core.record import Numeric
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.stated.attributes import own
 from muniment.errors import InvalidInput
@@ -39,6 +40,8 @@ from muniment.store.turns import speaker_of
 __all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "load_index", "turn_hit"]
 
 SEARCH_MAX = 1000
+HitCount = Annotated[int, Numeric(integral=True, minimum=1, maximum=SEARCH_MAX)]
+"""How many hits may be asked for, as it is told; a search checks it by hand."""
 IN_PART = "analysed in part"
 """Why a turn may be found by its words alone: it was over the budget of work."""
 _HIT_FIELDS = set(Hit.model_fields)

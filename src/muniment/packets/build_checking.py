@@ -27,7 +27,8 @@ def build_fault(item: Item, sources: frozenset[str]) -> str | None:
         return error.message
     if moved:
         return f"{', '.join(moved)} not as its request says"
-    if (item.status, item.trust, item.name, item.created_at) != ("composed", "external", None, request.get("now")):
+    name = body.get("key", {}).get("name")  # of a build that was made under an idempotency key
+    if (item.status, item.trust, item.name, item.created_at) != ("composed", "external", name, request.get("now")):
         return "status, trust, name or time are not those of a build"
     if "packet" in body and digest(canonical_bytes(body["packet"])).hex() != body.get("packet_hash"):
         return "its packet is not what it came to"

@@ -19,7 +19,7 @@ from muniment.core.ports.rows import select, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.record import Numeric, ValidationError, issues_of
 from muniment.core.requests import Expect, ObjectOrNone, Request, checked, one_of
-from muniment.core.scope import Scope
+from muniment.core.scope import IdText, Scope
 from muniment.errors import (
     ComposedBefore,
     Conflict,
@@ -33,6 +33,7 @@ from muniment.errors import (
 from muniment.memory.facts.state_projection import state_id
 from muniment.memory.indexing import turn_state
 from muniment.memory.turn_reading import check_cited
+from muniment.packets.build_keys import BuildKey, find_keyed, key_of_build, lock_key, plain_request
 from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
 from muniment.packets.line_counts import line_counts_of
@@ -151,13 +152,26 @@ def compose_build(
     exclude: Iterable[str] = (),
     opening: Mapping[str, Any] | None = None,
     is_kept: bool = True,
+    idempotency_key: str | None = None,
+    policy_asked: str | None = None,
 ) -> Build:
-    """Gather, compose, keep. `opening` is what a run is started with that has not written yet.
+    """Gather, compose, keep. `opening` is what a run is started with that has not written yet; `policy_asked` is the
+    name by which the policy was asked for, if it was.
 
-    What is not kept leaves no trace in the store: it cannot be replayed, and the session's marks do not know it.
+    What is not kept leaves no trace in the store: it cannot be replayed, and the session's marks do not know it. Under
+    an idempotency key the same request is answered with the build that it made.
     """
     left_out = _left_out(exclude_session, exclude)
     asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
+    key: BuildKey | None = None
+    if idempotency_key is not None:
+        given = {"purpose": purpose, "query": query, "cues": cues, "per_section": per_section}
+        checked(KeyedRequest, **given, max_tokens=asked, idempotency_key=idempotency_key)
+        said = plain_request(given, max_tokens, policy_asked or policy.digest, now, task_type)
+        key = key_of_build(scope, idempotency_key, said | left_out, ctx.ids.salts(1)[0])
+        found = ctx.engine.read(scope.tenant_id, partial(find_keyed, scope=scope, key=key))
+        if found is not None:
+            return load_build(ctx, scope.tenant_id, found.id)
 
     def gathered(reader: Reader) -> _Gathered:
         rules = _rules(ctx, reader, scope, asked)
@@ -176,8 +190,8 @@ def compose_build(
         if not is_kept:
             ctx.engine.read(scope.tenant_id, partial(_check_marks, ctx, build))
             return build
-        change = _change(build, ctx.counter.name)
-        kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change, turns))
+        change = _change(build, ctx.counter.name, key)
+        kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change, turns, key))
         if kept is not None:
             return kept
         ctx.clear_caches()  # what was forgotten elsewhere may have come from there
@@ -231,12 +245,20 @@ class _Version(NamedTuple):
     receipt_id: str | None
 
 
-def _keep(ctx: Context, build: Build, change: Change, turns: tuple[bytes, ...] | None, tx: Transaction) -> Build | None:
+def _keep(
+    ctx: Context, build: Build, change: Change, turns: tuple[bytes, ...] | None, key: BuildKey | None, tx: Transaction
+) -> Build | None:
     """Keep a build and the numbers of its marks; None where something it holds was forgotten while it was composed.
+    Where the same request was composed under its key meanwhile, that build is answered.
 
     Where another composer gave out the numbers first, the same pool is composed again with the ones that are left,
     while nobody else can: so the two agree, and nobody tries for ever.
     """
+    if key is not None:
+        lock_key(tx, build.request.scope, key)
+        found = find_keyed(tx, build.request.scope, key)
+        if found is not None:
+            return _reload(ctx, found)
     if _is_forgotten(tx, change, build, turns):
         return None
     _check_marks(ctx, build, tx)
@@ -244,7 +266,7 @@ def _keep(ctx: Context, build: Build, change: Change, turns: tuple[bytes, ...] |
         evidence_ids = {*build.pool.evidence_ids(), *build.marks.values()}
         request = _known_marks(tx, build.request, evidence_ids)
         build = _composed(build.id, request, build.pool, build.policy, line_counts_of(ctx), build.rules)
-        change = _change(build, ctx.counter.name)
+        change = _change(build, ctx.counter.name, key)
         if not _keep_marks(tx, build):
             raise IntegrityFailure("the marks of a session do not agree with each other", hint="verify the store")
     prove(ctx, tx, [add_item(tx, change)])
@@ -313,6 +335,12 @@ class BuildRequest(Request):
     ]
     cues: ObjectOrNone
     per_section: ObjectOrNone
+
+
+class KeyedRequest(BuildRequest):
+    """The same, under a key."""
+
+    idempotency_key: Annotated[IdText, Expect("an idempotency key has 1 to 256 characters")]
 
 
 def _request(
@@ -389,7 +417,7 @@ def _cues(given: Mapping[str, Any] | None) -> Cues:
     return cues
 
 
-def _change(build: Build, counter: str) -> Change:
+def _change(build: Build, counter: str, key: BuildKey | None = None) -> Change:
     scope = build.request.scope
     turns = tuple(sorted(_turns(build.pool)))
     return Change(
@@ -409,7 +437,9 @@ def _change(build: Build, counter: str) -> Change:
             "stable_chars": build.stable_chars,
             "tokens": build.tokens,
             **({} if build.rules is None else {"rules": build.rules.to_wire()}),
+            **({} if key is None else {"key": key.kept}),
         },
+        name=None if key is None else key.name,
         created_at=build.request.now,
         trust="external",
         sources=tuple(sorted((_sources(build.pool, scope.run_id) | _rule_sources(build.rules)).difference(turns))),

@@ -20,7 +20,7 @@ from muniment.contracts.memory_packet import (
     WorkingState,
 )
 from muniment.core.canonical import Written, canonical_text, ordered_keys, ordered_members, written_part
-from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record
+from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record, Timestamp
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
 from muniment.memory.recall.records import SupersededStatement, outdated_by
@@ -153,7 +153,7 @@ class ComposeRequest(Record):
     cues: Cues
     budget: PacketBudget
     policy_id: str
-    now: str
+    now: Timestamp
     exclude_session: Absent[bool] = None
     """True where nothing that was said in this session is to stand in the packet."""
     exclude: Absent[Items[str]] = None

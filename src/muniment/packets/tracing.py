@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from muniment.core.record import Absent, Items, Record, ValidationError
+from muniment.core.record import Absent, Items, Record, Timestamp, ValidationError
 from muniment.errors import InvalidInput, NotFound
 from muniment.packets.answering import find_answers, trace_answer
 from muniment.packets.builds import list_builds
@@ -27,7 +27,7 @@ class Telling(Record):
 
     build_id: str
     purpose: str
-    at: str
+    at: Timestamp
     policy_id: str
     query: str
     line: str

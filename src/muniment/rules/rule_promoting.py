@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from muniment.core.record import Count, Number
-from muniment.core.requests import ByRule, Expect, Request, checked
+from muniment.core.requests import ByRule, Expect, Request, checked, within
 from muniment.errors import Conflict, InvalidInput, NotFound, TooLarge
 from muniment.learning.banks import list_memories
 from muniment.learning.plans import version_of
@@ -109,7 +109,7 @@ def _uses(book: Book, reader: Reader, memory: StoredMemory) -> list[RuleUse]:
 class TrialRequest(Request):
     """With which share of the runs a rule is tried, and in which buckets alone."""
 
-    share: Annotated[Number | None, Expect("a share is a number between 0 and 1", lambda share: 0 < share < 1)]
+    share: Annotated[Number | None, within("a share is a number between 0 and 1", above=0, below=1)]
     bucket_keys: Annotated[list[str] | tuple[str, ...], Expect("bucket_keys is a list of bucket keys")]
 
 

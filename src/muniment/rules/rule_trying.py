@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord
 from muniment.core.record import Number
-from muniment.core.requests import Expect, Request, checked
+from muniment.core.requests import Expect, Request, checked, within
 from muniment.rules.attempts import AgentTask, Answered, RunNotes, call_agents
 from muniment.rules.promotion.clashes import Clash, find_clashes
 from muniment.rules.promotion.consolidation import applies
@@ -43,14 +43,7 @@ class TryingRequest(Request):
 
     agent: Annotated[Callable[..., Any], Expect("an agent is a function")]
     executor: Annotated[Executor | None, Expect("executor is one of concurrent.futures")]
-    timeout_s: Annotated[
-        Number,
-        Expect(
-            "a time is seconds",
-            lambda seconds: 0 < seconds <= _SECONDS_MAX,
-            hint=f"more than 0 and at most {_SECONDS_MAX}",
-        ),
-    ]
+    timeout_s: Annotated[Number, within("a time is seconds", above=0, at_most=_SECONDS_MAX)]
 
 
 class Trial(NamedTuple):

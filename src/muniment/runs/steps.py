@@ -73,7 +73,15 @@ class Window(NamedTuple):
 class StepRequest(Request):
     """What is told of a step, as far as the entry's own record does not check it."""
 
-    event: Annotated[str, Expect("{given!r:.60} is not an event of a step", _EVENT.fullmatch, hint=_EVENTS)]
+    event: Annotated[
+        str,
+        Expect(
+            "{given!r:.60} is not an event of a step",
+            _EVENT.fullmatch,
+            hint=_EVENTS,
+            schema={"pattern": f"^{_EVENT.pattern}$"},
+        ),
+    ]
     step: Annotated[FromOne | None, Expect("step should be a whole number from 1")]
     ts: MomentOrNone
 

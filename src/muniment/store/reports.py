@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from muniment.core.record import Count, Items, Record
+from muniment.core.record import Count, Items, Record, Timestamp
 from muniment.core.scope import IdText
 
 __all__ = [
@@ -166,5 +166,5 @@ class UserState(Record):
     runs: Count
     events: Count
     """All events that were written to these sessions, including those that were forgotten one by one."""
-    first_seen_at: str
-    last_seen_at: str
+    first_seen_at: Timestamp
+    last_seen_at: Timestamp

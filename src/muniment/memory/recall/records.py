@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from muniment.core.record import Absent, Count, Items, Number, Record
+from muniment.core.record import Absent, Count, Items, Number, Record, Timestamp
 
 __all__ = ["Hit", "SupersededStatement", "outdated_by", "reasons_of"]
 
@@ -34,7 +34,7 @@ class Hit(Record):
     text: str
     score: Number
     """How likely it is evidence for the query, from 0 to 1: it means the same for every query and every scope."""
-    ts: str
+    ts: Timestamp
     sources: Items[str]
     """The events it rests on; for an event, itself."""
     why: Items[str]

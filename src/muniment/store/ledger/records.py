@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from muniment.core.record import Absent, Count, Items, JsonObject, Record
+from muniment.core.record import Absent, Count, Items, JsonObject, Record, Timestamp
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
 from muniment.store.ledger.manifest import ContextManifest
@@ -131,8 +131,8 @@ class LedgerEntry(Record):
     id: IdText
     scope: Scope
     seq: Count
-    ts: str
-    recorded_at: str
+    ts: Timestamp
+    recorded_at: Timestamp
     kind: EntryKind
     role: Role
     trust: Trust
@@ -195,8 +195,8 @@ class RunState(Record):
     task_type: str = "generic"
     objective: str | None = None
     done_definition: JsonObject | str | None = None
-    started_at: str
-    finished_at: str | None = None
+    started_at: Timestamp
+    finished_at: Timestamp | None = None
     stop_reason: StopReason | None = None
     budgets: JsonObject | None = None
     """Limits the run was given, by name: tokens, tool_calls, steps."""
@@ -225,7 +225,7 @@ class Receipt(Record):  # LG-07
 
     receipt_id: IdText
     tenant_id: IdText
-    requested_at: str
+    requested_at: Timestamp
     selector: dict[str, str]
     erased: Items[Erased]
     counts: dict[str, Count]

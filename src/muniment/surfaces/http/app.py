@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.memory import open as open_memory
+from muniment.surfaces.docs.app import docs_app
 from muniment.surfaces.http.compression import Compressed
 from muniment.surfaces.http.gateway import Gateway, problem_response
 from muniment.surfaces.http.logs import LOGGER
@@ -26,7 +27,7 @@ from muniment.surfaces.http.rates import set_rate_headers
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.http.status import ServerStatus
 from muniment.surfaces.http.telemetry import Observer, otel_observer
-from muniment.surfaces.operations.openapi import openapi_bytes
+from muniment.surfaces.operations.openapi import core_bytes, openapi_bytes
 from muniment.surfaces.operations.works import Works
 
 __all__ = ["Beside", "create_app"]
@@ -61,7 +62,7 @@ def create_app(
         settings.works_max,
         lease_s=settings.lease_seconds,
     )
-    status = ServerStatus(memory, openapi_bytes, settings.ready_wait_seconds_max)
+    status = ServerStatus(memory, openapi_bytes, core_bytes, settings.ready_wait_seconds_max)
     metrics = Metrics(memory, works, _telemetry(settings), workers_dir())
     gateway = Gateway(memory, works, settings, metrics, status)
     status.queue = metrics.queue = gateway.lanes.snapshot
@@ -101,7 +102,8 @@ def _dispatched(gateway: Gateway, beside: Mapping[str, Beside]) -> ASGIApp:
     """The application that answers, by the first part of the path: the API below /v1, or one beside it. The gateway
     refuses what belongs to none.
     """
-    others = {f"/{path.strip('/')}": _let_in(each, gateway) for path, each in beside.items()}
+    standing = {"/docs": Beside(docs_app, asks_for_keys=False), **beside}
+    others = {f"/{path.strip('/')}": _let_in(each, gateway) for path, each in standing.items()}
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]

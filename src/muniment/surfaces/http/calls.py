@@ -69,7 +69,7 @@ def carry_out(
     operation, found = asked.found.route.operation, asked.found
     if operation.is_listed and not asked.wants_lines and sought_of(found, asked.own) is not None:
         handle = open_handle(memory, found, asked.run)
-        return _page(operation.status, page_sought(handle, found, _listed(found).inner, asked.own, asked.page))
+        return _hashed(_page(operation.status, page_sought(handle, found, _listed(found).inner, asked.own, asked.page)))
     opened = _opened(memory, works, asked)
     etag = None if operation.takes_body else _etag(opened, found)  # before the answer: one that is too old fails safe
     result = _call(opened, asked, progress)
@@ -159,7 +159,7 @@ def _list(asked: AdmittedRequest, result: Iterable[Any]) -> Answer:
         return Answer(operation.status, LINES, _started(lines))
     if operation.takes_body:
         return _page(operation.status, Page([inner.encode(each) for each in result], None))
-    return _page(operation.status, page_of(found, inner, result, asked.page))
+    return _hashed(_page(operation.status, page_of(found, inner, result, asked.page)))
 
 
 def _listed(found: MatchedRoute) -> Listed:

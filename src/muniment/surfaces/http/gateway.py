@@ -45,6 +45,7 @@ from muniment.surfaces.http.calls import (
     plain_result,
 )
 from muniment.surfaces.http.guards import Request
+from muniment.surfaces.http.handles import name_run
 from muniment.surfaces.http.lanes.admission import how_long, limits_of, who_asks
 from muniment.surfaces.http.lanes.deadlines import Departure
 from muniment.surfaces.http.lanes.running import Lanes
@@ -268,6 +269,7 @@ class Gateway:
         check_grants(caller, query["run"])
         check_grants(caller, own)
         keyed, own = self._keyed(request, found, own, query["run"])
+        name_run(found, own, query["run"])
         asked = AdmittedRequest(
             found=found,
             own=own,

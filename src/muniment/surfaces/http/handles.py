@@ -18,7 +18,7 @@ from muniment.store.items import Item, latest
 from muniment.store.reading import check_own
 from muniment.surfaces.http.routing import MatchedRoute
 
-__all__ = ["open_handle", "place_study", "sees", "versioned_id"]
+__all__ = ["name_run", "open_handle", "place_study", "sees", "versioned_id"]
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _ANY_USER = "u"
@@ -44,6 +44,13 @@ def open_handle(memory: Memory, found: MatchedRoute, context: Mapping[str, Any])
         case "study":
             check_own(memory._ctx, tenant_id, names["user_id"], "run", names["run_id"], "$.run_id")
             return memory.open_research(names["run_id"], tenant_id=tenant_id)
+
+
+def name_run(found: MatchedRoute, own: Mapping[str, Any], context: dict[str, Any]) -> None:
+    """The run of a request that names none, where its idempotency key stands for it: asked again, it is the same."""
+    key = own.get("idempotency_key")
+    if isinstance(key, str) and found.route.operation.handle == "run" and not found.route.names_run:
+        context.setdefault("run_id", f"run_{digest_of(['muniment.keyed_run.v1', found.names['user_id'], key])[:32]}")
 
 
 def _open_run(memory: Memory, found: MatchedRoute, context: Mapping[str, Any]) -> Run:

@@ -28,16 +28,22 @@ STORE_SECONDS_MAX = 5.0
 class ServerStatus:
     """Alive: the process answers. Ready: the store answers too, requests get through, and nobody has begun to close."""
 
-    def __init__(self, memory: Memory, describe: Callable[[], bytes], wait_seconds_max: float = 10) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        describe: Callable[[], bytes],
+        describe_core: Callable[[], bytes],
+        wait_seconds_max: float = 10,
+    ) -> None:
         self._memory = memory
-        self._describe = describe
         self._wait_seconds_max = wait_seconds_max
         self.queue: Callable[[], Mapping[str, LaneCounts]] = dict
         """The lanes of requests; told by the gateway."""
         self._pages: dict[tuple[str, ...], Plain | Callable[[], Plain]] = {
             ("v1", "health"): Plain(200, "application/json", b'{"status":"ok"}'),
             ("v1", "ready"): self._ready,
-            ("v1", "openapi.json"): self._openapi,
+            ("v1", "openapi.json"): lambda: Plain(200, "application/json", describe()),
+            ("v1", "openapi-core.json"): lambda: Plain(200, "application/json", describe_core()),
         }
         self.is_closing = False
 
@@ -69,9 +75,6 @@ class ServerStatus:
         except MunimentError as error:
             return _not_ready(error.code)
         return Plain(200, "application/json", b'{"status":"ready"}')
-
-    def _openapi(self) -> Plain:
-        return Plain(200, "application/json", self._describe())
 
 
 def _not_ready(reason: str) -> Plain:

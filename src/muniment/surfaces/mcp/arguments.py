@@ -159,6 +159,8 @@ class ComposeArguments(_Arguments):
     now: Absent[Judged[Moment]] = None
     """The moment it is asked at, against which "last week", validity and recency are read, ISO 8601; later turns are
     not hidden."""
+    idempotency_key: Absent[IdText] = None
+    """The same request under the same key is answered with the same context."""
 
 
 class RecallArguments(_Arguments):

@@ -208,6 +208,7 @@ def compose(tool_caller: ToolCaller, asked: ComposeArguments) -> Answered:
         max_tokens=None if tokens is None else check_count(tokens, TOKENS_MIN, TOKENS_MAX, "max_tokens"),
         cues=asked.cues.to_wire() if isinstance(asked.cues, Cues) else asked.cues,
         now=asked.now,
+        idempotency_key=asked.idempotency_key,
     )
     composed = Composed(
         notice=NOTICE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from muniment.core.record import JsonObject, Record
+from muniment.core.record import JsonObject, Record, Timestamp
 from muniment.errors import Forbidden, InvalidInput, UnknownScope
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class BuildLine(Record):
     """A build in a list."""
 
     build_id: str
-    created_at: str
+    created_at: Timestamp
     user_id: str
     session_id: str
     run_id: str

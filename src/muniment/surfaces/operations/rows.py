@@ -148,7 +148,7 @@ _RUNS = (
     row("run", "extract", "POST extract", "write", is_listed=True, left_out={"model": _CODE}),
     row("run.memory", "unheard", "POST unheard", "read", is_listed=True),
     row("run", "search", "POST search", "read", is_listed=True, without_run="search"),
-    row("run", "compose", "POST compose", "write", without_run="compose"),
+    row("run", "compose", "POST compose", "write", repeats="ledger", without_run="compose"),
     row("run.learning", "recall", "POST recall", "write", repeats="guarded"),
     row("run.learning", "used", "POST recalls/used", "write", repeats="guarded"),
     row("run.learning", "note", "POST working-set/notes", "write", repeats="guarded"),

@@ -15,14 +15,15 @@ from os import PathLike
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import DefsRef
+from pydantic.json_schema import DefsRef, JsonSchemaValue
+from pydantic_core import core_schema
 
-from muniment.contracts.schemas import RecordSchema, without_json_values
+from muniment.contracts.schemas import RecordSchema
 from muniment.core.record import JsonValue, Record
 from muniment.errors import InvalidInput, InvalidRecord
-from muniment.surfaces.operations.signatures import fields_of
+from muniment.surfaces.operations.signatures import field_words, fields_of
 
-__all__ = ["Components", "Fields", "Listed", "Plain", "Shape", "named_row", "register", "shape_of"]
+__all__ = ["Components", "Fields", "Listed", "Plain", "Shape", "generated", "named_row", "register", "shape_of"]
 
 Components = dict[str, Any]
 """Named schemas, filled while schemas are asked for; references point into `#/components/schemas/`."""
@@ -62,7 +63,7 @@ class OfRecord(Shape):
         return self._cls.from_wire(plain)
 
     def schema(self, components: Components) -> dict[str, Any]:
-        return _generated(self._cls, components)
+        return generated(self._cls, components)
 
 
 class Listed(Shape):
@@ -97,7 +98,7 @@ class Row(Shape):
     def schema(self, components: Components) -> dict[str, Any]:
         count = len(self._parts)
         prefix = [part.schema(components) for part in self._parts]
-        return {"type": "array", "prefixItems": prefix, "minItems": count, "maxItems": count}
+        return {"type": "array", "prefixItems": prefix, "items": {}, "minItems": count, "maxItems": count}
 
 
 class NamedRow(Row):
@@ -188,7 +189,7 @@ class OneOf(Shape):
         made = [shape.schema(components) for _, shape in self._choices]
         if any(each == {} for each in made):
             return {}
-        return made[0] if len(made) == 1 else {"anyOf": made}
+        return made[0] if len(made) == 1 else _told_apart(made, components)
 
 
 class Mapped(Shape):
@@ -235,7 +236,7 @@ _PLAIN: dict[Any, Mapping[str, Any]] = {
     None: {"type": "null"},
     types.NoneType: {"type": "null"},
     dict: {"type": "object"},
-    list: {"type": "array"},
+    list: {"type": "array", "items": {}},
     datetime: {"type": "string", "format": "date-time"},
 }
 _MAKERS: dict[Any, Callable[[Iterable[Any]], Any]] = {list: list, Iterator: iter, frozenset: frozenset}
@@ -259,7 +260,7 @@ def shape_of(hint: Any) -> Shape:
     if origin is Annotated:
         return _annotated(hint, arguments[0])
     if origin is Literal:
-        return Plain({"enum": list(arguments)})
+        return Plain(enum_of(arguments))
     if origin in (Union, types.UnionType):
         return OneOf([(each, shape_of(each)) for each in arguments if get_origin(each) not in _NOT_SENT])
     if isinstance(hint, type) and issubclass(hint, Record):
@@ -292,7 +293,40 @@ def _annotated(hint: Any, inner: Any) -> Shape:
     """A constrained plain value, or a choice of records."""
     if get_origin(inner) in (Union, types.UnionType):
         return OneOf([(each, shape_of(each)) for each in get_args(inner)])
-    return Plain(_generated(hint, {}))
+    return Plain(generated(hint, {}))
+
+
+def enum_of(values: Sequence[Any]) -> dict[str, Any]:
+    """One of these values, of the type that they have together."""
+    kinds = {_PLAIN[type(each)]["type"] for each in values}
+    return ({"type": kinds.pop()} if len(kinds) == 1 else {}) | {"enum": list(values)}
+
+
+def _told_apart(choices: list[dict[str, Any]], components: Components) -> dict[str, Any]:
+    """A choice among schemas; where all of them are records with a constant of one name, that tells them apart."""
+    flat = [part for each in choices for part in (each["oneOf"] if "discriminator" in each else (each,))]
+    names = [each["$ref"].rpartition("/")[2] for each in flat if "$ref" in each]
+    if len(names) < 2:
+        return {"anyOf": flat}
+    constants = [
+        {
+            key: field["const"]
+            for key, field in components.get(name, {}).get("properties", {}).items()
+            if "const" in field
+        }
+        for name in names
+    ]
+    for key in constants[0]:
+        values = [each.get(key) for each in constants]
+        if None not in values and len(set(values)) == len(values):
+            mapping = {value: REF.format(model=name) for value, name in zip(values, names, strict=True)}
+            union = {
+                "oneOf": [each for each in flat if "$ref" in each],
+                "discriminator": {"propertyName": key, "mapping": mapping},
+            }
+            others = [each for each in flat if "$ref" not in each]
+            return {"anyOf": [union, *others]} if others else union
+    return {"anyOf": flat}
 
 
 def _is_of(value: Any, hint: Any) -> bool:
@@ -320,8 +354,19 @@ class _UniqueNames(RecordSchema):
             self._prioritized_defsref_choices[made].insert(0, DefsRef(name))
         return made
 
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """With what the source says of each field."""
+        made = super().model_schema(schema)
+        cls: Any = schema["cls"]
+        said = field_words(cls)
+        for name, field in cls.model_fields.items():
+            told = made.get("properties", {}).get(field.alias or name)
+            if told is not None and name in said and "$ref" not in told:
+                told.setdefault("description", said[name])
+        return made
 
-def _generated(hint: Any, components: Components) -> dict[str, Any]:
+
+def generated(hint: Any, components: Components) -> dict[str, Any]:
     """pydantic's schema of a record, its parts among the components."""
     made, parts = _made(hint)
     for name, part in parts.items():
@@ -333,7 +378,7 @@ def _generated(hint: Any, components: Components) -> dict[str, Any]:
 @cache
 def _made(hint: Any) -> tuple[dict[str, Any], Components]:
     made = TypeAdapter(hint).json_schema(schema_generator=_UniqueNames, by_alias=True, ref_template=REF)
-    made = without_json_values(made)
+    made = _spelled(made)
     parts = made.pop("$defs", {})
     parts.pop("JsonValue", None)
     if isinstance(hint, type) and "$ref" not in made:
@@ -341,3 +386,30 @@ def _made(hint: Any) -> tuple[dict[str, Any], Components]:
         parts[name] = made
         made = {"$ref": REF.format(model=name)}
     return made, parts
+
+
+def _spelled(node: Any, *, is_named: bool = False) -> Any:
+    """A schema as every generator of clients reads it: "anything" is the empty schema and never `true`, an array says
+    what its items are and has a length of its own kind, a choice of values has their type. `is_named` says that the
+    keys are names of fields.
+    """
+    if isinstance(node, list):
+        return [_spelled(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    if is_named:
+        return {name: _spelled(each) for name, each in node.items()}
+    if str(node.get("$ref")).endswith("/JsonValue"):
+        return {key: each for key, each in node.items() if key != "$ref"}
+    made = {key: _spelled(each, is_named=key in ("properties", "$defs", "mapping")) for key, each in node.items()}
+    for key in ("enum", "const"):
+        if key in made and "type" not in made:
+            values = made[key] if key == "enum" else [made[key]]
+            made = enum_of(values) | made
+    if "array" in made.get("type", ()) and made["type"] != "array":
+        made.setdefault("items", {})
+    if made.get("type") == "array":
+        renamed = {"maxLength": "maxItems", "minLength": "minItems"}
+        made = {renamed.get(key, key): each for key, each in made.items()}
+        made.setdefault("items", {})
+    return made

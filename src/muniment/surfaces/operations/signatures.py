@@ -10,12 +10,13 @@ import ast
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property
+from itertools import pairwise
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, get_type_hints
 
-__all__ = ["Parameter", "Signature", "fields_of", "public_members", "signature_of"]
+__all__ = ["Parameter", "Signature", "field_words", "fields_of", "hints_of", "public_members", "signature_of"]
 
 _EMPTY = inspect.Parameter.empty
 
@@ -63,11 +64,44 @@ def signature_of(method: Callable[..., Any]) -> Signature:
 
 
 @cache
+def hints_of(cls: type) -> dict[str, Any]:
+    """The annotations of a class and its bases, resolved."""
+    return get_type_hints(cls, *_names_of(cls.__module__), include_extras=True)
+
+
+@cache
 def fields_of(cls: type) -> dict[str, Any]:
     """The fields of a named tuple or data class and their types, in order."""
     names = getattr(cls, "_fields", None) or tuple(getattr(cls, "__dataclass_fields__", ()))
-    hints = get_type_hints(cls, *_names_of(cls.__module__), include_extras=True)
+    hints = hints_of(cls)
     return {name: hints[name] for name in names}
+
+
+@cache
+def field_words(cls: type[Any]) -> dict[str, str]:
+    """What the source says of the fields of a class and its bases: the text under each."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("muniment."):
+            found |= _words_in(base.__module__).get(base.__name__, {})
+    return found
+
+
+@cache
+def _words_in(module_name: str) -> dict[str, dict[str, str]]:
+    """By class of a module: its fields and the text under each."""
+    classes = [
+        each for each in ast.parse(inspect.getsource(sys.modules[module_name])).body if isinstance(each, ast.ClassDef)
+    ]
+    return {each.name: dict(_words_under(each)) for each in classes}
+
+
+def _words_under(cls: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for line, text in pairwise(cls.body):
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and isinstance(text, ast.Expr):
+            said = text.value.value if isinstance(text.value, ast.Constant) else None
+            if isinstance(said, str):
+                yield line.target.id, " ".join(said.split())
 
 
 def public_members(cls: type) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from muniment.core.instants import format_instant
 from muniment.core.ports.engine import Engine, Value
 from muniment.core.ports.outside import Clock, Ids
 from muniment.core.ports.server_rows import SERVER, LeaseRow, WorkRow
-from muniment.core.record import Absent, Count, JsonObject, JsonValue, Record
+from muniment.core.record import Absent, Count, JsonObject, JsonValue, Record, Timestamp
 from muniment.errors import Interrupted, MunimentError, NotFound, StorageBusy
 from muniment.surfaces.operations.work_rows import StoredWork, WorkRows, answer_of
 
@@ -55,8 +55,8 @@ class Work(Record):
     """`interrupted`: its process ended, and no other could take it up."""
     progress: Count
     """How much was done so far, in whatever the work counts."""
-    started_at: str
-    finished_at: Absent[str] = None
+    started_at: Timestamp
+    finished_at: Absent[Timestamp] = None
     result: JsonValue = None
     error: Absent[JsonObject] = None
     note: Absent[str] = None

@@ -87,6 +87,7 @@ compose = Command(
             read=reading.counts_given("per_section", "facts=200", what="a section and its tokens"),
         ),
         "policy": Word("Another policy for this one: TOML, or JSON.", metavar="FILE", read=reading.policy_given),
+        "idempotency_key": Word("The same request under the same key is answered with the same build.", metavar="KEY"),
     },
     about="PURPOSE is planner, tool or responder. Prints the text for the prompt. The build is kept: `replay`, "
     "`explain` and `diff` take its id.",
