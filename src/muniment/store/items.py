@@ -16,6 +16,7 @@ from muniment.core.vocabulary import Trust
 from muniment.errors import DuplicateId, Forgotten, InvalidJson, StoreDamaged
 
 __all__ = [
+    "HOLDS_BODY",
     "PROVEN",
     "Change",
     "Item",
@@ -45,6 +46,10 @@ __all__ = [
 
 PROVEN = frozenset({"build", "receipt"})
 """Kinds that no entry gives: each version has a link in a chain of proofs (`store.proving.proofs`)."""
+
+
+HOLDS_BODY: Condition = ("body", ">=", "")
+"""Of rows that hold content, whatever they say of a receipt: one that names a receipt and still holds it was edited."""
 
 
 class Item(ItemRow):
@@ -99,7 +104,7 @@ _NONE, _NEXT = "\0", "\x1f"
 
 def row_digest(row: ItemRow) -> bytes:
     """The digest of an item's row: of every column but itself and the receipt."""
-    told = [_NONE if value is None else str(value) for value in row[:_DIGESTED]]
+    told = [value if type(value) is str else _NONE if value is None else str(value) for value in row[:_DIGESTED]]
     if row.checked:
         told.append(str(row.checked))
     return digest(_NEXT.join(told).encode("utf-8", "surrogatepass"))
