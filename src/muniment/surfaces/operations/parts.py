@@ -78,9 +78,12 @@ def start_run(
 def builds(memory: Memory, *, user_id: str | None = None, tenant_id: str = "default") -> list[BuildLine]:
     """The builds of a user, or of the tenant, newest first."""
     from muniment.packets.builds import list_builds
+    from muniment.store.proving.proofs import check_proofs
 
     lines = []
-    for item in list_builds(memory._ctx, tenant_id, user_id, BUILDS_MAX):
+    found = list(list_builds(memory._ctx, tenant_id, user_id, BUILDS_MAX))
+    check_proofs(memory._ctx, tenant_id, found)
+    for item in found:
         asked = item.plain()["request"]
         lines.append(
             BuildLine(
