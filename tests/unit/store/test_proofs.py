@@ -108,7 +108,7 @@ def test_an_edited_build_is_told_by_no_door_and_named(mem: Memory, edit: str) ->
         lambda: mem.run(user_id=owner, session_id="s1", run_id=f"run-{owner}").observe("assistant", "So.", build=build),
     ]
     for door in doors:
-        with pytest.raises(StoreDamaged, match="the build bld_.* is not as it was written") as caught:
+        with pytest.raises(StoreDamaged, match=r"the build bld_.* is not as it was written") as caught:
             door()
         assert caught.value.details["id"] in told[:2]  # itself, or the one whose proof follows its own
 
