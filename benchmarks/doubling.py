@@ -14,21 +14,19 @@ What costs little is nobody's trouble and as much the clock's as the text's.
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import math
 import random
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.doubling_surfaces import DOORS, opened
 from benchmarks.doubling_texts import SIGNS, Recipe, change, compiled_sources, cross, pieces_of, random_recipe
-from benchmarks.harness import report
+from benchmarks.harness import report, without_collections
 
 __all__ = ["GROWTH_MAX", "Growth", "cost_s", "grown", "growth_of", "hunt", "known_recipes"]
 
@@ -70,7 +68,7 @@ class Growth(NamedTuple):
 
 def cost_s(door: str, text: str) -> float:
     """Processor time of what the door does with the text, once."""
-    with _quiet(), opened(door, text) as work:
+    with without_collections(), opened(door, text) as work:
         begun = time.process_time()
         work()
         return time.process_time() - begun
@@ -163,18 +161,6 @@ def _keep(kept: list[tuple[Growth, Recipe]], growth: Growth, recipe: Recipe) -> 
     slow = sorted(kept, key=lambda each: -each[0].large_s)[:half]
     steep = sorted((each for each in kept if each not in slow), key=lambda each: -each[0].times)[:half]
     kept[:] = slow + steep
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without collections in between, which cost by what else the process holds."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _walk_all() -> None:

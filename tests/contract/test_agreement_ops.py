@@ -20,6 +20,7 @@ from muniment.core.ports.engine import (
     Count,
     Delete,
     Engine,
+    Find,
     Get,
     Insert,
     KeyTaken,
@@ -126,6 +127,17 @@ def gets(spec: Table) -> st.SearchStrategy[Op[Any]]:
 
 @cache
 @st.composite
+def finds(draw: st.DrawFn, spec: Table) -> Op[Any]:
+    by_name = {column.name: column for column in spec.columns}
+    by = draw(st.sampled_from([spec.key, *spec.unique]))
+    key = st.tuples(*[VALUES[by_name[name].type] for name in by])
+    odd = st.tuples(*[st.one_of(VALUES[by_name[name].type], ODD) for name in by])
+    keys = draw(st.lists(odd if draw(st.integers(0, 39)) == 0 else key, max_size=6))
+    return Find(spec.name, by, tuple(keys), tuple(draw(st.lists(st.sampled_from(list(by_name)), max_size=3))))
+
+
+@cache
+@st.composite
 def patches(draw: st.DrawFn, spec: Table) -> Op[Any]:
     fixed = {*spec.key}.union(*spec.unique)
     free = [column for column in spec.columns if column.name not in fixed] or list(spec.columns)
@@ -134,7 +146,9 @@ def patches(draw: st.DrawFn, spec: Table) -> Op[Any]:
 
 
 questions = tables.flatmap(
-    lambda spec: st.one_of(selects(spec), selects(spec), gets(spec), wheres(spec).map(lambda w: Count(spec.name, w)))
+    lambda spec: st.one_of(
+        selects(spec), selects(spec), gets(spec), finds(spec), wheres(spec).map(lambda w: Count(spec.name, w))
+    )
 )
 changes = tables.flatmap(
     lambda spec: st.one_of(

@@ -9,10 +9,10 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from muniment.core.ports.engine import Insert, Select
+from muniment.core.ports.engine import Find, Insert, Select
 from muniment.store.engines.checks import shape_of
 from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.sql import Statements
+from muniment.store.engines.sql import Question, Statements
 from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.rows import row_with
@@ -131,6 +131,17 @@ def test_sqlite(sqlite_store: sqlite3.Connection, name: str) -> None:
         assert not any("TEMP B-TREE" in line for line in plan), plan
 
 
+NEIGHBOURS = Find(
+    "entries", ("user_id", "session_id", "seq"), [("u", "s", number) for number in range(2, 3000, 70)], ("id", "hash")
+)
+
+
+def test_sqlite_finds_by_a_unique_key(sqlite_store: sqlite3.Connection) -> None:
+    text, parameters = Statements(mark="?").find(shape_of("entries"), "t1", NEIGHBOURS)
+    plan = [row[3] for row in sqlite_store.execute(f"EXPLAIN QUERY PLAN {text}", parameters)]
+    assert any(line.startswith("SEARCH entries") and line.count("=?") == 4 for line in plan), plan
+
+
 @pytest.fixture(scope="module")
 def postgres_store(postgres_dsn: str) -> Iterator[PostgresEngine]:
     with fresh_schema(postgres_dsn) as schema:
@@ -147,12 +158,26 @@ def postgres_store(postgres_dsn: str) -> Iterator[PostgresEngine]:
 def test_postgres(postgres_store: PostgresEngine, name: str) -> None:
     """As the role the engine works as, so with the policies in the plan."""
     select = QUESTIONS[name]
-    statements = Statements(mark="%s", schema=postgres_store.schema, arrays=True)
-    text, parameters = statements.select(shape_of(select.table), "t1", select)
-    with postgres_store._pool.connection() as connection:
+    plan = _plan(postgres_store, _spoken(postgres_store).select(shape_of(select.table), "t1", select))
+    assert "Index" in plan, plan
+    assert "Seq Scan" not in plan, plan
+
+
+def test_postgres_finds_by_a_unique_key(postgres_store: PostgresEngine) -> None:
+    plan = _plan(postgres_store, _spoken(postgres_store).find(shape_of("entries"), "t1", NEIGHBOURS))
+    assert "Index" in plan, plan
+    assert "Seq Scan" not in plan, plan
+
+
+def _spoken(engine: PostgresEngine) -> Statements:
+    return Statements(mark="%s", schema=engine.schema, arrays=True)
+
+
+def _plan(engine: PostgresEngine, question: Question) -> str:
+    text, parameters = question
+    with engine._pool.connection() as connection:
         connection.execute("BEGIN")
         connection.execute("SELECT set_config('muniment.tenant', 't1', true)")
         plan = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {text}", parameters))
         connection.execute("ROLLBACK")
-    assert "Index" in plan, plan
-    assert "Seq Scan" not in plan, plan
+    return plan

@@ -29,7 +29,7 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
 
-__all__ = ["Written", "play"]
+__all__ = ["NOW", "USERS", "Door", "Written", "packets_last", "play", "run_of", "told", "words_in"]
 
 USERS = ("ana", "bob")
 QUERY, NOW = "which clinic is closed?", "2030-01-01T00:00:00Z"
@@ -60,8 +60,8 @@ class Written:
             file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.data = path.read_bytes()
         with muniment.open(path) as mem:
-            self.given = {name: _told(door(mem)) for name, door in _packets_last(list(self.doors().items()))}
-        self.words = {*_words(list(self.given.values())), *FURNITURE}
+            self.given = {name: told(door(mem)) for name, door in packets_last(list(self.doors().items()))}
+        self.words = {*words_in(list(self.given.values())), *FURNITURE}
 
     def _tell(self, mem: Memory, user: str) -> None:
         run = mem.run(user_id=user, session_id="s1", run_id=f"run-{user}", objective=f"help {user} to cook")
@@ -82,13 +82,13 @@ class Written:
             doors |= {
                 f"entries of {user}": lambda mem, user=user: list(mem.ledger.entries(user_id=user)),
                 f"search of {user}": lambda mem, user=user: [
-                    (hit.id, hit.text) for hit in _run(mem, user).search(QUERY, now=NOW)
+                    (hit.id, hit.text) for hit in run_of(mem, user).search(QUERY, now=NOW)
                 ],
                 f"packet of {user}": lambda mem, user=user: (
-                    _run(mem, user).compose("planner", query=QUERY, now=NOW).text
+                    run_of(mem, user).compose("planner", query=QUERY, now=NOW).text
                 ),
-                f"facts of {user}": lambda mem, user=user: [fact.to_wire() for fact in _run(mem, user).facts()],
-                f"state of {user}": lambda mem, user=user: _run(mem, user).working_state().to_wire(),
+                f"facts of {user}": lambda mem, user=user: [fact.to_wire() for fact in run_of(mem, user).facts()],
+                f"state of {user}": lambda mem, user=user: run_of(mem, user).working_state().to_wire(),
                 f"dump of {user}": lambda mem, user=user: list(mem.export(user_id=user)),
                 f"replay of {user}": lambda mem, build=build: mem.replay(build).text,
                 f"why of {user}": lambda mem, user=user: [
@@ -104,12 +104,12 @@ class Written:
         return doors
 
 
-def _packets_last(doors: list[tuple[str, Door]]) -> list[tuple[str, Door]]:
+def packets_last(doors: list[tuple[str, Door]]) -> list[tuple[str, Door]]:
     """A packet is kept as a build: after it a dump is another."""
     return sorted(doors, key=lambda door: door[0].startswith("packet"))
 
 
-def _told(given: Any) -> Any:
+def told(given: Any) -> Any:
     """A dump without its last line, whose digest is another where a row is missing. And without idempotency keys, which
     are not derived from anything, and without links, which `verify` names and an import refuses.
     """
@@ -118,11 +118,11 @@ def _told(given: Any) -> Any:
     return [line for line in given[:-1] if not line.endswith((b'"table":"idempotency"}\n', b'"table":"links"}\n'))]
 
 
-def _words(given: Any) -> set[str]:
+def words_in(given: Any) -> set[str]:
     return set(re.findall(r"[^\W_]+", str(given)))
 
 
-def _run(mem: Memory, user: str) -> Any:
+def run_of(mem: Memory, user: str) -> Any:
     return mem.run(user_id=user, session_id="s1", run_id=f"run-{user}")
 
 
@@ -238,7 +238,7 @@ def play(written: Written, path: Path, seed: int) -> Outcome:
     is_noticed = _verify(path, wrong)
     doors = list(written.doors().items())
     rng.shuffle(doors)
-    for name, answer in _ask(path, _packets_last(doors)):
+    for name, answer in _ask(path, packets_last(doors)):
         if isinstance(answer, IntegrityFailure | NotADatabase):
             errors += 1
         elif isinstance(answer, MunimentError):
@@ -246,8 +246,8 @@ def play(written: Written, path: Path, seed: int) -> Outcome:
                 wrong[name] = f"{type(answer).__name__}: {answer}"
         elif isinstance(answer, Exception):
             wrong[name] = f"raw {type(answer).__name__}: {answer}: {_where(answer)}"
-        elif _told(answer) != written.given[name]:
-            new = _words(_told(answer)) - written.words
+        elif told(answer) != written.given[name]:
+            new = words_in(told(answer)) - written.words
             if name.startswith("packet"):  # with other evidence it counts otherwise
                 new = {word for word in new if not word.isdecimal()}
             if new:

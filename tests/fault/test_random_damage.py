@@ -7,99 +7,40 @@ but what was written, and `verify` notices.
 from __future__ import annotations
 
 import random
-import re
 import shutil
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
+from row_damage import NOW, USERS, Door, Written, packets_last, run_of, told, words_in
 
 import muniment
 from effort import examples
-from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
 from muniment.errors import DuplicateId, MunimentError, NotADatabase, NotFound, SchemaMismatch, StoreDamaged
-from muniment.handles.derived import new_context
-from muniment.handles.memory import Memory
-from muniment.store.engines.opening import open_engine
 
 pytestmark = pytest.mark.req("TM-12")
 
 ROUNDS = 24
-USERS = ("ana", "bob")
 HEADER_BYTES = 100
-QUERY, NOW = "which clinic is closed?", "2030-01-01T00:00:00Z"
 
 
-class Written:
-    """A store, and what its doors gave when it was whole."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.events: list[str] = []
-        self.builds: list[str] = []
-        context = new_context(open_engine(path), Policy(), TickingClock(), CountingIds("whole"))
-        with closing(Memory(context)) as mem:
-            for user in USERS:
-                run = mem.run(user_id=user, session_id="s1", run_id=f"run-{user}", objective=f"help {user} to cook")
-                for number in range(12):
-                    text = f"{user} says thing {number}: the clinic of street {number * 7} is closed on day {number}."
-                    self.events.append(run.observe("user", text, tags={f"t{number % 3}"}).id)
-                said = self.events[-1]
-                self.events.append(run.observe_tool("read", content=f"page of {user} " * 6000, args={"n": 1}).id)
-                run.remember("user.city", f"city of {user}", sources=[said])
-                run.procedure("cook", {"steps": [f"{user} washes the hands"]}, sources=[said])
-                run.patch(goal=f"cook with {user}")
-                self.builds.append(run.compose("planner", query=QUERY, now=NOW).id)
-        with closing(sqlite3.connect(path)) as file:
-            file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self.data = path.read_bytes()
-        with muniment.open(path) as mem:
-            self.given = {name: door(mem) for name, door in self.doors().items()}
-        self.words = {*_words(list(self.given.values())), "state_version", "0"}
-
-    def doors(self) -> dict[str, Callable[[Memory], Any]]:
-        doors: dict[str, Callable[[Memory], Any]] = {
-            "export": lambda mem: list(mem.export()),
-            "verify": lambda mem: (mem.verify().ok, mem.verify().lacking),
-        }
-        for user, build in zip(USERS, self.builds, strict=True):
-            doors |= {
-                f"entries of {user}": lambda mem, user=user: list(mem.ledger.entries(user_id=user)),
-                f"search of {user}": lambda mem, user=user: [
-                    (hit.id, hit.text) for hit in _run(mem, user).search(QUERY, now=NOW)
-                ],
-                f"packet of {user}": lambda mem, user=user: (
-                    _run(mem, user).compose("planner", query=QUERY, now=NOW).text
-                ),
-                f"cue of {user}": lambda mem, user=user: (
-                    _run(mem, user).compose("planner", cues={"tags": ["t1"]}, now=NOW).text
-                ),
-                f"facts of {user}": lambda mem, user=user: [fact.to_wire() for fact in _run(mem, user).facts()],
-                f"state of {user}": lambda mem, user=user: _run(mem, user).working_state().to_wire(),
-                f"replay of {user}": lambda mem, build=build: mem.replay(build).text,
-            }
-        for id_ in self.events[::5]:
-            doors[f"get {id_}"] = lambda mem, id_=id_: mem.ledger.get(id_)
-            doors[f"content {id_}"] = lambda mem, id_=id_: mem.ledger.content(id_)
-            doors[f"resolve {id_}"] = lambda mem, id_=id_: mem.ledger.resolve(id_)
-        return doors
-
-
-def _words(given: Any) -> set[str]:
-    return set(re.findall(r"[^\W_]+", str(given)))
-
-
-def _run(mem: Memory, user: str) -> Any:
-    return mem.run(user_id=user, session_id="s1", run_id=f"run-{user}")
+def doors_of(written: Written) -> dict[str, Door]:
+    """Those of a store whose rows are edited, and what it says as a whole; packets, which write, come last."""
+    doors: dict[str, Door] = {"verify": lambda mem: (mem.verify().ok, mem.verify().lacking)}
+    doors |= written.doors()
+    for user in USERS:
+        doors[f"packet by a cue of {user}"] = lambda mem, user=user: (
+            run_of(mem, user).compose("planner", cues={"tags": ["t1"]}, now=NOW).text
+        )
+    return dict(packets_last(list(doors.items())))
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    return Written(tmp_path_factory.mktemp("whole") / "store.db")
+    made = Written(tmp_path_factory.mktemp("whole") / "store.db")
+    with muniment.open(made.path) as mem:
+        made.given |= {name: told(door(mem)) for name, door in doors_of(made).items() if name not in made.given}
+    made.words |= words_in(list(made.given.values()))
+    return made
 
 
 def damage(written: Written, path: Path, seed: int) -> None:
@@ -124,10 +65,10 @@ def answers(written: Written, path: Path, seed: int) -> dict[str, str | None]:
     damage(written, path, seed)
     found: dict[str, str | None] = {}
     is_noticed = False
-    for name, door in written.doors().items():
+    for name, door in doors_of(written).items():
         try:
             with muniment.open(path) as mem:
-                given = door(mem)
+                given = told(door(mem))
         except (StoreDamaged, NotADatabase, SchemaMismatch):
             is_noticed = is_noticed or name == "verify"
         except (NotFound, DuplicateId):  # of a row that no question reaches
@@ -136,7 +77,7 @@ def answers(written: Written, path: Path, seed: int) -> dict[str, str | None]:
             found[name] = f"{type(error).__name__}: {error}"
         else:
             if given != written.given[name] and name != "verify":
-                found[name] = "missing" if _words(given) <= written.words else f"altered: {str(given)[:200]}"
+                found[name] = "missing" if words_in(given) <= written.words else f"altered: {str(given)[:200]}"
             elif name == "verify":
                 is_noticed = given != written.given[name]
     if is_noticed:

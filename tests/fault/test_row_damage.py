@@ -94,6 +94,10 @@ def test_a_user_without_a_session_row_can_be_forgotten_and_is_not_exported_in_pa
     "UPDATE entries SET kind = CAST(kind || x'ff' AS TEXT) WHERE user_id = 'ana' AND seq = 3",
     "UPDATE entries SET id = CAST(id || x'ff' AS TEXT) WHERE user_id = 'ana' AND seq = 3",
     "UPDATE items SET body = CAST(body || x'ff' AS TEXT) WHERE user_id = 'ana' AND kind = 'fact'",
+    "UPDATE entries SET receipt_id = 'rcp_forged' WHERE user_id = 'ana' AND seq = 3",
+    "UPDATE entries SET receipt_id = 'rcp_forged' WHERE user_id = 'ana' AND kind = 'state_patch'",
+    "UPDATE entries SET receipt_id = 'rcp_forged', salt = NULL WHERE user_id = 'ana'",
+    "UPDATE items SET receipt_id = 'rcp_forged' WHERE user_id = 'ana'",
 ])  # fmt: skip
 def test_no_damage_keeps_a_forget_or_a_verification_from_its_work(
     written: Written, tmp_path: Path, statement: str
@@ -103,6 +107,25 @@ def test_no_damage_keeps_a_forget_or_a_verification_from_its_work(
         assert not mem.verify().ok
         mem.forget(user_id="ana")
     assert left_in(path, "ana") == []
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("kind", ["message", "state_patch"])
+def test_an_entry_that_names_a_receipt_and_holds_its_words_goes_with_its_event_or_its_item(
+    written: Written, tmp_path: Path, kind: str
+) -> None:
+    edited = f"UPDATE entries SET receipt_id = 'rcp_forged' WHERE user_id = 'ana' AND kind = '{kind}'"
+    path = damaged(written, tmp_path, edited)
+    with muniment.open(path) as mem:
+        if kind == "message":
+            receipts = [mem.forget(event=written.events[number]) for number in range(4)]
+            gone = [secret("ana", number) for number in range(4)]
+        else:
+            facts = mem.run(user_id="ana", session_id="s1", run_id="run-ana").facts()
+            receipts = [mem.forget(fact=fact.fact_id) for fact in facts]
+            gone = [secret("ana", 5)]
+    assert not any(receipt.scrubbed for receipt in receipts)  # told: what it held may stand elsewhere
+    assert not set(gone).intersection(left_in(path, "ana"))
 
 
 @pytest.mark.req("LG-07")

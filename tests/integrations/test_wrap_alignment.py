@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 import muniment
 from muniment.integrations.wrapping.alignment import align, ends_with, missing_calls, recorded
 from muniment.integrations.wrapping.answers import ChatReader, MessageReader, ResponseReader
+from muniment.integrations.wrapping.matching import common_stretches
 from muniment.store.ledger.messages import MessageEvent, read_messages
 
 
@@ -118,3 +122,46 @@ def test_events_of_a_kind_nobody_knows_say_nothing(reader: Any) -> None:
         made.take(odd)
     assert made.messages() == []
     assert not made.is_whole
+
+
+LETTERS = st.lists(st.sampled_from("abcde"), max_size=24)
+
+
+@given(one=LETTERS, other=LETTERS, unbounded=st.booleans())
+def test_stretches_stand_in_both_lists_in_their_order(one: list[str], other: list[str], unbounded: bool) -> None:
+    with mock.patch("muniment.integrations.wrapping.matching._STEPS_MAX", 400_000 if unbounded else 0):
+        found = common_stretches(one, other)
+    at = place = 0
+    for each in found:
+        assert each.at >= at
+        assert each.place >= place
+        assert one[each.at : each.at + each.size] == other[each.place : each.place + each.size] != []
+        at, place = each.at + each.size, each.place + each.size
+    if one == other[: len(one)] or other == one[: len(other)]:
+        assert sum(each.size for each in found) == min(len(one), len(other))
+
+
+HOSTILE: dict[str, Callable[[int], tuple[list[str], list[str]]]] = {
+    "one turn again and again": lambda size: (["x", *["ok"] * size, "y"], ["z", *["ok"] * size, "w"]),
+    "two in turn": lambda size: (["x", *["ok", "go"] * (size // 2)], [*["go", "ok"] * (size // 2), "z"]),
+    "every second one edited": lambda size: (
+        [f"turn {number}" for number in range(size)],
+        ["x", *[f"turn {number}" if number % 2 else f"edited {number}" for number in range(size)], "y"],
+    ),
+    "turned round": lambda size: (
+        [f"turn {number}" for number in range(size)],
+        ["x", *[f"turn {number}" for number in reversed(range(size))], "y"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_list_costs_more_than_its_length(name: str) -> None:
+    def effort(size: int) -> float:
+        one, other = HOSTILE[name](size)
+        started = time.process_time()
+        common_stretches(one, other)
+        return time.process_time() - started
+
+    small, large = (min(effort(size) for _ in range(3)) for size in (3_000, 12_000))
+    assert large <= 2.4**2 * small + 0.02

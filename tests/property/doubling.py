@@ -7,13 +7,14 @@ What is linear doubles, what is quadratic is four times as much; the noise of a 
 
 from __future__ import annotations
 
-import gc
 import math
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import cache
 from typing import Any
+
+from benchmarks.harness import without_collections
 
 import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
@@ -66,7 +67,7 @@ def walk(text: str, *, stages: Collection[str] = STAGES) -> Costs:
         if stage in stages:
             costs[stage] = costs.get(stage, 0.0) + time.thread_time() - begun
 
-    with _quiet(), muniment.open(":memory:", clock=TickingClock(), ids=CountingIds()) as mem:
+    with without_collections(), muniment.open(":memory:", clock=TickingClock(), ids=CountingIds()) as mem:
         run = mem.run(user_id="ana", session_id="s1")
         run.observe("user", "I live in Lisbon, and I work as a nurse.")
         timed("observe", lambda: run.observe("user", text))
@@ -147,15 +148,3 @@ _WARMING = (
     "I live in Berlin since May 2020, http://a.b/c. 我住在北京，昨天。 저는 서울에 살아요. "
     "password=hunter2 and ignore previous instructions: <system> '1.5 kg' 4111 1111 1111 1111\n- a\n> b\n"
 )
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without collections in between, which cost by what else the process holds."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from muniment.core.scope import Scope
     from muniment.store.context import Context
     from muniment.store.ledger.admission import Admitted
-    from muniment.store.ledger.records import EntryDraft, LedgerEntry
+    from muniment.store.ledger.records import EntryDraft, LedgerEntry, ToolCall
 
 __all__ = [
     "SEGMENTS",
@@ -133,19 +133,36 @@ def _reach(entry: LedgerEntry) -> int:
     return TEXT_CHARS_MAX if entry.analysed_chars is None else entry.analysed_chars
 
 
-def indexed(entry: LedgerEntry, text: str, read: Sequence[ReadPassage] | None = None) -> IndexedTurn:
-    """A turn as the index holds it. `read` is what was made of its text before, if it was (`read_text`)."""
+class ReadText(NamedTuple):
+    """What was made of a long text before the transaction that writes it."""
+
+    passages: Sequence[ReadPassage]
+    """Of the part of it that is analysed."""
+    rest: Sequence[int]
+    """The hashes of the words behind that part."""
+
+
+def _rest_terms(rest: str, tool: ToolCall | Mapping[str, Any] | None, metadata: Any, *, is_told: bool) -> Sequence[int]:
+    """The hashes of the words behind what is analysed: of a tool's result, and where the entry says how far it was."""
+    is_call = tool is not None and not is_chunk(tool, metadata)
+    return list(term_hashes(analyze(further_words(rest)))) if rest and (is_call or is_told) else ()
+
+
+def indexed(entry: LedgerEntry, text: str, read: ReadText | None = None) -> IndexedTurn:
+    """A turn as the index holds it. `read` is what was made of its text before, if it was."""
     day, seconds = _moment(entry.ts)
     reach = _reach(entry)
-    passages = index_text(text[:reach], day, read)
+    passages = index_text(text[:reach], day, None if read is None else read.passages)
     is_call = entry.tool is not None and not is_chunk(entry.tool, entry.metadata)
-    more = analyze(call_words(entry.tool)) if is_call and entry.tool is not None else []  # TM-03
-    if len(text) > reach and (is_call or entry.analysed_chars is not None):
-        more += analyze(further_words(text[reach:]))
-    if is_call or more:
+    told = [*term_hashes(analyze(call_words(entry.tool)))] if is_call and entry.tool is not None else []  # TM-03
+    if read is not None:
+        rest = read.rest
+    else:
+        rest = _rest_terms(text[reach:], entry.tool, entry.metadata, is_told=entry.analysed_chars is not None)
+    if is_call or told or rest:
         length, terms = passages[0]
         marks = call_marks(entry.tool, text) if is_call and entry.tool is not None else []
-        passages[0] = IndexedPassage(length + len(more), [*terms, *term_hashes(more), *term_hashes(marks)])
+        passages[0] = IndexedPassage(length + len(told) + len(rest), [*terms, *told, *rest, *term_hashes(marks)])
     voice = _voice(speaker_of(entry))
     return IndexedTurn(entry.id, entry.scope.session_id, entry.seq, voice, entry.role, seconds, passages)
 
@@ -155,7 +172,7 @@ def index_turns(
     user_id: str,
     turns: Iterable[tuple[LedgerEntry, str]],
     kept: tuple[str, BlockCache[Segment]] | None = None,
-    read: Mapping[str, Sequence[ReadPassage]] = MappingProxyType({}),
+    read: Mapping[str, ReadText] = MappingProxyType({}),
 ) -> None:
     """Add turns, each with its full text, to the user's index, in the transaction that writes them.
 
@@ -249,9 +266,9 @@ def index_rows(tx: Transaction, tenant_id: str, rows: Sequence[EntryRow]) -> Non
 
 
 class _Prepared(NamedTuple):
-    """What is made of a draft before its transaction: passages of a long text; a vector, if there is an embedder."""
+    """What is made of a draft before its transaction: of a long text all it says; a vector, if there is an embedder."""
 
-    read: Sequence[ReadPassage] | None
+    read: ReadText | None
     vector: Any
 
 
@@ -259,10 +276,14 @@ READ_BEFORE_CHARS = 2_000
 """A text of so many characters is read before the transaction that writes it: a shorter one is read in no time."""
 
 
-def _read_before(admitted: Admitted) -> Sequence[ReadPassage] | None:
-    text = admitted.text
-    reach = admitted.body.get("analysed_chars", TEXT_CHARS_MAX)
-    return read_text(text[:reach]) if len(text) > READ_BEFORE_CHARS else None
+def _read_before(admitted: Admitted) -> ReadText | None:
+    text, body = admitted.text, admitted.body
+    if len(text) <= READ_BEFORE_CHARS:
+        return None
+    reach = body.get("analysed_chars", TEXT_CHARS_MAX)
+    is_told = "analysed_chars" in body
+    rest = _rest_terms(text[reach:], body.get("tool"), body.get("metadata"), is_told=is_told)
+    return ReadText(read_text(text[:reach]), rest)
 
 
 class RecallIndex:

@@ -67,6 +67,10 @@ class _Last(NamedTuple):
     receipt_id: str | None
 
 
+def _link(row: EntryRow) -> Linked:
+    return Linked(row.id, row.user_id, row.session_id, row.seq, row.prev_hash, row.hash)
+
+
 class LiveTurn:
     """An entry that can be recalled: what is asked of its row, and its whole text."""
 
@@ -74,6 +78,7 @@ class LiveTurn:
         """`said` is the body that stands in the row, read."""
         self.id, self.session_id, self.seq, self.ts = row.id, row.session_id, row.seq, row.ts
         self.kind, self.role, self.trust, self._flags = row.kind, row.role, row.trust, row.flags
+        self.link = _link(row) if isinstance(row, EntryRow) else None
         self._said = said
         self.text = text
 
@@ -258,7 +263,10 @@ def check_cited(ctx: Context, reader: Reader, tenant_id: str, ids: Iterable[str]
     seen = ctx.cache(PlaceCache)
     unseen = seen.unseen(tenant_id, ids)
     if unseen:
-        check_places(reader, tenant_id, by_ids(reader, ENTRIES, unseen, into=Linked))
+        turns = ctx.cache(TurnCache).get(tenant_id, unseen)  # their rows were read, and held against their hashes
+        links = {id_: turn.link for id_, turn in turns.items() if turn.link is not None}
+        others = [id_ for id_ in unseen if id_ not in links]
+        check_places(reader, tenant_id, [*links.values(), *by_ids(reader, ENTRIES, others, into=Linked)])
         seen.add(tenant_id, unseen)
 
 

@@ -14,6 +14,7 @@ from muniment.packets.projection import answer_name
 from muniment.store.context import Context
 from muniment.store.items import Item, latest, select_items
 from muniment.store.ledger.records import Cited, LedgerEntry
+from muniment.store.proving.proofs import check_proofs
 from muniment.store.reading import content_of, get_entry
 
 __all__ = ["AnsweredLine", "answers_to", "cite", "find_answers", "trace_answer"]
@@ -51,6 +52,7 @@ def trace_answer(ctx: Context, tenant_id: str, entry: LedgerEntry) -> list[Answe
     if build is None or build.body is None:
         return []
     body = build.plain()
+    check_proofs(ctx, tenant_id, [build])
     try:
         marks: dict[str, str] = body.get("marks", {})
         numbers = {evidence_id: number for number, evidence_id in marks.items()}

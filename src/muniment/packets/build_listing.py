@@ -10,7 +10,8 @@ from muniment.errors import NotFound
 from muniment.packets.projection import answer_name
 from muniment.store.items import Item, latest
 from muniment.store.ledger.records import LedgerEntry
-from muniment.store.lists.seeking import each_made, find_listed, read_listed, read_named, seek
+from muniment.store.lists.seeking import find_listed, read_listed, read_named, seek
+from muniment.store.proving.proofs import check_proof
 from muniment.store.reading import entry_in
 
 if TYPE_CHECKING:
@@ -26,7 +27,11 @@ def page_builds(ctx: Context, tenant_id: str, user_id: str | None, asked: Listin
     def made(item: Item) -> Item | None:
         return item if asked.q is None or matches(asked.q, item.id, item.plain()["request"]["query"]) else None
 
-    make = each_made(made)
+    def make(reader: Reader, items: Sequence[Item]) -> list[Item | None]:
+        for item in items:
+            check_proof(ctx, reader, item)
+        return [made(item) for item in items]
+
     reading = read_listed("build", user_id, make, asked)
     return seek(ctx, tenant_id, reading, asked, find_listed(("build",), user_id, make))
 

@@ -45,7 +45,7 @@ from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
 from muniment.store.ledger.secrets import redact_value
-from muniment.store.proving.proofs import check_proof, prove
+from muniment.store.proving.proofs import check_proof, check_proofs, prove
 
 if TYPE_CHECKING:
     from muniment.core.ports.tokens import TokenCounter
@@ -534,6 +534,8 @@ def _own_build(ctx: Context, scope: Scope, build_id: str, path: str) -> Build:
     if item is None or item.kind != "build" or item.user_id != scope.user_id:
         raise NotFound(f"no build {build_id!r:.80} in this scope", path=path)
     try:
+        if item.body is not None:
+            check_proofs(ctx, scope.tenant_id, [item])
         return _reload(ctx, item)
     except MunimentError as error:
         error.path = path
@@ -587,7 +589,7 @@ class _Made(NamedTuple):
 
 
 def list_builds(ctx: Context, tenant_id: str, user_id: str | None, limit: int) -> Iterator[Item]:
-    """Builds that are still there, newest first."""
+    """Builds that are still there, newest first. Who hands one out holds it against its proof (`check_proofs`)."""
     where: tuple[Condition, ...] = (("kind", "=", "build"),)
     if user_id is not None:
         where = (*where, ("user_id", "=", user_id))

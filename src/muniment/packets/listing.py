@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.core.canonical import parse_json
 from muniment.core.ports.engine import Condition
 from muniment.store.items import Item, select_items
+from muniment.store.proving.proofs import check_proofs
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
@@ -44,9 +44,11 @@ def list_readables(
     def newest(reader: Reader) -> list[Item]:
         return select_items(reader, where, order=_ORDER, after=after, descending=True, limit=limit)
 
-    return [_readable(item) for item in ctx.engine.read(tenant_id, newest)]
+    found = ctx.engine.read(tenant_id, newest)
+    check_proofs(ctx, tenant_id, found)
+    return [_readable(item) for item in found]
 
 
 def _readable(item: Item) -> Readable:
-    request = cast("dict[str, Any]", parse_json(item.body or "{}")).get("request") if item.kind == "build" else None
+    request = item.plain().get("request") if item.kind == "build" else None
     return Readable(item.kind, item.id, item.version, item.run_id or "", item.created_at, request)

@@ -13,6 +13,7 @@ from muniment.packets.builds import list_builds
 from muniment.store.context import Context
 from muniment.store.items import Item
 from muniment.store.ledger.records import LedgerEntry
+from muniment.store.proving.proofs import check_proofs
 from muniment.store.reading import get_entry
 
 __all__ = ["Telling", "trace_text"]
@@ -94,6 +95,7 @@ def _told(ctx: Context, tenant_id: str, wanted: str, user_id: str | None) -> Ite
         with _read_as_build(item):
             telling = _telling(item, wanted)
         if telling is not None:
+            check_proofs(ctx, tenant_id, [item])
             yield telling
 
 

@@ -6,21 +6,17 @@ its neighbours do, and at the end of a session its head.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import chunked, get, select
+from muniment.core.ports.engine import Reader
+from muniment.core.ports.rows import find, get
 from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow
 from muniment.errors import StoreDamaged
 from muniment.store.ledger.chain import Head, genesis, head_after, head_of
 from muniment.store.ledger.rows import damaged_entry
 
 __all__ = ["ChainWalk", "Linked", "check_place", "check_places"]
-
-
-_ASKED_ROWS = 16
-"""Entries whose neighbours are asked for at once: each session of theirs at each of their places."""
 
 
 class Linked(NamedTuple):
@@ -41,35 +37,37 @@ def check_place(reader: Reader, tenant_id: str, row: EntryRow | Linked) -> None:
 
 def check_places(reader: Reader, tenant_id: str, rows: Iterable[EntryRow | Linked]) -> None:
     """`check_place` of several."""
-    by_user: dict[str, list[EntryRow | Linked]] = {}
-    for row in rows:
-        by_user.setdefault(row.user_id, []).append(row)
-    for user_id, cited in by_user.items():
-        for some in chunked(cited, _ASKED_ROWS):
-            beside = _beside(reader, user_id, some)
-            for row in some:
-                before, after = beside.get((row.session_id, row.seq - 1)), beside.get((row.session_id, row.seq + 1))
-                if not _is_after(tenant_id, row, before) or not _is_before(reader, row, after):
-                    raise damaged_entry(row.id, "it does not stand in its session's chain where it did")
+    cited = {_place(row): row for row in rows}
+    known = _beside(reader, cited)
+    for (user_id, session_id, seq), row in cited.items():
+        before, after = known.get((user_id, session_id, seq - 1)), known.get((user_id, session_id, seq + 1))
+        if not _is_after(tenant_id, row, before) or not _is_before(reader, row, after):
+            raise damaged_entry(row.id, "it does not stand in its session's chain where it did")
 
 
-def _beside(reader: Reader, user_id: str, rows: Sequence[EntryRow | Linked]) -> dict[tuple[str, int], Linked]:
-    """The neighbours of some entries of a user, and perhaps a few others, in one question."""
-    where: tuple[Condition, ...] = (
-        ("user_id", "=", user_id),
-        ("session_id", "in", tuple({row.session_id for row in rows})),
-        ("seq", "in", tuple({number for row in rows for number in (row.seq - 1, row.seq + 1)})),
-    )
-    return {(row.session_id, row.seq): row for row in select(reader, ENTRIES, where, into=Linked)}
+_Place = tuple[str, str, int]
+"""A user, a session and a number in it."""
 
 
-def _is_after(tenant_id: str, row: EntryRow | Linked, before: Linked | None) -> bool:
+def _place(row: EntryRow | Linked) -> _Place:
+    return row.user_id, row.session_id, row.seq
+
+
+def _beside(reader: Reader, cited: Mapping[_Place, EntryRow | Linked]) -> dict[_Place, EntryRow | Linked]:
+    """These entries and their neighbours; the neighbours that are not among them are asked for at once."""
+    sides = [(user_id, session_id, seq + way) for user_id, session_id, seq in cited for way in (-1, 1) if seq + way]
+    asked = [place for place in dict.fromkeys(sides) if place not in cited]
+    found = find(reader, ENTRIES, ("user_id", "session_id", "seq"), asked, into=Linked)
+    return {**cited, **{_place(row): row for row in found}}
+
+
+def _is_after(tenant_id: str, row: EntryRow | Linked, before: EntryRow | Linked | None) -> bool:
     if row.seq == 1:
         return bool(row.prev_hash == genesis(tenant_id, row.user_id, row.session_id).hash)
     return before is not None and bool(row.prev_hash == before.hash)
 
 
-def _is_before(reader: Reader, row: EntryRow | Linked, after: Linked | None) -> bool:
+def _is_before(reader: Reader, row: EntryRow | Linked, after: EntryRow | Linked | None) -> bool:
     if after is not None:
         return bool(after.prev_hash == row.hash)
     session = get(reader, SESSIONS, (row.user_id, row.session_id))

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 from muniment.core.owners import RESERVED_PREFIXES, holder_of, is_corpus, is_reserved, user_bank
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, ScrubReport, Transaction, Value
 from muniment.core.ports.rows import by_ids, chunked, get, put, stream_texts, texts
-from muniment.core.ports.schema import ENTRIES, ITEMS, LISTINGS, SESSIONS, TABLES, Table, column_names
+from muniment.core.ports.schema import ENTRIES, ITEMS, LISTINGS, SESSIONS, TABLES, EntryRow, Table, column_names
 from muniment.errors import InvalidInput, MunimentError, NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.idempotency import clear_answers
 from muniment.store.item_entries import entries_of_items, origins_of
 from muniment.store.items import (
+    HOLDS_BODY,
     Change,
     Item,
     Rewritten,
@@ -208,7 +209,7 @@ def _erase_files(ctx: Context, tx: Transaction, erasure: _Erasure, held: ExitSta
 
 
 def _versions(tx: Transaction, item_id: str) -> list[Item]:
-    return select_items(tx, (("id", "=", item_id), ("receipt_id", "=", None)))
+    return select_items(tx, (("id", "=", item_id), HOLDS_BODY))
 
 
 def receipt_change(receipt: Receipt, status: str) -> Change:
@@ -271,7 +272,7 @@ def _collect(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, 
         if is_corpus(entry.user_id):  # its title and headings stand in every chunk: a document goes whole
             _collect(ctx, tx, tenant_id, Selector(session_id=entry.session_id, user_id=entry.user_id), erasure)
             return
-        erasure.entries = {} if entry.receipt_id is not None else {entry.id: (entry.hash, entry.salt)}
+        erasure.entries = {} if _is_gone(entry) else {entry.id: (entry.hash, entry.salt)}
     elif selector.item is not None:
         kind, id_ = selector.item
         item = latest(tx, id_)
@@ -285,6 +286,11 @@ def _collect(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, 
         _take_scope(tx, tenant_id, erasure, where)
         if owners := _owners_of(ctx, tx, where):
             _take_scope(tx, tenant_id, erasure, (("user_id", "in", owners),))
+
+
+def _is_gone(entry: EntryRow) -> bool:
+    """Was it forgotten? One that names a receipt and still holds something was edited, and is yet to go."""
+    return entry.receipt_id is not None and entry.body is None and entry.salt is None
 
 
 def _take_scope(tx: Transaction, tenant_id: str, erasure: _Erasure, where: tuple[Condition, ...]) -> None:
@@ -318,7 +324,7 @@ def _empty_placed(tx: Transaction, erasure: _Erasure, receipt_id: str) -> None:
 def _owners_of(ctx: Context, tx: Transaction, where: tuple[Condition, ...]) -> tuple[str, ...]:
     """The owners of the documents that were supplied for items of a scope alone: they go with them."""
     owned = {kind: derivation.owners for kind, derivation in ctx.derivations.items() if derivation.owners is not None}
-    items = select_items(tx, (*where, ("kind", "in", tuple(owned)), ("receipt_id", "=", None)))
+    items = select_items(tx, (*where, ("kind", "in", tuple(owned)), HOLDS_BODY))
     owners: set[str] = set()
     for item in items:
         with suppress(StoreDamaged):  # nobody can tell whose documents it has

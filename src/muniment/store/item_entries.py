@@ -9,7 +9,7 @@ from muniment.core.ports.engine import Condition, Transaction
 from muniment.core.ports.rows import by_ids, chunked, select
 from muniment.core.ports.schema import ENTRIES, LINKS
 from muniment.errors import StoreDamaged
-from muniment.store.items import Item
+from muniment.store.items import HOLDS_BODY, Item
 from muniment.store.ledger.memory_events import STATE_PATCHED
 from muniment.store.ledger.rows import read_body
 
@@ -64,7 +64,7 @@ class _Patch(NamedTuple):
 def _patches(tx: Transaction, ids: set[str]) -> dict[str, tuple[bytes, bytes, dict[str, Any] | None]]:
     """Hash, salt and metadata of the patches with these ids; no metadata where somebody altered the entry."""
     found: dict[str, tuple[bytes, bytes, dict[str, Any] | None]] = {}
-    where: tuple[Condition, ...] = (("kind", "in", _CARRYING), ("receipt_id", "=", None))
+    where: tuple[Condition, ...] = (("kind", "in", _CARRYING), HOLDS_BODY)
     for row in by_ids(tx, ENTRIES, sorted(ids), where=where, into=_Patch):
         try:
             metadata = (read_body(row) or {}).get("metadata") or {}

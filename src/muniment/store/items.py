@@ -17,6 +17,7 @@ from muniment.errors import DuplicateId, Forgotten, InvalidJson, StoreDamaged
 from muniment.store.lists.rows import put_listing
 
 __all__ = [
+    "HOLDS_BODY",
     "PROVEN",
     "Change",
     "Item",
@@ -47,6 +48,10 @@ __all__ = [
 
 PROVEN = frozenset({"build", "receipt"})
 """Kinds that no entry gives: each version has a link in a chain of proofs (`store.proving.proofs`)."""
+
+
+HOLDS_BODY: Condition = ("body", ">=", "")
+"""Of rows that hold content, whatever they say of a receipt: one that names a receipt and still holds it was edited."""
 
 
 class Item(ItemRow):
@@ -104,7 +109,7 @@ _NONE, _NEXT = "\0", "\x1f"
 
 def row_digest(row: ItemRow) -> bytes:
     """The digest of an item's row: of every column but itself, with the receipt where it was forgotten."""
-    told = [_NONE if value is None else str(value) for value in row[:_DIGESTED]]
+    told = [value if type(value) is str else _NONE if value is None else str(value) for value in row[:_DIGESTED]]
     if row.body is None:
         told.append(row.receipt_id or _NONE)
     if row.checked:

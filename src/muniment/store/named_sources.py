@@ -17,7 +17,7 @@ from muniment.core.ports.rows import by_ids, chunked, stream
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import StoreDamaged
 from muniment.store.item_entries import ItemEntry
-from muniment.store.items import Item
+from muniment.store.items import HOLDS_BODY, Item
 from muniment.store.ledger.memory_events import STATE_PATCHED
 from muniment.store.ledger.rows import read_body
 
@@ -70,7 +70,7 @@ def entries_naming(
     states = {item.run_id: id_ for id_, item in items.items() if item.kind == "working_state"}
     for owner in sorted(owners):
         kinds = ("state_patch", "tool_result") if is_reserved(owner) else ("state_patch",)
-        where: tuple[Condition, ...] = (("user_id", "=", owner), ("kind", "in", kinds), ("receipt_id", "=", None))
+        where: tuple[Condition, ...] = (("user_id", "=", owner), ("kind", "in", kinds), HOLDS_BODY)
         for row in stream(tx, ENTRIES, where, into=_Carrying):
             if row.body is None or not names(row.body):
                 continue
@@ -97,7 +97,7 @@ def _live_items(reader: Reader, owners: Collection[str], more: tuple[Condition, 
     of_all: list[tuple[Condition, ...]] = [(("user_id", "=", None),)]
     of_all += [(("user_id", "in", some),) for some in chunked(sorted(owners))]
     for where in of_all:
-        yield from stream(reader, ITEMS, (*where, *more, ("receipt_id", "=", None)), into=_Body)
+        yield from stream(reader, ITEMS, (*where, *more, HOLDS_BODY), into=_Body)
 
 
 # -- words --------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def words_left(reader: Reader, texts: Iterable[str], owners: Collection[str]) ->
     items = {item.id for item in _live_items(reader, owners) if holds(item.body)}
     events = 0
     for some in chunked(sorted(owners)):
-        where: tuple[Condition, ...] = (("user_id", "in", some), ("receipt_id", "=", None))
+        where: tuple[Condition, ...] = (("user_id", "in", some), HOLDS_BODY)
         for row in stream(reader, ENTRIES, where, into=_Spoken):
             if holds(row.body):
                 is_said = row.kind in _SAID

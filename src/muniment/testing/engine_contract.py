@@ -24,6 +24,7 @@ from muniment.core.ports.engine import (
     Count,
     Delete,
     Engine,
+    Find,
     Get,
     Insert,
     KeyTaken,
@@ -261,6 +262,23 @@ class EngineContract(EngineWalls):
         assert after == [row for row in expected if row[:2] > ("k1", "c0")][:3]
         before = read(engine, Select("items", order=order, columns=ask, after=("k1", "c0"), descending=True))
         assert before == [row for row in expected[::-1] if row[:2] < ("k1", "c0")]
+
+    def test_rows_are_found_by_values_of_a_unique_key(self, engine: Engine) -> None:
+        rows = [row_with("entries", n, id=f"e{n}", user_id="u", session_id=f"s{n % 7}", seq=n) for n in range(60)]
+        write(engine, Insert("entries", rows))
+        write(engine, Insert("entries", [row_with("entries", 99, id="e3")]), tenant="t2")
+        by = ("user_id", "session_id", "seq")
+        there = [("u", f"s{n % 7}", n) for n in range(0, 60, 3)]
+        keys = [*reversed(there), ("u", "s1", 2), ("x", "s1", 1), there[0]]
+        assert read(engine, Find("entries", by, keys, by)) == sorted(there)
+        assert read(engine, Find("entries", ("id",), [("e3",), ("e99",)])) == [rows[3]]
+        assert read(engine, Find("entries", by, [], by)) == []
+        for odd in (("seq",), ("user_id", "session_id")):
+            with pytest.raises(InvalidInput):
+                read(engine, Find("entries", odd, [("u",) * len(odd)]))
+        for key in (("u", "s1"), ("u", "s1", None), ("u", "s1", "1"), ("u", "s\0", 1)):
+            with pytest.raises(InvalidInput):
+                read(engine, Find("entries", by, [key]))
 
     def test_pages_meet_without_gap_or_overlap(self, engine: Engine) -> None:
         write(

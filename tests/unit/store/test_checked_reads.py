@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -18,6 +19,8 @@ from muniment.core.ports.schema import ENTRIES
 from muniment.errors import BlobCorrupt, StoreDamaged
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
+from muniment.memory.turn_reading import check_cited
+from muniment.store.engines.sqlite.views import SqliteReader
 from muniment.store.ledger.chain import header_hash
 
 pytestmark = pytest.mark.req("TM-12")
@@ -251,3 +254,33 @@ def test_deleting_rows_through_the_engine_needs_no_file(make: Callable[..., Memo
     mem._ctx.engine.write("default", lambda tx: tx.do(Delete("entries", (("id", "=", entry.id),))))
     with pytest.raises(StoreDamaged, match="it is missing"):
         run.search("peanuts")
+
+
+def test_the_neighbours_of_what_is_cited_are_read_at_once_and_nothing_else(tmp_path: Path) -> None:
+    """Forty entries of twenty sessions: two questions, and no more rows than entries and their neighbours."""
+    answered: list[int] = []
+    with muniment.open(tmp_path / "many.db") as mem:
+        cited = []
+        for number in range(20):
+            run = mem.run(user_id="ana", session_id=f"s{number:02}")
+            said = [
+                run.observe("user", f"The lease of flat {number} has page {page}.").id for page in range(2 + number)
+            ]
+            cited += [said[number % 3], said[-1]]
+        context = mem._ctx
+        with mock.patch("muniment.store.engines.sqlite.views.SqliteReader._fetch", _counting(answered)):
+            context.engine.read("default", lambda reader: check_cited(context, reader, "default", cited))
+    heads = 20  # a session's last entry is held against the session's own row
+    assert len(answered) <= 2 + heads
+    assert sum(answered) <= len(set(cited)) * 3 + heads
+
+
+def _counting(answered: list[int]) -> Any:
+    fetch = SqliteReader._fetch
+
+    def counted(self: SqliteReader, *question: Any) -> Any:
+        rows = fetch(self, *question)
+        answered.append(len(rows))
+        return rows
+
+    return counted

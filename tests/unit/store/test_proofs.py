@@ -16,7 +16,9 @@ from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ITEMS, PROOFS, ProofRow
 from muniment.errors import InvalidInput, StoreDamaged
 from muniment.handles.memory import Memory
+from muniment.packets.listing import list_readables
 from muniment.store.items import Item, row_digest
+from muniment.surfaces.operations.parts import builds
 
 pytestmark = pytest.mark.req("TM-12")
 
@@ -92,13 +94,23 @@ def _delete(mem: Memory, table: str, column: str, id_: str) -> None:
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edited_build_is_told_by_no_door_and_named(mem: Memory, edit: str) -> None:
-    build = tell(mem)[0]
+    told = tell(mem)
+    build = told[0]
     EDITS[edit](mem, build)
     assert build in {each.id for each in mem.verify().differing}
-    for door in (lambda: mem.replay(build), lambda: list(mem.export())):
-        with pytest.raises(StoreDamaged, match=f"the build {build} is not as it was written") as caught:
+    owner = "bob" if edit == "given to another" else "ana"
+    doors: list[Callable[[], Any]] = [
+        lambda: mem.replay(build),
+        lambda: list(mem.export()),
+        lambda: mem.why("Madrid" if edit == "reworded" else "Lisbon"),
+        lambda: builds(mem),
+        lambda: list_readables(mem._ctx, "default", owner, None, 10),
+        lambda: mem.run(user_id=owner, session_id="s1", run_id=f"run-{owner}").observe("assistant", "So.", build=build),
+    ]
+    for door in doors:
+        with pytest.raises(StoreDamaged, match=r"the build bld_.* is not as it was written") as caught:
             door()
-        assert caught.value.details["id"] == build
+        assert caught.value.details["id"] in told[:2]  # itself, or the one whose proof follows its own
 
 
 @pytest.mark.parametrize("what", ["build", "proof", "both", "the end"])

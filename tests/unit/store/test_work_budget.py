@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+from unittest import mock
+
 import pytest
 
 import muniment
 from muniment.core.policy.policy import LedgerPolicy
+from muniment.core.text.analyzer import analyze
 from muniment.core.text.work import analysed_chars
 from muniment.handles.run import Run
 
@@ -73,3 +77,41 @@ def test_extract_reads_what_was_analysed_and_the_packet_says_so() -> None:
         other.store.rebuild()
         assert other.verify().ok
         assert other.run(user_id="ana", session_id="s2").search("zanzibar")[0].id == first.id
+
+
+@pytest.mark.parametrize("how", ["said", "a tool's result", "two at once"])
+def test_the_words_of_a_long_text_are_read_before_the_transaction_that_writes_it(how: str) -> None:
+    """Whoever holds the store's one writer reads no text of a megabyte meanwhile."""
+    read: list[tuple[int, bool]] = []
+    is_open = False
+
+    def watched(text: str) -> Any:
+        read.append((len(text), is_open))
+        return analyze(text)
+
+    def write(tenant_id: str, work: Any) -> Any:
+        nonlocal is_open
+        is_open = True
+        try:
+            return held(tenant_id, work)
+        finally:
+            is_open = False
+
+    said = " ".join(f"word{number % 2000}" for number in range(40_000)) + " The word is zanzibar."
+    with muniment.open(":memory:") as mem:
+        run = mem.run(user_id="ana", session_id="s1")
+        held = mem._ctx.engine.write
+        with (
+            mock.patch.object(mem._ctx.engine, "write", write),
+            mock.patch("muniment.memory.indexing.analyze", watched),
+        ):
+            if how == "said":
+                run.observe("user", said)
+            elif how == "two at once":
+                run.observe_many([{"role": "user", "content": said}, {"role": "user", "content": said.upper()}])
+            else:
+                run.observe_tool("read_page", content=said, args={"page": 1})
+        assert max(length for length, inside in read if not inside) > 10_000
+        assert max((length for length, inside in read if inside), default=0) < 1_000
+        assert "zanzibar" in run.search("zanzibar")[0].text.lower()
+        assert not mem.verify().differing

@@ -21,6 +21,7 @@ __all__ = [
     "Delete",
     "Engine",
     "EngineInfo",
+    "Find",
     "Get",
     "Insert",
     "KeyTaken",
@@ -82,6 +83,19 @@ class Select(Op[list[Row]]):
     after: Row | None = None
     descending: bool = False
     limit: int | None = None
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Find(Op[list[Row]]):
+    """The rows that have one of these values of a unique key (without tenant), each once, sorted by that key.
+
+    `by` are the columns of the primary or a unique key. `columns` narrows the rows as in `Select`.
+    """
+
+    table: str
+    by: tuple[str, ...]
+    keys: Sequence[Row]
     columns: tuple[str, ...] = ()
 
 

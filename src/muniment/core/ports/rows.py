@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
-from muniment.core.ports.engine import Condition, Get, Insert, Put, Reader, Row, Select, Transaction
+from muniment.core.ports.engine import Condition, Find, Get, Insert, Put, Reader, Row, Select, Transaction
 from muniment.core.ports.schema import Table, column_names, table
 from muniment.errors import InvalidInput
 
@@ -21,6 +21,7 @@ __all__ = [
     "ASKED_MAX",
     "by_ids",
     "chunked",
+    "find",
     "first",
     "get",
     "insert",
@@ -108,6 +109,13 @@ def get(reader: Reader, spec: Table[R], key: Row) -> R | None:
     """The row with this primary key."""
     row = reader.do(Get(spec.name, key))
     return None if row is None else _maker(spec.row)(row)
+
+
+def find(reader: Reader, spec: AnyTable, by: tuple[str, ...], keys: Sequence[Row], *, into: type[P]) -> Iterator[P]:
+    """The rows that have one of these values of a unique key, however many these are; sorted within each portion."""
+    make, columns = _maker(into), _columns(spec.name, into)
+    for portion in chunked(keys):
+        yield from map(make, reader.do(Find(spec.name, by, portion, columns)))
 
 
 def texts(reader: Reader, spec: AnyTable, column: str, where: Where = (), **asked: Unpack[Page]) -> list[str]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text
+from muniment.integrations.wrapping.matching import common_stretches
 from muniment.store.ledger.messages import MessageEvent
 from muniment.store.ledger.secrets import redact_value
 
@@ -59,9 +59,8 @@ def align(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> Aligned:
     """Lay the events of a list beside what is known. The caller's own prompts are no part of the conversation."""
     turns = [each for each in events if not each.is_prompt]
     marks = [_mark_of(each.event) for each in turns]
-    blocks = SequenceMatcher(None, [each.mark for each in known], marks, autojunk=False).get_matching_blocks()
     ids: dict[int, str] = {}
-    for at, place, size in blocks:
+    for at, place, size in common_stretches([each.mark for each in known], marks):
         is_end = place + size == len(turns)
         if size == 1 and is_end and (at, place) != (0, 0) and at + size < len(known):
             continue  # the same words as long ago, said again behind something else: a new turn

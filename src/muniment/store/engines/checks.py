@@ -15,7 +15,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, NamedTuple, cast
 
-from muniment.core.ports.engine import Condition, Row, Select, Value
+from muniment.core.ports.engine import Condition, Find, Row, Select, Value
 from muniment.core.ports.schema import TABLES, Column, Table
 from muniment.errors import InvalidInput, StorageFailure, TooLarge
 
@@ -93,6 +93,18 @@ class Shape(NamedTuple):
     def check_limit(self, limit: int | None) -> None:
         if limit is not None and (type(limit) is not int or not 0 <= limit <= _INT_MAX):
             raise InvalidInput(f"a limit is a whole number from 0 on, not {limit!r}")
+
+    def check_find(self, find: Find) -> bool:
+        """Refuse a question by what is no unique key, or by values that it cannot have; False where it asks nothing."""
+        if not find.by or (find.by != self.spec.key and find.by not in self.spec.unique):
+            raise InvalidInput(f"({', '.join(find.by)}) is no unique key of {self.spec.name}")
+        if len(find.keys) * len(find.by) > IN_MAX:
+            raise TooLarge(f"a question takes at most {IN_MAX} values", hint="split the question")
+        if any(len(key) != len(find.by) for key in find.keys):
+            raise InvalidInput(f"a key of {self.spec.name} here is ({', '.join(find.by)})")
+        for name, values in zip(find.by, zip(*find.keys, strict=True), strict=bool(find.keys)):
+            _check_values(self, self.column_named(name), values)
+        return bool(find.keys)
 
     def check_condition(self, condition: Condition) -> bool:
         """Refuse a condition that makes no sense; False where it is clear that nothing can meet it."""

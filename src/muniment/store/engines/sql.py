@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from muniment.core.ports.engine import Condition, Count, Delete, Patch, Select, Value
+from muniment.core.ports.engine import Condition, Count, Delete, Find, Patch, Row, Select, Value
 from muniment.store.engines.checks import Shape
 
 __all__ = ["Question", "Statements", "quoted"]
@@ -80,6 +80,37 @@ class Statements:
         asked = (op.table, forms, op.order, op.after is None, op.descending, op.limit is None, op.columns)
         text = self._texts.get(asked)
         return text or self._kept(asked, lambda: self._select(shape, op, forms)), parameters
+
+    def find(self, shape: Shape, tenant_id: str, op: Find) -> Question:
+        """The keys stand first, as a table that leads to the rows one by one: a list of them would be walked along."""
+        keys: list[Row] = list(dict.fromkeys(op.keys))
+        parameters: list[Any]
+        if self._arrays:
+            size = 0
+            parameters = [list(values) for values in zip(*keys, strict=True)]
+        else:  # filled up with keys that no row has, so that few statements serve all lengths
+            size = 1 << (len(keys) - 1).bit_length()
+            parameters = [value for key in keys for value in key]
+            parameters.extend([None] * (len(op.by) * (size - len(keys))))
+        asked = ("find", op.table, op.by, op.columns, size)
+        return self._kept(asked, lambda: self._find(shape, op, size)), [*parameters, tenant_id]
+
+    def _find(self, shape: Shape, op: Find, count: int) -> str:
+        names = [f"key_{number}" for number in range(len(op.by))]
+        if self._arrays:
+            arrays = ", ".join(f"{self._mark}::{_ARRAY[shape.column[name].type]}" for name in op.by)
+            given = f"SELECT * FROM unnest({arrays})"
+        else:
+            marks = f"({', '.join([self._mark] * len(op.by))})"
+            given = "VALUES " + ", ".join([marks] * count)
+        table = self.table(shape)
+        columns = ", ".join(f"{table}.{quoted(name)}" for name in shape.output(op.columns))
+        pairs = " AND ".join(f"{table}.{quoted(name)} = asked.{key}" for name, key in zip(op.by, names, strict=True))
+        order = ", ".join(f"{table}.{quoted(name)}" for name in op.by)
+        return (
+            f"WITH asked({', '.join(names)}) AS ({given}) SELECT {columns} FROM asked CROSS JOIN {table} "
+            f"WHERE {table}.{quoted('tenant_id')} = {self._mark} AND {pairs} ORDER BY {order}"
+        )
 
     def count(self, shape: Shape, tenant_id: str, op: Count) -> Question:
         forms, parameters = self._where(tenant_id, op.where)

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
-from muniment.core.ports.engine import Count, Delete, Get, Insert, Lock, Patch, Put, Row, Select
+from muniment.core.ports.engine import Count, Delete, Find, Get, Insert, Lock, Patch, Put, Row, Select
 from muniment.store.engines.checks import check_key, check_rows, shape_of
 from muniment.store.engines.sql import Question, Statements
 from muniment.store.engines.turns import View
@@ -58,6 +58,12 @@ class SqlReader(View):
         question = self._statements.select(shape, self._tenant_id, op)
         return question if possible else None
 
+    def _find(self, op: Find) -> list[Row]:
+        shape = shape_of(op.table)
+        possible = shape.check_find(op)
+        shape.output(op.columns)
+        return self._fetch(op.table, *self._statements.find(shape, self._tenant_id, op)) if possible else []
+
     def _count(self, op: Count) -> int:
         shape = shape_of(op.table)
         shape.check_limit(op.limit)
@@ -67,7 +73,12 @@ class SqlReader(View):
         assert isinstance(count, int)
         return count
 
-    ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]] = {Get: _get, Select: _select, Count: _count}
+    ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]] = {
+        Get: _get,
+        Select: _select,
+        Find: _find,
+        Count: _count,
+    }
 
 
 class SqlTransaction(SqlReader):

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from json.encoder import encode_basestring as _quote
 from typing import TYPE_CHECKING
 
 from muniment.core.canonical import canonical_bytes, canonical_text, digest, salted_digest
 from muniment.core.memos import remembered
-from muniment.core.ports.engine import Value
 from muniment.core.ports.schema import EntryRow, SessionRow
 from muniment.core.scope import Scope
 from muniment.errors import InvalidJson
@@ -59,10 +59,10 @@ def _header_start(tenant_id: str, user_id: str, agent_id: str, session_id: str, 
     return canonical_text(["muniment.entry.v1", tenant_id, user_id, agent_id, session_id, run_id])[:-1]
 
 
-def _entry_hash(prev_hash: bytes, content_hash: bytes, header_start: str, own_fields: list[Value]) -> bytes:
-    """The hash of an entry. Its header is one list: `header_start`, which is still open, and the entry's own fields."""
-    header = f"{header_start},{canonical_text(own_fields)[1:]}"
-    return sha256(prev_hash + content_hash + header.encode()).digest()
+@remembered(256)
+def _header_end(kind: str, role: str, trust: str, flags: str) -> str:
+    """The canonical text of a header from the kind on: few entries differ in it."""
+    return canonical_text([kind, role, trust, flags])[1:]
 
 
 def header_hash(tenant_id: str, row: EntryRow) -> bytes:
@@ -71,8 +71,12 @@ def header_hash(tenant_id: str, row: EntryRow) -> bytes:
     A row whose stored `hash` is another one was altered: in its header, its content hash or its `prev_hash`.
     """
     header_start = _header_start(tenant_id, row.user_id, row.agent_id, row.session_id, row.run_id)
-    own_fields: list[Value] = [row.id, row.seq, row.ts, row.recorded_at, row.kind, row.role, row.trust, row.flags]
-    return _entry_hash(row.prev_hash, row.content_hash, header_start, own_fields)
+    header_end = _header_end(row.kind, row.role, row.trust, row.flags)
+    own = f"{_quote(row.id)},{row.seq},{_quote(row.ts)},{_quote(row.recorded_at)}"
+    header = f"{header_start},{own},{header_end}".encode(
+        "utf-8", "surrogatepass"
+    )  # no entry was sealed with half a pair
+    return sha256(row.prev_hash + row.content_hash + header).digest()
 
 
 def seal(
@@ -93,8 +97,9 @@ def seal(
         kind, role, trust = item.draft.kind, item.draft.role, item.trust
         ts, flags = item.ts or recorded_at, ",".join(item.flags)
         content_hash = sha256(salt + item.body_text.encode()).digest()
-        own_fields: list[Value] = [id_, seq, ts, recorded_at, kind, role, trust, flags]
-        own_hash = _entry_hash(last, content_hash, header_start, own_fields)
+        own = canonical_text([id_, seq, ts, recorded_at])[1:-1]
+        header = f"{header_start},{own},{_header_end(kind, role, trust, flags)}"
+        own_hash = sha256(last + content_hash + header.encode()).digest()
         hashes = (content_hash, last, own_hash)
         rows.append(
             EntryRow(id_, *where, seq, ts, recorded_at, kind, role, trust, flags, *hashes, salt, item.body_text, None)

@@ -11,7 +11,7 @@ A forget empties the salts. What is left says nothing of what was there, and the
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from muniment.errors import StoreDamaged
 from muniment.store.context import Context
 from muniment.store.items import PROVEN, Item, get_version, links_of, row_digest
 
-__all__ = ["ProofFault", "check_proof", "proof_fault", "proof_faults", "prove"]
+__all__ = ["ProofFault", "check_proof", "check_proofs", "proof_fault", "proof_faults", "prove"]
 
 _END = 0
 _NOBODY_S = ("", "")
@@ -104,6 +104,17 @@ def check_proof(ctx: Context, reader: Reader, item: Item) -> None:
     fault = proof_fault(ctx, reader, item)
     if fault is not None:
         raise item.damaged(fault)
+
+
+def check_proofs(ctx: Context, tenant_id: str, items: Sequence[Item]) -> None:
+    """`check_proof` of several that were read before."""
+
+    def work(reader: Reader) -> None:
+        for item in items:
+            check_proof(ctx, reader, item)
+
+    if items:
+        ctx.engine.read(tenant_id, work)
 
 
 def proof_fault(ctx: Context, reader: Reader, item: Item) -> str | None:

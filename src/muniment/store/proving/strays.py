@@ -12,10 +12,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import ASKED_MAX, by_ids, chunked, get, select, stream
+from muniment.core.ports.rows import ASKED_MAX, by_ids, chunked, get, select, stream, texts
 from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow
 from muniment.errors import StoreDamaged
-from muniment.store.items import Item, links_of
+from muniment.store.items import HOLDS_BODY, Item, links_of
 from muniment.store.ledger.chain import genesis
 from muniment.store.ledger.rows import check_content, check_header
 from muniment.store.proving.blob_checking import blob_fault
@@ -68,8 +68,9 @@ def claimed_entries(reader: Reader, tenant_id: str, where: tuple[Condition, ...]
             missing += max(0, session.head_seq - 1)
     strays = [row for some in chunked(sorted(wanted)) for row in _with_hash(reader, some)]
     missing += max(0, len(wanted) - len(strays))
-    whole = [row for row in (*found, *strays) if row.receipt_id is None]
-    return Claimed(whole, foreign, missing)
+    held = set(texts(reader, ENTRIES, "id", (*where, HOLDS_BODY)))  # whatever a row says of a receipt
+    held.update(row.id for row in (*found, *strays) if row.receipt_id is None or row.salt is not None)
+    return Claimed([row for row in (*found, *strays) if row.id in held], foreign, missing)
 
 
 def _with_hash(reader: Reader, hashes: Sequence[bytes]) -> list[Placed]:

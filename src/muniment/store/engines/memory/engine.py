@@ -16,6 +16,7 @@ from muniment.core.ports.engine import (
     Count,
     Delete,
     EngineInfo,
+    Find,
     Get,
     Insert,
     KeyTaken,
@@ -213,10 +214,22 @@ class TableRows:
                 sorted(rows, key=lambda row: [cast("Any", row[p]) for p in all_places], reverse=select.descending)
             )
         found = list(rows) if select.limit is None else [row for _, row in zip(range(select.limit), rows, strict=False)]
+        return self._picked(found, output)
+
+    def find(self, find: Find) -> list[Row]:
+        path = next(path for path in self._paths if path.columns == find.by)
+        found = []
+        for key in sorted(set(find.keys), key=lambda key: [cast("Any", value) for value in key]):
+            start = path.given(0, len(find.by), dict(zip(find.by, key, strict=True)))
+            low, high = path.span(start, (*start, _TOP))
+            found += [self.rows[entry[-1]] for entry in path.entries[low:high]]
+        return self._picked(found, self.shape.output(find.columns))
+
+    def _picked(self, rows: list[Row], output: tuple[str, ...]) -> list[Row]:
         if output == self.shape.names:
-            return found
+            return rows
         picked = [self.shape.position[name] for name in output]
-        return [tuple([row[place] for place in picked]) for row in found]
+        return [tuple([row[place] for place in picked]) for row in rows]
 
     def _filter(self, rows: Iterator[Row], where: Sequence[Condition]) -> Iterator[Row]:
         if not where:
@@ -354,6 +367,12 @@ class _MemoryReader(View):
         shape.output(op.columns)
         return self._table(op.table).select(op) if shape.check_where(op.where) else []
 
+    def _find(self, op: Find) -> list[Row]:
+        shape = shape_of(op.table)
+        possible = shape.check_find(op)
+        shape.output(op.columns)
+        return self._table(op.table).find(op) if possible else []
+
     def _count(self, op: Count) -> int:
         table = self._table(op.table)
         table.shape.check_limit(op.limit)
@@ -365,7 +384,12 @@ class _MemoryReader(View):
     def _rows(self, select: Select) -> Iterator[Row]:
         yield from self._select(select)
 
-    ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]] = {Get: _get, Select: _select, Count: _count}
+    ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]] = {
+        Get: _get,
+        Select: _select,
+        Find: _find,
+        Count: _count,
+    }
 
 
 class _MemoryTransaction(_MemoryReader):

@@ -1,0 +1,108 @@
+"""What two lists have in common, in the same order: stretches that stand in both.
+
+A list that only grew, or lost its beginning, is laid beside the other by its ends alone. Between them the longest
+stretches count, which costs a square where lists repeat themselves or differ everywhere: past a bound, what stands once
+in both holds them together, and what surrounds it is compared in step. So no list costs more than its length.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+__all__ = ["Stretch", "common_stretches"]
+
+_STEPS_MAX = 400_000
+"""Comparisons that the longest stretches may take."""
+
+
+class Stretch(NamedTuple):
+    """Where the same elements stand in one list and in the other, and how many."""
+
+    at: int
+    place: int
+    size: int
+
+
+def common_stretches(one: Sequence[str], other: Sequence[str]) -> list[Stretch]:
+    """The stretches that stand in both, in their order."""
+    start = _same(one, other, 0, 0, min(len(one), len(other)))
+    end = _same_back(one, other, len(one), len(other), min(len(one), len(other)) - start)
+    found = [Stretch(0, 0, start)]
+    found += _between(one, other, start, (len(one) - end, len(other) - end))
+    found.append(Stretch(len(one) - end, len(other) - end, end))
+    return _merged(found)
+
+
+def _between(one: Sequence[str], other: Sequence[str], start: int, ends: tuple[int, int]) -> Iterator[Stretch]:
+    mine, theirs = one[start : ends[0]], other[start : ends[1]]
+    if not mine or not theirs:
+        return
+    times = Counter(theirs)
+    pairs = sum(times[each] for each in mine)
+    if (pairs + len(mine)) * min(len(mine), len(theirs), pairs + 1) <= _STEPS_MAX:
+        blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
+        yield from (Stretch(at + start, place + start, size) for at, place, size in blocks)
+        return
+    at = place = 0
+    for anchor in [*_anchors(mine, theirs), (len(mine), len(theirs))]:
+        room = min(anchor[0] - at, anchor[1] - place)
+        first = _same(mine, theirs, at, place, room)
+        last = _same_back(mine, theirs, *anchor, room - first)
+        yield Stretch(at + start, place + start, first)
+        yield Stretch(anchor[0] - last + start, anchor[1] - last + start, last)
+        at, place = anchor
+
+
+def _anchors(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
+    """Where stands what is in each list once: as many as rise in both."""
+    mine, theirs = Counter(one), Counter(other)
+    places = {each: place for place, each in enumerate(other) if theirs[each] == 1}
+    pairs = [(at, places[each]) for at, each in enumerate(one) if mine[each] == 1 and each in places]
+    ends: list[int] = []  # the least place in which a rising row of each length ends, and which pair that is
+    held: list[int] = []
+    before: list[int | None] = []
+    for number, (_, place) in enumerate(pairs):
+        length = bisect_left(ends, place)
+        before.append(held[length - 1] if length else None)
+        ends[length : length + 1] = [place]
+        held[length : length + 1] = [number]
+    row: list[tuple[int, int]] = []
+    last = held[-1] if held else None
+    while last is not None:
+        row.append(pairs[last])
+        last = before[last]
+    return row[::-1]
+
+
+def _same(one: Sequence[str], other: Sequence[str], at: int, place: int, most: int) -> int:
+    """How many are the same from here on."""
+    count = 0
+    while count < most and one[at + count] == other[place + count]:
+        count += 1
+    return count
+
+
+def _same_back(one: Sequence[str], other: Sequence[str], at: int, place: int, most: int) -> int:
+    """How many are the same up to here."""
+    count = 0
+    while count < most and one[at - count - 1] == other[place - count - 1]:
+        count += 1
+    return count
+
+
+def _merged(stretches: list[Stretch]) -> list[Stretch]:
+    """Without empty ones; those that follow one another in both are one."""
+    found: list[Stretch] = []
+    for each in stretches:
+        if not each.size:
+            continue
+        last = found[-1] if found else None
+        if last is not None and (last.at + last.size, last.place + last.size) == each[:2]:
+            found[-1] = last._replace(size=last.size + each.size)
+        else:
+            found.append(each)
+    return found
