@@ -10,7 +10,7 @@ from typing import NamedTuple
 from muniment.core.canonical import canonical_bytes
 from muniment.errors import MunimentError, WrongMethod
 from muniment.handles.memory import Memory
-from muniment.surfaces.http.lanes.shares import LaneCounts
+from muniment.surfaces.http.lanes.shares import Lane, LaneCounts
 
 __all__ = ["Plain", "ServerStatus"]
 
@@ -37,7 +37,7 @@ class ServerStatus:
     ) -> None:
         self._memory = memory
         self._wait_seconds_max = wait_seconds_max
-        self.queue: Callable[[], Mapping[str, LaneCounts]] = dict
+        self.queue: Callable[[], Mapping[Lane, LaneCounts]] = dict
         """The lanes of requests; told by the gateway."""
         self._pages: dict[tuple[str, ...], Plain | Callable[[], Plain]] = {
             ("v1", "health"): Plain(200, "application/json", b'{"status":"ok"}'),

@@ -36,7 +36,7 @@ class MetricsPage:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            self._let_in(Request(scope))
+            await self._let_in(Request(scope))
         except MunimentError as error:
             await problem_response(error, "-")(scope, receive, send)
             return
@@ -47,7 +47,7 @@ class MetricsPage:
         """Wait for who is being answered."""
         self._thread.shutdown(wait=True)
 
-    def _let_in(self, request: Request) -> None:
+    async def _let_in(self, request: Request) -> None:
         if self._is_off or request.url.path != "/metrics":
             raise UnknownRoute("nothing answers at that address")
         if request.method not in ("GET", "HEAD"):
@@ -55,7 +55,7 @@ class MetricsPage:
         self._gateway.check_origin(request)
         if self._is_near(request):
             return
-        if not self._gateway.caller_of(request).keeps_the_server:
+        if not (await self._gateway.caller_of(request)).keeps_the_server:
             raise Forbidden(
                 "this page is for those who keep the server",
                 hint="ask with a key that has admin access to every tenant, or from a network that `metrics` names",

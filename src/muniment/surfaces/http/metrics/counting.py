@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muniment.handles.memory import Memory
-from muniment.surfaces.http.lanes.shares import LaneCounts
+from muniment.surfaces.http.lanes.shares import Lane, LaneCounts
 from muniment.surfaces.http.metrics.cells import Cells, Counted
 from muniment.surfaces.http.metrics.families import BUCKETS_S, METHODS
 from muniment.surfaces.http.metrics.page import added, written
@@ -50,7 +50,7 @@ class Metrics:
         self._codes: dict[str, int] = {}
         self._lanes: dict[str, tuple[int, int]] = {}
         self._looks = StoreLooks(memory._ctx)
-        self.queue: Callable[[], Mapping[str, LaneCounts]] = dict
+        self.queue: Callable[[], Mapping[Lane, LaneCounts]] = dict
         self.streams: Callable[[], int] = int
         self._nowhere = self._cell("muniment_metrics_dropped_total")
         self._in_flight = self._cell("muniment_http_requests_in_flight")
