@@ -66,7 +66,7 @@ QUESTIONS = {
     ),
     "a page of a run's entries": Select(
         "entries",
-        (("user_id", "=", "u"), ("session_id", "=", "s"), ("run_id", "=", "r7")),
+        (("run_id", "=", "r7"),),
         ("seq",),
         after=(7,),
         limit=20,

@@ -305,7 +305,7 @@ def test_a_forget_takes_no_key_and_an_export_shows_none(serve: Serve, keys: KeyF
     client.post(f"{ANA}/runs/r1/events", json={"role": "user", "content": "x"}, headers=bearer(token))
     assert token.split("_", 2)[2] not in client.get(f"{TENANT}/export", headers=bearer(token)).text
     assert client.delete(TENANT, headers=bearer(token)).status_code == 200
-    assert client.get(f"{ANA}/runs", headers=bearer(token)).json() == {"items": []}
+    assert client.get(f"{ANA}/runs", headers=bearer(token)).json() == {"items": [], "count": 0}
 
 
 def test_the_command_makes_lists_rotates_and_revokes(tmp_path: Path, serve: Serve) -> None:

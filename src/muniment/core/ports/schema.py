@@ -362,7 +362,8 @@ ENTRIES = _table(
     content=("salt", "body"),
     forget="erase",
     subject="id",
-    unique=(("user_id", "session_id", "seq"), ("run_id", "user_id", "session_id", "seq")),
+    unique=(("user_id", "session_id", "seq"),),
+    indexes=(("run_id", "seq", "id"),),
 )
 BLOBS = _table(
     "blobs",

@@ -36,11 +36,18 @@ class _Scope(NamedTuple):
 
     @property
     def where(self) -> Where:
+        """By the index that leads there. A run id is a tenant's own, and whether the run is this user's is looked at."""
+        if self.run_id is not None:
+            return (("run_id", "=", self.run_id),)
         where: Where = (("user_id", "=", self.user_id),)
-        where += () if self.session_id is None else (("session_id", "=", self.session_id),)
-        return where + (() if self.run_id is None else (("run_id", "=", self.run_id),))
+        return where + (() if self.session_id is None else (("session_id", "=", self.session_id),))
 
-    def holds(self, row: EntryRow) -> bool:
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Of one session, or of a run, which has one, by the number alone."""
+        return _ORDER if self.session_id is None and self.run_id is None else ("seq",)
+
+    def holds(self, row: EntryRow | _Seen) -> bool:
         told = (row.user_id, row.session_id, row.run_id)
         return all(own in (None, given) for own, given in zip(self, told, strict=True))
 
@@ -49,7 +56,9 @@ class _Seen(NamedTuple):
     """As much of an entry as says whether it is asked for."""
 
     id: str
+    user_id: str
     session_id: str
+    run_id: str
     seq: int
     kind: str
 
@@ -69,7 +78,7 @@ def list_placed(
     def read(reader: Reader, after: Any, descending: bool, size: int) -> list[Placed[LedgerEntry]]:
         place = None if after is None else (user_id, *after)
         if asked.since is None and asked.until is None:
-            return _stretch(reader, tenant_id, scope.where, place, descending, size, asked, walk)
+            return _stretch(reader, tenant_id, scope, (), place, descending, size, asked, walk)
         return _timed(reader, tenant_id, scope, after, descending, size, asked)
 
     def find(reader: Reader, entry_id: str) -> Placed[LedgerEntry] | None:
@@ -84,7 +93,8 @@ def list_placed(
 def _stretch(
     reader: Reader,
     tenant_id: str,
-    where: Where,
+    scope: _Scope,
+    more: Where,
     after: Any,
     descending: bool,
     size: int,
@@ -92,10 +102,14 @@ def _stretch(
     walk: ChainWalk | None = None,
 ) -> list[Placed[LedgerEntry]]:
     """The next entries; where not all are shown, the places of the others with nothing at them."""
+    where, order = (*scope.where, *more), scope.order
+    after = None if after is None else after[-len(order) :]
     if asked.kind is None and asked.q is None:
-        order, after = _sought(where, after)
         rows = select(reader, ENTRIES, where, order=order, after=after, descending=descending, limit=size)
-        found = [Placed((row.session_id, row.seq), entry_of_row(tenant_id, row)) for row in rows]
+        found = [
+            Placed((row.session_id, row.seq), entry_of_row(tenant_id, row) if scope.holds(row) else None)
+            for row in rows
+        ]
         if walk is not None:
             for row in rows:
                 walk.see(reader, row)
@@ -103,19 +117,11 @@ def _stretch(
                 walk.end(reader)
         return found
     limit = max(size, _LOOKED)
-    order, after = _sought(where, after)
     seen = select(reader, ENTRIES, where, into=_Seen, order=order, after=after, descending=descending, limit=limit)
-    wanted = [each.id for each in seen if asked.kind in (None, each.kind)]
+    wanted = [each.id for each in seen if asked.kind in (None, each.kind) and scope.holds(each)]
     entries = {row.id: entry_of_row(tenant_id, row) for row in by_ids(reader, ENTRIES, wanted)}
     shown = {id_: entry for id_, entry in entries.items() if asked.q is None or _holds(reader, entry, asked.q)}
     return [Placed((each.session_id, each.seq), shown.get(each.id)) for each in seen]
-
-
-def _sought(where: Where, after: Any) -> tuple[tuple[str, ...], Any]:
-    """The order and the place; of one session by the number alone, which every index of it ends with."""
-    if not any(name == "session_id" for name, _, _ in where):
-        return _ORDER, after
-    return ("seq",), None if after is None else after[-1:]
 
 
 def _holds(reader: Reader, entry: LedgerEntry, q: str) -> bool:
@@ -146,10 +152,11 @@ def _timed(
         high = (
             session.head_seq + 1 if asked.until is None else _first_since(reader, scope.user_id, session, asked.until)
         )
-        where: Where = (*scope._replace(session_id=session.session_id).where, ("seq", ">=", low), ("seq", "<", high))
+        own = scope._replace(session_id=session.session_id)
+        within: Where = (("seq", ">=", low), ("seq", "<", high))
         is_begun = after is not None and after[0] == session.session_id
         place = (scope.user_id, *after) if is_begun else None
-        found += _stretch(reader, tenant_id, where, place, descending, size - len(found), asked)
+        found += _stretch(reader, tenant_id, own, within, place, descending, size - len(found), asked)
         if len(found) >= size:
             break
     return found
@@ -197,4 +204,9 @@ def count_entries(
     if session_id is not None and run_id is None:
         session = ctx.engine.read(tenant_id, lambda reader: get(reader, SESSIONS, (user_id, session_id)))
         return 0 if session is None else session.head_seq
-    return count_rows(ctx, tenant_id, "entries", _Scope(user_id, session_id, run_id).where)
+    scope = _Scope(user_id, session_id, run_id)
+    if run_id is not None:
+        begun = ctx.engine.read(tenant_id, lambda reader: first(reader, ENTRIES, scope.where, order=("seq",)))
+        if begun is None or not scope.holds(begun):
+            return 0
+    return count_rows(ctx, tenant_id, "entries", scope.where)

@@ -53,7 +53,7 @@ WHERE newest.kind IN (
     WHERE later.tenant_id = newest.tenant_id AND later.id = newest.id AND later.version > newest.version
   );
 
-CREATE UNIQUE INDEX entries_run_id_user_id_session_id_seq ON {schema}.entries (tenant_id, run_id, user_id, session_id, seq);
+CREATE INDEX entries_run_id_seq_id ON {schema}.entries (tenant_id, run_id, seq, id);
 
 CREATE TABLE {schema}.episodes (
   tenant_id text COLLATE "C" NOT NULL,

@@ -50,7 +50,7 @@ WHERE newest.kind IN (
     WHERE later.tenant_id = newest.tenant_id AND later.id = newest.id AND later.version > newest.version
   );
 
-CREATE UNIQUE INDEX entries_run_id_user_id_session_id_seq ON entries (tenant_id, run_id, user_id, session_id, seq);
+CREATE INDEX entries_run_id_seq_id ON entries (tenant_id, run_id, seq, id);
 
 CREATE TABLE episodes (
   tenant_id TEXT NOT NULL,
@@ -74,5 +74,5 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
   ('listings', 'listings_kind_owner_placed_at_id', '1000000 100000 5000 200 2 1'),
   ('listings', 'listings_kind_owner_status_placed_at_id', '1000000 100000 5000 200 100 2 1'),
   ('listings', 'listings_kind_placed_at_id', '1000000 100000 5000 2 1'),
-  ('entries', 'entries_run_id_user_id_session_id_seq', '1000000 100000 100 100 100 1'),
+  ('entries', 'entries_run_id_seq_id', '1000000 100000 100 1 1'),
   ('episodes', 'episodes', '1000000 100000 5000 50 1');
