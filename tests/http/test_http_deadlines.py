@@ -247,6 +247,7 @@ def test_a_key_has_a_time_of_its_own(keys: KeyFile) -> None:
 
 
 def test_a_tenant_whose_queue_is_full_is_told_when_to_come_back(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muniment.surfaces.http.lanes.running._WALL_SHARE", 0.0)  # who waits outside keeps its place
     client = serve(threads=1, waiting_per_tenant_max=1)
     assert client.post(f"{ANA}/runs/r1/events", json=SAID).status_code == 201
     ask = partial(client.post, f"{ANA}/search", json={"query": "x"})
@@ -255,14 +256,15 @@ def test_a_tenant_whose_queue_is_full_is_told_when_to_come_back(serve: Serve, mo
             first = pool.submit(ask)
             assert has_begun()
             lanes = client.app.state.lanes  # type: ignore[attr-defined]
-            late = pool.submit(client.get, f"{ANA}/runs/r1/status", headers={"Prefer": "wait=0.1"})
-            until(lambda: lanes.snapshot()["quick"].waiting == 1 or late.done())
-            if not late.done():
-                full = ask()
-                assert (full.status_code, full.json()["code"]) == (429, "queue_full")
-                assert int(full.headers["Retry-After"]) >= 1
+            late = pool.submit(client.get, f"{ANA}/runs/r1/status", headers={"Prefer": "wait=2"})
+            until(lambda: lanes.snapshot()["quick"].waiting == 1)
+            full = ask()
+            assert (full.status_code, full.json()["code"]) == (429, "queue_full")
+            assert int(full.headers["Retry-After"]) >= 1
+            other = client.get("/v1/tenants/other/users", headers={"Prefer": "wait=0.1"})
+            assert other.status_code == 504, "another tenant is let in, and waits"
             assert late.result().status_code == 504, "it was in the queue when its time was up"
-            assert lanes.snapshot()["quick"].stopped == 1
+            assert lanes.snapshot()["quick"].stopped == 2
         assert first.result().status_code == 200
     counted = client.app.state.lanes.snapshot()["quick"]  # type: ignore[attr-defined]
     assert counted.waiting == 0
