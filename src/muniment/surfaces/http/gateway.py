@@ -68,6 +68,7 @@ _HERE = ("127.0.0.1", "localhost")
 """What this machine is nearly always called."""
 _PASSED_ON = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"})
 """What a proxy says of whom it asks for."""
+EVENTS = "text/event-stream"
 _COME_BACK_S = 5
 """Seconds after which another server, or this one again, may be there."""
 _HEADERS = {
@@ -166,7 +167,7 @@ class Gateway:
             set_rate_headers(scope, response.headers)
             await response(scope, receive, send)
             seconds = time.perf_counter() - started_s
-            span.end(log.route, Done(response.status_code, seconds, code))
+            span.end(log.route, Done(response.status_code, seconds, code, response.media_type == EVENTS))
         log_request(
             request_id=request_id,
             method=request.method,
@@ -318,13 +319,9 @@ class Gateway:
 
     async def _carry_out(self, request: HttpRequest, asked: AdmittedRequest, caller: Caller) -> Response:
         operation = asked.found.route.operation
-        if operation.media == "text/event-stream":
+        if operation.media == EVENTS:
             return self._stream_events(request, asked.found, caller)
-        if (
-            operation.is_watched
-            and request.method == "GET"
-            and "text/event-stream" in request.headers.get("accept", "")
-        ):
+        if operation.is_watched and request.method == "GET" and EVENTS in request.headers.get("accept", ""):
             return await self._stream_changes(request, asked, caller)
         if _is_async(request, asked):
             return self._begin(asked)
