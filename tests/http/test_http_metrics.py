@@ -104,7 +104,8 @@ def test_a_stream_is_counted_and_its_length_is_no_latency(tmp_path: Path) -> Non
     with muniment.open() as mem, running(mem, tmp_path) as url:
         mem.run(user_id="ana", run_id="r1").observe("user", "x")
         with httpx2.stream("GET", f"{url}{ANA}/changes", headers={"Accept": "text/event-stream"}) as stream:
-            assert next(stream.iter_lines())
+            lines = stream.iter_lines()  # held: whoever lets go of it hangs up
+            assert next(lines)
             page = read(httpx2.get(f"{url}/metrics").text)
             assert page.of("muniment_http_streams_open") == 1
             assert page.of("muniment_http_requests_in_flight") == 1
