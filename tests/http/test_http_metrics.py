@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from exposition import read
-from http_support import ANA, Serve, bearer
+from http_support import ANA, Serve, bearer, running
 from starlette.testclient import TestClient
 
 import muniment
@@ -96,6 +97,23 @@ def test_a_store_that_is_gone_is_down_and_the_page_is_still_there(tmp_path: Path
     page = read(client.get("/metrics").text)
     assert page.of("muniment_store_up") == 0
     assert "muniment_store_entries" not in page.kinds, "no figure rather than a wrong one"
+
+
+def test_a_stream_is_counted_and_its_length_is_no_latency(tmp_path: Path) -> None:
+    """It stays open for as long as somebody looks: minutes, which would be the slowest route of all."""
+    with muniment.open() as mem, running(mem, tmp_path) as url:
+        mem.run(user_id="ana", run_id="r1").observe("user", "x")
+        with httpx2.stream("GET", f"{url}{ANA}/changes", headers={"Accept": "text/event-stream"}) as stream:
+            lines = stream.iter_lines()  # held: whoever lets go of it hangs up
+            assert next(lines)
+            page = read(httpx2.get(f"{url}/metrics").text)
+            assert page.of("muniment_http_streams_open") == 1
+            assert page.of("muniment_http_requests_in_flight") == 1
+        route = "/v1/tenants/{tenant_id}/users/{user_id}/changes"
+        while page.of("muniment_http_requests_total", route=route) < 1:
+            page = read(httpx2.get(f"{url}/metrics").text)
+        assert page.of("muniment_http_request_duration_seconds_count", route=route) == 0
+        assert page.of("muniment_http_streams_open") == 0
 
 
 # -- who may read it ----------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ ERRORS = """## Errors
 
 `application/problem+json` with `code`, `detail`, `hint`, `request_id`, and `path` and `details` where they help. What
 each code means is in [Errors](errors.md). `rate_limited` and `closed` (the server is being stopped) come with a
-`Retry-After`.
+`Retry-After`. Every answer to a key says in `RateLimit` and `RateLimit-Policy` what is left of its rate.
 """
 
 

@@ -74,6 +74,7 @@ _HERE = ("127.0.0.1", "localhost")
 """What this machine is nearly always called."""
 _PASSED_ON = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"})
 """What a proxy says of whom it asks for."""
+EVENTS = "text/event-stream"
 _COME_BACK_S = 5
 """Seconds after which another server, or this one again, may be there."""
 _HEADERS = {
@@ -174,7 +175,7 @@ class Gateway:
             finally:
                 await departure.close()
             seconds = time.perf_counter() - started_s
-            span.end(log.route, Done(response.status_code, seconds, code))
+            span.end(log.route, Done(response.status_code, seconds, code, response.media_type == EVENTS))
         log_request(
             request_id=request_id,
             method=request.method,
@@ -309,13 +310,9 @@ class Gateway:
     ) -> Response:
         operation = asked.found.route.operation
         who, how = who_asks(asked, caller), how_long(request, asked, caller, self._settings)
-        if operation.media == "text/event-stream":
+        if operation.media == EVENTS:
             return await self._stream_events(request, asked.found, caller)
-        if (
-            operation.is_watched
-            and request.method == "GET"
-            and "text/event-stream" in request.headers.get("accept", "")
-        ):
+        if operation.is_watched and request.method == "GET" and EVENTS in request.headers.get("accept", ""):
             return await self._stream_changes(request, asked, caller)
         if _is_async(request, asked):
             return await self.lanes.run(who, partial(self._begin, asked), gone=departure.tell, **how)

@@ -26,6 +26,8 @@ class Done(NamedTuple):
     seconds: float
     code: str | None = None
     """Of the error, where it was refused or failed."""
+    is_stream: bool = False
+    """Did it stay open for events? Then its seconds say nothing of how fast it was."""
 
 
 class Observer(Protocol):
@@ -72,7 +74,8 @@ class _Span:
             self._span.set_attribute("http.request.method_original", self._method[:20])
         if done.code is not None:
             self._span.set_attribute("muniment.error.code", done.code)
-        self._observer.durations.record(done.seconds, attributes)
+        if not done.is_stream:
+            self._observer.durations.record(done.seconds, attributes)
         self._observer.requests.add(1, attributes)
 
 

@@ -1,4 +1,4 @@
-"""`verify`, `forget`, `export`, `import` and `store …`: the whole store: proven, moved, copied, emptied, kept up."""
+"""`verify`, `forget`, `export`, `import` and `store …`: a store proven, moved, copied, emptied, kept up."""
 
 from __future__ import annotations
 

@@ -84,13 +84,13 @@ class Metrics:
     def begin(self) -> None:
         self.cells.numbers[self._in_flight] += 1
 
-    def end(self, method: str, route: str, status: int, seconds: float, code: str | None) -> None:
-        """Count a request that is over."""
+    def end(self, method: str, route: str, status: int, seconds: float | None, code: str | None) -> None:
+        """Count a request that is over; without seconds, how long it took says nothing."""
         numbers = self.cells.numbers
         numbers[self._in_flight] -= 1
         places = self._routes.get((method, route, status)) or self._new_route(method, route, status)
         numbers[places[0]] += 1
-        if places[1] >= 0:
+        if places[1] >= 0 and seconds is not None:
             numbers[places[1] + bisect_left(BUCKETS_S, seconds)] += 1
             numbers[places[1] + _CELLS_OF_TIMES - 1] += seconds
         if code is not None:
@@ -210,7 +210,8 @@ class _Request:
 
     def end(self, route: str, done: Done) -> None:
         self._is_over = True
-        self._metrics.end(self._method, route, done.status, done.seconds, done.code)
+        seconds = None if done.is_stream else done.seconds
+        self._metrics.end(self._method, route, done.status, seconds, done.code)
         if self._span is not None:
             self._span.end(route, done)
 
@@ -219,6 +220,6 @@ class _Request:
     ) -> None:
         if not self._is_over:
             is_gone = kind is not None and issubclass(kind, ClientDisconnect | asyncio.CancelledError)
-            self._metrics.end(self._method, "-", GONE if is_gone else FAILED, 0.0, None if is_gone else "error")
+            self._metrics.end(self._method, "-", GONE if is_gone else FAILED, None, None if is_gone else "error")
         if self._inner is not None:
             self._inner.__exit__(kind, error, traceback)

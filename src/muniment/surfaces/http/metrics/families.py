@@ -37,7 +37,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "muniment_http_request_duration_seconds",
         "histogram",
-        "How long requests took, from their head to the last byte of the answer.",
+        "How long requests took, from their head to the last byte of the answer; streams of events are not among them.",
         ("method", "route"),
         "process",
     ),
