@@ -27,8 +27,8 @@ CONVENTIONS = """## Conventions
   server. A key is for one tenant or all, perhaps for one user, and for `read`, `write` or `admin`; each includes the
   one before.
 - **Arguments** are the query of a `GET` and the JSON object in the body of everything else. Unknown ones are refused.
-- **Answers** are canonical JSON, so equal things have equal bytes. Those to a `GET`, pages of lists too, have an `ETag`,
-  and are 304 with it as `If-None-Match`; streams and JSON lines have none.
+- **Answers** are canonical JSON, so equal things have equal bytes. Those to a `GET`, pages of lists too, have an
+  `ETag`, and are 304 with it as `If-None-Match`; streams and JSON lines have none.
 - **Lists** come in pages, `{"items": […], "next": CURSOR}` (`limit`, `cursor`), or whole, as JSON lines, with
   `Accept: application/x-ndjson`. The first page has a `count` where it is known. Where words or a kind are asked for a
   page may be short, or empty, and still have a `next`. `around` an id stand those before it and after it.
