@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -218,6 +219,37 @@ def test_two_keys_are_one_too_many(serve: Serve, keys: KeyFile) -> None:
         sent = [("Authorization", f"Bearer {token}") for token in tokens]
         answer = client.get("/v1/info", headers=sent)  # type: ignore[arg-type]
         assert (answer.status_code, answer.json()["code"]) == (400, "refused")
+
+
+@pytest.mark.req("LG-02")
+def test_only_who_keeps_the_server_is_told_where_research_files_lie(
+    tmp_path: Path, keys: KeyFile, serve: Serve
+) -> None:
+    """In no answer and no error; the folder of a run is told below the server's own."""
+    with muniment.open(tmp_path / "store.db") as memory:
+        client = serve(memory, auth="on", research_dir=str(tmp_path / "hidden place"))
+        tokens = {
+            "all": keys.create("k", tenant="*", access="admin").token,
+            "tenant": keys.create("k", tenant="default", access="admin").token,
+            "user": keys.create("k", tenant="default", user="ana", access="write").token,
+        }
+        for name, token in tokens.items():
+            asked = {"question": "What is a muniment?", "run_id": f"r-{name}"}
+            started = client.post(f"{ANA}/research", json=asked, headers=bearer(token))
+            assert started.status_code == 201, started.text
+            place = f"{ANA}/research/r-{name}"
+            told = [started, *(client.get(f"{place}{more}", headers=bearer(token)) for more in ("", "/status"))]
+            (manifest,) = (tmp_path / "hidden place").glob(f"*/r-{name}/manifest.json")
+            shutil.copytree(manifest.parent, manifest.parent.with_name(f"c-{name}"))
+            refused = client.post(f"{ANA}/research", json=asked | {"run_id": f"c-{name}"}, headers=bearer(token))
+            assert refused.status_code == 409, refused.text
+            assert "holds the files of another run" in refused.text
+            for answer in (*told, refused):
+                assert ("hidden place" in answer.text) == (name == "all"), answer.text
+            if name != "all":
+                folders = [Path(answer.json()["directory"]) for answer in told]
+                assert {folder.name for folder in folders} == {f"r-{name}"}
+                assert not any(folder.is_absolute() for folder in folders)
 
 
 def test_only_who_keeps_the_server_is_told_where_the_store_lies(

@@ -36,7 +36,7 @@ class _Scope(NamedTuple):
 
     @property
     def where(self) -> Where:
-        """By the index that leads there. A run id is a tenant's own, and whether the run is this user's is looked at."""
+        """By the index that leads there. A run id is a tenant's own; whether it is this user's is looked at."""
         if self.run_id is not None:
             return (("run_id", "=", self.run_id),)
         where: Where = (("user_id", "=", self.user_id),)

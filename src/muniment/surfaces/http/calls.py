@@ -15,13 +15,13 @@ from muniment.handles.memory import Memory
 from muniment.surfaces.http.guards import Request, Versioned, guarded
 from muniment.surfaces.http.handles import open_handle, place_study, sees, versioned_id
 from muniment.surfaces.http.pages import Page, page_of, page_sought, sought_of
+from muniment.surfaces.http.places import THE_STORE, tell_study
 from muniment.surfaces.http.routing import MatchedRoute
 from muniment.surfaces.operations.shapes import Listed
 from muniment.surfaces.operations.works import Works
 
 __all__ = [
     "LINES",
-    "THE_STORE",
     "AdmittedRequest",
     "Answer",
     "carry_out",
@@ -32,8 +32,6 @@ __all__ = [
 
 JSON, LINES = "application/json", "application/x-ndjson"
 _CHUNK_BYTES = 1 << 16
-THE_STORE = "the store"
-"""What a place of this machine is called before those who are not told of it."""
 
 
 class AdmittedRequest(NamedTuple):
@@ -52,7 +50,7 @@ class AdmittedRequest(NamedTuple):
     """The version that If-Match names."""
     research_dir: Path
     is_told_places: bool = True
-    """May the one who asks be told where the store lies?"""
+    """May the one who asks be told where the store and its files lie?"""
 
 
 class Answer(NamedTuple):
@@ -78,8 +76,7 @@ def carry_out(
 
 def plain_result(memory: Memory, works: Works, asked: AdmittedRequest, progress: Callable[[int], None]) -> Any:
     """The answer as plain data, for work whose result is fetched later."""
-    result = _call(_opened(memory, works, asked), asked, progress)
-    return asked.found.route.operation.shape.encode(result)
+    return _encoded(asked, _call(_opened(memory, works, asked), asked, progress))
 
 
 class _Opened(NamedTuple):
@@ -146,9 +143,14 @@ def _answer(asked: AdmittedRequest, result: Any, etag: str | None) -> Answer:
         return _hashed(Answer(operation.status, JSON, result, etag))
     if operation.is_listed:
         return _list(asked, result)
-    body = canonical_bytes(operation.shape.encode(result))
+    body = canonical_bytes(_encoded(asked, result))
     answer = Answer(operation.status, JSON, body, etag)
     return answer if operation.takes_body else _hashed(answer)
+
+
+def _encoded(asked: AdmittedRequest, result: Any) -> Any:
+    plain = asked.found.route.operation.shape.encode(result)
+    return plain if asked.is_told_places else tell_study(result, plain, asked.research_dir)
 
 
 def _list(asked: AdmittedRequest, result: Iterable[Any]) -> Answer:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +36,6 @@ from muniment.surfaces.http.arguments import body_arguments, query_arguments
 from muniment.surfaces.http.bodies import read_json, spool_lines
 from muniment.surfaces.http.calls import (
     LINES,
-    THE_STORE,
     AdmittedRequest,
     Answer,
     carry_out,
@@ -53,6 +51,7 @@ from muniment.surfaces.http.lanes.shares import Lane
 from muniment.surfaces.http.lanes.streams import parts_of
 from muniment.surfaces.http.live import Live, Stream
 from muniment.surfaces.http.logs import log_request
+from muniment.surfaces.http.places import hide_places, places_of
 from muniment.surfaces.http.rates import set_rate_headers
 from muniment.surfaces.http.routing import MatchedRoute, Router, routes_of, segments_of
 from muniment.surfaces.http.settings import ServerSettings, is_loopback
@@ -93,11 +92,11 @@ class _RequestLog:
     caller: Caller | None = None
 
 
-def problem_response(error: MunimentError, request_id: str, status: int | None = None, *, hidden: str = "") -> Response:
-    """An error as it is sent. `hidden` is a place that the one who asked is not told of."""
-    problem = problem_of(error, request_id, status)
-    if hidden:
-        problem = _without(problem, hidden)
+def problem_response(
+    error: MunimentError, request_id: str, status: int | None = None, *, hidden: Sequence[tuple[str, str]] = ()
+) -> Response:
+    """An error as it is sent. `hidden` are places that the one who asked is not told of."""
+    problem = hide_places(problem_of(error, request_id, status), hidden)
     headers = dict(_HEADERS)
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = 'Bearer realm="muniment"'
@@ -107,15 +106,6 @@ def problem_response(error: MunimentError, request_id: str, status: int | None =
     if wait_s is not None:
         headers["Retry-After"] = str(wait_s)
     return Response(canonical_bytes(problem), problem["status"], headers, MEDIA_TYPE)
-
-
-def _without(told: Any, place: str) -> Any:
-    """Plain data in which a place of this machine is called the store."""
-    if isinstance(told, dict):
-        return {name: _without(value, place) for name, value in told.items()}
-    if isinstance(told, list | tuple):
-        return [_without(value, place) for value in told]
-    return told.replace(place, THE_STORE) if isinstance(told, str) else told
 
 
 class Gateway:
@@ -212,10 +202,10 @@ class Gateway:
             if spooled is not None and not _is_async(request, asked):
                 spooled.unlink(missing_ok=True)
 
-    def _hidden_from(self, caller: Caller | None) -> str:
-        """Where the store lies, for those who are not told."""
-        location = self._memory.info.location
-        return "" if (caller is not None and caller.keeps_the_server) or os.sep not in location else location
+    def _hidden_from(self, caller: Caller | None) -> tuple[tuple[str, str], ...]:
+        """Where the store and its files lie, for those who are not told."""
+        is_told = caller is not None and caller.keeps_the_server
+        return () if is_told else places_of(self._memory.info.location, self._research_dir)
 
     async def caller_of(self, request: HttpRequest) -> Caller:
         """Who asks, within how often they may."""

@@ -92,8 +92,7 @@ def damage_row(specimen: Specimen, model: Model, args: Args) -> str | None:
     rows = specimen.engine.read(tenant_id, lambda reader: reader.do(Select(spec.name)))
     if not rows:
         return None
-    row = rng.choice(rows)
-    place = rng.randrange(len(row))
+    row, place = _aimed(spec, rows, args["scope"]["user_id"], rng)
     changed = (*row[:place], _altered(row[place], rng), *row[place + 1 :])
     if changed == row or _is_taken(spec, changed, [each for each in rows if each != row]):
         return None
@@ -106,6 +105,16 @@ def damage_row(specimen: Specimen, model: Model, args: Args) -> str | None:
         specimen.engine.write(tenant_id, lambda tx: _swap(tx, spec, changed, row))
         specimen.mem = specimen.handle()
     return what
+
+
+def _aimed(spec: Table[Any], rows: list[tuple[Value, ...]], user_id: str, rng: Random) -> tuple[tuple[Value, ...], int]:
+    """A row and one of its columns: any, or as often one that holds the words of who is asked about."""
+    names = column_names(spec)
+    contents = [place for place, column in enumerate(spec.columns) if column.content]
+    own = [row for row in rows if "user_id" not in names or row[names.index("user_id")] == user_id]
+    if contents and own and rng.random() < 0.5:
+        return rng.choice(own), rng.choice(contents)
+    return rng.choice(rows), rng.randrange(len(names))
 
 
 def _is_taken(spec: Table[Any], row: tuple[Value, ...], others: list[tuple[Value, ...]]) -> bool:
