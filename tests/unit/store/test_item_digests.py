@@ -113,11 +113,14 @@ def test_items_of_before_are_read_and_sealed_by_a_rebuild(make: Callable[..., Me
     assert mem.replay(build.id).text == build.text
 
 
-def test_what_was_forgotten_has_no_digest(mem: Memory) -> None:
+def test_what_was_forgotten_has_a_digest_of_what_is_left(mem: Memory) -> None:
     tell(mem)
     mem.forget(user_id="ana")
-    assert all(row.digest is None for kind in ("fact", "run", "working_state") for row in rows(mem, kind))
+    left = [row for kind in ("fact", "run", "working_state") for row in rows(mem, kind)]
+    assert all(row.body is None and row.digest == row_digest(row) for row in left)
     assert mem.verify().ok
+    alter(mem, "fact", {"status": "other"})
+    assert not mem.verify().ok
 
 
 def test_a_damaged_item_can_be_forgotten(mem: Memory) -> None:
