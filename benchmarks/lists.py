@@ -3,10 +3,10 @@
     python -m benchmarks.lists                 users of 1,000, 10,000 and 100,000 events
     python -m benchmarks.lists --events 500    other sizes, for a look
 
-Processor time of a request for twenty, told in milliseconds: `first`, `middle` (around the one in the midst, or by the
-cursor that comes nearest), `last` (the first of the list turned around). `whole` is the reading of the whole list by the
-library in the same run, which is what a page cost before it had a place to begin at; `ratio` is `whole` ÷ the dearest of
-the three, so that it should grow with the scope. `rows` are those that readers of the store handed out for that page.
+Processor milliseconds of a request for twenty: `first`, `middle` (around the one in the midst), `last` (the first of
+the list turned around). `whole` is the reading of the whole list by the library in the same run, which is what a page
+cost before it had a place to begin at; `ratio` is `whole` ÷ the dearest of the three, so that it should grow with the
+scope. `rows` are those that readers of the store handed out for the dearest page.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class _Scope(NamedTuple):
 
     @property
     def where(self) -> Where:
-        """By the index that leads there. A run id is a tenant's own; whether it is this user's is looked at."""
+        """By the index that leads there. A run id is a tenant's own; whether the run is this user's is looked at."""
         if self.run_id is not None:
             return (("run_id", "=", self.run_id),)
         where: Where = (("user_id", "=", self.user_id),)
@@ -106,10 +106,8 @@ def _stretch(
     after = None if after is None else after[-len(order) :]
     if asked.kind is None and asked.q is None:
         rows = select(reader, ENTRIES, where, order=order, after=after, descending=descending, limit=size)
-        found = [
-            Placed((row.session_id, row.seq), entry_of_row(tenant_id, row) if scope.holds(row) else None)
-            for row in rows
-        ]
+        entries = (entry_of_row(tenant_id, row) if scope.holds(row) else None for row in rows)
+        found = [Placed((row.session_id, row.seq), entry) for row, entry in zip(rows, entries, strict=True)]
         if walk is not None:
             for row in rows:
                 walk.see(reader, row)
@@ -119,8 +117,8 @@ def _stretch(
     limit = max(size, _LOOKED)
     seen = select(reader, ENTRIES, where, into=_Seen, order=order, after=after, descending=descending, limit=limit)
     wanted = [each.id for each in seen if asked.kind in (None, each.kind) and scope.holds(each)]
-    entries = {row.id: entry_of_row(tenant_id, row) for row in by_ids(reader, ENTRIES, wanted)}
-    shown = {id_: entry for id_, entry in entries.items() if asked.q is None or _holds(reader, entry, asked.q)}
+    meant = {row.id: entry_of_row(tenant_id, row) for row in by_ids(reader, ENTRIES, wanted)}
+    shown = {id_: entry for id_, entry in meant.items() if asked.q is None or _holds(reader, entry, asked.q)}
     return [Placed((each.session_id, each.seq), shown.get(each.id)) for each in seen]
 
 
