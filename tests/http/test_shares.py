@@ -131,7 +131,7 @@ def test_long_requests_of_nobody_known_give_their_places_up() -> None:
     waiting = script.ask("light", 0.01)
     for _ in range(3):
         script.step()
-    assert waits(script, "light") == [pytest.approx(0.1)], "no longer than it takes to see that they are long"
+    assert waits(script, "light") == [pytest.approx(script.look_s)], "no longer than it takes to see that they are long"
     assert waiting in script.order
     assert script.shares.counts(0.0)["long"].running == 2
 
@@ -155,6 +155,22 @@ def test_the_last_place_is_kept_for_who_has_had_least() -> None:
     script.now_s += 10.1
     alone = [script.ask("north", 0.04) for _ in range(2)]
     assert [job.started_s for job in alone] == [script.now_s] * 2, "of nobody else, all places"
+
+
+def test_who_has_had_little_need_not_wait_for_the_long_ones_of_others() -> None:
+    script = Script(Shares())
+    for tenant, cost_s in (("heavy", 3.0), ("heavy", 3.0), ("heavy", 3.0), ("light", 0.3), ("light", 0.3)):
+        script.ask(tenant, cost_s)
+        script.run()
+    first, second = script.ask("heavy", 3.0), script.ask("heavy", 3.0)
+    light, another = script.ask("light", 0.3), script.ask("light", 0.3)
+    assert {job.lane for job in (first, second, light, another)} == {"long"}
+    assert (first.started_s, second.started_s, light.started_s) == (script.now_s, None, script.now_s)
+    assert another.started_s is None, "one beside them"
+    assert [Shares.rank_of(job) for job in (light, first)] == [0, 2], "and they wait for it where they can"
+    assert script.shares.rank == 0
+    script.run()
+    assert script.shares.rank == 2
 
 
 def test_a_queue_is_bounded_for_each_tenant_and_for_all() -> None:
@@ -226,7 +242,7 @@ def test_nobody_starves_and_no_place_stays_empty(
             script.step()
         counts = script.shares.counts(0.0)
         if counts["long"].waiting:
-            assert counts["long"].running >= long
+            assert counts["long"].running >= long, "and one more for who has had less than half"
         if counts["quick"].waiting:
             running = sum(job.lane == "quick" for job in script.running)
             waiting = {job.tenant for job in script.shares._waiting["quick"]}

@@ -1,8 +1,9 @@
 """Requests carried out in threads, in the order that `shares` decides, until they are done, too late or wanted no more.
 
 Nobody waits for a thread that does not stop: whoever asked is answered at the deadline, and what the thread does after
-it is rolled back (`core.cancellation`). While a quick request runs, long ones wait where they hold nothing that others
-need, so that the interpreter is not shared with them; at most three times as long as they have run by then.
+it is rolled back (`core.cancellation`). While a request runs of who has had least, others wait where they hold nothing
+that anybody needs, and long ones so while quick ones run: the interpreter is not shared with them then. They wait at
+most three times as long as they have run.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _PAUSE_S = 0.02
 """The longest that a long request waits at one place for quick ones."""
 _PAUSES = 3.0
 """How much longer than it has run a long request may have waited for quick ones, at most."""
-_LOOKS_S = 0.1
+_LOOKS_S = 0.15
 """After this time it is looked what a quick request has taken, and then each time after twice as long."""
 _WALL_SHARE = 0.1
 """Of the time that has passed, what counts as taken where the processor waited: for a database server, a lock."""
@@ -63,7 +64,7 @@ class _Turn(Cancellation):
 
     def check(self, *, can_wait: bool = False) -> None:
         super().check()
-        if can_wait and self._job.lane != "quick" and not self._lanes.is_calm:
+        if can_wait and self._lanes.goes_before(self._job):
             self._lanes.pause(self._job)
             super().check()
 
@@ -94,9 +95,12 @@ class Lanes:
     def __init__(self, limits: Limits, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._shares, self._clock_s = Shares(limits), clock_s
         self._lock = threading.Lock()
-        self._calm = threading.Event()
-        self._calm.set()
-        count = limits.quick + limits.long + limits.work + limits.moved
+        self._rank = 2
+        self._calm = (threading.Event(), threading.Event())
+        """Whether nobody runs who has had least; whether nothing quick runs, either."""
+        for each in self._calm:
+            each.set()
+        count = limits.quick + limits.long + 1 + limits.work + limits.moved
         self._threads = ThreadPoolExecutor(count, "muniment-http")
         self._stopper = ThreadPoolExecutor(2, "muniment-stop")
         self._is_closed = False
@@ -240,23 +244,27 @@ class Lanes:
         job.done(future)
 
     def _tell_calm(self) -> None:
-        """Whether no quick request runs; under the lock."""
-        if self._shares.is_running("quick"):
-            self._calm.clear()
-        else:
-            self._calm.set()
+        """What others wait for, if they can; under the lock."""
+        if self._rank == self._shares.rank:
+            return
+        self._rank = self._shares.rank
+        for rank, calm in enumerate(self._calm):
+            if self._rank > rank:
+                calm.set()
+            else:
+                calm.clear()
 
-    @property
-    def is_calm(self) -> bool:
-        return self._calm.is_set()
+    def goes_before(self, job: _Job) -> bool:
+        """Does something run that goes before this one?"""
+        return self._rank < Shares.rank_of(job)
 
     def pause(self, job: _Job) -> None:
-        """Let quick requests go first, for a moment."""
+        """Let those go first who have had least, and quick requests before long ones: for a moment."""
         now_s = self._clock_s()
         ran_s = job.runs_for(now_s) - job.paused_s
         wait_s = min(_PAUSE_S, _PAUSES * ran_s - job.paused_s)
         if wait_s > 0:
-            self._calm.wait(wait_s)
+            self._calm[Shares.rank_of(job) - 1].wait(wait_s)
             job.paused_s += self._clock_s() - now_s
 
     @contextmanager

@@ -9,7 +9,8 @@ quick one may.
 In a lane the tenant goes first that has had least of the processor lately (half of it is forgotten every few seconds),
 and within the tenant the caller that has had least. Every few turns the one that has waited longest goes first, whoever
 it is, so that nobody waits for ever. The last place of the quick lane is kept for who has had least, of those who asked
-lately, so that they find it free.
+lately, so that they find it free; and who has had less than half of what those have had who run long requests has one
+more beside them. While such a one runs, the others wait where they can.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Limits:
     """Requests that were moved out of the quick lane while they ran: so many, beside those of the long lane."""
     waiting_max: int = 2000
     waiting_per_tenant_max: int = 200
-    quick_s: float = 0.05
+    quick_s: float = 0.1
     """Processor time up to which a request is quick."""
     half_life_s: float = 5.0
     """In which half of what somebody had is forgotten."""
@@ -69,6 +70,8 @@ class Job:
     started_s: float | None = None
     number: int = 0
     is_moved: bool = False
+    is_first: bool = False
+    """Did its tenant have least when it was started, of several who asked lately?"""
 
     def runs_for(self, now_s: float) -> float:
         """Seconds since it was started."""
@@ -133,6 +136,9 @@ class Shares:
         self._waiting: dict[Lane, list[Job]] = {lane: [] for lane in LANES}
         self._running: dict[Lane, int] = dict.fromkeys(LANES, 0)
         self._moved = 0
+        self._firsts = 0
+        self._long_of: list[str] = []
+        """The tenants of what runs in the long lane."""
         self._accounts: OrderedDict[tuple[str, str], _Account] = OrderedDict()
         self._asked_s: OrderedDict[str, float] = OrderedDict()
         """When each tenant asked last, in that order."""
@@ -194,7 +200,7 @@ class Shares:
     def next(self, now_s: float) -> Job | None:
         """The job whose turn it is, which runs from now on; None where nobody waits that may run."""
         for lane in LANES:
-            job = self._choose(lane, now_s) if self._running[lane] < getattr(self.limits, lane) else None
+            job = self._choose(lane, now_s) if self._running[lane] < self._places(lane) else None
             if job is not None:
                 self._take_out(job)
                 self._start(job, now_s)
@@ -203,7 +209,8 @@ class Shares:
 
     def _choose(self, lane: Lane, now_s: float) -> Job | None:
         waiting = self._waiting[lane]
-        allowed = waiting if lane != "quick" else [each for each in waiting if self._may_run(each, now_s)]
+        is_last = lane != "work" and self._running[lane] + 1 >= self._places(lane) > 1
+        allowed = [each for each in waiting if self._may_have_last(each, now_s)] if is_last else waiting
         if not allowed:
             return None
         if self._totals[lane].turns % self.limits.oldest_every == self.limits.oldest_every - 1:
@@ -213,15 +220,28 @@ class Shares:
         caller = self._least(((tenant, each.caller) for each in of_tenant), now_s)[1]
         return min((each for each in of_tenant if each.caller == caller), key=lambda each: each.number)
 
-    def _may_run(self, job: Job, now_s: float) -> bool:
-        """The last place of the quick lane is for who has had least, of those who asked lately: waiting or not."""
-        if self.limits.quick == 1 or self._running["quick"] + 1 < self.limits.quick:
-            return True
-        since_s, had_s = now_s - self.limits.lately_s, self._had(job.tenant, now_s)
-        for tenant, asked_s in islice(reversed(self._asked_s.items()), _LATELY_MAX):
-            if asked_s >= since_s and tenant != job.tenant and self._had(tenant, now_s) < had_s:
-                return False
-        return True
+    def _places(self, lane: Lane) -> int:
+        """With the one of the long lane that is kept."""
+        return getattr(self.limits, lane) + (lane == "long")  # type: ignore[no-any-return]
+
+    def _may_have_last(self, job: Job, now_s: float) -> bool:
+        """The last place of the quick lane is for who has had least; the one beside the long lane for who has had less
+        than half of what those have had who run there."""
+        if job.lane == "quick":
+            return self._is_least(job, now_s)
+        twice_s = 2 * self._had(job.tenant, now_s)
+        return all(tenant != job.tenant and twice_s < self._had(tenant, now_s) for tenant in self._long_of)
+
+    def _is_least(self, job: Job, now_s: float) -> bool:
+        """Has its tenant had least, of those who asked lately: waiting or not?"""
+        had_s = self._had(job.tenant, now_s)
+        return all(self._had(tenant, now_s) >= had_s for tenant in self._others(job, now_s))
+
+    def _others(self, job: Job, now_s: float) -> list[str]:
+        """The other tenants that asked lately; of many, the last."""
+        since_s = now_s - self.limits.lately_s
+        newest = islice(reversed(self._asked_s.items()), _LATELY_MAX)
+        return [tenant for tenant, asked_s in newest if asked_s >= since_s and tenant != job.tenant]
 
     def _had(self, tenant: str, now_s: float) -> float:
         account = self._accounts.get((tenant, ""))
@@ -237,8 +257,12 @@ class Shares:
         return min(dict.fromkeys(names), key=had)
 
     def _start(self, job: Job, now_s: float) -> None:
+        job.is_first = bool(self._others(job, now_s)) and self._is_least(job, now_s)
+        self._firsts += job.is_first
         job.started_s = now_s
         self._running[job.lane] += 1
+        if job.lane == "long":
+            self._long_of.append(job.tenant)
         totals = self._totals[job.lane]
         totals.started += 1
         totals.turns += 1
@@ -255,11 +279,15 @@ class Shares:
         self._running["quick"] -= 1
         self._moved += 1
         job.lane, job.is_moved = "long", True
+        self._long_of.append(job.tenant)
         return True
 
     def finish(self, job: Job, used_s: float, now_s: float) -> None:
         """A job has run, for so much of the processor."""
         self._totals[job.lane].used_s += used_s
+        self._firsts -= job.is_first
+        if job.lane == "long":
+            self._long_of.remove(job.tenant)
         if job.is_moved:
             self._moved -= 1
         else:
@@ -296,8 +324,15 @@ class Shares:
             self._accounts.move_to_end(name)
         return found
 
-    def is_running(self, lane: Lane) -> bool:
-        return self._running[lane] > 0
+    @property
+    def rank(self) -> int:
+        """Of what runs, the rank that goes before all others: see `rank_of`."""
+        return 0 if self._firsts else 1 if self._running["quick"] else 2
+
+    @staticmethod
+    def rank_of(job: Job) -> int:
+        """0 for who has had least, 1 for the quick, 2 for the rest: who runs waits for those of a lower one."""
+        return 0 if job.is_first else 1 if job.lane == "quick" else 2
 
     def counts(self, now_s: float) -> dict[Lane, LaneCounts]:
         """Each lane as it stands."""
