@@ -276,8 +276,8 @@ class Run:
         """
         from muniment.memory import state_patching as states
 
-        named = {"goal": goal, "plan": plan, "slots": slots, "constraints": constraints,
-                 "tool_evidence": tool_evidence, "decisions": decisions, "risks": risks}  # fmt: skip
+        named = {"goal": goal, "plan": plan, "slots": slots, "constraints": constraints}
+        named |= {"tool_evidence": tool_evidence, "decisions": decisions, "risks": risks}
         given = {name: plain(value) for name, value in named.items() if value is not None}
         return states.patch_state(self._writer(), given | extra, expected_version)
 
@@ -465,8 +465,8 @@ class Run:
         moment the question is asked at: "last week", validity and recency are read against it; what was said later
         is not hidden.
 
-        Under an `idempotency_key` the same request of this run is composed once, and answered with the same build,
-        byte for byte, until what it was made from is forgotten; another request under it is an `IdempotencyMismatch`.
+        Under an `idempotency_key` the same request of this run is answered with the same build, byte for byte, until
+        what it was made from is forgotten; another request under it is an `IdempotencyMismatch`.
         """
         from muniment.packets.builds import compose_build
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from pydantic.errors import PydanticInvalidForJsonSchema
@@ -88,7 +87,6 @@ def bound_schema(operation_id: str, name: str, components: Components) -> dict[s
     return made if _TELLING & (made.keys() | inner.keys()) else None
 
 
-@cache
 def _hint(operation_id: str, name: str) -> Any:
     own = _CHECKED_BY.get(f"{operation_id}.{name}")
     if isinstance(own, str):
