@@ -34,13 +34,14 @@ FILE = Path(__file__).parent.parent / "src/muniment/store/ledger/data/order_weig
 LEARNED_EVERY = 7
 """One in so many turns is learned from, an odd number since speakers take turns; the others are measured on."""
 SEED, TEXTS = 1, 150
-FALSE_RATE = 0.002
+FALSE_RATE = 0.0008
 """The share of turns learned from that may weigh more than is let pass."""
 _PRIOR = {
     "slot": 5.0, "role": 2.0, "persona": 3.0, "memory": 2.5, "override": 1.5, "secrecy": 2.0, "hidden": 1.5,
-    "model": 1.5,
+    "model": 0.5,
     "self": 1.0, "reach": 1.0, "deed": 0.5, "duty": 0.5, "prize": 0.5, "remark": 0.5, "guidance": 0.5, "command": 0.5,
     "condition": 1.0, "authority": 0.5, "user": 0.5, "you": 0.2, "order": 1.0,
+    "addressed": 1.5, "lasting": 0.8, "benefit": 1.5,
 }  # fmt: skip
 _PULL, _ROUNDS, _STEPS = 3.0, 5, 200
 

@@ -12,6 +12,7 @@ import pytest
 
 import muniment
 from muniment.core.ports.engine import Delete, Insert, Patch
+from muniment.errors import UnknownScope
 from muniment.handles.memory import Memory
 from muniment.store import derived_checking, verifying
 from muniment.store.items import latest
@@ -149,3 +150,17 @@ def test_receipts_say_whose_they_are_themselves(mem: Memory) -> None:
             lambda tx: tx.do(Patch("items", where, {column: getattr(stored, column)})),  # noqa: B023
         )
     assert mem.verify().ok
+
+
+@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+def test_a_tenant_whose_row_was_taken_out_is_named_when_it_is_asked_for(
+    make: Callable[..., Memory], engine: str
+) -> None:
+    """Under row security the list of tenants is all that is seen of them; asked for by name, each is looked at."""
+    mem = make(engine)
+    mem.run(user_id="ana", session_id="s1", tenant_id="t7").observe("user", "I live in Lisbon.")
+    mem._ctx.engine.write("t7", lambda tx: tx.do(Delete("tenants", (("created_at", ">=", ""),))))
+    report = mem.verify(tenant_id="t7")
+    assert [(each.kind, each.id, each.reason) for each in report.differing] == [("tenant", "t7", "its row is missing")]
+    with pytest.raises(UnknownScope):
+        mem.verify(tenant_id="t8")
