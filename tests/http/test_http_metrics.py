@@ -204,7 +204,7 @@ def test_every_route_with_every_status_has_room() -> None:
 
 def test_what_finds_no_room_is_counted_as_dropped() -> None:
     with muniment.open() as mem:
-        metrics = Metrics(mem, Works(mem._ctx.clock, mem._ctx.ids), None, None)
+        metrics = Metrics(mem, Works(mem._ctx.engine, mem._ctx.clock, mem._ctx.ids), None, None)
         metrics.cells.take("muniment_http_queue_waiting", ("all",), CELLS_MAX - 100)
         for number in range(200):
             with metrics.request("GET", {}) as span:
@@ -218,7 +218,7 @@ def test_what_finds_no_room_is_counted_as_dropped() -> None:
 def test_a_request_costs_few_steps() -> None:
     """Counted in lines that Python runs, not in time."""
     with muniment.open() as mem:
-        metrics = Metrics(mem, Works(mem._ctx.clock, mem._ctx.ids), None, None)
+        metrics = Metrics(mem, Works(mem._ctx.engine, mem._ctx.clock, mem._ctx.ids), None, None)
 
         def one() -> None:
             with metrics.request("GET", {}) as span:
@@ -251,7 +251,7 @@ from muniment.surfaces.http.metrics.counting import Metrics
 from muniment.surfaces.http.telemetry import Done
 from muniment.surfaces.operations.works import Works
 mem = muniment.open()
-metrics = Metrics(mem, Works(mem._ctx.clock, mem._ctx.ids), None, Path(sys.argv[1]))
+metrics = Metrics(mem, Works(mem._ctx.engine, mem._ctx.clock, mem._ctx.ids), None, Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
     with metrics.request("GET", {}) as span:
         span.end("/v1/x", Done(200, 0.01))

@@ -159,15 +159,9 @@ class RunLogHandle:
 
     def claims(self, status: ClaimStatus | None = None) -> list[RunClaim]:
         """The run's claims, in the order they were made."""
-        from muniment.errors import InvalidInput
-        from muniment.runs.records import CLAIM_STATUSES
+        from muniment.runs.listing import check_claim_status
 
-        if status is not None and status not in CLAIM_STATUSES:
-            raise InvalidInput(
-                f"{status!r:.40} is not a status of a claim",
-                path="$.status",
-                hint=f"one of {', '.join(CLAIM_STATUSES)}",
-            )
+        check_claim_status(status)
         return [claim for claim in self.read().claims if status in (None, claim.status)]
 
     def conflicts(self) -> list[RunConflict]:

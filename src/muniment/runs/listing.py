@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from muniment.core.listing import Listing, Placed, matches
+from muniment.errors import InvalidInput
 from muniment.runs.compaction.snapshots import snapshots_id
 from muniment.runs.reading import get_run
-from muniment.runs.records import OpenQuestion, RunClaim, RunConflict
+from muniment.runs.records import CLAIM_STATUSES, OpenQuestion, RunClaim, RunConflict
 from muniment.runs.resuming import load_snapshot
 from muniment.store.ledger.records import RunState
 from muniment.store.lists.seeking import each_made, find_listed, read_listed, read_versions, seek
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
     from muniment.store.items import Item
 
-__all__ = ["page_claims", "page_conflicts", "page_questions", "page_runs", "page_snapshots"]
+__all__ = ["check_claim_status", "page_claims", "page_conflicts", "page_questions", "page_runs", "page_snapshots"]
 
 T = TypeVar("T")
 
@@ -46,7 +47,15 @@ def page_snapshots(ctx: Context, tenant_id: str, run_id: str, asked: Listing) ->
     return seek(ctx, tenant_id, read_versions(snapshots_id(run_id), make), asked)
 
 
+def check_claim_status(status: str | None) -> None:
+    if status is not None and status not in CLAIM_STATUSES:
+        raise InvalidInput(
+            f"{status!r:.40} is not a status of a claim", path="$.status", hint=f"one of {', '.join(CLAIM_STATUSES)}"
+        )
+
+
 def page_claims(ctx: Context, scope: Scope, status: str | None, asked: Listing) -> Iterator[Placed[RunClaim]]:
+    check_claim_status(status)
     return _logged(ctx, scope, "claim", status, RunClaim.from_wire, asked)
 
 

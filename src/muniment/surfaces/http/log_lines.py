@@ -77,4 +77,22 @@ LINES: tuple[LogLine, ...] = (
         "debug",
         "The server was started by another program, beside its main thread.",
     ),
+    LogLine("worker started", "info", "One of the processes of a server began.", ("worker", "pid")),
+    LogLine("worker stopped", "info", "One of them ended because it was told to.", ("worker", "pid", "code")),
+    LogLine(
+        "worker ended",
+        "error",
+        "One of them ended by itself, or was killed. It is started again; the others answer meanwhile.",
+        ("worker", "pid", "code", "starts_again_in_s"),
+    ),
+    LogLine(
+        "a worker ended at once", "error", "One of them ended before it was told what to serve.", ("worker", "pid")
+    ),
+    LogLine(
+        "the workers cannot start",
+        "error",
+        "None of them got as far as serving; a line before it says why. The server ends.",
+        ("code",),
+    ),
+    LogLine("a worker cannot serve", "error", "The store could not be opened, or a setting is wrong.", ERROR),
 )

@@ -44,7 +44,8 @@ def problem_responses() -> dict[str, Any]:
     that has learnt a new one.
     """
     told = codes_by_status()
-    del told["405"]  # of a method that no operation has
+    for status in ("405", "499"):  # of a method that no operation has; of a caller who has gone
+        del told[status]
     return {f"Problem{status}": _answer(status, codes) for status, codes in told.items()}
 
 

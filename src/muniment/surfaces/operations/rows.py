@@ -42,6 +42,7 @@ LOCAL: Mapping[str, str] = {
     "rulebook.level": "part of the path",
     "rulebook.replay": "runs the caller's own agent and verifier on the tasks of the store: where the store is",
     "works.start": "an operation that takes long starts one: Prefer: respond-async",
+    "works.take_up": "a server takes up what another process left when it starts",
     "works.watch": "within a process; outside of it, the events are streamed",
     "works.close": "a server is closed by whoever runs it",
 }

@@ -84,6 +84,7 @@ class Supervisor:
         """Serve; `announce` is called once, when the first worker takes requests. Answers the exit code: 0 where all
         ended as they were told, 1 where one did not, or none could begin."""
         held = {each: signal.signal(each, self._note) for each in (signal.SIGTERM, signal.SIGINT)}
+        held[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._pass_on)
         folder = tempfile.mkdtemp(prefix="muniment-workers-")
         try:
             self._look_after(folder, announce)
@@ -96,6 +97,12 @@ class Supervisor:
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
         self._signals += 1
+
+    def _pass_on(self, number: int, _frame: FrameType | None) -> None:
+        """Each worker reads its certificate again."""
+        for worker in self._workers:
+            if worker.is_ready and worker.process is not None and worker.process.poll() is None:
+                worker.process.send_signal(number)
 
     def _look_after(self, folder: str, announce: Callable[[], None]) -> None:
         while not self._signals:

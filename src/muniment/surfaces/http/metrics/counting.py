@@ -11,6 +11,7 @@ import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.surfaces.http.lanes.shares import Lane, LaneCounts
 from muniment.surfaces.http.metrics.cells import Cells, Counted
@@ -168,6 +170,12 @@ class Metrics:
         while not self._ended.wait(_PUBLISHED_S):
             self.publish()
 
+    def _standing(self) -> Counter[str]:
+        """How many long operations stand how; none where the store cannot be asked, which is told beside it."""
+        with suppress(MunimentError):
+            return Counter(work.status for work in self._works.list())
+        return Counter()
+
     def _of_the_server(self, workers: int) -> Iterator[Counted]:
         def one(name: str, value: float, *labels: str) -> Counted:
             return Counted(name, labels, (float(value),))
@@ -176,7 +184,7 @@ class Metrics:
         yield one("process_start_time_seconds", STARTED_S)
         info = self._memory.info
         yield one("muniment_build_info", 1, metadata.version("muniment"), platform.python_version(), info.name)
-        standing = Counter(work.status for work in self._works.list())
+        standing = self._standing()
         for status in ("running", "done", "failed", "interrupted"):
             yield one("muniment_operations", standing[status], status)
         look = self._looks.latest()
