@@ -1,0 +1,82 @@
+/** Where a reader of a tenant begins: an answer to paste, who is there, what happened last, what needs attention. */
+
+import { useState } from "preact/hooks";
+import type { BuildLine, RunState, UserState } from "../openapi";
+import { at } from "../api";
+import { useFeed } from "../feed";
+import { Extent, Stretch, useRested } from "../feed_parts";
+import { number } from "../format";
+import { Filter, Head, Id, Table, Time } from "../parts";
+import { href, type Place } from "../route";
+import { w } from "../words";
+import { BuildTable } from "./packet";
+import { Runs } from "./runs";
+
+const LAST = 8;
+
+export function StartPage({ place }: { place: Place }) {
+  const runs = useFeed<RunState>({
+    path: at("tenants", place.tenant, "runs"),
+    order: "desc",
+    key: (run) => run.run_id,
+    live: true,
+  });
+  const builds = useFeed<BuildLine>({
+    path: at("tenants", place.tenant, "builds"),
+    order: "desc",
+    key: (build) => build.build_id,
+    live: true,
+  });
+  return (
+    <>
+      <Head title={place.tenant} />
+      <Users place={place} />
+      <h2>{w("last_runs")}</h2>
+      <Extent of={runs} noun="runs" />
+      {runs.items.length ? <Runs runs={runs.items.slice(0, LAST)} place={place} /> : null}
+      <h2>{w("last_packets")}</h2>
+      <Extent of={builds} noun="packets" />
+      {builds.items.length ? <BuildTable builds={builds.items.slice(0, LAST)} place={place} /> : null}
+    </>
+  );
+}
+
+function Users({ place }: { place: Place }) {
+  const [typed, setTyped] = useState("");
+  const needle = useRested(typed);
+  const feed = useFeed<UserState>({
+    path: at("tenants", place.tenant, "users"),
+    order: "asc",
+    key: (user) => user.user_id,
+    q: needle,
+    live: true,
+  });
+  return (
+    <section aria-label={w("users")}>
+      <div class="bar">
+        <h2>{w("users")}</h2>
+        <Filter value={typed} onInput={setTyped} label="type_user" />
+        <Extent of={feed} noun="users" looking={typed.trim() !== needle} />
+      </div>
+      <Stretch of={feed} order="asc" needle={needle} how="mem.run(user_id=…).observe(…)">
+        <div class="limited">
+          <Table heads={[w("user"), w("entries"), w("runs"), w("sessions"), w("last_seen")]} label={w("users")}>
+            {feed.items.map((user) => (
+              <tr key={user.user_id} data-row>
+                <td>
+                  <Id id={user.user_id} to={href({ tenant: place.tenant, user: user.user_id }, "runs")} />
+                </td>
+                <td>{number(user.events)}</td>
+                <td>{number(user.runs)}</td>
+                <td>{number(user.sessions)}</td>
+                <td>
+                  <Time ts={user.last_seen_at} />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        </div>
+      </Stretch>
+    </section>
+  );
+}
