@@ -75,7 +75,8 @@ class TestSqlite:
             columns = [column for _, _, column in sqlite_store.execute(f"PRAGMA index_info({name})")]
             assert len(stat.split()) == len(columns) + 1, name
         every = "SELECT tbl_name, name FROM sqlite_schema WHERE type = 'index'"
-        in_key_order = {(name, name) for name in ("ids", "marks", "listings", "episodes")}  # their key is the table itself
+        # their key is the table itself
+        in_key_order = {(name, name) for name in ("ids", "marks", "listings", "episodes")}
         assert in_key_order <= found
         assert found - in_key_order == set(sqlite_store.execute(every))
 
