@@ -21,6 +21,7 @@ const IN_BUNDLE: readonly string[] = ["runs", "packets", "facts", "episodes"];
 const UNDER = new Map([
   ["run", "runs"],
   ["event", "runs"],
+  ["answer", "runs"],
   ["packet", "packets"],
   ["purposes", "packets"],
   ["diff", "packets"],
@@ -60,6 +61,7 @@ export function App() {
   const reached = useAsked(`reach ${place.tenant}`, () => reach(place.tenant));
   const main = useRef<HTMLElement>(null);
   const page = `${place.page} ${place.ids.join(" ")}`;
+  const isWide = place.page === "answer";
 
   useEffect(() => {
     const found = reached.data;
@@ -105,7 +107,7 @@ export function App() {
         theme={chosen.theme}
         live={chosen.live}
       />
-      <main id="main" ref={main} tabIndex={-1}>
+      <main id="main" class={isWide ? "wide" : ""} ref={main} tabIndex={-1}>
         {bundle ? (
           <p class="note">
             {w("bundle_note")} {when(bundle.made_at)}

@@ -24,6 +24,8 @@ export interface Asked<T> {
   /** Words that are looked for, and whatever else is asked of the list. */
   q?: string;
   query?: Query;
+  /** A list that goes one way only, from its beginning. */
+  oneWay?: boolean;
   /** One in the midst of what is shown first. */
   around?: string | null;
   /** What is shown of what is answered, where the server cannot be asked for it. */
@@ -52,6 +54,7 @@ export interface Feed<T> extends Stretch<T> {
   doing: Doing;
   problem?: Problem | undefined;
   isFiltered: boolean;
+  isOneWay: boolean;
   earlier: () => void;
   later: () => void;
   first: () => void;
@@ -69,7 +72,10 @@ function turned(order: Order): Order {
 
 async function page<T>(asked: Asked<T>, order: Order, from: From, limit: number, signal: AbortSignal): Promise<Page<T>> {
   if (!bundle)
-    return get<Page<T>>(withQuery(asked.path, { ...asked.query, q: asked.q, order, limit, ...from }), signal);
+    return get<Page<T>>(
+      withQuery(asked.path, { ...asked.query, q: asked.q, order: asked.oneWay ? undefined : order, limit, ...from }),
+      signal,
+    );
   const { items } = await get<Page<T>>(asked.path);
   const kind = asked.query?.["kind"];
   const wanted = items.filter(
@@ -146,7 +152,7 @@ async function extend<T>(asked: Asked<T>, held: Stretch<T>, side: "before" | "af
   const found = await pull(asked, order, { cursor: at.cursor }, STEP, signal);
   if (side === "after") {
     const items = [...held.items, ...found.items];
-    const cut = Math.max(0, items.length - HELD_MAX);
+    const cut = asked.oneWay ? 0 : Math.max(0, items.length - HELD_MAX);
     return { ...held, items: items.slice(cut), after: end(found.next), before: cut ? { done: false } : held.before };
   }
   const items = [...found.items.reverse(), ...held.items];
@@ -237,6 +243,7 @@ export function useFeed<T>(asked: Asked<T> | null): Feed<T> {
     ...(isThis ? state.held : NOTHING),
     doing: isThis ? state.doing : "start",
     problem: isThis ? state.problem : undefined,
+    isOneWay: Boolean(asked?.oneWay),
     isFiltered: Boolean(asked?.q || asked?.query?.["kind"] || asked?.keep),
     earlier: () => act("before", (asked, held, signal) => extend(asked, held, "before", signal)),
     later: () => act("after", (asked, held, signal) => extend(asked, held, "after", signal)),

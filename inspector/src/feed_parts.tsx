@@ -24,6 +24,7 @@ export function Extent<T>({ of, noun, looking }: { of: Feed<T>; noun: Word; look
   const isWhole = of.before.done && of.after.done;
   const isLooking = looking || of.doing === "start";
   let said = "";
+  if (of.problem) return null;
   if (of.isFiltered) {
     if (isLooking) said = `${number(shown)} ${w(noun)} ${w("found_so_far")}`;
     else said = isWhole ? `${number(shown)} ${w(noun)}` : `${number(shown)} ${w(noun)} ${w("shown_more")}`;
@@ -80,9 +81,11 @@ export function Stretch<T>({
           <button type="button" disabled={of.doing !== null} onClick={of.later}>
             ↓ {w(words[1])}
           </button>
-          <button type="button" class="quiet" disabled={of.doing !== null} onClick={of.last}>
-            {w(words[3])}
-          </button>
+          {of.isOneWay ? null : (
+            <button type="button" class="quiet" disabled={of.doing !== null} onClick={of.last}>
+              {w(words[3])}
+            </button>
+          )}
         </p>
       )}
     </>

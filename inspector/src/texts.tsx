@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { LedgerEntry } from "./openapi";
 import { bundle, get, Problem, withQuery } from "./api";
 import { number, shown, size } from "./format";
+import { WithMarks } from "./marks";
 import { own, Trouble, type Scope } from "./parts";
 import { w } from "./words";
 
@@ -39,6 +40,12 @@ export function Box({ text, quiet = false, kind = "said" }: { text: string; quie
 export function EntryText({ entry, scope, open = false }: { entry: LedgerEntry; scope: Scope; open?: boolean }) {
   const { body } = entry;
   if (body?.blob) return <Parts entry={entry} scope={scope} open={open} />;
+  if (body?.cited && body.content)
+    return (
+      <p class="said">
+        <WithMarks text={body.content} entry={entry} scope={scope} />
+      </p>
+    );
   return <Box text={textOf(entry)} quiet={!body} />;
 }
 
@@ -86,9 +93,11 @@ function Parts({ entry, scope, open }: { entry: LedgerEntry; scope: Scope; open:
           <button type="button" disabled={doing} onClick={() => void more()}>
             {w(held.text ? "show_next_part" : "show_text")}
           </button>
-          <span class="quiet small">
-            {held.text ? `${number(held.next)} ${w("characters_shown")} · ${bytes} ${w("in_all")}` : bytes}
-          </span>
+          {held.text ? (
+            <span class="quiet small">
+              {number(held.next)} {w("characters_shown")} · {bytes} {w("in_all")}
+            </span>
+          ) : null}
         </p>
       )}
     </>

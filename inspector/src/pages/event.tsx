@@ -21,9 +21,16 @@ function Shown({ entry, place }: { entry: LedgerEntry; place: Place }) {
       <Head
         title={`${w("event")} ${entry.seq}`}
         aside={
-          <a class="button" href={ledger}>
-            {w("event_in_ledger")}
-          </a>
+          <>
+            {bundle ? null : (
+              <a class="button" href={href(place, "answer", [entry.scope.run_id], { at: entry.id })}>
+                {w("open_conversation")}
+              </a>
+            )}{" "}
+            <a class="button" href={ledger}>
+              {w("event_in_ledger")}
+            </a>
+          </>
         }
       >
         <p class="mono quiet">{entry.id}</p>

@@ -7,6 +7,7 @@ import { useFeed } from "../feed";
 import { Extent, Stretch, useRested } from "../feed_parts";
 import { ofRun } from "../live";
 import { useGet, useList } from "../loading";
+import { answerHref } from "../marks";
 import {
   Await,
   Badge,
@@ -155,6 +156,11 @@ function About({ build, place }: { build: Build; place: Place }) {
       </dl>
       <div class="bar">
         {bundle ? null : <Replay place={place} id={build.id} />}
+        {bundle ? null : (
+          <a class="button" href={answerHref(place, meta.scope.run_id, build.id)}>
+            {w("open_conversation")}
+          </a>
+        )}
         <a class="button" href={href(place, "purposes", [build.id])}>
           {w("purposes")}
         </a>

@@ -8,6 +8,7 @@ import { Extent, Stretch, useRested } from "../feed_parts";
 import { number } from "../format";
 import { Filter, Head, Id, Table, Time } from "../parts";
 import { href, type Place } from "../route";
+import { Traces } from "../tellings";
 import { w } from "../words";
 import { BuildTable } from "./packet";
 import { Runs } from "./runs";
@@ -29,7 +30,10 @@ export function StartPage({ place }: { place: Place }) {
   });
   return (
     <>
-      <Head title={place.tenant} />
+      <Head title={place.tenant}>
+        <p class="quiet">{w("start_hint")}</p>
+      </Head>
+      <Paste place={place} />
       <Users place={place} />
       <h2>{w("last_runs")}</h2>
       <Extent of={runs} noun="runs" />
@@ -41,6 +45,40 @@ export function StartPage({ place }: { place: Place }) {
   );
 }
 
+/** Paste an answer: who was told it. */
+function Paste({ place }: { place: Place }) {
+  const [text, setText] = useState("");
+  const [asked, setAsked] = useState("");
+  const ask = () => setAsked(text.trim());
+  return (
+    <section aria-label={w("paste_label")}>
+      <form
+        class="paste"
+        onSubmit={(event) => {
+          event.preventDefault();
+          ask();
+        }}
+      >
+        <label>
+          {w("paste_label")}
+          <textarea
+            rows={4}
+            data-first-field
+            value={text}
+            placeholder={w("paste_hint")}
+            onInput={(event) => setText(event.currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask();
+            }}
+          />
+        </label>
+        <button type="submit">{w("paste_go")}</button>
+      </form>
+      {asked ? <Traces base={at("tenants", place.tenant)} text={asked} /> : null}
+    </section>
+  );
+}
+
 function Users({ place }: { place: Place }) {
   const [typed, setTyped] = useState("");
   const needle = useRested(typed);
@@ -48,11 +86,12 @@ function Users({ place }: { place: Place }) {
     path: at("tenants", place.tenant, "users"),
     order: "asc",
     key: (user) => user.user_id,
+    oneWay: true,
     q: needle,
     live: true,
   });
   return (
-    <section aria-label={w("users")}>
+    <div>
       <div class="bar">
         <h2>{w("users")}</h2>
         <Filter value={typed} onInput={setTyped} label="type_user" />
@@ -77,6 +116,6 @@ function Users({ place }: { place: Place }) {
           </Table>
         </div>
       </Stretch>
-    </section>
+    </div>
   );
 }
