@@ -79,7 +79,7 @@ export function Stretch<T>({
       {of.after.done || of.doing === "start" ? null : (
         <p class="ways">
           <button type="button" disabled={of.doing !== null} onClick={of.later}>
-            ↓ {w(words[1])}
+            ↓ {w(of.isOneWay ? "more" : words[1])}
           </button>
           {of.isOneWay ? null : (
             <button type="button" class="quiet" disabled={of.doing !== null} onClick={of.last}>

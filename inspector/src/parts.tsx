@@ -89,6 +89,7 @@ export function Said({ ts, recorded, seconds = false }: { ts: string; recorded: 
       <Time ts={ts} seconds={seconds} />
       {areApart(ts, recorded) ? (
         <span class="quiet recorded">
+          {" "}
           {w("recorded_at")} <Time ts={recorded} />
         </span>
       ) : null}

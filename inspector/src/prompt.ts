@@ -81,9 +81,22 @@ function notesOn(build: Build, evidence: string[], item: Taken | undefined): str
     .map((note) => `${note.type.replaceAll("_", " ")}: ${note.detail}`);
 }
 
+/** Why something was left out that might as well have been taken, those that came nearest first. */
+const NEAR = ["over_budget", "count_limit", "near_duplicate", "superseded", "disputed", "low_confidence", "weak_evidence"];
+
 /** What of the same section was left out and stood nearest to being taken. */
 export function nearestLeft(build: Build, inputs: BuildInputs, section: string): Left[] {
   return leftOut(build, inputs)
-    .filter((each) => each.section === section)
+    .filter((each) => each.section === section && NEAR.includes(each.reason))
+    .sort((a, b) => NEAR.indexOf(a.reason) - NEAR.indexOf(b.reason))
     .slice(0, 3);
+}
+
+/** The line that tells most of what was asked for. */
+export function bestLine(lines: PromptLine[]): PromptLine | undefined {
+  const told = lines.filter((line) => line.item);
+  return told.reduce<PromptLine | undefined>(
+    (best, line) => ((line.marks.length ? (line.item?.score ?? 0) : -1) > (best?.item?.score ?? -1) ? line : best),
+    undefined,
+  ) ?? told[0];
 }

@@ -9,8 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-import muniment
 from tests.effort import SOAK
+
+import muniment
 
 __all__ = ["ENTRIES", "RUNS", "USERS", "Lengths", "tell"]
 
@@ -48,7 +49,9 @@ def tell(folder: Path) -> Lengths:
         for first in range(0, REST, AT_ONCE):
             rest.observe_many([{"role": "user", "content": f"Note {first + at}"} for at in range(AT_ONCE)])
         for number in range(RUNS):
-            each = mem.run(user_id="many", session_id=f"s{number}", run_id=f"run_{number:05}", objective=f"Task {number}")
+            each = mem.run(
+                user_id="many", session_id=f"s{number}", run_id=f"run_{number:05}", objective=f"Task {number}"
+            )
             each.observe("user", f"thing {number}")
         for number in range(USERS):
             mem.run(user_id=f"visitor-{number:03}", session_id="s", run_id=f"visit_{number}").observe("user", "hello")

@@ -10,9 +10,9 @@ import browser_lengths
 import pytest
 from browser_lengths import ENTRIES, LONG, RUNS, Lengths
 from browser_room import Reader, missing, serve
+from tests.effort import SOAK
 
 import muniment
-from tests.effort import SOAK
 
 HELD_MAX = 300
 """How much of a list a page holds."""
@@ -161,3 +161,51 @@ def test_times_are_when_it_was_said(looking: Reader) -> None:
     assert entry.locator("time").first.get_attribute("datetime").startswith("2023-05-04T10:00")
     assert "recorded" in entry.inner_text()
     page.get_by_text("4 May 2023, 10:00 – 4 May 2023, 10:07").wait_for()
+
+
+# -- the answer first -------------------------------------------------------------------------------------
+
+
+def test_from_a_pasted_answer_to_the_evidence_of_a_line_in_two_clicks(looking: Reader, lengths: Lengths) -> None:
+    page = looking.go("default", "Paste an answer")
+    looking.settle()
+    page.get_by_role("textbox", name="Paste an answer").fill(browser_lengths.ANSWER)
+    page.get_by_role("button", name="Who was told this?").click()
+    page.get_by_text("[77] names nothing in its packet").wait_for()
+    page.locator(".told-line a", has_text="I moved to Lisbon in the spring.").first.click()
+    evidence = page.get_by_role("region", name="Evidence")
+    evidence.locator("mark", has_text="I moved to Lisbon in the spring.").wait_for()
+    looking.settle()
+    assert "4 May 2023" in evidence.inner_text()
+    assert evidence.get_by_text("Why it was chosen").is_visible()
+    looking.shoot("answer")
+    assert looking.axe() == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_packets_stand_between_the_turns_and_marks_are_links(looking: Reader, lengths: Lengths) -> None:
+    page = looking.go(f"default/kim/answer/run_2023?at={lengths.answer}", "6 turns")
+    looking.settle()
+    order = page.locator(".turns > li").evaluate_all("all => all.map(each => each.id)")
+    assert order[-2:] == [f"t-{lengths.build}", f"t-{lengths.answer}"]
+    answer = page.locator(f"#t-{lengths.answer}")
+    assert answer.locator(".mark.unknown").inner_text().startswith("[77]")
+    answer.get_by_role("link", name="[1]").click()
+    chosen = page.locator(".line a[aria-current]")
+    page.wait_for_url(re.compile("mark=1"))
+    assert chosen.inner_text().startswith("[1] Kim: I moved to Lisbon")
+    other = page.locator(".line a", has_text="goal: Brought in from elsewhere")
+    other.click()
+    page.locator(".line a[aria-current]", has_text="goal:").wait_for()
+    assert page.get_by_role("region", name="Evidence").get_by_text("no event of its own").is_visible()
+    meter = page.get_by_role("meter", name="tokens")
+    assert 0 < int(meter.get_attribute("aria-valuenow")) <= int(meter.get_attribute("aria-valuemax"))
+    looking.go(f"default/kim/run/run_2023/ledger?e={lengths.answer}", "Kim lives in Lisbon")
+    assert page.locator(".ledger a.mark").inner_text() == "[1]"
+
+
+def test_a_long_talk_is_shown_around_a_turn(looking: Reader, lengths: Lengths) -> None:
+    page = looking.go(f"default/big/answer/run_long?at={lengths.near_end}", "No packet was composed here.")
+    assert page.locator(f"#t-{lengths.near_end}").is_visible()
+    page.get_by_text(f"{ENTRIES:,} turns").wait_for()
+    assert page.locator(".turns > li").count() <= HELD_MAX

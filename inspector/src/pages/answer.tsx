@@ -14,7 +14,7 @@ import { ofRun } from "../live";
 import { useAsked, useGet } from "../loading";
 import { answerHref, WithMarks } from "../marks";
 import { Await, Badge, clip, Empty, Head, own, Said, ScoreParts, Time } from "../parts";
-import { nearestLeft, promptLines, type PromptLine } from "../prompt";
+import { bestLine, nearestLeft, promptLines, type PromptLine } from "../prompt";
 import { href, type Place } from "../route";
 import { Source } from "../sources";
 import { textOf } from "../texts";
@@ -151,8 +151,7 @@ function Prompt(props: { build: Build; inputs: BuildInputs | undefined; place: P
   const chosen =
     lines.find((line) => asked !== null && line.number === Number(asked)) ??
     lines.findLast((line) => mark !== null && line.marks.includes(mark)) ??
-    lines.findLast((line) => line.item?.section === "short_term_summary" && line.marks.length > 0) ??
-    lines.find((line) => line.item);
+    bestLine(lines);
   const at = place.query.get("at") ?? build.id;
   return (
     <>

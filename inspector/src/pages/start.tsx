@@ -2,11 +2,12 @@
 
 import { useState } from "preact/hooks";
 import type { BuildLine, RunState, UserState } from "../openapi";
-import { at } from "../api";
+import { at, withQuery, type Page } from "../api";
 import { useFeed } from "../feed";
 import { Extent, Stretch, useRested } from "../feed_parts";
 import { number } from "../format";
-import { Filter, Head, Id, Table, Time } from "../parts";
+import { useGet } from "../loading";
+import { Await, Empty, Filter, Head, Id, Table, Time } from "../parts";
 import { href, type Place } from "../route";
 import { Traces } from "../tellings";
 import { w } from "../words";
@@ -16,18 +17,9 @@ import { Runs } from "./runs";
 const LAST = 8;
 
 export function StartPage({ place }: { place: Place }) {
-  const runs = useFeed<RunState>({
-    path: at("tenants", place.tenant, "runs"),
-    order: "desc",
-    key: (run) => run.run_id,
-    live: true,
-  });
-  const builds = useFeed<BuildLine>({
-    path: at("tenants", place.tenant, "builds"),
-    order: "desc",
-    key: (build) => build.build_id,
-    live: true,
-  });
+  const newest = { order: "desc", limit: LAST };
+  const runs = useGet<Page<RunState>>(withQuery(at("tenants", place.tenant, "runs"), newest), true);
+  const builds = useGet<Page<BuildLine>>(withQuery(at("tenants", place.tenant, "builds"), newest), true);
   return (
     <>
       <Head title={place.tenant}>
@@ -35,14 +27,26 @@ export function StartPage({ place }: { place: Place }) {
       </Head>
       <Paste place={place} />
       <Users place={place} />
-      <h2>{w("last_runs")}</h2>
-      <Extent of={runs} noun="runs" />
-      {runs.items.length ? <Runs runs={runs.items.slice(0, LAST)} place={place} /> : null}
-      <h2>{w("last_packets")}</h2>
-      <Extent of={builds} noun="packets" />
-      {builds.items.length ? <BuildTable builds={builds.items.slice(0, LAST)} place={place} /> : null}
+      <h2>
+        {w("last_runs")} <OfAll of={runs.data} />
+      </h2>
+      <Await of={runs}>
+        {({ items }) => (items.length ? <Runs runs={items} place={place} /> : <Empty how="mem.run(…).observe(…)" />)}
+      </Await>
+      <h2>
+        {w("last_packets")} <OfAll of={builds.data} />
+      </h2>
+      <Await of={builds}>
+        {({ items }) => (items.length ? <BuildTable builds={items} place={place} /> : <Empty how="run.compose(…)" />)}
+      </Await>
     </>
   );
+}
+
+/** How many of how many. */
+function OfAll({ of }: { of: Page<unknown> | undefined }) {
+  if (!of?.items.length) return null;
+  return <span class="count">{of.count === undefined ? of.items.length : `${of.items.length} / ${number(of.count)}`}</span>;
 }
 
 /** Paste an answer: who was told it. */
@@ -88,7 +92,6 @@ function Users({ place }: { place: Place }) {
     key: (user) => user.user_id,
     oneWay: true,
     q: needle,
-    live: true,
   });
   return (
     <div>
