@@ -3,6 +3,8 @@
 export interface Page<T> {
   items: T[];
   next?: string;
+  /** How many the whole list has, where that is known. */
+  count?: number;
 }
 
 /** An error in the one shape that the server has (RFC 9457). */
@@ -41,7 +43,7 @@ export const key = {
   set: (value: string): void => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
 };
 
-type Query = Record<string, string | number | boolean | undefined>;
+export type Query = Record<string, string | number | boolean | undefined>;
 
 /** A path of parts that are encoded one by one; an id may hold a slash. */
 export function at(...parts: (string | number)[]): string {
@@ -121,16 +123,21 @@ export async function getBytes(path: string): Promise<ArrayBuffer> {
   return (await request("GET", path)).arrayBuffer();
 }
 
+/** What was read of a list; `more` where it goes on. */
+export type Read<T> = T[] & { more?: boolean; count?: number };
+
 /** A list, page after page, up to so many. */
-export async function getAll<T>(path: string, max = 5000, signal?: AbortSignal): Promise<T[]> {
+export async function getAll<T>(path: string, max = 5000, signal?: AbortSignal): Promise<Read<T>> {
   if (bundle) return get<Page<T>>(path).then((page) => page.items);
-  const items: T[] = [];
+  const items: Read<T> = [];
   let cursor: string | undefined;
   do {
     const more: Query = { limit: Math.min(1000, max), cursor };
     const page: Page<T> = await get(withQuery(path, more), signal);
     items.push(...page.items);
+    if (page.count !== undefined) items.count = page.count;
     cursor = page.next;
   } while (cursor !== undefined && items.length < max);
+  items.more = cursor !== undefined;
   return items;
 }

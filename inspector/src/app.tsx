@@ -1,17 +1,18 @@
 /** The frame around every page: who is looked at, where one can go, the keyboard. */
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { UserState } from "./openapi";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { at, bundle, get, getAll, key, Problem } from "./api";
 import { onKey, GOES } from "./keyboard";
 import { follow, settle, usePulse } from "./live";
 import { useAsked } from "./loading";
 import { when } from "./format";
 import { PAGES } from "./pages";
+import { StartPage } from "./pages/start";
 import { go, href, usePlace, type Place } from "./route";
 import { choose, useChoices, type Language, type Theme } from "./store";
 import { Trouble, Waiting } from "./parts";
+import { UserPick } from "./users";
 import { w, type Word } from "./words";
 
 const NAV = ["runs", "packets", "search", "facts", "episodes", "rules", "flow", "research"] as const;
@@ -20,6 +21,7 @@ const IN_BUNDLE: readonly string[] = ["runs", "packets", "facts", "episodes"];
 const UNDER = new Map([
   ["run", "runs"],
   ["event", "runs"],
+  ["answer", "runs"],
   ["packet", "packets"],
   ["purposes", "packets"],
   ["diff", "packets"],
@@ -29,7 +31,10 @@ const UNDER = new Map([
 
 interface Reach {
   tenants: string[];
-  users: Record<string, string[]>;
+  /** Whose tenant is shown where the address names none that is there. */
+  tenant: string | undefined;
+  /** The one user the key is for. */
+  user?: string | undefined;
 }
 
 interface Caller {
@@ -40,16 +45,13 @@ interface Caller {
 /** Between two looks at who is there. */
 const REACH_MS = 5000;
 
-/** Whom the reader may look at: by the key, and by who is there. */
+/** Whom the reader may look at, by the key: every user of a tenant, or one. */
 async function reach(tenant: string): Promise<Reach> {
-  if (bundle) return { tenants: [bundle.tenant_id], users: { [bundle.tenant_id]: [bundle.user_id] } };
+  if (bundle) return { tenants: [bundle.tenant_id], tenant: bundle.tenant_id, user: bundle.user_id };
   const caller = await get<Caller>(at("key"));
   const tenants = caller.tenant === "*" ? await getAll<string>(at("tenants")) : [caller.tenant];
-  const asked = tenant && tenants.includes(tenant) ? tenant : tenants.includes("default") ? "default" : tenants[0];
-  if (asked === undefined) return { tenants: [], users: {} };
-  if (caller.user !== undefined) return { tenants, users: { [asked]: [caller.user] } };
-  const users = await getAll<UserState>(at("tenants", asked, "users"), 20000);
-  return { tenants, users: { [asked]: users.map((each) => each.user_id) } };
+  const named = [tenant, "default"].find((each) => each && tenants.includes(each));
+  return { tenants, tenant: named ?? tenants[0], user: caller.user };
 }
 
 export function App() {
@@ -59,14 +61,15 @@ export function App() {
   const reached = useAsked(`reach ${place.tenant}`, () => reach(place.tenant));
   const main = useRef<HTMLElement>(null);
   const page = `${place.page} ${place.ids.join(" ")}`;
+  const isWide = place.page === "answer";
 
   useEffect(() => {
-    if (!reached.data) return;
-    const tenant = reached.data.tenants.includes(place.tenant) ? place.tenant : Object.keys(reached.data.users)[0];
-    const users = tenant === undefined ? [] : (reached.data.users[tenant] ?? []);
-    if (tenant === undefined || (place.tenant === tenant && place.user)) return;
-    const known = users.includes(place.user) ? place.user : users[0];
-    if (known !== undefined) location.replace(href({ tenant, user: known }, place.page, place.ids));
+    const found = reached.data;
+    if (!found?.tenant || (place.tenant && place.user)) return;
+    const tenant = found.tenants.includes(place.tenant) ? place.tenant : found.tenant;
+    const user = place.user || found.user || "";
+    if (tenant !== place.tenant || user !== place.user)
+      location.replace(user ? href({ tenant, user }, place.page, place.ids) : `#/${encodeURIComponent(tenant)}`);
   }, [reached.data, place.tenant, place.user]);
 
   const isHere = reached.data !== undefined;
@@ -104,7 +107,7 @@ export function App() {
         theme={chosen.theme}
         live={chosen.live}
       />
-      <main id="main" ref={main} tabIndex={-1}>
+      <main id="main" class={isWide ? "wide" : ""} ref={main} tabIndex={-1}>
         {bundle ? (
           <p class="note">
             {w("bundle_note")} {when(bundle.made_at)}
@@ -113,7 +116,7 @@ export function App() {
         {isLocked ? <Locked again={reached.again} /> : null}
         {reached.problem && !isLocked ? <Trouble problem={reached.problem} /> : null}
         {!isLocked && isReady && !reached.problem ? <Shown page={Page} place={place} name={page} /> : null}
-        {!isReady && !reached.problem ? reached.data ? <Nobody reach={reached.data} /> : <Waiting /> : null}
+        {!isReady && !reached.problem ? reached.data ? <Begin reach={reached.data} place={place} /> : <Waiting /> : null}
       </main>
       {helps ? <Help onClose={() => setHelps(false)} /> : null}
     </div>
@@ -133,8 +136,11 @@ function Shown({
   return <Page key={`${place.tenant} ${place.user} ${name}`} place={place} />;
 }
 
-function Nobody({ reach }: { reach: Reach }) {
-  return Object.values(reach.users).flat().length === 0 ? <p class="quiet empty">{w("empty")}</p> : <Waiting />;
+/** Where nobody was chosen yet. */
+function Begin({ reach, place }: { reach: Reach; place: Place }) {
+  if (reach.tenant === undefined) return <p class="quiet empty">{w("empty")}</p>;
+  if (place.tenant === "" || reach.user !== undefined) return <Waiting />;
+  return <StartPage key={place.tenant} place={place} />;
 }
 
 function Side(props: {
@@ -153,13 +159,10 @@ function Side(props: {
     const chosen = pages.current?.querySelector<HTMLElement>("[aria-current]");
     if (pages.current && chosen) pages.current.scrollLeft = chosen.offsetLeft - pages.current.clientWidth / 2;
   }, [here]);
-  const users = useMemo(() => {
-    const known = reach?.users[place.tenant] ?? [];
-    return known.includes(place.user) || !place.user ? known : [...known, place.user];
-  }, [reach, place.tenant, place.user]);
+  const home = bundle || !place.tenant ? href(place, "runs") : `#/${encodeURIComponent(place.tenant)}`;
   return (
     <aside class="side">
-      <a class="brand" href={href(place, "runs")}>
+      <a class="brand" href={home}>
         <svg viewBox="0 0 32 32" aria-hidden="true">
           <path d="M7 3h14l5 5v21H7z" />
           <path d="M21 3v5h5" />
@@ -177,15 +180,17 @@ function Side(props: {
           options={reach?.tenants ?? [place.tenant]}
           onPick={(tenant) => go(`#/${encodeURIComponent(tenant)}`)}
         />
-        <Pick
-          label="user"
-          value={place.user}
-          options={users}
-          onPick={(user) => go(href({ tenant: place.tenant, user }, here))}
-        />
+        {bundle || reach?.user !== undefined ? (
+          <Pick label="user" value={place.user} options={[place.user]} onPick={() => undefined} />
+        ) : (
+          <UserPick key={`${place.tenant} ${place.user}`} place={place} page={here} />
+        )}
       </div>
       <nav class="pages" ref={pages} aria-label={w("main_nav")}>
-        {NAV.filter((name) => !bundle || IN_BUNDLE.includes(name)).map((name) => (
+        {place.user && !bundle && reach?.user === undefined ? (
+          <a href={home}>{w("start")}</a>
+        ) : null}
+        {(place.user ? NAV : []).filter((name) => !bundle || IN_BUNDLE.includes(name)).map((name) => (
           <a key={name} href={href(place, name)} aria-current={here === name ? "page" : undefined}>
             {w(name)} <kbd aria-hidden="true">g {GOES[name]}</kbd>
           </a>

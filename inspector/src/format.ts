@@ -14,6 +14,21 @@ export function when(ts: string | null | undefined, seconds = false): string {
   return date.toLocaleString(locale(), { dateStyle: "medium", timeStyle, timeZone: "UTC" });
 }
 
+/** A number with its thousands apart. */
+export function number(value: number): string {
+  return value.toLocaleString(locale());
+}
+
+/** A size in bytes. */
+export function size(bytes: number): string {
+  return bytes < 1 << 20 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / (1 << 20)).toFixed(1)} MiB`;
+}
+
+/** Whether two moments are so far apart that both are worth telling. */
+export function areApart(a: string | null | undefined, b: string | null | undefined): boolean {
+  return Boolean(a && b) && Math.abs(Date.parse(a as string) - Date.parse(b as string)) > 10 * 60_000;
+}
+
 export function day(ts: string | null | undefined): string {
   if (!ts) return "";
   const date = new Date(ts);
@@ -58,5 +73,5 @@ export function clip(text: string, most = 160): string {
 
 export function fits(needle: string, ...texts: (string | null | undefined)[]): boolean {
   const wanted = needle.trim().toLowerCase();
-  return wanted === "" || texts.some((text) => text?.toLowerCase().includes(wanted));
+  return wanted === "" || texts.some((text) => text?.replace(/\s+/g, " ").toLowerCase().includes(wanted));
 }

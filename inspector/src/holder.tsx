@@ -1,13 +1,15 @@
 /** Whose rules and logs: the user's own, an agent's, or the whole tenant's. The address says it: `?of=agent:solver`. */
 
 import type { RunState } from "./openapi";
-import { at, bundle } from "./api";
+import { at, bundle, withQuery } from "./api";
 import { useList } from "./loading";
 import { own } from "./parts";
 import { go, href, type Place } from "./route";
 import { w } from "./words";
 
 const AGENT = "agent:";
+/** The newest runs, whose agents can be chosen. */
+const RUNS_MAX = 1000;
 
 /** The address of something that the holder has. */
 export function held(place: Place, ...parts: string[]): string {
@@ -24,7 +26,7 @@ export function keptQuery(place: Place): Record<string, string> {
 }
 
 export function HolderPick({ place }: { place: Place }) {
-  const runs = useList<RunState>(bundle ? null : own(place, "runs"), false, 20000);
+  const runs = useList<RunState>(bundle ? null : withQuery(own(place, "runs"), { order: "desc" }), false, RUNS_MAX);
   const agents = [...new Set((runs.data ?? []).map((run) => run.scope.agent_id))].sort();
   const chosen = place.query.get("of") ?? "";
   const options: [string, string][] = [
@@ -46,6 +48,7 @@ export function HolderPick({ place }: { place: Place }) {
             {label}
           </option>
         ))}
+        {runs.data?.more ? <option disabled>{w("agents_of_newest")}</option> : null}
       </select>
     </label>
   );

@@ -1,7 +1,7 @@
 /** Asking, while a page stands: once, or again whenever something changed while it is live and seen. */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { bundle, get, getAll, Problem } from "./api";
+import { bundle, get, getAll, Problem, type Read } from "./api";
 import { isTold, onChange, POLL_MS, type About } from "./live";
 import { choices } from "./store";
 
@@ -14,6 +14,36 @@ export interface Loaded<T> {
 
 /** Between two times that a list is asked for because something changed. */
 const REST_MS = 800;
+
+/** Has `again` called whenever something changed that is looked at, while the page is live and seen. */
+export function useLive(name: string | null, live: boolean | About, again: () => void, restMs = REST_MS): void {
+  const about = useRef(live);
+  about.current = live;
+  useEffect(() => {
+    if (!about.current || bundle || name === null) return;
+    let due = 0;
+    let free = 0;
+    const stop = onChange((changes) => {
+      if (due || (typeof about.current === "function" && !about.current(changes))) return;
+      due = window.setTimeout(
+        () => {
+          due = 0;
+          free = Date.now() + restMs;
+          again();
+        },
+        Math.max(0, free - Date.now()),
+      );
+    });
+    const timer = setInterval(() => {
+      if (choices().live && !document.hidden && !isTold(name)) again();
+    }, POLL_MS);
+    return () => {
+      stop();
+      clearTimeout(due);
+      clearInterval(timer);
+    };
+  }, [Boolean(live), name, again, restMs]);
+}
 
 /** What `ask` answers; asked anew when `name` changes and, where it is `live`, when something did that it is about. */
 export function useAsked<T>(
@@ -47,32 +77,7 @@ export function useAsked<T>(
     return () => stop.abort();
   }, [name, turn]);
 
-  const about = useRef(live);
-  about.current = live;
-  useEffect(() => {
-    if (!about.current || bundle || name === null) return;
-    let due = 0;
-    let free = 0;
-    const stop = onChange((changes) => {
-      if (due || (typeof about.current === "function" && !about.current(changes))) return;
-      due = window.setTimeout(
-        () => {
-          due = 0;
-          free = Date.now() + REST_MS;
-          again();
-        },
-        Math.max(0, free - Date.now()),
-      );
-    });
-    const timer = setInterval(() => {
-      if (choices().live && !document.hidden && !isTold(name)) again();
-    }, POLL_MS);
-    return () => {
-      stop();
-      clearTimeout(due);
-      clearInterval(timer);
-    };
-  }, [Boolean(live), name, again]);
+  useLive(name, live, again);
 
   const isThis = state.name === name;
   return {
@@ -87,6 +92,6 @@ export function useGet<T>(path: string | null, live: boolean | About = false): L
   return useAsked<T>(path, (signal) => get<T>(path as string, signal), live);
 }
 
-export function useList<T>(path: string | null, live: boolean | About = false, max = 5000): Loaded<T[]> {
-  return useAsked<T[]>(path, (signal) => getAll<T>(path as string, max, signal), live);
+export function useList<T>(path: string | null, live: boolean | About = false, max = 5000): Loaded<Read<T>> {
+  return useAsked<Read<T>>(path, (signal) => getAll<T>(path as string, max, signal), live);
 }

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { at, Problem } from "./api";
-import { clip, fits, percent, short, shown, when } from "./format";
+import { areApart, clip, fits, percent, short, shown, when } from "./format";
 import type { Loaded } from "./loading";
 import type { Place } from "./route";
 import { w, type Word } from "./words";
@@ -80,6 +80,21 @@ export function Time({ ts, seconds = false }: { ts: string | null | undefined; s
       {when(ts, seconds)}
     </time>
   ) : null;
+}
+
+/** When something was said and, where that is another time, when it was recorded. */
+export function Said({ ts, recorded, seconds = false }: { ts: string; recorded: string; seconds?: boolean }) {
+  return (
+    <>
+      <Time ts={ts} seconds={seconds} />
+      {areApart(ts, recorded) ? (
+        <span class="quiet recorded">
+          {" "}
+          {w("recorded_at")} <Time ts={recorded} />
+        </span>
+      ) : null}
+    </>
+  );
 }
 
 export type Tone = "plain" | "good" | "bad" | "warn" | "info";

@@ -3,8 +3,9 @@
 import { useState } from "preact/hooks";
 import type { LedgerEntry } from "./openapi";
 import { useGet } from "./loading";
-import { Await, own, Time, type Scope } from "./parts";
+import { Await, own, Said as When, type Scope } from "./parts";
 import { href } from "./route";
+import { EntryText } from "./texts";
 import { w } from "./words";
 
 /** The part of a text between two byte offsets, marked. */
@@ -37,12 +38,17 @@ export function Source({
       {(found) => (
         <blockquote class={`source ${found.role}`}>
           <p class="quiet">
-            {found.body?.speaker ?? found.role} · <Time ts={found.ts} /> · {found.scope.session_id} ·{" "}
+            {found.body?.speaker ?? found.role} · <When ts={found.ts} recorded={found.recorded_at} /> ·{" "}
+            {found.scope.session_id} ·{" "}
             <a href={href(scope, "event", [id])}>{w("event_in_ledger")}</a>
           </p>
-          <p class="said">
-            <Said text={found.body?.content ?? w("forgotten")} span={span} quote={quote} />
-          </p>
+          {found.body?.blob ? (
+            <EntryText entry={found} scope={scope} open />
+          ) : (
+            <p class="said">
+              <Said text={found.body?.content ?? w("forgotten")} span={span} quote={quote} />
+            </p>
+          )}
         </blockquote>
       )}
     </Await>

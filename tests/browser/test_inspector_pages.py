@@ -209,5 +209,5 @@ def test_runs_by_session_and_a_filter_that_fits_nothing(reader: Reader) -> None:
     page = reader.go(f"{ANA}/runs", "run_dinner")
     page.get_by_role("button", name="By session").click()
     page.get_by_role("heading", name="dinner 1").wait_for()
-    page.get_by_role("searchbox").fill("no such run")
+    page.get_by_role("searchbox", name="Filter").fill("no such run")
     page.get_by_text("Nothing fits the filter.").wait_for()

@@ -1,6 +1,7 @@
 /** What a run claims, and the words each claim rests on, marked where they stand. */
 
 import type { Chunk, EvidencePointer, RunClaim, RunConflict } from "../openapi";
+import { Rest } from "../feed_parts";
 import { ofRun } from "../live";
 import { useGet, useList } from "../loading";
 import { Await, clip, Empty, own, Status } from "../parts";
@@ -13,6 +14,8 @@ export function Claims({ place, runId }: { place: Place; runId: string }) {
   const conflicts = useList<RunConflict>(own(place, "runs", runId, "conflicts"), ofRun(runId));
   return (
     <>
+      <Rest of={claims.data} />
+      <Rest of={conflicts.data} />
       <Await of={claims}>
         {(found) => (
           <>

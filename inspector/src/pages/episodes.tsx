@@ -2,36 +2,38 @@
 
 import { useState } from "preact/hooks";
 import type { EpisodeCandidate } from "../openapi";
+import { useFeed } from "../feed";
+import { Extent, Stretch, useRested } from "../feed_parts";
 import { between, day } from "../format";
-import { useList } from "../loading";
-import { Await, Badge, clip, Empty, Filter, fits, Head, own } from "../parts";
+import { Badge, clip, Filter, Head, own } from "../parts";
 import type { Place } from "../route";
 import { Sources } from "../sources";
 import { w } from "../words";
 
 export function EpisodesPage({ place }: { place: Place }) {
-  const [needle, setNeedle] = useState("");
-  const episodes = useList<EpisodeCandidate>(own(place, "episodes"), true);
+  const [typed, setTyped] = useState("");
+  const needle = useRested(typed);
+  const feed = useFeed<EpisodeCandidate>({
+    path: own(place, "episodes"),
+    order: "desc",
+    key: (episode) => episode.sources[0] ?? episode.episode_id,
+    q: needle,
+    live: true,
+    words: (each) => [each.session_id, ...each.lines.map((line) => line.text), ...each.entities, ...each.tags],
+  });
   return (
     <>
-      <Head title={w("episodes")} aside={<Filter value={needle} onInput={setNeedle} />} />
-      <Await of={episodes}>
-        {(found) => {
-          const wanted = found
-            .filter((each) =>
-              fits(needle, each.session_id, ...each.lines.map((line) => line.text), ...each.entities, ...each.tags),
-            )
-            .sort((a, b) => b.start.localeCompare(a.start));
-          if (wanted.length === 0) return <Empty needle={needle} how="run.observe(…)" />;
-          return (
-            <ol class="story">
-              {wanted.map((each) => (
-                <One key={each.episode_id} episode={each} place={place} />
-              ))}
-            </ol>
-          );
-        }}
-      </Await>
+      <Head title={w("episodes")} aside={<Filter value={typed} onInput={setTyped} />} />
+      <div class="bar">
+        <Extent of={feed} noun="episodes" looking={typed.trim() !== needle} />
+      </div>
+      <Stretch of={feed} order="desc" needle={needle} how="run.observe(…)">
+        <ol class="story">
+          {feed.items.map((each) => (
+            <One key={each.episode_id} episode={each} place={place} />
+          ))}
+        </ol>
+      </Stretch>
     </>
   );
 }

@@ -5,8 +5,8 @@ import { bundle, type Page, post } from "../api";
 import { useAsked, useGet } from "../loading";
 import { Await, Badge, clip, Empty, Field, Head, Id, Json, own, Time } from "../parts";
 import { href, type Place } from "../route";
+import { EntryText } from "../texts";
 import { w } from "../words";
-import { textOf } from "./ledger";
 
 export function EventPage({ place }: { place: Place }) {
   const [id = ""] = place.ids;
@@ -21,23 +21,30 @@ function Shown({ entry, place }: { entry: LedgerEntry; place: Place }) {
       <Head
         title={`${w("event")} ${entry.seq}`}
         aside={
-          <a class="button" href={ledger}>
-            {w("event_in_ledger")}
-          </a>
+          <>
+            {bundle ? null : (
+              <a class="button" href={href(place, "answer", [entry.scope.run_id], { at: entry.id })}>
+                {w("open_conversation")}
+              </a>
+            )}{" "}
+            <a class="button" href={ledger}>
+              {w("event_in_ledger")}
+            </a>
+          </>
         }
       >
         <p class="mono quiet">{entry.id}</p>
       </Head>
       <blockquote class={`source big ${entry.role}`}>
-        <p class="said">{textOf(entry)}</p>
+        <EntryText entry={entry} scope={place} open />
       </blockquote>
       <dl class="fields">
         <Field name="speaker">{entry.body?.speaker ?? entry.role}</Field>
         <Field name="said_at">
-          <Time ts={entry.ts} />
+          <Time ts={entry.ts} seconds />
         </Field>
         <Field name="recorded">
-          <Time ts={entry.recorded_at} />
+          <Time ts={entry.recorded_at} seconds />
         </Field>
         <Field name="run">
           <Id id={entry.scope.run_id} to={href(place, "run", [entry.scope.run_id])} />

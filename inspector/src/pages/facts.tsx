@@ -3,12 +3,17 @@
 import { useState } from "preact/hooks";
 import type { Fact, LedgerEntry } from "../openapi";
 import { get, withQuery } from "../api";
-import { day, percent, shown } from "../format";
+import { Rest, useRested } from "../feed_parts";
+import { day, number, percent, shown } from "../format";
 import { useAsked, useList } from "../loading";
 import { Await, Badge, Empty, Filter, fits, Head, own, Status } from "../parts";
 import type { Place } from "../route";
 import { Sources } from "../sources";
 import { w } from "../words";
+
+/** Keys that are shown at once, and facts that are read. */
+const STEP = 60;
+const READ_MAX = 2000;
 
 interface Dated extends Fact {
   from: string | undefined;
@@ -18,14 +23,23 @@ interface Dated extends Fact {
 export function FactsPage({ place }: { place: Place }) {
   const [needle, setNeedle] = useState("");
   const [only, setOnly] = useState(false);
-  const facts = useList<Fact>(withQuery(own(place, "facts"), { include_all: true }), true);
+  const [most, setMost] = useState(STEP);
+  const path = withQuery(own(place, "facts"), { include_all: true });
+  const rested = useRested(needle);
+  const all = useList<Fact>(path, true, READ_MAX);
+  // Of more than are read here those that fit are asked of the server.
+  const asked = useList<Fact>(all.data?.more && rested ? withQuery(path, { q: rested }) : null, true, READ_MAX);
+  const facts = all.data?.more && rested ? asked : all;
   return (
     <>
       <Head title={w("facts")} aside={<Filter value={needle} onInput={setNeedle} />} />
+      <Rest of={facts.data} />
       <Await of={facts}>
         {(found) => {
           const keys = [...new Set(found.map((fact) => fact.fact_key))].sort();
-          const groups = keys.map((key) => found.filter((fact) => fact.fact_key === key));
+          const byKey = new Map<string, Fact[]>(keys.map((key) => [key, []]));
+          for (const fact of found) byKey.get(fact.fact_key)?.push(fact);
+          const groups = [...byKey.values()];
           const wanted = groups.filter(
             (group) =>
               group.some((fact) => fits(needle, fact.fact_key, shown(fact.value))) && (!only || hasConflict(group)),
@@ -37,13 +51,23 @@ export function FactsPage({ place }: { place: Place }) {
                   {w("only_conflicts")}
                 </button>
                 <span class="quiet">
-                  {wanted.length} {w("facts")}
+                  {number(wanted.length)} {w("facts")}
                 </span>
               </div>
               {wanted.length === 0 ? <Empty needle={needle} how="run.remember(…), run.extract()" /> : null}
-              {wanted.map((group) => (
+              {wanted.slice(0, most).map((group) => (
                 <Group key={group[0]?.fact_key} group={group} place={place} />
               ))}
+              {wanted.length > most ? (
+                <p class="ways">
+                  <button type="button" onClick={() => setMost(most + STEP)}>
+                    {w("more")}
+                  </button>
+                  <span class="quiet small">
+                    {number(wanted.length - most)} {w("not_shown")}
+                  </span>
+                </p>
+              ) : null}
             </>
           );
         }}

@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import type { Place } from "../route";
+import { AnswerPage } from "./answer";
 import { DiffPage } from "./diff";
 import { EpisodesPage } from "./episodes";
 import { EventPage } from "./event";
@@ -18,6 +19,7 @@ import { SearchPage } from "./search";
 /** A map, not an object: the name comes from the address, and `__proto__` is no page. */
 export const PAGES = new Map<string, (props: { place: Place }) => JSX.Element>(
   Object.entries({
+    answer: AnswerPage,
     runs: RunsPage,
     run: RunPage,
     event: EventPage,

@@ -2,104 +2,66 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { LedgerEntry } from "../openapi";
+import { useFeed } from "../feed";
+import { Extent, Stretch, useRested } from "../feed_parts";
 import { shown, short } from "../format";
 import { ofRun } from "../live";
-import { useList } from "../loading";
-import { Await, Badge, Empty, Filter, fits, own, Time } from "../parts";
+import { Badge, Filter, own, Said } from "../parts";
 import { href, type Place } from "../route";
+import { Box, EntryText, textOf } from "../texts";
 import { w } from "../words";
 
-const STEP = 200;
+const KINDS = ["", "message", "tool_result", "state_patch", "system", "step"] as const;
 
 export function Ledger({ place, runId }: { place: Place; runId: string }) {
-  const [needle, setNeedle] = useState("");
-  const [kind, setKind] = useState("");
-  const [most, setMost] = useState(STEP);
-  const entries = useList<LedgerEntry>(own(place, "runs", runId, "events"), ofRun(runId), 20000);
+  const [typed, setTyped] = useState("");
+  const [kind, setKind] = useState<string>("");
+  const needle = useRested(typed);
+  const named = place.query.get("e");
+  const feed = useFeed<LedgerEntry>({
+    path: own(place, "runs", runId, "events"),
+    order: "asc",
+    key: (entry) => entry.id,
+    q: needle,
+    query: { kind },
+    around: needle || kind ? null : named,
+    live: ofRun(runId),
+    words: (entry) => [textOf(entry), entry.id, entry.body?.speaker],
+  });
   return (
-    <Await of={entries}>
-      {(found) => {
-        const kinds = [...new Set(found.map((entry) => entry.kind))];
-        const wanted = found.filter(
-          (entry) => (kind === "" || entry.kind === kind) && fits(needle, textOf(entry), entry.id, entry.body?.speaker),
-        );
-        return (
-          <section aria-label={w("ledger")}>
-            <div class="bar">
-              <Filter value={needle} onInput={setNeedle} />
-              <div class="chips" role="group" aria-label={w("kind")}>
-                {["", ...kinds].map((each) => (
-                  <button
-                    key={each}
-                    type="button"
-                    class="chip"
-                    aria-pressed={kind === each}
-                    onClick={() => setKind(each)}
-                  >
-                    {each === "" ? w("all") : each.replaceAll("_", " ")}
-                  </button>
-                ))}
-              </div>
-              <span class="quiet">
-                {wanted.length} {w("entries")}
-              </span>
-            </div>
-            {wanted.length === 0 ? <Empty needle={needle + kind} /> : null}
-            <ol class="ledger">
-              {wanted.slice(0, most).map((entry) => (
-                <Entry key={entry.id} entry={entry} place={place} />
-              ))}
-            </ol>
-            {wanted.length > most ? (
-              <button type="button" onClick={() => setMost(most + STEP)}>
-                {w("more")}
-              </button>
-            ) : null}
-            <Jump to={place.query.get("e")} />
-          </section>
-        );
-      }}
-    </Await>
+    <section aria-label={w("ledger")}>
+      <div class="bar">
+        <Filter value={typed} onInput={setTyped} />
+        <div class="chips" role="group" aria-label={w("kind")}>
+          {KINDS.map((each) => (
+            <button key={each} type="button" class="chip" aria-pressed={kind === each} onClick={() => setKind(each)}>
+              {each === "" ? w("all") : each.replaceAll("_", " ")}
+            </button>
+          ))}
+        </div>
+        <Extent of={feed} noun="entries" looking={typed.trim() !== needle} />
+      </div>
+      <Stretch of={feed} order="asc" needle={needle + kind}>
+        <ol class="ledger">
+          {feed.items.map((entry) => (
+            <Entry key={entry.id} entry={entry} place={place} />
+          ))}
+        </ol>
+      </Stretch>
+      <Jump to={named} ready={feed.items.some((entry) => entry.id === named)} />
+    </section>
   );
 }
 
-/** Brings the entry that the address names into view. */
-function Jump({ to }: { to: string | null }) {
+/** Brings the entry that the address names into view, once. */
+export function Jump({ to, ready }: { to: string | null; ready: boolean }) {
   useEffect(() => {
-    const found = to === null ? null : document.getElementById(`e-${to}`);
+    const found = to === null || !ready ? null : document.getElementById(`e-${to}`);
     found?.scrollIntoView({ block: "center" });
     found?.querySelector("a")?.focus({ preventScroll: true });
     found?.classList.add("here");
-  }, [to]);
+  }, [to, ready]);
   return null;
-}
-
-export function textOf(entry: LedgerEntry): string {
-  const { body } = entry;
-  if (!body) return w("forgotten");
-  if (body.step)
-    return [body.step.event, body.content, body.step.action ? shown(body.step.action) : ""].filter(Boolean).join(" · ");
-  return body.content || told(body.metadata ?? {});
-}
-
-const TELLING = [
-  "statement",
-  "text",
-  "description",
-  "why",
-  "objective",
-  "actions",
-  "reason",
-  "fact_key",
-  "snapshot_id",
-  "stop_reason",
-];
-
-/** What the library itself wrote down: what happened, and the words that say most of it. */
-function told({ event, ...rest }: Record<string, unknown>): string {
-  const said = TELLING.filter((name) => Object.hasOwn(rest, name)).map((name) => shown(rest[name]));
-  const words = said.length ? said : Object.keys(rest).length ? [shown(rest)] : [];
-  return [typeof event === "string" ? event.replaceAll("_", " ") : "", ...words].filter(Boolean).join(" · ");
 }
 
 function Entry({ entry, place }: { entry: LedgerEntry; place: Place }) {
@@ -120,7 +82,7 @@ function Entry({ entry, place }: { entry: LedgerEntry; place: Place }) {
               {flag.replaceAll("_", " ")}
             </Badge>
           ))}
-          <Time ts={entry.ts} seconds />
+          <Said ts={entry.ts} recorded={entry.recorded_at} seconds />
           <a class="mono" href={href(place, "event", [entry.id])} title={entry.id}>
             {short(entry.id, 18)}
           </a>
@@ -128,8 +90,8 @@ function Entry({ entry, place }: { entry: LedgerEntry; place: Place }) {
             # {entry.hash.slice(0, 8)}
           </span>
         </p>
-        {body?.tool?.args ? <p class="mono small quiet">{shown(body.tool.args)}</p> : null}
-        <p class={body ? "said" : "said quiet"}>{textOf(entry)}</p>
+        {body?.tool?.args ? <Box text={shown(body.tool.args)} kind="args" /> : null}
+        <EntryText entry={entry} scope={place} />
         {body?.step?.manifest?.builds.map((build) => (
           <a key={build} class="mono" href={href(place, "packet", [build])}>
             {build}

@@ -3,15 +3,17 @@
 import { useState } from "preact/hooks";
 import type { Build, BuildInputs, BuildLine } from "../openapi";
 import { bundle, getBytes, Problem } from "../api";
+import { useFeed } from "../feed";
+import { Extent, Stretch, useRested } from "../feed_parts";
+import { ofRun } from "../live";
 import { useGet, useList } from "../loading";
+import { answerHref } from "../marks";
 import {
   Await,
   Badge,
   clip,
-  Empty,
   Field,
   Filter,
-  fits,
   Head,
   Id,
   Json,
@@ -35,49 +37,58 @@ export function PacketsPage({ place }: { place: Place }) {
   );
 }
 
-export function Builds({ place, runId }: { place: Place; runId?: string }) {
-  const [needle, setNeedle] = useState("");
-  const builds = useList<BuildLine>(own(place, "builds"), true);
+export function Builds({ place, runId, since }: { place: Place; runId?: string; since?: string }) {
+  const [typed, setTyped] = useState("");
+  const needle = useRested(typed);
+  const feed = useFeed<BuildLine>({
+    path: own(place, "builds"),
+    order: "desc",
+    written: "desc",
+    key: (build) => build.build_id,
+    q: needle,
+    query: { since },
+    live: runId ? ofRun(runId) : true,
+    words: (build) => [build.query, build.build_id, build.purpose],
+    ...(runId ? { keep: (build: BuildLine) => build.run_id === runId } : {}),
+  });
   return (
-    <Await of={builds}>
-      {(found) => {
-        const wanted = found.filter(
-          (each) => (!runId || each.run_id === runId) && fits(needle, each.query, each.build_id, each.purpose),
-        );
+    <>
+      <div class="bar">
+        <Filter value={typed} onInput={setTyped} />
+        <Extent of={feed} noun="packets" looking={typed.trim() !== needle} />
+      </div>
+      <Stretch of={feed} order="desc" needle={needle} how="run.compose(…)">
+        <BuildTable builds={feed.items} place={place} />
+      </Stretch>
+    </>
+  );
+}
+
+export function BuildTable({ builds, place }: { builds: BuildLine[]; place: { tenant: string; user: string } }) {
+  const heads = [w("packet"), w("purpose"), w("query"), w("run"), w("made")];
+  return (
+    <Table heads={heads} label={w("packets")}>
+      {builds.map((each) => {
+        const whose = { ...place, user: each.user_id };
         return (
-          <>
-            <div class="bar">
-              <Filter value={needle} onInput={setNeedle} />
-              <span class="quiet">
-                {wanted.length} {w("packets")}
-              </span>
-            </div>
-            {wanted.length === 0 ? <Empty needle={needle} how="run.compose(…)" /> : null}
-            {wanted.length ? (
-              <Table heads={[w("packet"), w("purpose"), w("query"), w("run"), w("made")]} label={w("packets")}>
-                {wanted.slice(0, 500).map((each) => (
-                  <tr key={each.build_id} data-row>
-                    <td>
-                      <Id id={each.build_id} to={href(place, "packet", [each.build_id])} />
-                    </td>
-                    <td>
-                      <Purpose of={each.purpose} />
-                    </td>
-                    <td class="wide">{clip(each.query, 120)}</td>
-                    <td>
-                      <Id id={each.run_id} to={href(place, "run", [each.run_id])} />
-                    </td>
-                    <td>
-                      <Time ts={each.created_at} />
-                    </td>
-                  </tr>
-                ))}
-              </Table>
-            ) : null}
-          </>
+          <tr key={each.build_id} data-row>
+            <td>
+              <Id id={each.build_id} to={href(whose, "packet", [each.build_id])} />
+            </td>
+            <td>
+              <Purpose of={each.purpose} />
+            </td>
+            <td class="wide">{clip(each.query, 120)}</td>
+            <td>
+              <Id id={each.run_id} to={href(whose, "run", [each.run_id])} />
+            </td>
+            <td>
+              <Time ts={each.created_at} />
+            </td>
+          </tr>
         );
-      }}
-    </Await>
+      })}
+    </Table>
   );
 }
 
@@ -145,6 +156,11 @@ function About({ build, place }: { build: Build; place: Place }) {
       </dl>
       <div class="bar">
         {bundle ? null : <Replay place={place} id={build.id} />}
+        {bundle ? null : (
+          <a class="button" href={answerHref(place, meta.scope.run_id, build.id)}>
+            {w("open_conversation")}
+          </a>
+        )}
         <a class="button" href={href(place, "purposes", [build.id])}>
           {w("purposes")}
         </a>
@@ -154,8 +170,11 @@ function About({ build, place }: { build: Build; place: Place }) {
   );
 }
 
+/** The newest packets, of which one can be chosen to compare with. */
+const NEAR_MAX = 200;
+
 function Against({ build, place }: { build: Build; place: Place }) {
-  const builds = useList<BuildLine>(own(place, "builds"));
+  const builds = useList<BuildLine>(own(place, "builds"), false, NEAR_MAX);
   const others = (builds.data ?? []).filter((each) => each.build_id !== build.id);
   if (others.length === 0) return null;
   const near = [...others].sort(
@@ -166,12 +185,13 @@ function Against({ build, place }: { build: Build; place: Place }) {
       <span>{w("diff_with")}</span>
       <select value="" onChange={(event) => go(href(place, "diff", [build.id, event.currentTarget.value]))}>
         <option value="">…</option>
-        {near.slice(0, 200).map((each) => (
+        {near.map((each) => (
           <option
             key={each.build_id}
             value={each.build_id}
           >{`${each.purpose} · ${clip(each.query, 50)} · ${each.build_id}`}</option>
         ))}
+        {builds.data?.more ? <option disabled>{w("older_by_filter")}</option> : null}
       </select>
     </label>
   );

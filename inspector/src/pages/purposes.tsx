@@ -1,7 +1,7 @@
 /** One question for planner, tool and responder, side by side: who got what, and why another did not. */
 
 import type { Build, BuildInputs, BuildLine } from "../openapi";
-import { get } from "../api";
+import { bundle, get, withQuery } from "../api";
 import { leftOut, SECTIONS, taken, type Candidate, type Left, type Taken } from "../explain";
 import { useAsked, useList } from "../loading";
 import { Await, clip, Empty, Head, Meter, own } from "../parts";
@@ -9,6 +9,7 @@ import { href, type Place } from "../route";
 import { w, wordFor } from "../words";
 import { Purpose } from "./packet";
 
+const NEAR_MAX = 400;
 const PURPOSES = ["planner", "tool", "responder"];
 
 interface Fate {
@@ -23,7 +24,9 @@ interface Column {
 
 export function PurposesPage({ place }: { place: Place }) {
   const [id = ""] = place.ids;
-  const builds = useList<BuildLine>(own(place, "builds"));
+  // Those made just before and just after it: the other purposes of one question are asked together.
+  const near = bundle ? own(place, "builds") : withQuery(own(place, "builds"), { around: id });
+  const builds = useList<BuildLine>(near, false, NEAR_MAX);
   const ids = builds.data ? peers(builds.data, id) : [];
   const columns = useAsked(builds.data ? ids.join(" ") : null, () => Promise.all(ids.map((each) => load(place, each))));
   return (

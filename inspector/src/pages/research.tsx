@@ -1,6 +1,8 @@
 /** Research runs: the gates they passed, the perspectives, claims with their support, and the sources. */
 
 import type { CheckedClaim, ResearchCitation, RunState, StudyStatus } from "../openapi";
+import { useFeed } from "../feed";
+import { Rest, Stretch } from "../feed_parts";
 import { shown } from "../format";
 import { ofRun } from "../live";
 import { useGet, useList } from "../loading";
@@ -9,34 +11,34 @@ import { href, type Place } from "../route";
 import { w } from "../words";
 
 export function ResearchPage({ place }: { place: Place }) {
-  const runs = useList<RunState>(own(place, "runs"), true, 20000);
+  const runs = useFeed<RunState>({
+    path: own(place, "runs"),
+    order: "desc",
+    key: (run) => run.run_id,
+    keep: (run) => run.task_type === "research",
+    live: true,
+  });
   return (
     <>
       <Head title={w("research")} />
-      <Await of={runs}>
-        {(all) => {
-          const found = all.filter((run) => run.task_type === "research");
-          if (found.length === 0) return <Empty how="mem.research(…)" />;
-          return (
-            <Table heads={[w("run"), w("question"), w("started"), w("state")]} label={w("research")}>
-              {found.map((run) => (
-                <tr key={run.run_id} data-row>
-                  <td>
-                    <Id id={run.run_id} to={href(place, "study", [run.run_id])} />
-                  </td>
-                  <td class="wide">{clip(run.objective ?? "", 160)}</td>
-                  <td>
-                    <Time ts={run.started_at} />
-                  </td>
-                  <td>
-                    {run.stop_reason ? <Status of={run.stop_reason} /> : <span class="badge info">{w("running")}</span>}
-                  </td>
-                </tr>
-              ))}
-            </Table>
-          );
-        }}
-      </Await>
+      <Stretch of={{ ...runs, isFiltered: false }} order="desc" how="mem.research(…)">
+        <Table heads={[w("run"), w("question"), w("started"), w("state")]} label={w("research")}>
+          {runs.items.map((run) => (
+            <tr key={run.run_id} data-row>
+              <td>
+                <Id id={run.run_id} to={href(place, "study", [run.run_id])} />
+              </td>
+              <td class="wide">{clip(run.objective ?? "", 160)}</td>
+              <td>
+                <Time ts={run.started_at} />
+              </td>
+              <td>
+                {run.stop_reason ? <Status of={run.stop_reason} /> : <span class="badge info">{w("running")}</span>}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      </Stretch>
     </>
   );
 }
@@ -52,12 +54,14 @@ export function StudyPage({ place }: { place: Place }) {
       <h2>
         {w("claims")} <span class="count">{claims.data?.length ?? 0}</span>
       </h2>
+      <Rest of={claims.data} />
       <Await of={claims}>
         {(found) => (found.length ? <Claims claims={found} sources={sources.data ?? []} /> : <Empty />)}
       </Await>
       <h2>
         {w("sources")} <span class="count">{sources.data?.length ?? 0}</span>
       </h2>
+      <Rest of={sources.data} />
       <Await of={sources}>{(found) => (found.length ? <Cited sources={found} /> : <Empty />)}</Await>
     </>
   );

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import type { RulebookRevision, RuleStats, RuleTest, StoredMemory } from "../openapi";
 import { withQuery } from "../api";
+import { Rest } from "../feed_parts";
 import { percent, shown, signed } from "../format";
 import { held, HolderPick, keptQuery } from "../holder";
 import { useGet, useList } from "../loading";
@@ -30,6 +31,7 @@ export function RulesPage({ place }: { place: Place }) {
           {w("include_retired")}
         </button>
       </div>
+      <Rest of={rules.data} />
       <Await of={rules}>
         {(found) => {
           const wanted = found.filter((rule) =>

@@ -1,14 +1,16 @@
 /** One run: its ledger, its packets, its claims, its snapshots. */
 
 import type { RunState } from "../openapi";
+import { bundle } from "../api";
 import { ofRun } from "../live";
 import { useGet } from "../loading";
-import { Await, Field, Head, Id, own, Status, Tabs, Time, Value } from "../parts";
+import { Await, Field, Head, Id, own, Tabs, Time, Value } from "../parts";
 import { href, type Place } from "../route";
 import { w } from "../words";
 import { Claims } from "./claims";
 import { Ledger } from "./ledger";
 import { Builds } from "./packet";
+import { RunStatus } from "./runs";
 import { Snapshots } from "./snapshots";
 
 const TABS = ["ledger", "packets", "claims", "snapshots"] as const;
@@ -21,9 +23,18 @@ export function RunPage({ place }: { place: Place }) {
   return (
     <>
       <Await of={state}>{(run) => <About run={run} place={place} />}</Await>
+      {bundle ? null : (
+        <p>
+          <a class="button" href={href(place, "answer", [runId])}>
+            {w("open_conversation")}
+          </a>
+        </p>
+      )}
       <Tabs tabs={TABS.map((each) => [each, w(each)])} chosen={tab} to={(each) => href(place, "run", [runId, each])} />
       {tab === "ledger" ? <Ledger place={place} runId={runId} /> : null}
-      {tab === "packets" ? <Builds place={place} runId={runId} /> : null}
+      {tab === "packets" ? (
+        <Await of={state}>{(run) => <Builds place={place} runId={runId} since={run.started_at} />}</Await>
+      ) : null}
       {tab === "claims" ? <Claims place={place} runId={runId} /> : null}
       {tab === "snapshots" ? <Snapshots place={place} runId={runId} /> : null}
     </>
@@ -35,9 +46,7 @@ function About({ run, place }: { run: RunState; place: Place }) {
     <>
       <Head
         title={run.run_id}
-        aside={
-          run.stop_reason ? <Status of={run.stop_reason} /> : <span class="badge info live-dot">{w("running")}</span>
-        }
+        aside={<RunStatus run={run} />}
       >
         {run.objective ? <p class="lead">{run.objective}</p> : null}
       </Head>
@@ -47,7 +56,18 @@ function About({ run, place }: { run: RunState; place: Place }) {
         </Field>
         <Field name="agent">{run.scope.agent_id}</Field>
         <Field name="task_type">{run.task_type}</Field>
-        <Field name="started">
+        {run.first_said_at ? (
+          <Field name="said_at">
+            <Time ts={run.first_said_at} />
+            {run.last_said_at && run.last_said_at !== run.first_said_at ? (
+              <>
+                {" "}
+                – <Time ts={run.last_said_at} />
+              </>
+            ) : null}
+          </Field>
+        ) : null}
+        <Field name="recorded">
           <Time ts={run.started_at} />
         </Field>
         {run.finished_at ? (

@@ -1,12 +1,13 @@
 /** The search lab: what would be found, and why each hit is one; and who was told a text. */
 
 import { useState } from "preact/hooks";
-import type { Hit, Telling } from "../openapi";
+import type { Hit } from "../openapi";
 import { type Page, post } from "../api";
 import { useAsked } from "../loading";
-import { Await, Badge, clip, Empty, Head, own, ScoreParts, Tabs, Time } from "../parts";
+import { Await, Badge, Empty, Head, own, ScoreParts, Tabs, Time } from "../parts";
 import { go, href, type Place } from "../route";
 import { Sources } from "../sources";
+import { Traces } from "../tellings";
 import { w } from "../words";
 
 export function SearchPage({ place }: { place: Place }) {
@@ -140,7 +141,6 @@ function HitCard({ hit, best, place }: { hit: Hit; best: number; place: Place })
 function Why({ place }: { place: Place }) {
   const asked = place.query.get("q") ?? "";
   const [text, setText] = useState(asked);
-  const told = useAsked(asked || null, (signal) => post<Page<Telling>>(own(place, "why"), { text: asked }, signal));
   return (
     <>
       <form
@@ -156,34 +156,7 @@ function Why({ place }: { place: Place }) {
         </label>
         <button type="submit">{w("search_go")}</button>
       </form>
-      {asked ? (
-        <Await of={told}>
-          {({ items }) =>
-            items.length === 0 ? (
-              <Empty word="no_hits" />
-            ) : (
-              <ol class="hits">
-                {items.map((each) => (
-                  <li key={`${each.build_id} ${each.line}`} class="card" data-row>
-                    <p class="said">{clip(each.line, 400)}</p>
-                    <p class="meta">
-                      <a class="mono" href={href(place, "packet", [each.build_id])}>
-                        {each.build_id}
-                      </a>{" "}
-                      <Badge>{each.purpose}</Badge> <Time ts={each.at} />{" "}
-                      <span>
-                        {w("policy")} {each.policy_id}
-                      </span>
-                    </p>
-                    <p class="quiet small">{clip(each.query)}</p>
-                    <Sources scope={place} ids={each.evidence_ids} quote={asked} />
-                  </li>
-                ))}
-              </ol>
-            )
-          }
-        </Await>
-      ) : null}
+      {asked ? <Traces base={own(place)} text={asked} /> : null}
     </>
   );
 }

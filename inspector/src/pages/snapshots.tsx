@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import type { CompactionSnapshot, SnapshotValidation } from "../openapi";
 import { get, withQuery } from "../api";
+import { Rest } from "../feed_parts";
 import { ofRun } from "../live";
 import { useAsked, useGet, useList } from "../loading";
 import { Markdown } from "../markdown";
@@ -22,6 +23,11 @@ export function Snapshots({ place, runId }: { place: Place; runId: string }) {
         return (
           <div class="split">
             <ol class="list pickable">
+              {found.more ? (
+                <li>
+                  <Rest of={found} />
+                </li>
+              ) : null}
               {sorted.map((each) => (
                 <li key={each.snapshot_id} data-row>
                   <button type="button" aria-pressed={each === shown} onClick={() => setChosen(each.sequence)}>

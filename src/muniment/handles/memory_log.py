@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
+    from muniment.packets.turns import RunTurn, TurnKind
     from muniment.runs.drift import DriftReport
     from muniment.store.context import Context
     from muniment.store.ledger.records import RunState
@@ -25,8 +26,37 @@ class MemoryLog:
     def run_state(self, run_id: str, *, tenant_id: str = DEFAULT_TENANT) -> RunState:
         """A run by its id: what it is for, whether it has ended or is locked, and why."""
         from muniment.runs import reading as run_reading
+        from muniment.runs.said_times import with_said_times
 
-        return run_reading.get_run(self._ctx, tenant_id, run_id)
+        state = run_reading.get_run(self._ctx, tenant_id, run_id)
+        return self._ctx.engine.read(tenant_id, lambda reader: with_said_times(reader, state))
+
+    def turns(
+        self,
+        run_id: str,
+        *,
+        order: Literal["asc", "desc"] = "asc",
+        since: Any = None,
+        until: Any = None,
+        kind: TurnKind | None = None,
+        q: str | None = None,
+        around: str | None = None,
+        limit: int | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> list[RunTurn]:
+        """A run as a conversation: its entries and, between them, the packets that were composed in it.
+
+        In order or turned around (`desc`): all, or at most `limit`. Those written `since` a moment and before another
+        (`until`), of a `kind` (that of an entry, or `build`), with the words `q` whatever their case; or those
+        `around` an entry or a build.
+        """
+        from muniment.core.listing import listing_given, shown
+        from muniment.packets.turns import TURN_KINDS, page_turns
+
+        asked = listing_given(
+            order=order, since=since, until=until, kind=kind, kinds=TURN_KINDS, q=q, around=around, limit=limit
+        )
+        return list(shown(page_turns(self._ctx, tenant_id, run_id, asked), asked))
 
     def snapshot(
         self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT

@@ -29,11 +29,15 @@ class MemoryStore:
         """The tenants of this store."""
         return self._ctx.engine.tenants()
 
-    def users(self, *, tenant_id: str = DEFAULT_TENANT) -> Iterator[UserState]:
-        """The users of a tenant who have sessions, by their ids; who was forgotten is not among them."""
+    def users(self, *, q: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Iterator[UserState]:
+        """The users of a tenant who have sessions, by their ids; who was forgotten is not among them.
+
+        `q`: those alone whose id holds it, whatever its case.
+        """
+        from muniment.core.listing import listing_given
         from muniment.store.users import list_users
 
-        return list_users(self._ctx, tenant_id)
+        return list_users(self._ctx, tenant_id, q=listing_given(q=q).q)
 
     def add_documents(
         self, documents: Iterable[Mapping[str, Any]], *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT

@@ -11,6 +11,7 @@ from muniment.runs.compaction.snapshots import snapshots_id
 from muniment.runs.reading import get_run
 from muniment.runs.records import CLAIM_STATUSES, OpenQuestion, RunClaim, RunConflict
 from muniment.runs.resuming import load_snapshot
+from muniment.runs.said_times import with_said_times
 from muniment.store.ledger.records import RunState
 from muniment.store.lists.seeking import each_made, find_listed, read_listed, read_versions, seek
 
@@ -29,12 +30,16 @@ T = TypeVar("T")
 def page_runs(ctx: Context, tenant_id: str, user_id: str | None, asked: Listing) -> Iterator[Placed[RunState]]:
     """Runs of agents, of a user or of the tenant, as they stand."""
 
-    def made(item: Item) -> RunState | None:
-        state = RunState.from_wire(item.plain())
-        return state if matches(asked.q, state.run_id, state.task_type, state.objective) else None
+    def make(reader: Reader, items: Sequence[Item]) -> list[RunState | None]:
+        states = (RunState.from_wire(item.plain()) for item in items)
+        return [with_said_times(reader, state) if _is_asked_for(state, asked.q) else None for state in states]
 
-    make = each_made(made)
     return seek(ctx, tenant_id, read_listed("run", user_id, make, asked), asked, find_listed(("run",), user_id, make))
+
+
+def _is_asked_for(state: RunState, q: str | None) -> bool:
+    scope = state.scope
+    return matches(q, state.run_id, state.task_type, state.objective, scope.session_id, scope.agent_id)
 
 
 def page_snapshots(ctx: Context, tenant_id: str, run_id: str, asked: Listing) -> Iterator[Placed[CompactionSnapshot]]:

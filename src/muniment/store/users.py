@@ -7,6 +7,7 @@ from collections.abc import Iterator, Set
 from functools import partial
 from typing import NamedTuple
 
+from muniment.core.listing import matches
 from muniment.core.owners import RESERVED_PREFIXES
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import stream
@@ -48,25 +49,27 @@ class _Receipt(NamedTuple):
 _Places = defaultdict[tuple[str, str], set[str]]
 
 
-def list_users(ctx: Context, tenant_id: str, after: str | None = None, limit: int | None = None) -> Iterator[UserState]:
-    """Users by their ids, from the first or `after` one, by the key of the sessions. Each page is one transaction, of
-    as many as are wanted at once."""
+def list_users(
+    ctx: Context, tenant_id: str, after: str | None = None, limit: int | None = None, q: str | None = None
+) -> Iterator[UserState]:
+    """Users by their ids, from the first or `after` one, by the key of the sessions: all, or those whose id holds `q`.
+    Each page is one transaction, of as many as are wanted at once."""
     if after is not None and not isinstance(after, str):
         raise InvalidInput("after is the id of a user", path="$.after")
-    return _pages(ctx, tenant_id, after, PAGE_USERS if limit is None else min(limit, PAGE_USERS))
+    return _pages(ctx, tenant_id, after, PAGE_USERS if limit is None else min(limit, PAGE_USERS), q)
 
 
-def _pages(ctx: Context, tenant_id: str, after: str | None, size: int) -> Iterator[UserState]:
+def _pages(ctx: Context, tenant_id: str, after: str | None, size: int, q: str | None) -> Iterator[UserState]:
     while True:
-        users, after = ctx.engine.read(tenant_id, partial(_page, after, size))
+        users, after = ctx.engine.read(tenant_id, partial(_page, after, size, q))
         yield from users
         if after is None:
             return
 
 
-def _page(after: str | None, size: int, reader: Reader) -> tuple[list[UserState], str | None]:
+def _page(after: str | None, size: int, q: str | None, reader: Reader) -> tuple[list[UserState], str | None]:
     """The next users, and the last name that was looked at; None where there are no more."""
-    sessions = _next_sessions(reader, after, size)
+    sessions = _next_sessions(reader, after, size, q)
     runs, receipts = _runs_of(reader, tuple(sessions))
     users = []
     for user_id, own in sessions.items():
@@ -89,7 +92,7 @@ def _user(user_id: str, sessions: list[_Session], runs: int) -> UserState:
     )
 
 
-def _next_sessions(reader: Reader, after: str | None, size: int) -> dict[str, list[_Session]]:
+def _next_sessions(reader: Reader, after: str | None, size: int, q: str | None) -> dict[str, list[_Session]]:
     """The sessions of the next users, by user. What stands under the names of corpora and banks is stepped over."""
     found: dict[str, list[_Session]] = {}
     for low, high in _between(RESERVED_PREFIXES):
@@ -97,6 +100,8 @@ def _next_sessions(reader: Reader, after: str | None, size: int) -> dict[str, li
         where += () if high is None else (("user_id", "<", high),)
         where += () if after is None else (("user_id", ">", after),)
         for session in stream(reader, SESSIONS, where, into=_Session, order=("user_id", "session_id")):
+            if not matches(q, session.user_id):
+                continue
             if session.user_id not in found and len(found) == size:
                 return found
             found.setdefault(session.user_id, []).append(session)

@@ -202,6 +202,10 @@ class RunState(Record):
     """Limits the run was given, by name: tokens, tool_calls, steps."""
     diagnosis: JsonObject | None = None  # CS-08
     """Why the run is locked: the validation its compaction failed."""
+    first_said_at: Absent[str] = None
+    """When the first of its turns was said, which may be long before it was recorded. Looked up, never stored."""
+    last_said_at: Absent[str] = None
+    """When the last of its turns was said."""
 
     @property
     def is_locked(self) -> bool:

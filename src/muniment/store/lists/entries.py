@@ -17,7 +17,7 @@ from muniment.store.ledger.rows import entry_of_row
 from muniment.store.lists.seeking import count_rows, seek
 from muniment.store.turns import text_of
 
-__all__ = ["ENTRY_KINDS", "count_entries", "list_placed"]
+__all__ = ["ENTRY_KINDS", "count_entries", "entry_says", "list_placed"]
 
 ENTRY_KINDS: tuple[str, ...] = get_args(EntryKind)
 _ORDER = ("user_id", "session_id", "seq")
@@ -118,12 +118,31 @@ def _stretch(
     seen = select(reader, ENTRIES, where, into=_Seen, order=order, after=after, descending=descending, limit=limit)
     wanted = [each.id for each in seen if asked.kind in (None, each.kind) and scope.holds(each)]
     meant = {row.id: entry_of_row(tenant_id, row) for row in by_ids(reader, ENTRIES, wanted)}
-    shown = {id_: entry for id_, entry in meant.items() if asked.q is None or _holds(reader, entry, asked.q)}
+    shown = {id_: entry for id_, entry in meant.items() if asked.q is None or entry_says(reader, entry, asked.q)}
     return [Placed((each.session_id, each.seq), shown.get(each.id)) for each in seen]
 
 
-def _holds(reader: Reader, entry: LedgerEntry, q: str) -> bool:
-    return entry.body is not None and matches(q, text_of(reader, entry))
+def entry_says(reader: Reader, entry: LedgerEntry, q: str) -> bool:
+    """Whether it says the words: in its text, or in what else stands in its body, or by its id."""
+    body = entry.body
+    if body is None or matches(q, entry.id, body.speaker):
+        return body is not None
+    rest = body.to_wire()
+    rest.pop("content", None)
+    return matches(q, text_of(reader, entry)) or matches(q, *_texts_in(rest))
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """What stands in a JSON value, names and all."""
+    if isinstance(value, dict):
+        yield from value
+        for each in value.values():
+            yield from _texts_in(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts_in(each)
+    elif value is not None:
+        yield str(value)
 
 
 # -- by time ----------------------------------------------------------------------------------------------

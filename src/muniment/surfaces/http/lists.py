@@ -21,6 +21,7 @@ from muniment.memory.lists.candidates import page_candidates, page_documents
 from muniment.memory.lists.episodes import list_episodes
 from muniment.memory.lists.facts import page_fact_history, page_facts
 from muniment.packets.build_listing import page_answers, page_builds
+from muniment.packets.turns import TURN_KINDS, count_turns, page_turns
 from muniment.rules.listing import page_history, page_reports, page_revisions, page_rules, page_tests
 from muniment.runs.listing import page_claims, page_conflicts, page_questions, page_runs, page_snapshots
 from muniment.store.lists.entries import ENTRY_KINDS, count_entries, list_placed
@@ -51,12 +52,14 @@ class SoughtList(NamedTuple):
     """Whether it goes by place with these arguments."""
     also: tuple[str, ...] = ()
     """What else of the arguments is asked of a list."""
+    kinds_named: tuple[str, ...] = ENTRY_KINDS
+    """What `kind` may be, where it is asked."""
 
 
 def listing_of(sought: SoughtList, own: Own) -> Listing:
     """What the arguments of a request ask of a list."""
     given = {name: own[name] for name in (*_ASKED, *sought.also) if own.get(name) is not None}
-    return listing_given(**{"order": sought.order} | given, kinds=ENTRY_KINDS)
+    return listing_given(**{"order": sought.order} | given, kinds=sought.kinds_named)
 
 
 # -- the store --------------------------------------------------------------------------------------------
@@ -71,7 +74,8 @@ def _tenants(memory: Memory, _names: Names, _own: Own, asked: Listing) -> Iterat
 def _users(memory: Memory, names: Names, _own: Own, asked: Listing) -> Iterator[Placed[Any]]:
     after = None if asked.after is None else asked.after[0]
     limit = None if asked.limit is None else asked.limit + 1
-    return (Placed((user.user_id,), user) for user in list_users(memory._ctx, names["tenant_id"], after, limit))
+    users = list_users(memory._ctx, names["tenant_id"], after, limit, asked.q)
+    return (Placed((user.user_id,), user) for user in users)
 
 
 # -- a user, or a tenant ----------------------------------------------------------------------------------
@@ -117,6 +121,14 @@ def _answers(memory: Memory, names: Names, _own: Own, asked: Listing) -> Iterato
 
 def _snapshots(memory: Memory, names: Names, _own: Own, asked: Listing) -> Iterator[Placed[Any]]:
     return page_snapshots(memory._ctx, names["tenant_id"], names["run_id"], asked)
+
+
+def _turns(memory: Memory, names: Names, _own: Own, asked: Listing) -> Iterator[Placed[Any]]:
+    return page_turns(memory._ctx, names["tenant_id"], names["run_id"], asked)
+
+
+def _turn_count(memory: Memory, names: Names, _own: Own, asked: Listing) -> int | None:
+    return count_turns(memory._ctx, names["tenant_id"], names["run_id"], asked)
 
 
 # -- a run ------------------------------------------------------------------------------------------------
@@ -205,6 +217,7 @@ SOUGHT: Mapping[str, SoughtList] = {
     "memory.users": SoughtList((str,), _users),
     "memory.runs": SoughtList(_BY_TIME, _runs, total=_counted("run")),
     "memory.snapshots": SoughtList(_BY_NUMBER, _snapshots),
+    "memory.turns": SoughtList((int, str, str), _turns, total=_turn_count, also=("kind",), kinds_named=TURN_KINDS),
     "memory.entries": SoughtList((str, int), _entries, total=_entry_count, also=("kind",)),
     "memory.episodes": SoughtList((str, int), _episodes),
     "memory.builds": SoughtList(_BY_TIME, _builds, "desc", total=_counted("build")),
