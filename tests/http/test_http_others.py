@@ -85,7 +85,8 @@ def doors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             folder = tmp_path_factory.mktemp(name)
             store, own, theirs = made(folder, others)
             stack.callback(store.memory.close)
-            settings = ServerSettings(keys=str(folder / "keys"), research_dir=str(folder / "research"))
+            places = {"keys": str(folder / "keys"), "research_dir": str(folder / "research")}
+            settings = ServerSettings(**places, lease_seconds=3600)  # nothing of the server's own is read meanwhile
             app = create_app(store.memory, settings)
             client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
             opened.append((Door(store, stack.enter_context(client)), own, theirs))

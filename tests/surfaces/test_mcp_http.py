@@ -27,7 +27,6 @@ from free_ports import free_port
 from muniment.core.outside.system import system_clock
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
-from muniment.surfaces.cli.commands.serving import _beside
 from muniment.surfaces.http.access import OPEN, Caller
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.keys import KeyFile
@@ -35,6 +34,7 @@ from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.mcp.callers import CallerScope
 from muniment.surfaces.mcp.settings import McpSettings
 from muniment.surfaces.mcp.streamable import PATH, mcp_app, place_asked
+from muniment.surfaces.processes.worker import beside as _beside
 from muniment.surfaces.settings import load_settings
 
 MODES = ("legacy", "auto")

@@ -44,6 +44,8 @@ LOCAL: Mapping[str, str] = {
     "works.start": "an operation that takes long starts one: Prefer: respond-async",
     "works.take_up": "a server takes up what another process left when it starts",
     "works.watch": "within a process; outside of it, the events are streamed",
+    "works.take_up": "a server's processes look after one another",
+    "works.is_own": "within a process; outside of it, no work is anybody's own",
     "works.close": "a server is closed by whoever runs it",
 }
 """Public methods and properties that have no route, and why."""
