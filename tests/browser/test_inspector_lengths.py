@@ -1,4 +1,4 @@
-"""The inspector shows no wrong absence: whatever is there is counted, found, reached and read, however much there is."""
+"""The inspector shows no wrong absence: what is there is counted, found, reached and read, however much there is."""
 
 from __future__ import annotations
 
