@@ -25,10 +25,15 @@ export interface Traced {
   unasked: number;
 }
 
-/** The sentences of an answer without its marks. */
+/** The sentences of an answer as they were pasted. */
 export function sentencesOf(text: string): string[] {
   const parts = text.split(/\n+|(?<=[.!?])\s+|(?<=[。！？])/);
-  return parts.map((part) => part.replace(/\s*\[\d[\d,\s]*\]/g, "").trim()).filter((part) => part.length > 2);
+  return parts.map((part) => part.trim()).filter((part) => part.length > 2);
+}
+
+/** A sentence without its marks and its end, for one that was pasted otherwise than it was said. */
+function bare(sentence: string): string {
+  return sentence.replace(/\s*\[\d[\d,\s]*\]/g, "").replace(/[.!?。！？\s]+$/, "");
 }
 
 /** Asked of `base`, the address of a tenant or of a user. */
@@ -42,7 +47,12 @@ export async function trace(base: string, text: string, signal: AbortSignal): Pr
   let found = [whole];
   if (whole.tellings.length === 0 && sentences.length > 0) {
     found = [];
-    for (const each of sentences.slice(0, SENTENCES_MAX)) found.push(await ask(each));
+    for (const each of sentences.slice(0, SENTENCES_MAX)) {
+      const asked = await ask(each);
+      const words = bare(each);
+      const isOver = asked.tellings.length > 0 || words === each || words.length < 3;
+      found.push(isOver ? asked : { ...(await ask(words)), sentence: each });
+    }
   }
   const ids = [...new Set(found.flatMap((each) => each.tellings.map((one) => one.build_id)))].slice(0, BUILDS_MAX);
   const builds = await Promise.all(ids.map((id) => get<Build>(`${base}/builds/${encodeURIComponent(id)}`, signal)));
