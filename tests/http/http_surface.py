@@ -70,7 +70,7 @@ def _unpaged(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
     """A page stands for its items, whether it has a name or not."""
     name = schema.get("$ref", "").rpartition("/")[2]
     held = schemas.get(name, schema)
-    if set(held.get("properties", ())) in ({"items"}, {"items", "next"}):
+    if set(held.get("properties", ())) in ({"items"}, {"items", "next", "count"}):
         items: dict[str, Any] = held["properties"]["items"]
         return items
     return schema

@@ -140,6 +140,8 @@ def outcome(store: AskedStore, call: Callable[[Memory], Any]) -> tuple[Any, list
         answer = call(store.memory)
     except MunimentError as error:
         answer = (type(error).__name__, error.to_dict(), str(error))
+    if isinstance(answer, bytes):
+        answer = answer.replace(b"/among", b"/alone")  # the folder of a study's files
     return answer, store.ops()
 
 

@@ -218,18 +218,9 @@ class Run:
         if call_id is not None:
             tool["call_id"] = call_id
         draft = make_draft(
-            kind="tool_result",
-            role="tool",
-            content=content,
-            tool=tool,
-            ts=ts,
-            id=id,
-            tags=tags,
-            entities=entities,
-            metadata=metadata,
-            idempotency_key=idempotency_key,
-            trust=trust,
-        )
+            kind="tool_result", role="tool", content=content, tool=tool, ts=ts, id=id, tags=tags, entities=entities,
+            metadata=metadata, idempotency_key=idempotency_key, trust=trust,
+        )  # fmt: skip
         return self._append([draft])[0]
 
     def observe_many(self, events: Iterable[Mapping[str, Any] | EntryDraft]) -> list[LedgerEntry]:

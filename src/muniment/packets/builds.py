@@ -52,14 +52,8 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
 
 __all__ = [
-    "Build",
-    "build_of",
-    "builds_of_run",
-    "compose_build",
-    "list_builds",
-    "load_build",
-    "recompose",
-]
+    "Build", "build_of", "builds_of_run", "compose_build", "list_builds", "load_build", "recompose",
+]  # fmt: skip
 
 COMPOSER = 6
 """Which composer this is: one that chooses or writes otherwise has another number, and builds keep their packet."""

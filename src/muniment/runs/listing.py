@@ -12,6 +12,7 @@ from muniment.runs.reading import get_run
 from muniment.runs.records import CLAIM_STATUSES, OpenQuestion, RunClaim, RunConflict
 from muniment.runs.resuming import load_snapshot
 from muniment.runs.said_times import with_said_times
+from muniment.store.items import latest
 from muniment.store.ledger.records import RunState
 from muniment.store.lists.seeking import each_made, find_listed, read_listed, read_versions, seek
 
@@ -75,7 +76,10 @@ def page_questions(ctx: Context, scope: Scope, asked: Listing) -> Iterator[Place
 def _logged(
     ctx: Context, scope: Scope, kind: str, status: str | None, read: Callable[..., T], asked: Listing
 ) -> Iterator[Placed[T]]:
-    """What a run has logged of a kind. Under its id another user has nothing."""
+    """What a run has logged of a kind. Where the run is another user's, nothing is looked at."""
+    run = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
+    if run is None or run.user_id != scope.user_id:
+        return iter(())
 
     def made(item: Item) -> T | None:
         return read(item.plain()) if item.user_id == scope.user_id else None

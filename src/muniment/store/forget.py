@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from muniment.core.owners import RESERVED_PREFIXES, holder_of, is_corpus, is_reserved, user_bank
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, ScrubReport, Transaction, Value
-from muniment.core.ports.rows import by_ids, chunked, get, put, stream_texts, texts
+from muniment.core.ports.rows import by_ids, chunked, get, stream_texts, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS, LISTINGS, SESSIONS, TABLES, EntryRow, Table, column_names
 from muniment.errors import InvalidInput, MunimentError, NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
@@ -25,9 +25,8 @@ from muniment.store.items import (
     Change,
     Item,
     Rewritten,
-    checked_item,
     derived_from,
-    emptied_item,
+    empty_items,
     item_of,
     latest,
     lock_memory,
@@ -500,7 +499,7 @@ def empty_rows(
     """Empty every row that holds content of these subjects, and take the entries among them out of what was made of
     many; answers how many rows of each table."""
     counts = {
-        spec.name: _empty_items(tx, ids, receipt_id) if spec is ITEMS else _clear(tx, spec, ids, receipt_id)
+        spec.name: empty_items(tx, ids, receipt_id) if spec is ITEMS else _clear(tx, spec, ids, receipt_id)
         for spec in TABLES
         if spec.subject is not None
     }
@@ -530,17 +529,6 @@ def _index_again(ctx: Context, tenant_id: str, erasure: _Erasure) -> None:
 
     with suppress(StoreDamaged):  # told by `verify`, and by a search
         ctx.engine.write(tenant_id, work)
-
-
-def _empty_items(tx: Transaction, ids: Sequence[str], receipt_id: str) -> int:
-    """Empty items, each with a digest of what is left; where somebody had altered one, nothing vouches for that."""
-    count = 0
-    for chunk in chunked(ids):
-        rows = select_items(tx, (("id", "in", chunk),))
-        left = [(row.is_sound, emptied_item(row, receipt_id)) for row in rows]
-        put(tx, ITEMS, [checked_item(row) if is_sound else row for is_sound, row in left])
-        count += len(rows)
-    return count
 
 
 def _clear(tx: Transaction, spec: Table[Any], ids: Sequence[str], receipt_id: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_text, digest, digest_of
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Row, Transaction
-from muniment.core.ports.rows import by_ids, first, get, insert, put, select, stream
+from muniment.core.ports.rows import by_ids, chunked, first, get, insert, put, select, stream
 from muniment.core.ports.schema import IDS, ITEMS, LINEAGES, LINKS, IdRow, ItemRow, LineageRow, LinkRow
 from muniment.core.vocabulary import Trust
 from muniment.errors import DuplicateId, Forgotten, InvalidJson, StoreDamaged
@@ -27,6 +27,7 @@ __all__ = [
     "derived_from",
     "digest_name",
     "emptied_item",
+    "empty_items",
     "get_version",
     "item_of",
     "latest",
@@ -203,6 +204,17 @@ def checked_item(row: ItemRow) -> Item:
 def emptied_item(row: ItemRow, receipt_id: str | None) -> Item:
     """A row as a forget leaves it. Without a receipt: what it says of the item whether forgotten or not."""
     return Item(*row._replace(name=None, body=None, receipt_id=receipt_id, digest=None, checked=0))
+
+
+def empty_items(tx: Transaction, ids: Sequence[str], receipt_id: str) -> int:
+    """Empty items, each with a digest of what is left; where somebody had altered one, nothing vouches for that."""
+    count = 0
+    for chunk in chunked(ids):
+        rows = select_items(tx, (("id", "in", chunk),))
+        left = [(row.is_sound, emptied_item(row, receipt_id)) for row in rows]
+        put(tx, ITEMS, [checked_item(row) if is_sound else row for is_sound, row in left])
+        count += len(rows)
+    return count
 
 
 def latest(reader: Reader, item_id: str) -> Item | None:

@@ -42,7 +42,6 @@ LOCAL: Mapping[str, str] = {
     "rulebook.level": "part of the path",
     "rulebook.replay": "runs the caller's own agent and verifier on the tasks of the store: where the store is",
     "works.start": "an operation that takes long starts one: Prefer: respond-async",
-    "works.take_up": "a server takes up what another process left when it starts",
     "works.watch": "within a process; outside of it, the events are streamed",
     "works.take_up": "a server's processes look after one another",
     "works.is_own": "within a process; outside of it, no work is anybody's own",
