@@ -205,7 +205,7 @@ def test_packets_stand_between_the_turns_and_marks_are_links(looking: Reader, le
 
 
 def test_a_long_talk_is_shown_around_a_turn(looking: Reader, lengths: Lengths) -> None:
-    page = looking.go(f"default/big/answer/run_long?at={lengths.near_end}", "No packet was composed here.")
+    page = looking.go(f"default/big/answer/run_long?at={lengths.near_end}", "None of the turns shown here is a packet.")
     assert page.locator(f"#t-{lengths.near_end}").is_visible()
     page.get_by_text(f"{ENTRIES:,} turns").wait_for()
     assert page.locator(".turns > li").count() <= HELD_MAX
