@@ -205,9 +205,10 @@ class Model:
         return bool(assertion.sources) and (owner, assertion.session_id) not in sessions
 
     def drop_fact(self, fact: HeldFact) -> None:
-        """A fact is gone, and with it its words, but for those that an event still says."""
+        """A fact is gone, and with it its words, but for those that an event still says, or another fact holds."""
         fact.is_gone = True
         said = {event.word for event in self.live_events()}
+        said.update(word for other in self.live_facts() for word in _WORD.findall(other.value))
         for word in _WORD.findall(fact.value):
             self.words[word].is_gone = self.words[word].is_gone or word not in said
         self.shake_builds({fact.owner})
