@@ -27,6 +27,7 @@ from typing import NamedTuple
 from benchmarks.doubling_surfaces import DOORS, opened
 from benchmarks.doubling_texts import SIGNS, Recipe, change, compiled_sources, cross, pieces_of, random_recipe
 from benchmarks.harness import report, without_collections
+from muniment.errors import InvalidInput
 
 __all__ = ["GROWTH_MAX", "Growth", "cost_s", "grown", "growth_of", "hunt", "known_recipes"]
 
@@ -132,8 +133,12 @@ def hunt(
         for door in active:
             begun = time.process_time()
             recipe = _next(kept, door, pieces, dice, number)
-            growth = growth_of(door, recipe, sizes)
-            spent[door] += time.process_time() - begun
+            try:
+                growth = growth_of(door, recipe, sizes)
+            except InvalidInput:  # refused at the door, as a text with a NUL is
+                continue
+            finally:
+                spent[door] += time.process_time() - begun
             yield door, recipe, growth
             _keep(kept[door], growth, recipe)
         number += 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from muniment.core.text.stated.places import is_known_place
@@ -105,16 +106,23 @@ _PASSING = re.compile(
 )
 
 
+@lru_cache(maxsize=4)
+def _of_message(text: str) -> tuple[bool, bool]:
+    """Whether a message asks, and whether it is about code: looked for once, not for each of its sentences."""
+    return "?" in text, _CODE.search(text) is not None
+
+
 def around(text: str, said: Sequence[Sentence], number: int) -> tuple[str, ...]:
     """What is seen of a message around one of its sentences."""
     sentence = said[number]
     lead = _PASSING.match(sentence.text)
+    asks, is_on_code = _of_message(text)
     found = [
-        f"s:question={sentence.is_question}", f"s:asks={'?' in text}", f"s:at={min(number, 3)}", f"s:of={min(len(said), 6)}",
+        f"s:question={sentence.is_question}", f"s:asks={asks}", f"s:at={min(number, 3)}", f"s:of={min(len(said), 6)}",
         f"s:words={min(len(sentence.text) // 40, 5)}", f"s:message={min(len(text) // 150, 6)}",
         f"s:lead={lead[0].lower() if lead is not None else ''}", f"s:exclaims={'!' in sentence.end}",
     ]  # fmt: skip
-    if _CODE.search(text):
+    if is_on_code:
         found.append("s:code")
     if number + 1 < len(said):
         found.append(f"s:next-asks={said[number + 1].is_question}")
