@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
+from muniment.core.memos import remembered
 from muniment.core.text.stated.places import is_known_place
 from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.english.classes import noun_class, verb_class
@@ -106,7 +106,7 @@ _PASSING = re.compile(
 )
 
 
-@lru_cache(maxsize=4)
+@remembered(4)
 def _of_message(text: str) -> tuple[bool, bool]:
     """Whether a message asks, and whether it is about code: looked for once, not for each of its sentences."""
     return "?" in text, _CODE.search(text) is not None
