@@ -1,6 +1,6 @@
 """A research run killed by SIGKILL at its moments: the next process goes on and ends with the same files (RP-07).
 
-MUNIMENT_SOAK sets how many moments are tried: by default one in sixteen, and with `make soak` all of them.
+MUNIMENT_SOAK sets how many moments are tried: by default one in thirty-two, and with `make soak` all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 RUNNER = Path(__file__).parent / "kill_research.py"
-STRIDE = 1 if int(os.environ.get("MUNIMENT_SOAK", "40")) > 40 else 16
+STRIDE = 1 if int(os.environ.get("MUNIMENT_SOAK", "40")) > 40 else 32
 LEAST = 270 // STRIDE
 
 

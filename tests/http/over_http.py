@@ -24,7 +24,7 @@ from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
 
 URL = "http://localhost"
-_CASES = 3
+_CASES = 1
 _open = opening.open
 
 
@@ -75,7 +75,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test of those that were chosen; of one that has many cases the first three, and all under a soak."""
+    """Every test of those that were chosen; of one that has many cases the first, and all under a soak."""
     seen: Counter[str] = Counter()
     kept = []
     for item in items:

@@ -39,7 +39,7 @@ UNBOUNDED = {
 }
 """Lists that are read whole, and why that is no more than they show."""
 LIMIT = 3
-SMALL, LARGE = 6, 120
+SMALL, LARGE = 6, 60
 LISTS = [each for each in OPERATIONS if each.is_listed and not each.takes_body]
 NAMED = ("answer", "rule_test", "rule_report")
 """Kinds that are listed by a name."""

@@ -23,7 +23,8 @@ def written() -> dict[tuple[str, str], set[str]]:
     found: dict[tuple[str, str], set[str]] = {}
     for path in sorted(SURFACES.rglob("*.py")):
         logger = "muniment.mcp" if "mcp" in path.parts else "muniment.http"
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        text = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "LOGGER" in text else ():
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             if ast.unparse(node.func.value) != "LOGGER" or node.func.attr not in (*LEVELS, "log"):

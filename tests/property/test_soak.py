@@ -22,7 +22,7 @@ from muniment.handles.run import Run
 from muniment.packets.builds import Build
 from muniment.packets.compose.audit import audit
 
-ROUNDS = int(os.environ.get("MUNIMENT_SOAK", "40"))
+ROUNDS = int(os.environ.get("MUNIMENT_SOAK", "20"))
 WORDS = (
     *("Berlin", "Hamburg", "dog", "beagle", "Toby", "Mia", "moved", "lives", "allergic", "peanuts", "dinner", "Friday"),
     *(
