@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from copy import copy
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -48,9 +50,17 @@ class Filled:
             assert file.execute(statement, values).rowcount > 0
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Filled:
+    return Filled(tmp_path_factory.mktemp("filled") / "store.db")
+
+
 @pytest.fixture
-def filled(tmp_path: Path) -> Filled:
-    return Filled(tmp_path / "store.db")
+def filled(made: Filled, tmp_path: Path) -> Filled:
+    """A copy of the store that was filled once."""
+    own = copy(made)
+    own.path = Path(shutil.copyfile(made.path, tmp_path / "store.db"))
+    return own
 
 
 def _run(mem: Memory) -> Run:
