@@ -5,8 +5,9 @@ import { test } from "node:test";
 import { ConnectionFailed, Overloaded, RateLimited, TimedOut } from "@muniment/client";
 import { all, CONTROL, counted, dropping, hurried, opened, problem, said, stood } from "./room.mjs";
 
-test("an answer that is lost behind a write: the write is sent again, and done once", async () => {
+test("an answer that is lost behind a write: the write is sent again, and done once", async (t) => {
   const proxy = await dropping(2);
+  t.after(proxy.close);
   const { user } = opened({ baseUrl: proxy.url });
   const run = user.run();
   const writes = [
@@ -36,11 +37,11 @@ test("an answer that is lost behind a write: the write is sent again, and done o
   assert.equal((await all(same.builds())).length, 1);
   assert.equal((await all(same.runs())).length, 2);
   assert.deepEqual(await said(direct), []);
-  await proxy.close();
 });
 
-test("what could be done twice, and has no key, is not sent again after a lost answer", async () => {
+test("what could be done twice, and has no key, is not sent again after a lost answer", async (t) => {
   const proxy = await dropping(9);
+  t.after(proxy.close);
   const { m } = opened({ baseUrl: proxy.url });
   const body = { documents: [{ text: "a page" }] };
   const asked = m.request("/v1/tenants/{tenant_id}/corpora/{corpus_id}/documents", "post", { path: { corpus_id: "c" }, body });
@@ -48,7 +49,6 @@ test("what could be done twice, and has no key, is not sent again after a lost a
   assert.equal(proxy.seen.length, 1);
   await assert.rejects(m.user("nobody").search("x"), ConnectionFailed);
   assert.equal(proxy.seen.length, 1 + 4, "a read is");
-  await proxy.close();
 });
 
 test("a server that says when to come back is asked again then; others later each time", async () => {
@@ -94,8 +94,9 @@ test("silence ends with the time that a call has", async () => {
   await assert.rejects(opened({ baseUrl: silent.url, maxRetries: 1 }).user.search("x"), ConnectionFailed);
 });
 
-test("whoever aborts gets their own reason, and nothing more is sent", async () => {
+test("whoever aborts gets their own reason, and nothing more is sent", async (t) => {
   const silent = await stood(() => {});
+  t.after(silent.close);
   const reason = new Error("the user left");
   const leaving = () => {
     const controller = new AbortController();
@@ -111,13 +112,13 @@ test("whoever aborts gets their own reason, and nothing more is sent", async () 
   await assert.rejects(opened({ fetch: before.fetch }).user.search("x", {}, { signal: AbortSignal.abort(reason) }), reason);
   assert.equal(before.calls.length, 0);
   await assert.rejects(all(opened().user.changes({ signal: leaving() })), reason);
-  await silent.close();
 });
 
 /** Goes through a stream until `count` entries have come, each by its number. */
-async function heard(stream, count) {
+async function heard(user, count, options) {
   const numbers = [];
-  for await (const changes of stream) {
+  const signal = AbortSignal.timeout(60_000); // what does not come would be waited for without end
+  for await (const changes of user.changes({ signal, ...options })) {
     assert.ok(!changes.reset);
     for (const { first_seq, last_seq } of changes.entries ?? []) {
       for (let seq = first_seq; seq <= last_seq; seq++) numbers.push(seq);
@@ -131,7 +132,7 @@ const upTo = (count) => Array.from({ length: count }, (_, at) => at + 1);
 
 test("a server that is killed in the middle of a stream of changes: nothing is lost, nothing comes twice", async () => {
   const { user } = opened({ maxRetries: 400, retryDelayMs: 20 });
-  const listening = heard(user.changes({ after: await user.position() }), 31);
+  const listening = heard(user, 31, { after: await user.position() });
   const run = user.run();
   for (let at = 0; at < 30; at++) {
     await run.observe("user", `word ${at}`);
@@ -160,7 +161,7 @@ test("a stream that is cut anywhere, or falls silent, goes on where it was", asy
   });
   const { user } = opened({ fetch });
   const after = await user.position();
-  const listening = heard(user.changes({ after, idleMs: 400 }), 13);
+  const listening = heard(user, 13, { after, idleMs: 400 });
   const run = user.run();
   for (let at = 0; at < 12; at++) {
     await run.observe("user", `word ${at}`);
@@ -168,7 +169,7 @@ test("a stream that is cut anywhere, or falls silent, goes on where it was", asy
   }
   assert.deepEqual(await listening, upTo(13));
   assert.ok(calls.filter((each) => each.headers.Accept.startsWith("text/event-stream")).length > 2, "it was cut");
-  assert.deepEqual(await heard(user.changes({ after }), 13), upTo(13), "and can be had again from where it began");
+  assert.deepEqual(await heard(user, 13, { after }), upTo(13), "and can be had again from where it began");
 });
 
 test("a stream ends where it is refused for good", async () => {
