@@ -169,5 +169,5 @@ stubs: setup
 clean:
 	rm -rf inspector/node_modules src/muniment/surfaces/inspector/dist
 	rm -rf clients/.generator clients/typescript/node_modules clients/typescript/dist clients/typescript/build
-	rm -f clients/typescript/LICENSE clients/typescript/src/openapi.ts clients/typescript/src/operations.ts
+	rm -f clients/typescript/LICENSE clients/typescript/src/openapi.d.ts clients/typescript/src/operations.ts
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -30,7 +30,7 @@ __all__ = ["PACKAGE", "Installed", "Served", "installed", "serving"]
 ROOT = Path(__file__).parents[2]
 PACKAGE = CLIENTS / "typescript"
 SOURCES = ("src", "scripts", "package.json", "tsconfig.json", "README.md")
-BUILT = ("openapi.ts", "operations.ts")
+BUILT = ("openapi.d.ts", "operations.ts")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
 /**
- * What is made of the OpenAPI document: `src/openapi.ts`, its types, and `src/operations.ts`, what a request to each
+ * What is made of the OpenAPI document: `src/openapi.d.ts`, its types, and `src/operations.ts`, what a request to each
  * address takes so that it can be sent again. Both are built, never edited, and not in the repository.
+ * The types go to `dist` from here: the compiler copies no declarations.
  *
  * Of the answers only those that are answers are kept: each problem has one shape, which `errors.ts` reads.
  */
 
-import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import openapiTS, { astToString } from "openapi-typescript";
 
@@ -42,7 +43,8 @@ const types = astToString(await openapiTS(told, { emptyObjectsUnknown: true, sil
   .replace(/^(?: {4})+/gm, (indent) => " ".repeat(indent.length / 4));
 const listed = (name, words, items) =>
   `/** ${words} */\nexport const ${name}: ReadonlySet<string> = new Set([\n${items.map((each) => `  ${JSON.stringify(each)},\n`).join("")}]);\n`;
-await writeFile(`${out}/openapi.ts`, TITLE + types);
+await mkdir(`${out}/../dist`, { recursive: true });
+for (const each of [out, `${out}/../dist`]) await writeFile(`${each}/openapi.d.ts`, TITLE + types);
 await writeFile(
   `${out}/operations.ts`,
   TITLE +
