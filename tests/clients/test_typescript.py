@@ -86,6 +86,24 @@ def test_it_does_what_it_says_with_a_real_server(program: Installed, server: dic
     program.node("--test", f"{name}.test.mjs", **server)
 
 
+@pytest.mark.parametrize("page", [PACKAGE / "README.md", ROOT / "docs" / "guides" / "other-languages.md"])
+def test_what_the_pages_show_runs(program: Installed, server: dict[str, str], page: Path) -> None:
+    """With the address and key of the server here, and a model that cites the first line."""
+    shown = next(
+        each for each in re.findall(r"```ts\n(.+?)```", page.read_text("utf-8"), re.DOTALL) if "new Muni" in each
+    )
+    here = f'apiKey: "{server["MUNIMENT_KEY"]}", baseUrl: "{server["MUNIMENT_URL"]}"'
+    model = 'const askYourModel = async (messages) => (messages[1] ? "Berlin [1]." : "");'
+    asked = shown.replace('baseUrl: "http://127.0.0.1:8765"', here).replace('user("ana")', f'user("{page.stem}")')
+    said = program.node(
+        "--input-type=module",
+        "--eval",
+        f"{model}\n{asked}\nconsole.log(sentences[0].evidence_ids[0] === said.id)",
+        **server,
+    )
+    assert said.strip() == "true"
+
+
 @pytest.fixture(scope="module")
 def bundle(program: Installed) -> str:
     """All of it in one script for a browser or an edge runtime, which has the walk behind it."""
