@@ -100,6 +100,7 @@ chromium:
 lint: style
 	$(BIN)/python tools/make_aio_stub.py --check
 	$(BIN)/python tools/make_reference.py --check
+	$(BIN)/python tools/make_typescript.py --check
 	$(BIN)/python tools/make_requirements.py --check
 
 style: setup
@@ -157,6 +158,7 @@ openapi: setup
 
 reference: setup
 	$(BIN)/python tools/make_reference.py
+	$(BIN)/python tools/make_typescript.py
 
 requirements: setup
 	$(BIN)/python tools/make_requirements.py
@@ -167,4 +169,5 @@ stubs: setup
 clean:
 	rm -rf inspector/node_modules src/muniment/surfaces/inspector/dist
 	rm -rf clients/.generator clients/typescript/node_modules clients/typescript/dist clients/typescript/build
+	rm -f clients/typescript/LICENSE clients/typescript/src/openapi.d.ts clients/typescript/src/operations.ts
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
