@@ -16,7 +16,9 @@ from muniment.core.ports.rows import chunked, get, put, select
 from muniment.core.ports.schema import CLEARINGS, ENTRIES, IDEMPOTENCY, REPLIES, WORKS
 from muniment.core.ports.server_rows import ClearingRow
 from muniment.core.scope import Scope
+from muniment.store.ledger.admission import Admitted
 from muniment.store.ledger.records import EntryDraft
+from muniment.store.ledger.rows import KEYED
 
 __all__ = [
     "CLEARED",
@@ -25,10 +27,13 @@ __all__ = [
     "clear_answers",
     "clearing_of",
     "hold_answers",
+    "key_mark",
     "key_of",
+    "mark_key",
     "match_keys",
 ]
 
+_MARK_SIGNS = 16
 CLEARED = ("works", "replies")
 """The tables that are cleared."""
 
@@ -42,6 +47,16 @@ def key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
     # Never the bare digest of the key: a caller may well use the content, or its hash, as the key (LG-07).
     named = canonical_bytes(["muniment.idempotency.v1", scope.tenant_id, scope.user_id, draft.idempotency_key])
     return digest(named), canonical_bytes(request)
+
+
+def mark_key(item: Admitted, salt: bytes, key: tuple[bytes, bytes] | None) -> Admitted:
+    """The draft with a mark of its key among its flags, which the chain holds: a key that was deleted is missed."""
+    return item if key is None else item._replace(flags=tuple(sorted((*item.flags, key_mark(salt, key[0])))))
+
+
+def key_mark(salt: bytes, key_hash: bytes) -> str:
+    """What an entry says of the key it was written under: enough to know the key again while the entry has its salt."""
+    return f"{KEYED}{salted_digest(salt, key_hash).hex()[:_MARK_SIGNS]}"
 
 
 class KeyMatch(NamedTuple):

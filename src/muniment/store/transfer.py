@@ -224,6 +224,10 @@ def _in_scope(reader: Reader, entry_id: str, scope: dict[str, str]) -> bool:
     return entry is not None and all(getattr(entry, column) == value for column, value in scope.items())
 
 
+_PROVEN = "proven"
+"""Among the counts of a batch: proofs that were made."""
+
+
 # -- import -------------------------------------------------------------------------------------------
 
 
@@ -264,7 +268,8 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         ctx.engine.write(
             dump.tenant_id, lambda tx: note_scrub(ctx, tx, [id_ for id_ in due_receipts(tx) if id_ in longer], report)
         )
-    return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped))
+    proven = written.pop(_PROVEN, 0)
+    return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped), proven=proven)
 
 
 def _complete_links(tx: Transaction, links: Sequence[LinkRow], gone: dict[str, str]) -> None:
@@ -331,7 +336,7 @@ def _write_batch(
     insert(tx, PARTS, new_parts)
     new_marks = _new_marks(tx, _rows_of(batch, MarkRow))
     insert(tx, MARKS, new_marks)
-    prove(ctx, tx, written)
+    done[_PROVEN] = prove(ctx, tx, written)
     new_keys = [row for row in _rows_of(batch, IdempotencyRow) if _lacks_key(tx, row)]
     insert(tx, IDEMPOTENCY, new_keys)
     done.update(
