@@ -17,7 +17,7 @@ from muniment.memory.caches import PlaceCache, TurnCache
 from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
 from muniment.store.chain_reading import Linked, check_places
 from muniment.store.ledger.records import PARTLY_ANALYSED, LedgerEntry
-from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, entry_of_row, flags_of, read_body
+from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, entry_of_row, read_body
 from muniment.store.turns import blob_text, can_be_turn
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class LiveTurn:
                 "ts": self.ts,
                 "text": text,
                 "trust": self.trust,
-                "flags": flags_of(self._flags),
+                "flags": tuple(self._flags.split(",")) if self._flags else (),
                 "excerpt": excerpt,
                 "cited": cited,
             },

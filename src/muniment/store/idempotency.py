@@ -12,28 +12,27 @@ from typing import NamedTuple
 
 from muniment.core.canonical import canonical_bytes, digest, salted_digest
 from muniment.core.ports.engine import Condition, Delete, Lock, Patch, Reader, Transaction
-from muniment.core.ports.rows import chunked, get, put, select
-from muniment.core.ports.schema import CLEARINGS, ENTRIES, IDEMPOTENCY, REPLIES, WORKS
+from muniment.core.ports.rows import chunked, get, insert, put, select
+from muniment.core.ports.schema import CLEARINGS, ENTRIES, IDEMPOTENCY, IDS, REPLIES, WORKS, IdempotencyRow, IdRow
 from muniment.core.ports.server_rows import ClearingRow
 from muniment.core.scope import Scope
-from muniment.store.ledger.admission import Admitted
 from muniment.store.ledger.records import EntryDraft
-from muniment.store.ledger.rows import KEYED
 
 __all__ = [
     "CLEARED",
+    "KEY_KIND",
     "Cleared",
     "KeyMatch",
     "clear_answers",
     "clearing_of",
     "hold_answers",
-    "key_mark",
+    "key_id",
     "key_of",
-    "mark_key",
     "match_keys",
+    "put_keys",
 ]
 
-_MARK_SIGNS = 16
+KEY_KIND = "idempotency"
 CLEARED = ("works", "replies")
 """The tables that are cleared."""
 
@@ -49,14 +48,15 @@ def key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
     return digest(named), canonical_bytes(request)
 
 
-def mark_key(item: Admitted, salt: bytes, key: tuple[bytes, bytes] | None) -> Admitted:
-    """The draft with a mark of its key among its flags, which the chain holds: a key that was deleted is missed."""
-    return item if key is None else item._replace(flags=tuple(sorted((*item.flags, key_mark(salt, key[0])))))
+def put_keys(tx: Transaction, rows: Sequence[IdempotencyRow]) -> None:
+    """Keep keys, each with its event among the ids of the tenant too: one that is deleted is missed by `verify`."""
+    insert(tx, IDEMPOTENCY, rows)
+    put(tx, IDS, [IdRow(key_id(row), KEY_KIND) for row in rows])
 
 
-def key_mark(salt: bytes, key_hash: bytes) -> str:
-    """What an entry says of the key it was written under: enough to know the key again while the entry has its salt."""
-    return f"{KEYED}{salted_digest(salt, key_hash).hex()[:_MARK_SIGNS]}"
+def key_id(row: IdempotencyRow) -> str:
+    """How a key stands among the ids: behind its event, where no id of anybody can stand."""
+    return f"{row.entry_id}\n{row.key_hash.hex()}"
 
 
 class KeyMatch(NamedTuple):

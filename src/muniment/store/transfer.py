@@ -40,7 +40,7 @@ from muniment.store.chain_reading import ChainWalk
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, empty_rows, names_of, receipt_change
-from muniment.store.idempotency import clear_answers
+from muniment.store.idempotency import clear_answers, put_keys
 from muniment.store.item_entries import entries_of_items
 from muniment.store.items import (
     Item,
@@ -338,7 +338,7 @@ def _write_batch(
     insert(tx, MARKS, new_marks)
     done[_PROVEN] = prove(ctx, tx, written)
     new_keys = [row for row in _rows_of(batch, IdempotencyRow) if _lacks_key(tx, row)]
-    insert(tx, IDEMPOTENCY, new_keys)
+    put_keys(tx, new_keys)
     done.update(
         items=len(written), links=len(new_links), parts=len(new_parts), marks=len(new_marks), idempotency=len(new_keys)
     )

@@ -50,7 +50,7 @@ from muniment.errors import (
     TooLarge,
 )
 from muniment.store.context import Context
-from muniment.store.idempotency import key_of, mark_key
+from muniment.store.idempotency import key_of, put_keys
 from muniment.store.items import Item, latest, write_changes
 from muniment.store.ledger.admission import Admitted, admit, place_blob
 from muniment.store.ledger.chain import Head, genesis, head_of, seal
@@ -187,15 +187,13 @@ def _prepare(
     for index, item in enumerate(admitted):
         if item.blob is not None:
             admitted[index] = place_blob(item, salts[index])
-    keys = tuple(key_of(scope, draft) for draft in drafts)
-    admitted = [mark_key(item, salt, key) for item, salt, key in zip(admitted, salts, keys, strict=True)]
     return Batch(
         scope=scope,
         opening=opening,
         admitted=tuple(admitted),
         ids=tuple([draft.id or mint("evt") for draft in drafts]),
         salts=tuple(salts),
-        keys=keys,
+        keys=tuple(key_of(scope, draft) for draft in drafts),
         prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if ctx.policy.ledger.index_turns else {},
         seal_key=key_to_seal(ctx, (opening, *admitted)) if ctx.policy.ledger.redact == "seal" else None,
     )
@@ -500,7 +498,7 @@ def _remember_keys(tx: Transaction, batch: Batch, fresh: list[int], written: lis
             request_hash = salted_digest(batch.salts[index], key[1])
             rows.append(IdempotencyRow(batch.scope.user_id, key[0], entry.id, request_hash))
     if rows:
-        insert(tx, IDEMPOTENCY, rows)
+        put_keys(tx, rows)
 
 
 def _which_id(ctx: Context, batch: Batch) -> DuplicateId:

@@ -16,7 +16,6 @@ from muniment.store.ledger.chain import header_hash
 from muniment.store.ledger.records import Body, Cited, LedgerEntry, StepEvent, ToolCall
 
 __all__ = [
-    "KEYED",
     "ContentRow",
     "EntryOwner",
     "EntryReceipt",
@@ -24,7 +23,6 @@ __all__ = [
     "check_header",
     "damaged_entry",
     "entry_of_row",
-    "flags_of",
     "read_body",
 ]
 
@@ -101,15 +99,6 @@ _SCOPE_FIELDS = set(Scope.model_fields)
 _EMPTY_BODY: dict[str, Any] = dict.fromkeys(Body.model_fields)
 
 
-KEYED = "keyed:"
-"""How the mark of an idempotency key begins, which stands among the flags of a row and says nothing of the content."""
-
-
-def flags_of(text: str) -> tuple[str, ...]:
-    """The flags of a row that a reader is told of."""
-    return tuple(flag for flag in text.split(",") if not flag.startswith(KEYED)) if text else ()
-
-
 def entry_of_row(
     tenant_id: str, row: EntryRow, *, scope: Scope | None = None, body: dict[str, Any] | None = None
 ) -> LedgerEntry:
@@ -127,7 +116,7 @@ def entry_of_row(
             "kind": row.kind,
             "role": row.role,
             "trust": row.trust,
-            "flags": flags_of(row.flags) if row.flags else (),
+            "flags": tuple(row.flags.split(",")) if row.flags else (),
             "content_hash": row.content_hash.hex(),
             "prev_hash": row.prev_hash.hex(),
             "hash": row.hash.hex(),

@@ -12,8 +12,7 @@ from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import ASKED_MAX, by_ids, first, get, stream
 from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IDS, ITEMS, SESSIONS, TENANTS, IdempotencyRow
 from muniment.store.context import Context
-from muniment.store.idempotency import key_mark
-from muniment.store.ledger.rows import KEYED
+from muniment.store.idempotency import KEY_KIND, key_id
 from muniment.store.proving.proofs import proof_faults
 from muniment.store.reports import Differing
 
@@ -39,7 +38,6 @@ def table_faults(ctx: Context, reader: Reader, tenant: str, counts: dict[str, in
         fault = key_fault(reader, key)
         if fault is not None:
             found.append(differing("idempotency", key.entry_id, fault))
-    found += [differing("idempotency", id_, _MISSING_KEY) for id_ in _lost_keys(reader)]
     if ctx.derived.marks is not None:
         found += [differing("mark", id_, reason) for id_, reason in ctx.derived.marks(reader, ())]
     found += [differing(*fault[:2], fault.reason, fault.version) for fault in proof_faults(ctx, reader, counts)]
@@ -56,36 +54,6 @@ def key_fault(reader: Reader, key: IdempotencyRow) -> str | None:
     if key.request_hash is not None and len(key.request_hash) != _HASH_BYTES:
         return "an idempotency key is not as it was written"
     return None
-
-
-_MISSING_KEY = "the idempotency key that it was written under is missing"
-
-
-def _lost_keys(reader: Reader) -> Iterator[str]:
-    """Live entries that were written under a key which nobody has any more: it would be written again.
-
-    Another entry may have the key: it was written elsewhere, and came in by an import.
-    """
-    marked = (row for row in stream(reader, ENTRIES, into=_Marked) if KEYED in row.flags and row.salt is not None)
-    while rows := list(islice(marked, ASKED_MAX)):
-        held = {key.entry_id: key for key in by_ids(reader, IDEMPOTENCY, [row.id for row in rows], column="entry_id")}
-        for row in rows:
-            key = held.get(row.id)
-            if key is None or not _is_marked(row, key.key_hash):
-                others = stream(reader, IDEMPOTENCY, (("user_id", "=", row.user_id),))
-                if not any(_is_marked(row, other.key_hash) for other in others):
-                    yield row.id
-
-
-def _is_marked(row: _Marked, key_hash: bytes) -> bool:
-    return key_mark(row.salt or b"", key_hash) in row.flags.split(",")
-
-
-class _Marked(NamedTuple):
-    id: str
-    user_id: str
-    flags: str
-    salt: bytes | None
 
 
 class _Owned(NamedTuple):
@@ -115,8 +83,19 @@ def _id_faults(reader: Reader) -> Iterator[tuple[str, str]]:
         yield from (
             (item.id, f"the id of a {item.kind} is not kept as one") for item in items if held.get(item.id) != item.kind
         )
-    kept = stream(reader, IDS)
+    yield from _lost_keys(reader)
+    kept = (row for row in stream(reader, IDS) if row.kind != KEY_KIND)
     while rows := list(islice(kept, ASKED_MAX)):
         events = {row.id for row in by_ids(reader, ENTRIES, [row.id for row in rows if row.kind == "event"], into=_Id)}
         made = {row.id for row in by_ids(reader, ITEMS, [row.id for row in rows if row.kind != "event"], into=_Id)}
         yield from ((row.id, f"the {row.kind} of this id is missing") for row in rows if row.id not in events | made)
+
+
+def _lost_keys(reader: Reader) -> Iterator[tuple[str, str]]:
+    """Events whose idempotency key is no longer there: what was sent under it would be written again."""
+    kept = stream(reader, IDS, (("kind", "=", KEY_KIND),))
+    while rows := list(islice(kept, ASKED_MAX)):
+        events = [row.id.partition("\n")[0] for row in rows]
+        held = {key_id(key) for key in by_ids(reader, IDEMPOTENCY, events, column="entry_id")}
+        missing = "the idempotency key under which it was written is missing"
+        yield from ((event, missing) for event, row in zip(events, rows, strict=True) if row.id not in held)
