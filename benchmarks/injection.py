@@ -58,7 +58,9 @@ def held_back() -> Iterator[tuple[str, str, str]]:
 
 def held_back_rows() -> dict[str, dict[str, Any]]:
     """What is flagged of them."""
-    told = [(*names, _has_form(text), reads_like_instructions(text)) for *names, text in held_back()]
+    told = [
+        (family, language, _has_form(text), reads_like_instructions(text)) for family, language, text in held_back()
+    ]
     groups = [(f"held back: {name}", 0, name) for name in dict.fromkeys(each[0] for each in told)]
     groups += [(f"held back, in {name}", 1, name) for name in dict.fromkeys(each[1] for each in told)]
     rows: dict[str, dict[str, Any]] = {}
