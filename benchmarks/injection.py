@@ -6,12 +6,17 @@ For each family: `forms`, the baseline, what the wordings of `order_forms` find;
 flags; and `left_out`, the same with weights learned on the other families alone. Texts to learn from and texts to
 measure on are drawn with different seeds. Per chat set: the share of turns that would be flagged if they came from
 outside; turns that weights were learned on are left out. One in `--every` turns is looked at.
+
+`held back`: families in six languages (`data/injection_held_back.txt`) that nothing was made from, per family and per
+language. Their figures choose nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +30,7 @@ from muniment.store.ledger.order_words import Weights
 from muniment.store.ledger.orders import has_form, reads_like_instructions
 
 MEASURED_SEED = 2
+HELD_BACK = Path(__file__).parent / "data" / "injection_held_back.txt"
 
 
 def _has_form(text: str) -> bool:
@@ -37,6 +43,35 @@ def _weighs(weights: Weights, bits: Bits) -> bool:
 
 def _share(found: list[bool]) -> float:
     return round(sum(found) / len(found), 4)
+
+
+def held_back() -> Iterator[tuple[str, str, str]]:
+    """The texts that are measured alone, each with its family and its language."""
+    family = language = ""
+    for line in HELD_BACK.read_text("utf-8").splitlines():
+        heading = re.fullmatch(r"\[([^|]+) \| (\w\w)\]", line)
+        if heading is not None:
+            family, language = heading.groups()
+        elif line and not line.startswith("#"):
+            yield family, language, line.replace("\\n", "\n")
+
+
+def held_back_rows() -> dict[str, dict[str, Any]]:
+    """What is flagged of them."""
+    told = [
+        (family, language, _has_form(text), reads_like_instructions(text)) for family, language, text in held_back()
+    ]
+    groups = [(f"held back: {name}", 0, name) for name in dict.fromkeys(each[0] for each in told)]
+    groups += [(f"held back, in {name}", 1, name) for name in dict.fromkeys(each[1] for each in told)]
+    rows: dict[str, dict[str, Any]] = {}
+    for label, column, name in [*groups, ("held back: all", -1, "")]:
+        of_group = [each for each in told if column < 0 or each[column] == name]
+        rows[label] = {
+            "texts": len(of_group),
+            "forms": _share([each[2] for each in of_group]),
+            "flagged": _share([each[3] for each in of_group]),
+        }
+    return rows
 
 
 def main() -> None:
@@ -67,6 +102,7 @@ def main() -> None:
         }
     columns = ("forms", "flagged", "left_out")
     rows["mean of families"] = {name: round(sum(row[name] for row in rows.values()) / len(rows), 4) for name in columns}
+    rows |= held_back_rows()
     seen, flagged, formed_turns = Counter[str](), Counter[str](), Counter[str]()
     unlearned = [turn for number, turn in enumerate(turns) if number % LEARNED_EVERY]
     for turn in unlearned[:: given.every]:

@@ -43,6 +43,13 @@ _PRIOR = {
     "condition": 1.0, "authority": 0.5, "user": 0.5, "you": 0.2, "order": 1.0,
     "addressed": 1.5, "lasting": 0.8, "benefit": 1.5,
 }  # fmt: skip
+_PAIR_PRIOR = {
+    ("role", "order"): 2.5, ("memory", "user"): 2.0, ("memory", "self"): 1.5, ("memory", "prize"): 1.5,
+    ("memory", "benefit"): 1.5, ("condition", "order"): 1.0, ("condition", "user"): 0.5, ("condition", "self"): 0.5,
+    ("authority", "order"): 1.0, ("secrecy", "order"): 1.0, ("lasting", "benefit"): 1.0,
+}  # fmt: skip
+"""What two parts are worth together beyond each by itself: an order behind a mark of a role, something about the
+user that is to be kept in memory, an order that waits for an occasion or claims an office."""
 _PULL, _ROUNDS, _STEPS = 3.0, 5, 200
 
 Bits = list[int]
@@ -71,6 +78,9 @@ def fit(attacks: Sequence[Bits], turns: Sequence[Bits], judged: int) -> Weights:
         rows[number, features_of(bits)] = 1.0
     prior = np.zeros(rows.shape[1])
     prior[: len(PARTS)] = [_PRIOR[name] for name in PARTS]
+    for pair, worth in _PAIR_PRIOR.items():
+        one, other = (1 << PARTS.index(name) for name in pair)
+        prior[features_of(one | other)[-1]] = worth
     weights, bias = prior.copy(), -4.0
     ours, theirs = _numbers(attacks, known), _numbers(turns, known)
     for _ in range(_ROUNDS):
@@ -80,7 +90,8 @@ def fit(attacks: Sequence[Bits], turns: Sequence[Bits], judged: int) -> Weights:
             for numbers in texts:
                 counts[side, numbers[np.argmax(scores[numbers])]] += 1
         counts[1] *= counts[0].sum() / max(1.0, counts[1].sum())
-        weights, bias = _descend(rows, counts, prior, weights, bias)
+        used = counts.any(axis=0)  # the others have no say in a step
+        weights, bias = _descend(rows[used], counts[:, used], prior, weights, bias)
     scores = rows @ weights
     heaviest = sorted((max(scores[known[bits]] for bits in each) for each in turns[:judged] if each), reverse=True)
     least = float(heaviest[int(judged * FALSE_RATE)])

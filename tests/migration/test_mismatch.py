@@ -8,6 +8,7 @@ import sqlite3
 from contextlib import closing
 from multiprocessing.pool import Pool
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -56,6 +57,10 @@ def test_an_older_store_is_brought_up_to_date() -> None:
     known = [Migration(n, f"m{n}", f"h{n}", "") for n in (1, 2, 3)]
     assert pending(known, []) == tuple(known)
     assert pending(known, [(1, "m1", "h1")]) == tuple(known[1:])
+    damaged: list[Any] = [(2, None, "h2"), (None, "m2", "h2"), (2, "m2", b"h2"), ("2", "m2", "h2")]
+    for row in damaged:
+        with pytest.raises(SchemaMismatch, match="list of migrations in the store is damaged"):
+            pending(known, [(1, "m1", "h1"), row])
     assert pending(known, [(3, "m3", "h3"), (1, "m1", "h1"), (2, "m2", "h2")]) == ()
     with pytest.raises(SchemaMismatch):
         pending(known, [(1, "m1", "h1"), (3, "m3", "h3")])

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import get, select
+from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.scope import UserScope
 from muniment.errors import InvalidInput
 from muniment.store.context import Context
-from muniment.store.items import latest
 from muniment.store.ledger.rows import read_body
 from muniment.store.positions import (
     SEEN_MAX,
@@ -24,6 +23,7 @@ from muniment.store.positions import (
     Tail,
     TailItem,
     Who,
+    own_receipts,
     read_heads,
     read_tail,
     restore,
@@ -36,7 +36,6 @@ __all__ = ["begin", "changes_after", "look", "whose"]
 
 ENTRIES_MAX = 256
 """Entries that one answer names, at most; then it says that there are more."""
-_ERASED_LOOKED_AT = 32
 _RUN_KINDS = ("system", "state_patch")
 """Kinds of entries in which a run speaks of itself, and says of what."""
 
@@ -81,14 +80,16 @@ def look(reader: Reader, who: Who, at: Standpoint) -> tuple[Standpoint, Changes]
         if rows:
             heads[name] = Read(rows[-1].seq, rows[-1].recorded_at)
             found += _appended(reader, who, name, rows)
-    builds, made = _new_items(reader, who, "build", at.builds)
-    receipts, issued = _new_items(reader, who, "receipt", at.receipts)
-    if max(len(made), len(issued)) == SEEN_MAX:  # and who knows how many more
+    builds, made = _new_items(reader, who, at.builds)
+    others, unseen = _unseen_receipts(reader, who, at.receipts)
+    if max(len(made), len(unseen)) == SEEN_MAX:  # and who knows how many more
         return _reset(reader, who)
+    issued = own_receipts(reader, who, unseen)
+    receipts = Tail(0, at.receipts.newest | {item.key for item in issued}, others)
     fields: dict[str, Any] = {
         "entries": tuple(found),
         "builds": tuple(_built(item) for item in made),
-        "receipts": tuple(_of_user(reader, who, issued)),
+        "receipts": tuple(item.id for item in issued if item.version == 1),
         "more": is_more,
     }
     then = Standpoint(heads, builds, receipts)
@@ -157,35 +158,19 @@ def _names(reader: Reader, name: tuple[str, str], entries: list[_NewEntry]) -> d
     return {seq: event for seq, event in events.items() if isinstance(event, str)}
 
 
-def _new_items(reader: Reader, who: Who, kind: str, tail: Tail) -> tuple[Tail, list[TailItem]]:
-    """Items that were not there before, oldest first."""
-    items = read_tail(reader, who, kind)
+def _new_items(reader: Reader, who: Who, tail: Tail) -> tuple[Tail, list[TailItem]]:
+    """Builds that were not there before, oldest first."""
+    items = read_tail(reader, who, "build")
     new = [item for item in reversed(items) if item.key not in tail.newest]
     return Tail(tail.count + len(new), frozenset(item.key for item in items)), new
 
 
+def _unseen_receipts(reader: Reader, who: Who, tail: Tail) -> tuple[frozenset[tuple[str, str, int]], list[TailItem]]:
+    """The tenant's newest receipts, and those among them that nobody looked at yet, oldest first."""
+    items = read_tail(reader, who, "receipt")
+    known = tail.newest | tail.seen
+    return frozenset(item.key for item in items), [item for item in reversed(items) if item.key not in known]
+
+
 def _built(item: TailItem) -> Built:
     return Built(build_id=item.id, session_id=item.session_id or "", run_id=item.run_id or "")
-
-
-def _of_user(reader: Reader, who: Who, receipts: list[TailItem]) -> Iterator[str]:
-    """The ids of the tenant's new receipts that concern something of this user's."""
-    for receipt in receipts:
-        item = latest(reader, receipt.id)
-        if receipt.version == 1 and item is not None and _concerns(reader, who, item.plain()):
-            yield item.id
-
-
-def _concerns(reader: Reader, who: Who, receipt: dict[str, Any]) -> bool:
-    if receipt["selector"].get("user_id") == who.user_id:
-        return True
-    erased = receipt["erased"][:_ERASED_LOOKED_AT]
-    return any(_owner(reader, each["kind"], each["id"]) in who.owners for each in erased)
-
-
-def _owner(reader: Reader, kind: str, id_: str) -> str | None:
-    if kind == "event":
-        entry = get(reader, ENTRIES, (id_,))
-        return None if entry is None else entry.user_id
-    item = latest(reader, id_)
-    return None if item is None else item.user_id

@@ -25,10 +25,10 @@ from muniment.store.items import (
     Change,
     Item,
     Rewritten,
-    derived_from,
     empty_items,
     item_of,
     latest,
+    links_from,
     lock_memory,
     lock_shared,
     select_items,
@@ -37,6 +37,7 @@ from muniment.store.items import (
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.named_sources import entries_naming, items_naming, words_left, words_of
+from muniment.store.proving.ends import are_one_holder_s, followed
 from muniment.store.proving.proofs import prove
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
 from muniment.store.turns import users_of
@@ -51,7 +52,8 @@ LEFT_DAMAGED = "left_damaged"
 """Count of a receipt: rows of what was forgotten that are missing, or do not hold what was written there: it may stand
 elsewhere."""
 FOREIGN = "foreign"
-"""Count of a receipt: rows that say they are part of it, and are another's by their chain; they were left alone."""
+"""Count of a receipt: rows that say they are part of it and are another's, and links that lead to another's; they were
+left alone."""
 INDEX_DROPPED = "index_dropped"
 """Count of a receipt: users whose index was damaged, and went whole."""
 _OF_MANY = tuple(spec.name for spec in TABLES if spec.forget == "reindex")
@@ -384,7 +386,7 @@ def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
     citing = {kind for kind, derivation in ctx.derivations.items() if derivation.cites}
     frontier = [*lost, *_take_item_entries(tx, erasure, lost, own, erasure.items)]
     while frontier:
-        reached = derived_from(tx, frontier, users_of(tx, frontier))
+        reached = _reached(tx, erasure, frontier)
         named = items_naming(tx, citing, frontier, erasure.owners)
         frontier = []
         asked: dict[str, Item] = {}
@@ -412,6 +414,13 @@ def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
     erasure.kept = list(kept.values())
 
 
+def _reached(tx: Transaction, erasure: _Erasure, ids: Sequence[str]) -> set[str]:
+    """What was made from these by its links; those that lead to another's are left alone, and counted."""
+    given = followed(tx, links_from(tx, ids, users_of(tx, ids)))
+    erasure.counts[FOREIGN] = erasure.counts.get(FOREIGN, 0) + len(given.foreign)
+    return {link.item_id for link in given.links}
+
+
 def _add_origins(tx: Transaction, erasure: _Erasure) -> None:
     """A fact that is forgotten by name takes along the candidate or insight it was promoted from: the same words."""
     for item in list(erasure.items.values()):
@@ -425,15 +434,20 @@ def _add_origins(tx: Transaction, erasure: _Erasure) -> None:
 
 
 class _Run(NamedTuple):
+    user_id: str
     run_id: str
 
 
 def _add_of_runs(ctx: Context, tx: Transaction, erasure: _Erasure) -> bool:
     """Add the items that tell of a whole run that lost an event; says whether there were any."""
     ids_of = [derivation.id_of_run for derivation in ctx.derivations.values() if derivation.id_of_run is not None]
-    runs = {entry.run_id for entry in by_ids(tx, ENTRIES, list(erasure.entries), into=_Run)}
-    fallen = [latest(tx, id_of(run_id)) for run_id in sorted(runs) for id_of in ids_of]
-    items = {item.id: item for item in fallen if item is not None and item.body is not None}
+    runs = set(by_ids(tx, ENTRIES, list(erasure.entries), into=_Run))
+    fallen = [(run.user_id, latest(tx, id_of(run.run_id))) for run in sorted(runs) for id_of in ids_of]
+    items = {
+        item.id: item
+        for user_id, item in fallen
+        if item is not None and item.body is not None and are_one_holder_s(user_id, item.user_id)
+    }
     new = items.keys() - erasure.items.keys()
     erasure.items |= items
     for entry_of_item in entries_of_items(tx, items):

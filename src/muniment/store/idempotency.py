@@ -12,23 +12,27 @@ from typing import NamedTuple
 
 from muniment.core.canonical import canonical_bytes, digest, salted_digest
 from muniment.core.ports.engine import Condition, Delete, Lock, Patch, Reader, Transaction
-from muniment.core.ports.rows import chunked, get, put, select
-from muniment.core.ports.schema import CLEARINGS, ENTRIES, IDEMPOTENCY, REPLIES, WORKS
+from muniment.core.ports.rows import chunked, get, insert, put, select
+from muniment.core.ports.schema import CLEARINGS, ENTRIES, IDEMPOTENCY, IDS, REPLIES, WORKS, IdempotencyRow, IdRow
 from muniment.core.ports.server_rows import ClearingRow
 from muniment.core.scope import Scope
 from muniment.store.ledger.records import EntryDraft
 
 __all__ = [
     "CLEARED",
+    "KEY_KIND",
     "Cleared",
     "KeyMatch",
     "clear_answers",
     "clearing_of",
     "hold_answers",
+    "key_id",
     "key_of",
     "match_keys",
+    "put_keys",
 ]
 
+KEY_KIND = "idempotency"
 CLEARED = ("works", "replies")
 """The tables that are cleared."""
 
@@ -42,6 +46,17 @@ def key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
     # Never the bare digest of the key: a caller may well use the content, or its hash, as the key (LG-07).
     named = canonical_bytes(["muniment.idempotency.v1", scope.tenant_id, scope.user_id, draft.idempotency_key])
     return digest(named), canonical_bytes(request)
+
+
+def put_keys(tx: Transaction, rows: Sequence[IdempotencyRow]) -> None:
+    """Keep keys, each with its event among the ids of the tenant too: one that is deleted is missed by `verify`."""
+    insert(tx, IDEMPOTENCY, rows)
+    put(tx, IDS, [IdRow(key_id(row), KEY_KIND) for row in rows])
+
+
+def key_id(row: IdempotencyRow) -> str:
+    """How a key stands among the ids: behind its event, where no id of anybody can stand."""
+    return f"{row.entry_id}\n{row.key_hash.hex()}"
 
 
 class KeyMatch(NamedTuple):

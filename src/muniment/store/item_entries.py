@@ -12,6 +12,7 @@ from muniment.errors import StoreDamaged
 from muniment.store.items import HOLDS_BODY, Item
 from muniment.store.ledger.memory_events import STATE_PATCHED
 from muniment.store.ledger.rows import read_body
+from muniment.store.proving.ends import followed
 
 __all__ = ["CITING", "ItemEntry", "entries_of_items", "named_events", "origins_of"]
 
@@ -41,7 +42,7 @@ class ItemEntry(NamedTuple):
 def entries_of_items(tx: Transaction, item_ids: Iterable[str]) -> Iterator[ItemEntry]:
     """The patches that carried these items' words and are not erased yet; not those that only touched them."""
     for asked in chunked(sorted(item_ids)):
-        links = select(tx, LINKS, (("item_id", "in", asked),))
+        links = followed(tx, select(tx, LINKS, (("item_id", "in", asked),))).links
         entries = _patches(tx, {link.source_id for link in links})
         for source, item_id in links:
             if source in entries:

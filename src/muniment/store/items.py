@@ -32,6 +32,7 @@ __all__ = [
     "item_of",
     "latest",
     "latest_of_run",
+    "links_from",
     "links_of",
     "lock_item",
     "lock_memory",
@@ -339,15 +340,20 @@ def links_of(reader: Reader, item_id: str) -> list[LinkRow]:
     return sorted({*links, *(LinkRow(turn, item_id) for turn in lineage.turns.split(_BETWEEN))})
 
 
-def derived_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> set[str]:
-    """The items that were made from one of these; `users` are those whose turns are among them."""
-    found = {link.item_id for link in by_ids(reader, LINKS, ids, column="source_id")}
+def links_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> list[LinkRow]:
+    """What says of an item that it was made from one of these; `users` are those whose turns are among them."""
+    found = dict.fromkeys(by_ids(reader, LINKS, ids, column="source_id"))
     wanted = frozenset(ids)
     for user_id in users:
         for lineage in stream(reader, LINEAGES, (("user_id", "=", user_id),)):
-            if not wanted.isdisjoint(lineage.turns.split(_BETWEEN)):
-                found.add(lineage.item_id)
-    return found
+            for turn in wanted.intersection(lineage.turns.split(_BETWEEN)):
+                found[LinkRow(turn, lineage.item_id)] = None
+    return list(found)
+
+
+def derived_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> set[str]:
+    """The items that were made from one of these; `users` are those whose turns are among them."""
+    return {link.item_id for link in links_from(reader, ids, users)}
 
 
 _SHARED = ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Any, NamedTuple, cast
@@ -19,9 +19,10 @@ from typing import Any, NamedTuple, cast
 from muniment.core.canonical import canonical_bytes, digest_of, parse_json
 from muniment.core.owners import user_bank
 from muniment.core.ports.engine import Condition, Count, Reader, Row
-from muniment.core.ports.rows import select
+from muniment.core.ports.rows import get, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
 from muniment.errors import InvalidInput, InvalidJson
+from muniment.store.items import latest
 
 __all__ = [
     "SEEN_MAX",
@@ -30,6 +31,7 @@ __all__ = [
     "Tail",
     "TailItem",
     "Who",
+    "own_receipts",
     "read_heads",
     "read_tail",
     "restore",
@@ -41,6 +43,8 @@ LISTED_MAX = 8
 SEEN_MAX = 64
 """How many of the newest builds, and of the newest receipts, a position remembers, to tell the later ones from them."""
 _PAGE_ROWS = 256
+_ERASED_LOOKED_AT = 32
+"""What a receipt erased, as far as it is asked whose it was."""
 _FORMAT = 2
 
 
@@ -65,10 +69,15 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """Items of a kind: how many there were, and the newest of them by when they were made, id and version."""
+    """Items of a kind: how many there were, and the newest of them by when they were made, id and version.
+
+    Of receipts, which are nobody's own, those that concern the user: how many others there are moves no position.
+    """
 
     count: int
     newest: frozenset[tuple[str, str, int]] = field(default_factory=frozenset)
+    seen: frozenset[tuple[str, str, int]] = field(default_factory=frozenset)
+    """Receipts of the tenant that were looked at; no text of a position tells of them."""
 
     @property
     def last(self) -> tuple[str, str, int]:
@@ -90,7 +99,7 @@ class Standpoint:
 
 def stand(reader: Reader, who: Who) -> Standpoint:
     """The standpoint of a reader who has read everything there is."""
-    return Standpoint(dict(read_heads(reader, who)), _tail(reader, who, "build"), _tail(reader, who, "receipt"))
+    return Standpoint(dict(read_heads(reader, who)), _tail(reader, who, "build"), _receipts(reader, who))
 
 
 def read_heads(reader: Reader, who: Who) -> Iterator[tuple[tuple[str, str], Read]]:
@@ -133,6 +142,37 @@ def _tail_where(who: Who, kind: str) -> tuple[Condition, ...]:
     return ("kind", "=", kind), ("user_id", "=", owner), ("name", "=", None)
 
 
+def own_receipts(reader: Reader, who: Who, receipts: Iterable[TailItem]) -> list[TailItem]:
+    """Those of the tenant's receipts that concern something of this user's."""
+    known: dict[str, bool] = {}
+    for receipt in receipts:
+        if receipt.id not in known:
+            item = latest(reader, receipt.id)
+            known[receipt.id] = item is not None and _concerns(reader, who, item.plain())
+    return [receipt for receipt in receipts if known[receipt.id]]
+
+
+def _concerns(reader: Reader, who: Who, receipt: dict[str, Any]) -> bool:
+    if receipt["selector"].get("user_id") == who.user_id:
+        return True
+    erased = receipt["erased"][:_ERASED_LOOKED_AT]
+    return any(_owner(reader, each["kind"], each["id"]) in who.owners for each in erased)
+
+
+def _owner(reader: Reader, kind: str, id_: str) -> str | None:
+    if kind == "event":
+        entry = get(reader, ENTRIES, (id_,))
+        return None if entry is None else entry.user_id
+    item = latest(reader, id_)
+    return None if item is None else item.user_id
+
+
+def _receipts(reader: Reader, who: Who) -> Tail:
+    items = read_tail(reader, who, "receipt")
+    own = own_receipts(reader, who, items)
+    return Tail(0, frozenset(item.key for item in own), frozenset(item.key for item in items))
+
+
 def _tail(reader: Reader, who: Who, kind: str) -> Tail:
     newest = frozenset(item.key for item in read_tail(reader, who, kind))
     return Tail(reader.do(Count("items", _tail_where(who, kind))), newest)
@@ -159,7 +199,7 @@ def seal(who: Who, at: Standpoint) -> str:
 
 
 def _sealed(who: Who, tail: Tail) -> str:
-    """A digest of a tail, which can be recognised and not read: how many receipts a tenant has is not for each user."""
+    """A digest of a tail, which can be recognised and not read."""
     return digest_of(["muniment.tail.v1", *who, tail.count, *tail.last])[:24]
 
 
@@ -202,9 +242,10 @@ def _last_by(reader: Reader, name: tuple[str, str], since: str) -> Read | None:
 
 def _tail_then(reader: Reader, who: Who, kind: str, sealed: str) -> Tail | None:
     """The tail as it was: today's without the newest few; None where something came in between, or too many."""
-    now = _tail(reader, who, kind)
+    now = _tail(reader, who, kind) if kind == "build" else _receipts(reader, who)
     newest_first = sorted(now.newest, reverse=True)
-    tails = (Tail(now.count - new, frozenset(newest_first[new:])) for new in range(len(newest_first) + 1))
+    counted = 1 if kind == "build" else 0
+    tails = (Tail(now.count - new * counted, frozenset(newest_first[new:])) for new in range(len(newest_first) + 1))
     return next((tail for tail in tails if _sealed(who, tail) == sealed), None)
 
 

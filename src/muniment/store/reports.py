@@ -81,6 +81,9 @@ class ImportReport(Record):
     tenant_id: str
     written: dict[str, Count]
     skipped: dict[str, Count]
+    proven: Count = 0
+    """Proofs of builds and receipts that were made anew, with the key of this store: a dump brings none, and its digest
+    is all that vouches for them."""
 
 
 class RebuildReport(Record):

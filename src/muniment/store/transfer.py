@@ -40,7 +40,7 @@ from muniment.store.chain_reading import ChainWalk
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, empty_rows, names_of, receipt_change
-from muniment.store.idempotency import clear_answers
+from muniment.store.idempotency import clear_answers, put_keys
 from muniment.store.item_entries import entries_of_items
 from muniment.store.items import (
     Item,
@@ -224,6 +224,10 @@ def _in_scope(reader: Reader, entry_id: str, scope: dict[str, str]) -> bool:
     return entry is not None and all(getattr(entry, column) == value for column, value in scope.items())
 
 
+_PROVEN = "proven"
+"""Among the counts of a batch: proofs that were made."""
+
+
 # -- import -------------------------------------------------------------------------------------------
 
 
@@ -264,7 +268,8 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         ctx.engine.write(
             dump.tenant_id, lambda tx: note_scrub(ctx, tx, [id_ for id_ in due_receipts(tx) if id_ in longer], report)
         )
-    return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped))
+    proven = written.pop(_PROVEN, 0)
+    return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped), proven=proven)
 
 
 def _complete_links(tx: Transaction, links: Sequence[LinkRow], gone: dict[str, str]) -> None:
@@ -331,9 +336,9 @@ def _write_batch(
     insert(tx, PARTS, new_parts)
     new_marks = _new_marks(tx, _rows_of(batch, MarkRow))
     insert(tx, MARKS, new_marks)
-    prove(ctx, tx, written)
+    done[_PROVEN] = prove(ctx, tx, written)
     new_keys = [row for row in _rows_of(batch, IdempotencyRow) if _lacks_key(tx, row)]
-    insert(tx, IDEMPOTENCY, new_keys)
+    put_keys(tx, new_keys)
     done.update(
         items=len(written), links=len(new_links), parts=len(new_parts), marks=len(new_marks), idempotency=len(new_keys)
     )

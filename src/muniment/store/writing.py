@@ -50,7 +50,7 @@ from muniment.errors import (
     TooLarge,
 )
 from muniment.store.context import Context
-from muniment.store.idempotency import key_of
+from muniment.store.idempotency import key_of, put_keys
 from muniment.store.items import Item, latest, write_changes
 from muniment.store.ledger.admission import Admitted, admit, place_blob
 from muniment.store.ledger.chain import Head, genesis, head_of, seal
@@ -498,7 +498,7 @@ def _remember_keys(tx: Transaction, batch: Batch, fresh: list[int], written: lis
             request_hash = salted_digest(batch.salts[index], key[1])
             rows.append(IdempotencyRow(batch.scope.user_id, key[0], entry.id, request_hash))
     if rows:
-        insert(tx, IDEMPOTENCY, rows)
+        put_keys(tx, rows)
 
 
 def _which_id(ctx: Context, batch: Batch) -> DuplicateId:

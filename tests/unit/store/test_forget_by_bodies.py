@@ -11,11 +11,11 @@ import pytest
 from dump_lines import dump_of, plain, resealed
 
 import muniment
-from muniment.core.ports.engine import Delete, Patch
+from muniment.core.ports.engine import Delete, Patch, Transaction
 from muniment.core.ports.schema import ITEMS
 from muniment.errors import Forgotten, InvalidInput
 from muniment.handles.memory import Memory
-from muniment.store.items import row_digest, select_items
+from muniment.store.items import put_lineage, put_links, row_digest, select_items
 
 pytestmark = pytest.mark.req("LG-07")
 
@@ -183,3 +183,52 @@ def test_a_dump_without_its_links_hides_nothing_from_a_forget(make: Callable[...
 def test_items_hold_no_words_in_columns() -> None:
     """`_live` looks at bodies alone."""
     assert [column.name for column in ITEMS.columns if column.content] == ["body"]
+
+
+def _of(mem: Memory, user: str) -> dict[str, list[str]]:
+    """What a user says, and what is made of it; answers the ids of each kind."""
+    run = mem.run(user_id=user, session_id="s1", run_id=f"run-{user}")
+    said = run.observe("user", f"{user} keeps the {user}key under the {user}stone in the garden.").id
+    run.remember("user.key", f"{user}key under the {user}stone", sources=[said])
+    run.patch(goal=f"find the {user}stone")
+    run.compose("planner", query="where is the key?")
+    items = mem._ctx.engine.read("default", lambda reader: select_items(reader, (("user_id", "=", user),)))
+    ids: dict[str, list[str]] = {"said": [said]}
+    for item in items:
+        ids.setdefault(item.kind, []).append(item.id)
+    ids["patch"] = [entry.id for entry in mem.ledger.entries(user_id=user) if entry.kind == "state_patch"]
+    return ids
+
+
+LED_ASTRAY = {
+    "an event to another's fact": lambda ana, bob: (ana["said"], bob["fact"]),
+    "an event to another's state": lambda ana, bob: (ana["said"], bob["working_state"]),
+    "an event to another's packet": lambda ana, bob: (ana["said"], bob["build"]),
+    "a fact to another's packet": lambda ana, bob: (ana["fact"], bob["build"]),
+    "another's patches to a fact": lambda ana, bob: (bob["patch"], ana["fact"]),
+    "another's patches to a state": lambda ana, bob: (bob["patch"], ana["working_state"]),
+    "another's event to a packet": lambda ana, bob: (bob["said"], ana["build"]),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_link_between_two_users_leads_nowhere(make: Callable[..., Memory], engine: str) -> None:
+    """Of a store that somebody edited: neither a link nor a lineage takes what another user said."""
+    for number, astray in enumerate(LED_ASTRAY.values()):
+        mem = make(engine)
+        ids = {user: _of(mem, user) for user in ("ana", "bob")}
+        sources, items = astray(ids["ana"], ids["bob"])
+
+        def edit(tx: Transaction, sources: list[str] = sources, items: list[str] = items, number: int = number) -> None:
+            for item in items:
+                put_links(tx, item, sources)
+                if number % 2:  # and in the other form that lineage has
+                    put_lineage(tx, item, "ana", sources)
+
+        mem._ctx.engine.write("default", edit)
+        receipt = mem.forget(user_id="ana") if number % 3 else mem.forget(event=ids["ana"]["said"][0])
+        assert not {gone.id for gone in receipt.erased} & {id_ for held in ids["bob"].values() for id_ in held}
+        assert (_live(mem, "anakey"), len(_live(mem, "bobkey"))) == ([], 2), list(LED_ASTRAY)[number]
+        entries = [str(entry.body) for entry in mem.ledger.entries(user_id="bob")]
+        assert sum("bobstone" in entry for entry in entries) == 3
+        mem.close()

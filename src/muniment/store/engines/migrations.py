@@ -61,6 +61,10 @@ def _folder(package: str) -> Traversable:
 
 def pending(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Migration, ...]:
     """What is left to apply; refuses a store this muniment does not know to the letter."""
+    if not all(type(number) is int and type(name) is type(sha256) is str for number, name, sha256 in applied):
+        raise SchemaMismatch(
+            "the list of migrations in the store is damaged", hint="restore the store from a backup or a dump"
+        )
     for index, (number, name, sha256) in enumerate(sorted(applied), start=1):
         if number > len(known):
             raise SchemaMismatch(

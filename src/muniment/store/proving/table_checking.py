@@ -12,6 +12,7 @@ from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import ASKED_MAX, by_ids, first, get, stream
 from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IDS, ITEMS, SESSIONS, TENANTS, IdempotencyRow
 from muniment.store.context import Context
+from muniment.store.idempotency import KEY_KIND, key_id
 from muniment.store.proving.proofs import proof_faults
 from muniment.store.reports import Differing
 
@@ -82,8 +83,19 @@ def _id_faults(reader: Reader) -> Iterator[tuple[str, str]]:
         yield from (
             (item.id, f"the id of a {item.kind} is not kept as one") for item in items if held.get(item.id) != item.kind
         )
-    kept = stream(reader, IDS)
+    yield from _lost_keys(reader)
+    kept = (row for row in stream(reader, IDS) if row.kind != KEY_KIND)
     while rows := list(islice(kept, ASKED_MAX)):
         events = {row.id for row in by_ids(reader, ENTRIES, [row.id for row in rows if row.kind == "event"], into=_Id)}
         made = {row.id for row in by_ids(reader, ITEMS, [row.id for row in rows if row.kind != "event"], into=_Id)}
         yield from ((row.id, f"the {row.kind} of this id is missing") for row in rows if row.id not in events | made)
+
+
+def _lost_keys(reader: Reader) -> Iterator[tuple[str, str]]:
+    """Events whose idempotency key is no longer there: what was sent under it would be written again."""
+    kept = stream(reader, IDS, (("kind", "=", KEY_KIND),))
+    while rows := list(islice(kept, ASKED_MAX)):
+        events = [row.id.partition("\n")[0] for row in rows]
+        held = {key_id(key) for key in by_ids(reader, IDEMPOTENCY, events, column="entry_id")}
+        missing = "the idempotency key under which it was written is missing"
+        yield from ((event, missing) for event, row in zip(events, rows, strict=True) if row.id not in held)

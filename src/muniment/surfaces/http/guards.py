@@ -13,10 +13,11 @@ from typing import Any, NamedTuple, TypeVar, cast
 from muniment.core.canonical import canonical_bytes, digest, salted_digest
 from muniment.core.ports.engine import Engine, Lock, Reader, Transaction
 from muniment.core.ports.outside import Ids
-from muniment.core.ports.rows import get, insert
+from muniment.core.ports.rows import get
 from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IdempotencyRow
 from muniment.errors import Conflict, Forgotten, IdempotencyMismatch, StaleState
 from muniment.store.context import Context
+from muniment.store.idempotency import put_keys
 from muniment.store.items import Item, latest
 from muniment.store.ledger.rows import entry_of_row
 
@@ -129,7 +130,7 @@ def _last(request: Request | None, noted: _NotedIds) -> Callable[[Transaction], 
             row = get(tx, ENTRIES, (entry_id,))
             if row is not None:
                 said = salted_digest(row.salt or b"", request.said)
-                insert(tx, IDEMPOTENCY, [IdempotencyRow(request.user_id, key_hash(request), entry_id, said)])
+                put_keys(tx, [IdempotencyRow(request.user_id, key_hash(request), entry_id, said)])
                 return True
         return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from muniment.contracts.run_records import FGFCOverall, FGFCReport, FGFCUnit
+from muniment.contracts.run_records import FGFCEvidence, FGFCOverall, FGFCReport, FGFCUnit
 from muniment.core.policy.verify import FactCheckPolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.verify.facts.claims import Claim, Unit, read_claim, split_units, unmarked
@@ -57,7 +57,8 @@ def check_source(
 ) -> FGFCReport:
     """`check_facts` against documents that were read already."""
     judged = judge_units(output, source, policy, unitization)
-    units = tuple(_unit(one, source, policy) for one in judged)
+    evidence = _Evidence(source, policy)
+    units = tuple(_unit(one, evidence, policy) for one in judged)
     verdicts = [unit.verdict for unit in units]
     measured = [_measured(one, verdict) for one, verdict in zip(judged, verdicts, strict=True)]
     overall = FGFCOverall.model_validate(
@@ -81,20 +82,30 @@ def judge_units(
     stated = unmarked(output, source)
     units = split_units(stated, unitization)
     before = Before(alone=len(units) == 1)
+    known: dict[tuple[str, Before], Judged] = {}
+    """What is said again behind the same is judged as it was the first time."""
     for unit in units:
-        claim = read_claim(unit.text, source)
-        exact = source.exact.get(unit.text)
-        doubts: tuple[Doubt, ...] = ()
-        alignment = Alignment()
-        if exact is None:
-            doubts = (*word_doubts(claim, source), *relation_doubts(claim, source, before, policy.absent_share))
-            alignment, more = match_slots(claim, source, policy, doubts)
-            doubts = (*doubts, *more)
         given = unit._replace(text=output[unit.start : unit.start + len(unit.text)])
-        judged.append(Judged(given, claim, doubts, measure_nearness(claim, source), alignment, exact))
+        found = known.get((unit.text, before))
+        if found is None:
+            found = known[unit.text, before] = _judge(unit, source, policy, before)
+        claim = found.claim
+        judged.append(found._replace(unit=given))
         names = [word.key for word, role in zip(claim.words, claim.roles, strict=True) if role == "name"]
         before = Before(before.content or bool(claim.content), names[-1] if names else before.name, before.alone)
     return judged
+
+
+def _judge(unit: Unit, source: Source, policy: FactCheckPolicy, before: Before) -> Judged:
+    claim = read_claim(unit.text, source)
+    exact = source.exact.get(unit.text)
+    doubts: tuple[Doubt, ...] = ()
+    alignment = Alignment()
+    if exact is None:
+        doubts = (*word_doubts(claim, source), *relation_doubts(claim, source, before, policy.absent_share))
+        alignment, more = match_slots(claim, source, policy, doubts)
+        doubts = (*doubts, *more)
+    return Judged(unit, claim, doubts, measure_nearness(claim, source), alignment, exact)
 
 
 def measure_units(output: str, source: Source, policy: FactCheckPolicy) -> list[Measured]:
@@ -110,22 +121,41 @@ def _heavy(judged: Judged, policy: FactCheckPolicy) -> list[Doubt]:
     return sorted(heavy, key=lambda doubt: (-doubt.contradicts, -weights[doubt.kind] * doubt.weight, doubt.start))
 
 
-def _unit(judged: Judged, source: Source, policy: FactCheckPolicy) -> FGFCUnit:
+class _Evidence:
+    """The evidence of claims, found once for each of them, however often it is made."""
+
+    def __init__(self, source: Source, policy: FactCheckPolicy) -> None:
+        self._source, self._policy = source, policy
+        self._places: dict[str, list[int]] = {}
+        self._cited: dict[tuple[str, tuple[int, ...]], tuple[FGFCEvidence, ...]] = {}
+
+    def of(self, claim: Claim, first: int) -> tuple[FGFCEvidence, ...]:
+        """Sentences that hold the claim, as they are cited; `first` is one that has to be among them, or -1."""
+        if claim.text not in self._places:
+            found = pick_evidence(claim, self._source, self._policy) if len(self._source) else []
+            self._places[claim.text] = found
+        places = self._places[claim.text]
+        if first >= 0:
+            places = [first, *(place for place in places if place != first)][: self._policy.evidence_max]
+        asked = claim.text, tuple(places)
+        if asked not in self._cited:
+            self._cited[asked] = tuple(cite(place, claim.keys, self._source, self._policy) for place in places)
+        return self._cited[asked]
+
+
+def _unit(judged: Judged, evidence: _Evidence, policy: FactCheckPolicy) -> FGFCUnit:
     claim = judged.claim
     heavy = _heavy(judged, policy)
     worst = heavy[0] if heavy else None
     verdict = _verdict(judged, heavy, policy)
-    places = pick_evidence(claim, source, policy) if len(source) else []
     first = judged.exact if judged.exact is not None else worst.place if worst is not None else -1
-    if first >= 0:
-        places = [first, *(place for place in places if place != first)][: policy.evidence_max]
     return FGFCUnit.model_validate(
         {
             "unit_id": judged.unit.id,
             "text": judged.unit.text,
             "verdict": verdict,
             "error_type": worst.error if worst is not None and verdict != "SUPPORTED" else None,
-            "evidence": tuple(cite(place, claim.keys, source, policy) for place in places),
+            "evidence": evidence.of(claim, first),
             "justification": _justify(claim, heavy, verdict),
             "correction": _corrected(judged.unit.text, heavy) if verdict == "REFUTED" else None,
             "support": support([_measured(judged, verdict)], policy),

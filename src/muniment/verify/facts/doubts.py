@@ -86,6 +86,7 @@ class Doubt(NamedTuple):
 def word_doubts(claim: Claim, source: Source) -> Iterator[Doubt]:
     """The doubts that single words raise."""
     denies = "negation" in claim.roles or not denying_stems().isdisjoint(claim.keys)
+    near = _NearUnits(claim, source)
     at = 0
     while at < len(claim.words):
         role = claim.roles[at]
@@ -95,7 +96,7 @@ def word_doubts(claim: Claim, source: Source) -> Iterator[Doubt]:
                 end += 1
             yield from _name(claim, source, at, end)
         elif role in ("number", "date"):
-            yield from _quantity(claim, source, at)
+            yield from _quantity(claim, source, at, near)
         elif role == "negation":
             yield from _added_negation(claim, source, at)
         elif role in ("word", "verb"):
@@ -119,11 +120,42 @@ def circumstance(claim: Claim, at: int) -> bool:
 # -- numbers, dates, names ----------------------------------------------------------------------------
 
 
-def _quantity(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
+class _NearUnits:
+    """What the sentences near a claim count in which unit, by the number: read once, when first asked for."""
+
+    def __init__(self, claim: Claim, source: Source) -> None:
+        self._claim, self._source = claim, source
+        self._places: dict[str, list[tuple[int, int]]] | None = None
+        self._units: dict[str, dict[str, int]] = {}
+
+    def of(self, key: str) -> dict[str, int]:
+        """The units in which a number stands there, each with the first sentence that has it so."""
+        units = self._units.get(key)
+        if units is None:
+            units = self._units[key] = {}
+            for place, spot in self._read().get(key, ()):
+                sentence = self._source.sentences[place]
+                text = self._source.documents[sentence.document].text[sentence.start : sentence.end]
+                unit = unit_of(text, sentence.words, spot)
+                if unit is not None:
+                    units.setdefault(unit, place)
+        return units
+
+    def _read(self) -> dict[str, list[tuple[int, int]]]:
+        if self._places is None:
+            self._places = {}
+            for place in self._claim.near:
+                for spot, word in enumerate(self._source.sentences[place].words):
+                    if word.kind == "number":
+                        self._places.setdefault(word.key, []).append((place, spot))
+        return self._places
+
+
+def _quantity(claim: Claim, source: Source, at: int, near: _NearUnits) -> Iterator[Doubt]:
     word, role = claim.words[at], claim.roles[at]
     absent = not claim.variants[at]
     if not absent and any(form.key in claim.around for form in claim.variants[at]):
-        yield from _unit(claim, source, at)
+        yield from _unit(claim, at, near)
         return
     rival = _rival(claim, source, at, at + 1)
     if not absent and (role == "date" or not _has_other(claim, source)):
@@ -147,20 +179,13 @@ def _quantity(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
     )
 
 
-def _unit(claim: Claim, source: Source, at: int) -> Iterator[Doubt]:
+def _unit(claim: Claim, at: int, near: _NearUnits) -> Iterator[Doubt]:
     """Doubts about a number that the source gives too, but of something else."""
     ours = unit_of(claim.text, claim.words, at)
     if ours is None or claim.covered < _COVER_MIN:
         return
     word = claim.words[at]
-    theirs: dict[str, int] = {}
-    for place in claim.near:
-        sentence = source.sentences[place]
-        text = source.documents[sentence.document].text[sentence.start : sentence.end]
-        for spot, other in enumerate(sentence.words):
-            unit = unit_of(text, sentence.words, spot) if other.key == word.key and other.kind == "number" else None
-            if unit is not None:
-                theirs.setdefault(unit, place)
+    theirs = near.of(word.key)
     if theirs and ours not in theirs:
         error: ErrorType = "CircE" if circumstance(claim, at) else "EntE"
         unit, place = next(iter(theirs.items()))

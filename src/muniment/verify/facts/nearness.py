@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from typing import NamedTuple
 
 from muniment.verify.facts.claims import Claim
@@ -72,23 +72,28 @@ def _ties(claim: Claim, source: Source) -> tuple[float, float]:
 
 
 def _window(claim: Claim, source: Source) -> float:
-    """The largest share of the claim's words that stand within one stretch of the source."""
+    """The largest share of the claim's words that stand within one stretch of the source.
+
+    A word that the claim has several times stands in the same places each time, and is looked at once.
+    """
+    times = Counter(claim.variants[at] for at in claim.content)
+    counts = list(times.values())
     found = sorted(
         (spot, number, form.degree)
-        for number, at in enumerate(claim.content)
-        for form in claim.variants[at]
+        for number, forms in enumerate(times)
+        for form in forms
         for spot in source.places[form.key][:_PLACES_MAX]
     )
-    last = [(-1, 0.0)] * len(claim.content)
+    last = [(-1, 0.0)] * len(counts)
     inside: deque[tuple[int, int]] = deque()
     held = most = 0.0
     for spot, number, degree in found:
         while inside and inside[0][0] < spot - _STRETCH:
             gone, of = inside.popleft()
             if last[of][0] == gone:
-                held -= last[of][1]
+                held -= counts[of] * last[of][1]
                 last[of] = (-1, 0.0)
-        held += degree - last[number][1]
+        held += counts[number] * (degree - last[number][1])
         last[number] = (spot, degree)
         inside.append((spot, number))
         most = max(most, held)

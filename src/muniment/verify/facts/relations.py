@@ -101,6 +101,7 @@ def _gender_in(source: Source, name: str | None) -> str | None:
 
 def _swapped_roles(claim: Claim, source: Source) -> Iterator[Doubt]:
     """Two names around a verb, and a sentence that has the same verb between them the other way round."""
+    known: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
     for at, role in enumerate(claim.roles):
         if role != "verb" or claim.words[at].text.endswith("ing"):
             continue
@@ -110,17 +111,26 @@ def _swapped_roles(claim: Claim, source: Source) -> Iterator[Doubt]:
             continue
         ours = _agent(claim.words, left, at, right)
         key_left, verb, key_right = claim.words[left].key, claim.words[at].key, claim.words[right].key
-        found: list[tuple[int, str]] = []
-        for place in source.spread.get(verb, ()):
-            if key_left in source.keys[place] and key_right in source.keys[place]:
-                agent = _agent_of(source.sentences[place].words, key_left, verb, key_right)
-                if agent is not None:
-                    found.append((place, agent))
+        sides = key_left, verb, key_right
+        if sides not in known:
+            known[sides] = _agents(source, *sides)
+        found = known[sides]
         if found and all(agent != ours for _, agent in found):
             word = claim.words[at]
             why = f"in the evidence the two sides of “{word.text}” stand the other way round"
             yield Doubt("roles_swapped", "EntE", claim.words[left].start, word.end, why, place=found[0][0])
             return
+
+
+def _agents(source: Source, one: str, verb: str, other: str) -> list[tuple[int, str]]:
+    """The sentences that have the verb between the two, each with the one who does it there."""
+    found: list[tuple[int, str]] = []
+    for place in source.spread.get(verb, ()):
+        if one in source.keys[place] and other in source.keys[place]:
+            agent = _agent_of(source.sentences[place].words, one, verb, other)
+            if agent is not None:
+                found.append((place, agent))
+    return found
 
 
 def _side(claim: Claim, places: range) -> int | None:

@@ -6,6 +6,7 @@ and the tables. Subject and object are told by the verb between them, places and
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -60,7 +61,10 @@ def _adjoin(claim: Claim, at: int) -> bool:
 
 
 def _nearest(verbs: Sequence[int], at: int) -> int:
-    return min(verbs, key=lambda verb: (abs(verb - at), verb), default=-1)
+    """Of the verbs, which rise, the one that stands nearest; the one before where two stand equally near."""
+    behind = bisect_left(verbs, at)
+    near = verbs[max(0, behind - 1) : behind + 1]
+    return min(near, key=lambda verb: (abs(verb - at), verb), default=-1)
 
 
 def _name_kind(claim: Claim, at: int, verb: int) -> SlotKind:
