@@ -135,7 +135,7 @@ def _turn_count(memory: Memory, names: Names, own: Own, asked: Listing) -> int |
 
 def _talk_of(names: Names, own: Own) -> tuple[str | None, str | None, str | None]:
     """The user, the session and the run whose turns are asked for."""
-    return names.get("user_id"), own.get("session_id"), names.get("run_id", own.get("run_id"))
+    return names.get("user_id"), own.get("session_id"), own.get("run_id")
 
 
 # -- a run ------------------------------------------------------------------------------------------------
@@ -218,7 +218,6 @@ def _of_rule(page: Callable[..., Iterator[Placed[Any]]]) -> Callable[..., Iterat
 _BY_TIME = (str, str)
 _BY_NAME = (str, str, int)
 _BY_NUMBER = (int,)
-_TURNS = SoughtList((str, int, str, str), _turns, total=_turn_count, also=("kind",), kinds_named=TURN_KINDS)
 
 SOUGHT: Mapping[str, SoughtList] = {
     "memory.tenants": SoughtList((str,), _tenants),
@@ -226,8 +225,7 @@ SOUGHT: Mapping[str, SoughtList] = {
     "memory.attention": SoughtList((int, str, str, str), _waiting, also=("kind",), kinds_named=WAITING_KINDS),
     "memory.runs": SoughtList(_BY_TIME, _runs, total=_counted("run")),
     "memory.snapshots": SoughtList(_BY_NUMBER, _snapshots),
-    "memory.turns": _TURNS,
-    "memory.run_turns": _TURNS,
+    "memory.turns": SoughtList((str, int, str, str), _turns, total=_turn_count, also=("kind",), kinds_named=TURN_KINDS),
     "memory.entries": SoughtList((str, int), _entries, total=_entry_count, also=("kind",)),
     "memory.episodes": SoughtList((str, int), _episodes),
     "memory.builds": SoughtList(_BY_TIME, _builds, "desc", total=_counted("build")),

@@ -63,8 +63,6 @@ _MEMORY = (
         left_out={"model": "a model is the server's to name: its setting extract_model", **_PROGRESS}),
     row("memory.log", "run_state", "GET runs/{run_id}", "read", "tenant", "user", owned=_RUN),
     row("memory.log", "turns", "GET turns", "read", "tenant", "user", is_listed=True),
-    row("memory.log", "turns", "GET runs/{run_id}/turns", "read", "tenant", "user", wire_name="run_turns",
-        left_out={"session_id": "a run has one session"}, is_listed=True),
     row("memory", "resume", "POST runs/{run_id}/resume", "write", "tenant", "user", owned=_RUN),
     row("memory.log", "snapshot", "GET runs/{run_id}/snapshot", "read", "tenant", "user", owned=_RUN),
     row("memory.log", "snapshots", "GET runs/{run_id}/snapshots", "read", "tenant", "user", owned=_RUN, is_listed=True),
