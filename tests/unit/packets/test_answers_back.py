@@ -173,3 +173,20 @@ def test_a_run_without_packets_names_none(mem: muniment.Memory) -> None:
     run.observe("assistant", "Hello.")
     run.finish(verifier_result=VERDICT)
     assert "injection_ref" not in mem.bank(user_id="ana").event_logs()[0].to_wire()
+
+
+def test_why_looks_back_as_far_as_it_is_asked(mem: muniment.Memory) -> None:
+    run = mem.run(user_id="ana", session_id="s")
+    run.observe("user", "The key of the STRASSE house is blue. 钥匙是蓝色的")
+    old = run.compose("responder", query="key", max_tokens=300)
+    other = mem.run(user_id="bo", session_id="t")
+    for number in range(3):
+        other.patch(goal=f"goal {number}")
+        other.compose("tool", query="nothing", max_tokens=300)
+    for words in ("the key of the straße house", "钥匙是蓝色的"):
+        assert [each.build_id for each in mem.why(words)] == [old.id]
+        assert [each.build_id for each in mem.why(words, looked_max=4)] == [old.id]
+        assert mem.why(words, looked_max=3) == []
+    for wrong in (0, 100_001, "many"):
+        with pytest.raises(InvalidInput):
+            mem.why("key", looked_max=wrong)  # type: ignore[arg-type]
