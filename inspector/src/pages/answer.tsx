@@ -11,7 +11,7 @@ import { useFeed } from "../feed";
 import { Extent, Stretch } from "../feed_parts";
 import { number, shown } from "../format";
 import { ofRun } from "../live";
-import { useGet } from "../loading";
+import { useGet, useList } from "../loading";
 import { answerHref, WithMarks } from "../marks";
 import { Await, Badge, clip, Empty, Head, own, Said, ScoreParts, Time } from "../parts";
 import { bestLine, nearestLeft, promptLines, type PromptLine } from "../prompt";
@@ -39,9 +39,13 @@ export function AnswerPage({ place }: { place: Place }) {
         <p class="quiet">
           {runId ? (
             <>
-              <a class="mono" href={href(place, "run", [runId])}>
-                {runId}
-              </a>{" "}
+              {feed.items.some((turn) => turn.entry) ? (
+                <a class="mono" href={href(place, "run", [runId])}>
+                  {runId}
+                </a>
+              ) : (
+                <span class="mono">{runId}</span>
+              )}{" "}
               · <a href={answerHref(place, "", at ?? "")}>{w("all_sessions")}</a>
             </>
           ) : (
@@ -63,7 +67,8 @@ export function AnswerPage({ place }: { place: Place }) {
           </Stretch>
           <Reveal to={at} ready={feed.items.some((turn) => idOf(turn) === at)} />
         </section>
-        {chosen ? <Told key={chosen} id={chosen} place={place} runId={runId} /> : <NoPacket feed={feed.doing === null} />}
+        {chosen ? <Told key={chosen} id={chosen} place={place} runId={runId} /> : null}
+        {!chosen && feed.doing === null && !feed.problem ? <NoPacket place={place} runId={runId} /> : null}
       </div>
     </>
   );
@@ -83,8 +88,37 @@ function buildOf(turns: RunTurn[], at: string | null): string | null {
   return own?.build?.build_id ?? null;
 }
 
-function NoPacket({ feed }: { feed: boolean }) {
-  return <section class="told">{feed ? <Empty word="no_packet_here" /> : null}</section>;
+/** None of the turns that are shown is a packet: the newest that there are elsewhere. */
+function NoPacket({ place, runId }: { place: Place; runId: string }) {
+  const asked = { run_id: runId || undefined, kind: "build", order: "desc", limit: 5 };
+  const found = useGet<Page<RunTurn>>(withQuery(own(place, "turns"), asked));
+  return (
+    <section class="told" aria-label={w("packets")}>
+      <Empty word="no_packet_here" />
+      <Await of={found}>
+        {({ items, count, next }) => (
+          <>
+            {items.length ? (
+              <h2>
+                {w("last_packets")} <span class="count">{count ?? (next ? `${items.length}+` : items.length)}</span>
+              </h2>
+            ) : (
+              <Empty word={next ? "waits_further" : "nothing_composed"} how="run.compose(…)" />
+            )}
+            <ul class="list">
+              {items.map(({ build }) =>
+                build ? (
+                  <li key={build.build_id} data-row>
+                    <BuildTurn build={build} isChosen={false} place={place} runId={runId} />
+                  </li>
+                ) : null,
+              )}
+            </ul>
+          </>
+        )}
+      </Await>
+    </section>
+  );
 }
 
 /** Brings the turn that the address names into view within its column. */
@@ -143,6 +177,7 @@ function Words({ entry, place }: { entry: LedgerEntry; place: Place }) {
           {w("show_whole")} ({number(text.length)})
         </button>
       ) : null}
+      {entry.body?.blob ? " " : null}
       {entry.body?.blob ? (
         <a class="small" href={href(place, "event", [entry.id])}>
           {w("show_text")}
@@ -336,20 +371,17 @@ function Evidence(props: { line: PromptLine; build: Build; inputs: BuildInputs |
 function Since({ item, place }: { item: Taken; place: Place }) {
   const key = item.text.slice(0, item.text.indexOf(" = "));
   const id = item.name.replace(/^fact:/, "").replace(/#\d+$/, "");
-  const history = useGet<Page<Fact>>(withQuery(own(place, "fact-history"), { key, order: "desc", limit: 20 }));
-  const facts = history.data?.items ?? [];
-  const mine = facts.find((each) => each.fact_id === id);
-  const later = mine ? facts.slice(0, facts.indexOf(mine)) : [];
-  if (!history.data || (mine?.status === "active" && later.length === 0)) return null;
+  const history = useList<Fact>(withQuery(own(place, "fact-history"), { key }), false, 500);
+  const mine = history.data?.find((each) => each.fact_id === id);
+  const later = (history.data ?? []).filter((each) => each.fact_id !== id && each.status === "active");
+  if (!mine || mine.status === "active") return null;
   return (
     <>
       <h3>{w("since_then")}</h3>
       <ul class="list small">
-        {mine && mine.status !== "active" ? (
-          <li>
-            {item.text} <Badge tone="warn">{mine.status}</Badge>
-          </li>
-        ) : null}
+        <li>
+          {item.text} <Badge tone="warn">{mine.status}</Badge>
+        </li>
         {later.map((each) => (
           <li key={each.fact_id}>
             <a href={href(place, "facts", [], { q: key })}>

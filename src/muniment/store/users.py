@@ -170,11 +170,11 @@ def _next_users(reader: Reader, after: str | None) -> Iterator[_Session]:
     """The first session of each of the next users: what else they have is stepped over, and so is what stands under the
     names of corpora and banks."""
     for low, high in _between(RESERVED_PREFIXES):
-        where: Where = (("user_id", ">=", low),)
-        where += () if high is None else (("user_id", "<", high),)
-        while True:
-            beyond: Where = () if after is None else (("user_id", ">", after),)
-            begun = first(reader, SESSIONS, (*where, *beyond), into=_Session, order=_ORDER)
+        end: Where = () if high is None else (("user_id", "<", high),)
+        while high is None or after is None or after < high:
+            # one lower bound: of two, an engine may go by the wider one
+            begin: Where = (("user_id", ">=", low),) if after is None or after < low else (("user_id", ">", after),)
+            begun = first(reader, SESSIONS, (*begin, *end), into=_Session, order=_ORDER)
             if begun is None:
                 break
             yield begun
