@@ -51,7 +51,7 @@ def fill(mem: Memory, events: int) -> Store:
         numbers = range(first, min(first + AT_ONCE, events // 2))
         said = [{"role": "user", "content": f"Message {each} tells of gate {each % 31}."} for each in numbers]
         written += [entry.id for entry in long.observe_many(said)]
-    old = mem.run(user_id="kim", session_id="old", run_id="run_2023")
+    old = mem.run(user_id="kim", session_id="old", run_id="kim_2023")
     old.observe("user", "I moved to Lisbon in the spring.", ts="2023-05-04T10:00:00Z", speaker="Kim")
     build = old.compose("responder", query="Where does Kim live?", max_tokens=400)
     old.observe("assistant", ANSWER, ts="2023-05-04T10:07:00Z", build=build)

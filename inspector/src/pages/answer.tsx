@@ -3,7 +3,7 @@
  * one of them, on the right what the chosen line of it rests on.
  */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Build, BuildInputs, Fact, LedgerEntry, RunTurn, TurnBuild } from "../openapi";
 import { withQuery, type Page } from "../api";
 import { SECTIONS, type Taken } from "../explain";
@@ -223,9 +223,17 @@ function Prompt(props: { build: Build; inputs: BuildInputs | undefined; place: P
     lines.findLast((line) => mark !== null && line.marks.includes(mark)) ??
     bestLine(lines);
   const at = place.query.get("at") ?? build.id;
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const line = box.current?.querySelector<HTMLElement>(".line a[aria-current]");
+    if (!box.current || !line) return;
+    const top = line.offsetTop - box.current.offsetTop - box.current.scrollTop;
+    if (top < 0 || top + line.offsetHeight > box.current.clientHeight)
+      box.current.scrollTop = line.offsetTop - box.current.clientHeight / 2;
+  }, [chosen?.number, build.id]);
   return (
     <>
-      <section aria-label={w("prompt_text")} class="told">
+      <section aria-label={w("prompt_text")} class="told" ref={box}>
         <h2>
           {w("prompt_text")} <Purpose of={build.packet.meta.purpose} />
         </h2>

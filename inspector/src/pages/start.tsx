@@ -112,7 +112,7 @@ function Users({ place }: { place: Place }) {
                   <Id id={user.user_id} to={href({ tenant: place.tenant, user: user.user_id }, "runs")} />
                 </td>
                 <td title={user.is_rough ? w("about_rough") : undefined}>
-                  {user.is_rough ? "≈ " : ""}
+                  {user.is_rough ? "≈\u00a0" : ""}
                   {number(user.events)}
                 </td>
                 <td>{number(user.runs)}</td>
