@@ -100,7 +100,7 @@ def measure(reader: Any, url: str, store: Store) -> dict[str, float]:
 
 
 def main() -> int:
-    from browser_room import CHROMIUM, FLAGS, Reader, missing, serve
+    from browser_room import CHROMIUM, FLAGS, Reader, missing, serve  # type: ignore[import-not-found]
     from playwright.sync_api import sync_playwright
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])

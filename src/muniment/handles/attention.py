@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from muniment.core.canonical import canonical_text
 from muniment.core.listing import Listing, Placed
@@ -219,8 +219,7 @@ def overview(ctx: Context, tenant_id: str) -> Overview:
         "builds": (count_rows(ctx, tenant_id, "listings", (("kind", "=", "build"),)), COUNT_MAX),
     }
     seen = {"last_run_at": last("run"), "last_build_at": last("build")}
-    return Overview(
-        **{name: at for name, at in seen.items() if at is not None},  # type: ignore[arg-type]
-        **{name: most if count is None else min(count, most) for name, (count, most) in counted.items()},
-        at_least=tuple(name for name, (count, most) in counted.items() if count is None or count > most),
-    )
+    told: dict[str, Any] = {name: at for name, at in seen.items() if at is not None}
+    told |= {name: most if count is None else min(count, most) for name, (count, most) in counted.items()}
+    told["at_least"] = [name for name, (count, most) in counted.items() if count is None or count > most]
+    return Overview.from_wire(told)
