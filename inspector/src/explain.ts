@@ -126,7 +126,8 @@ function stateUnit(name: string, pool: Pool): Candidate {
   const [part = "", key = ""] = name.replace(/^state:/, "").split(/\.(.*)/s);
   const state = (pool.working_state ?? {}) as Record<string, unknown>;
   const stored = { hints: "memory_hints", claims: "claims" }[part] ?? part;
-  const value = part === "goal" ? state["goal"] : part === "extra" ? state[key] : within(state[stored], key);
+  const isWhole = part === "goal" || part === "objective" || part === "done_definition";
+  const value = isWhole ? state[part] : part === "extra" ? state[key] : within(state[stored], key);
   const record = typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
   const evidence = record?.["evidence_id"] ?? record?.["ref"];
   const label = part === "goal" ? part : `${part} ${/^\d+$/.test(key) ? "" : key}`.trim();

@@ -58,16 +58,26 @@ function itemOf(line: string, section: string, evidence: string[], items: Taken[
   });
 }
 
+/** Whether a line goes on with what the one before it says: a text of several lines has its mark at the first. */
+function goesOn(text: string, before: PromptLine): boolean {
+  const words = folded(text);
+  if (!before.item || before.evidence.length === 0) return false;
+  return words === "" || words.includes("…") || folded(before.item.text).includes(words);
+}
+
 export function promptLines(build: Build, inputs: BuildInputs | undefined): PromptLine[] {
   const items = inputs ? taken(build, inputs) : [];
   let section = build.rules?.text ? "rules" : "overhead";
+  let last: PromptLine | undefined;
   return build.text.split("\n").map((text, number) => {
     const isHeading = text.startsWith("## ");
     if (isHeading) section = sectionOf(text, section);
     const marks = marksIn(text).filter((mark) => Object.hasOwn(build.marks, mark));
-    const evidence = marks.map((mark) => build.marks[mark] ?? "");
+    const isOn = !isHeading && marks.length === 0 && last !== undefined && goesOn(text, last);
+    const evidence = isOn && last ? last.evidence : marks.map((mark) => build.marks[mark] ?? "");
     const item = isHeading || !text.trim() ? undefined : itemOf(text, section, evidence, items);
-    return { number, text, section, marks, evidence, item, notes: notesOn(build, evidence, item), isHeading };
+    last = { number, text, section, marks, evidence, item, notes: notesOn(build, evidence, item), isHeading };
+    return last;
   });
 }
 

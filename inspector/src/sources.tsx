@@ -76,11 +76,6 @@ function Said({
   );
 }
 
-/** The end of an id: where ids that were made one after another differ. */
-function tail(id: string): string {
-  return id.length > 10 ? `…${id.slice(-8)}` : id;
-}
-
 /** Links to sources that open in place. */
 export function Sources({ scope, ids, quote }: { scope: Scope; ids: string[]; quote?: string }) {
   const [open, setOpen] = useState<string | null>(null);
@@ -88,19 +83,23 @@ export function Sources({ scope, ids, quote }: { scope: Scope; ids: string[]; qu
   if (distinct.length === 0) return null;
   return (
     <div class="sources">
-      {distinct.slice(0, 8).map((id) => (
+      {distinct.slice(0, 8).map((id, index) => (
         <button
           key={id}
           type="button"
-          class="chip mono"
+          class="chip"
           aria-expanded={open === id}
           title={id}
           onClick={() => setOpen(open === id ? null : id)}
         >
-          <span class="hidden">{w(open === id ? "hide_source" : "show_source")}</span> ↳ {tail(id)}
+          ↳ {w(open === id ? "hide_source" : "show_source")} {distinct.length > 1 ? index + 1 : ""}
         </button>
       ))}
-      {distinct.length > 8 ? <span class="quiet">+{distinct.length - 8}</span> : null}
+      {distinct.length > 8 ? (
+        <span class="quiet">
+          {distinct.length - 8} {w("not_shown")}
+        </span>
+      ) : null}
       {open ? <Source scope={scope} id={open} {...(quote ? { quote } : {})} /> : null}
     </div>
   );

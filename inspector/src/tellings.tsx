@@ -1,10 +1,11 @@
 /** From a text to who was told it: the lines of prompts that say it, each leading to what it rests on. */
 
+import { useEffect, useState } from "preact/hooks";
 import type { Build, Telling } from "./openapi";
-import { get, post, type Page } from "./api";
+import { bundle, get, post, type Page } from "./api";
 import { number } from "./format";
-import { useAsked } from "./loading";
-import { answerHref } from "./marks";
+import { useAsked, useGet } from "./loading";
+import { answerHref, Marks } from "./marks";
 import { Badge, clip, Time, Trouble, Waiting } from "./parts";
 import { href } from "./route";
 import { w } from "./words";
@@ -12,6 +13,9 @@ import { w } from "./words";
 /** Sentences that are asked for one by one where the whole text is nowhere, and builds that are opened. */
 const SENTENCES_MAX = 12;
 const BUILDS_MAX = 10;
+/** How many of the newest packets are looked through at first, and at most. */
+const LOOKED = 1000;
+const LOOKED_MAX = 100_000;
 
 interface Found {
   sentence: string;
@@ -37,10 +41,11 @@ function bare(sentence: string): string {
 }
 
 /** Asked of `base`, the address of a tenant or of a user. */
-export async function trace(base: string, text: string, signal: AbortSignal): Promise<Traced> {
+export async function trace(base: string, text: string, looked: number, signal: AbortSignal): Promise<Traced> {
+  const asked = looked === LOOKED ? {} : { looked_max: looked };
   const ask = async (words: string): Promise<Found> => ({
     sentence: words,
-    tellings: (await post<Page<Telling>>(`${base}/why`, { text: words }, signal)).items,
+    tellings: (await post<Page<Telling>>(`${base}/why`, { text: words, ...asked }, signal)).items,
   });
   const whole = await ask(text);
   const sentences = sentencesOf(text);
@@ -61,7 +66,10 @@ export async function trace(base: string, text: string, signal: AbortSignal): Pr
 }
 
 export function Traces({ base, text }: { base: string; text: string }) {
-  const traced = useAsked(`${base} ${text}`, (signal) => trace(base, text, signal));
+  const [looked, setLooked] = useState(LOOKED);
+  useEffect(() => setLooked(LOOKED), [base, text]);
+  const traced = useAsked(`${base} ${text} ${looked}`, (signal) => trace(base, text, looked, signal));
+  const all = useGet<Page<unknown>>(bundle ? null : `${base}/builds?limit=1`);
   if (traced.problem) return <Trouble problem={traced.problem} />;
   if (!traced.data) return <Waiting />;
   const { found, builds, unasked } = traced.data;
@@ -87,8 +95,29 @@ export function Traces({ base, text }: { base: string; text: string }) {
           {number(unasked)} {w("sentences_unasked")}
         </p>
       ) : null}
-      <p class="quiet small">{w("looked_at_newest")}</p>
+      <Looked looked={looked} all={all.data} onMore={() => setLooked(Math.min(LOOKED_MAX, looked * 10))} />
     </>
+  );
+}
+
+/** How far back was looked, and the way on where there are more. */
+function Looked({ looked, all, onMore }: { looked: number; all: Page<unknown> | undefined; onMore: () => void }) {
+  const count = all?.count;
+  if (count !== undefined && count <= looked)
+    return (
+      <p class="quiet small">
+        {w("looked_all")} {number(count)}
+      </p>
+    );
+  return (
+    <p class="note">
+      {w("looked_newest")} {number(looked)} {count === undefined ? "" : `${w("of")} ${number(count)}`}{" "}
+      {looked < LOOKED_MAX && !bundle ? (
+        <button type="button" onClick={onMore}>
+          {w("look_further")}
+        </button>
+      ) : null}
+    </p>
   );
 }
 
@@ -101,7 +130,14 @@ function One({ telling, build }: { telling: Telling; build: Build | undefined })
     <li data-row>
       {telling.sentence ? (
         <p>
-          {w("answered")} <span class="said">{clip(telling.sentence, 300)}</span>{" "}
+          {w("answered")}{" "}
+          <span class="said">
+            <Marks
+              text={clip(telling.sentence, 300)}
+              unknown={telling.unknown_marks ?? []}
+              to={(mark) => place && scope && answerHref(place, scope.run_id, telling.build_id, { mark })}
+            />
+          </span>{" "}
           {(telling.unknown_marks ?? []).map((mark) => (
             <Badge key={mark} tone="bad">
               {mark} {w("mark_unknown")}

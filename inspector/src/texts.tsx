@@ -128,6 +128,7 @@ const TELLING = [
 
 /** What the library itself wrote down: what happened, and the words that say most of it. */
 function told({ event, ...rest }: Record<string, unknown>): string {
+  if (Object.hasOwn(rest, "key") && Object.hasOwn(rest, "value")) rest = { text: `${shown(rest["key"])} = ${shown(rest["value"])}` };
   const said = TELLING.filter((name) => Object.hasOwn(rest, name)).map((name) => shown(rest[name]));
   const words = said.length ? said : Object.keys(rest).length ? [shown(rest)] : [];
   return [typeof event === "string" ? event.replaceAll("_", " ") : "", ...words].filter(Boolean).join(" · ");

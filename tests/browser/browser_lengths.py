@@ -33,6 +33,10 @@ class Lengths(NamedTuple):
     long_text: str
     answer: str
     build: str
+    silent: str
+    """A packet of a run in which nothing was said."""
+    moved: str
+    """A packet that told a fact which changed since."""
 
 
 def tell(folder: Path) -> Lengths:
@@ -61,4 +65,22 @@ def tell(folder: Path) -> Lengths:
         old.observe_tool("lookup", args={"token": ARGUMENT}, content="found", ts="2023-05-04T10:06:00Z")
         build = old.compose("responder", query="Where does Kim live?", max_tokens=400)
         answer = old.observe("assistant", ANSWER, ts="2023-05-04T10:07:00Z", build=build)
-    return Lengths(path, written[-1].id, written[-40].id, long.id, answer.id, build.id)
+        silent = mem.run(user_id="kim", session_id="silent", run_id="run_silent").compose(
+            "planner", query="What is there to do?", max_tokens=300
+        )
+        moved = _waiting(mem)
+    return Lengths(path, written[-1].id, written[-40].id, long.id, answer.id, build.id, silent.id, moved)
+
+
+def _waiting(mem: muniment.Memory) -> str:
+    """What waits for a person: a dispute and a candidate; and a fact that changed after a packet had told it."""
+    run = mem.run(user_id="lea", session_id="home", run_id="run_lea")
+    before = run.observe("user", "I live in Oslo.")
+    run.remember("user.city", "Oslo", sources=[before.id])
+    build = run.compose("responder", query="Where does Lea live?", max_tokens=400)
+    after = run.observe("user", "I live in Bergen now.")
+    run.remember("user.city", "Bergen", sources=[after.id])
+    tea = run.remember("user.drink", "green tea", sources=[after.id])
+    run.memory.dispute(tea.fact_id, reason="she never said so")
+    run.propose("user.diet", "vegetarian", sources=[after.id])
+    return build.id

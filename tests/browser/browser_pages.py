@@ -33,6 +33,7 @@ def _event(story: Path, words: str) -> str:
 PAGES = {
     "start": ("default", "Newest packets"),
     "answer": (f"{ANA}/answer/run_friday?at={{responder}}", "Why it was chosen"),
+    "talk": (f"{ANA}/answer?at={{responder}}", "session by session"),
     "runs": (f"{ANA}/runs", "Find a table for six in Berlin"),
     "ledger": (f"{ANA}/run/run_dinner", "A table for six at seven, please. No meat."),
     "event": (f"{ANA}/event/{{event}}", "Builds that told a model this"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import browser_lengths
 import pytest
-from browser_lengths import ENTRIES, LONG, RUNS, Lengths
+from browser_lengths import ENTRIES, LONG, RUNS, USERS, Lengths
 from browser_room import Reader, missing, serve
 from tests.effort import SOAK
 
@@ -171,7 +171,8 @@ def test_from_a_pasted_answer_to_the_evidence_of_a_line_in_two_clicks(looking: R
     looking.settle()
     page.get_by_role("textbox", name="Paste an answer").fill(browser_lengths.ANSWER)
     page.get_by_role("button", name="Who was told this?").click()
-    page.get_by_text("[77] names nothing in its packet").wait_for()
+    page.locator(".badge", has_text="[77] names nothing in its packet").wait_for()
+    assert page.locator(".hits a.mark").first.inner_text() == "[1]"
     page.locator(".told-line a", has_text="I moved to Lisbon in the spring.").first.click()
     evidence = page.get_by_role("region", name="Evidence")
     evidence.locator("mark", has_text="I moved to Lisbon in the spring.").wait_for()
@@ -209,3 +210,84 @@ def test_a_long_talk_is_shown_around_a_turn(looking: Reader, lengths: Lengths) -
     assert page.locator(f"#t-{lengths.near_end}").is_visible()
     page.get_by_text(f"{ENTRIES:,} turns").wait_for()
     assert page.locator(".turns > li").count() <= HELD_MAX
+
+
+def test_a_run_that_only_composed_has_a_conversation(looking: Reader, lengths: Lengths) -> None:
+    page = looking.go(f"default/kim/answer/run_silent?at={lengths.silent}", "1 turns")
+    assert page.locator(".packet-turn").inner_text().startswith("planner")
+    page.get_by_role("meter", name="tokens").wait_for()
+    looking.settle()
+    assert looking.axe() == []
+    assert looking.complaints == []
+    looking.go("default/kim/run/run_silent", "No event was written in this run.")
+    page.get_by_role("link", name="Conversation and prompt").click()
+    page.locator(f"#t-{lengths.silent}").wait_for()
+    assert all("404" in each for each in looking.complaints), "the run itself is not there"
+    looking.complaints.clear()
+
+
+def test_all_sessions_of_a_user_stand_in_one_talk(looking: Reader, lengths: Lengths) -> None:
+    page = looking.go(f"default/kim/answer/run_2023?at={lengths.answer}", "6 turns")
+    page.get_by_role("link", name="All sessions").click()
+    page.get_by_text("7 turns").wait_for()
+    assert page.locator(".turns > li").last.get_attribute("id") == f"t-{lengths.silent}"
+    assert page.locator(f"#t-{lengths.answer}.here").is_visible()
+    page = looking.go(f"default/big/answer?at={lengths.last}", "session by session")
+    page.locator(f"#t-{lengths.last}.here").wait_for()
+    page.get_by_text("Nothing was composed here.").wait_for()
+    looking.settle()
+    assert looking.axe() == []
+
+
+def test_every_line_can_be_chosen_and_one_that_goes_on_rests_on_what_it_goes_on(
+    looking: Reader, lengths: Lengths
+) -> None:
+    page = looking.go(f"default/kim/answer/run_2023?at={lengths.build}", "Why it was chosen")
+    looking.settle()
+    lines = page.locator(".lines > li").evaluate_all(
+        "all => all.filter(each => each.textContent.trim()).map(each => each.querySelector('a') !== null)"
+    )
+    assert lines
+    assert all(lines)
+    evidence = page.get_by_role("region", name="Evidence")
+    page.locator(".line a", has_text="line 5: the report about harbour 5").click()
+    evidence.get_by_text("line 0: the report about harbour 0").first.wait_for()
+    page.locator(".line a", has_text="## Said").click()
+    evidence.get_by_text("This line belongs to the page itself").wait_for()
+    assert evidence.get_by_text("Short term").first.is_visible()
+
+
+def test_a_line_says_what_became_of_it_since(looking: Reader, lengths: Lengths) -> None:
+    page = looking.go(f"default/lea/answer/run_lea?at={lengths.moved}", "Why it was chosen")
+    page.locator(".line a", has_text="Oslo").first.click()
+    evidence = page.get_by_role("region", name="Evidence")
+    evidence.get_by_text("What became of it since").wait_for()
+    evidence.get_by_role("link", name="user.city = Bergen").click()
+    page.get_by_text("Bergen").first.wait_for()
+
+
+def test_the_start_page_says_how_much_there_is_and_what_waits(looking: Reader) -> None:
+    page = looking.go("default", "Needs attention")
+    looking.settle()
+    assert page.locator(".how-much li").first.inner_text() == f"{USERS + 4} Users"
+    waits = page.get_by_role("region", name="Needs attention")
+    assert waits.locator("h3").all_inner_texts() == ["Disputed facts", "Candidates that wait"]
+    assert looking.axe() == []
+    waits.get_by_role("link", name="user.drink: green tea (she never said so)").click()
+    page.get_by_text("disputed").first.wait_for()
+    page.go_back()
+    page.get_by_role("link", name="user.diet: vegetarian").click()
+    page.get_by_role("region", name="Candidates that wait").get_by_text("vegetarian").wait_for()
+    looking.settle()
+    assert looking.axe() == []
+
+
+def test_who_was_told_says_how_far_it_looked_and_goes_on(looking: Reader, lengths: Lengths) -> None:
+    page = looking.go("default/kim/search/why?q=nobody%20ever%20said%20this", "Looked through all packets: 2")
+    looking.context.route("**/builds?limit=1", lambda route: route.fulfill(json={"items": [], "count": 5000}))
+    page.reload()
+    page.get_by_text("Looked through the newest packets and answers: 1,000 of 5,000").wait_for()
+    with page.expect_request("**/why") as asked:
+        page.get_by_role("button", name="Look further back").click()
+    assert asked.value.post_data_json["looked_max"] == 10_000
+    page.get_by_text("Looked through all packets: 5,000").wait_for()

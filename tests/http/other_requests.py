@@ -118,6 +118,7 @@ BODIES: dict[str, list[Any]] = {
 """What is sent, with Bo's own ids, as `@kind`, where ids go: each in turn is made another's."""
 QUERIES: dict[str, dict[str, str]] = {
     "memory.entries": {"session_id": "@session"},
+    "memory.turns": {"session_id": "@session", "run_id": "@run"},
     "memory.episodes": {"session_id": "@session"},
     "memory.export": {"session_id": "@session"},
     "memory.drift": {"run_id": "@run"},

@@ -43,7 +43,6 @@ UNREACHED: dict[str, str] = {
         _AGENTS,
     ),
     **dict.fromkeys(("run.state", "run.get", "run.content", "run.budgets", "run.fact", "study.sources"), _PEOPLE),
-    "memory.turns": "a page's: a run's events and packets in one order; a person has `run events` and `packet list`",
     "memory.changes": "for whoever keeps up with a store: a server's stream",
     "memory.resolve": "a pointer is a document; `run claims` resolves those of a run",
     "memory.forget_tenant": "is `forget --whole-tenant`",

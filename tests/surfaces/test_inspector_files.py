@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from base64 import b64encode
@@ -151,3 +152,12 @@ def test_the_newest_run_is_taken_where_none_is_named(
     assert json.loads(result.stdout) == {"file": str(out), "run_id": "r2", "bytes": out.stat().st_size}
     nobody = CliRunner().invoke(cli, ["run", "view", str(out), "--user", "nobody", "--db", str(path), "--json"])
     assert json.loads(nobody.stderr)["code"] == "not_found"
+
+
+def test_the_built_script_is_small() -> None:
+    """What a reader waits for: at most 60 KB over the wire."""
+    if not is_built():
+        pytest.skip("SKIPPED: the inspector is not built (make inspector)")
+    scripts = [file for path, file in load_files().items() if path.endswith(".js")]
+    assert scripts
+    assert sum(len(gzip.compress(file.body, mtime=0)) for file in scripts) <= 60_000

@@ -3,15 +3,15 @@
  * one of them, on the right what the chosen line of it rests on.
  */
 
-import { useEffect, useMemo } from "preact/hooks";
-import type { Build, BuildInputs, LedgerEntry, RunTurn, TurnBuild } from "../openapi";
-import { get, withQuery, type Page } from "../api";
-import { SECTIONS } from "../explain";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Build, BuildInputs, Fact, LedgerEntry, RunTurn, TurnBuild } from "../openapi";
+import { withQuery, type Page } from "../api";
+import { SECTIONS, type Taken } from "../explain";
 import { useFeed } from "../feed";
 import { Extent, Stretch } from "../feed_parts";
-import { number } from "../format";
+import { number, shown } from "../format";
 import { ofRun } from "../live";
-import { useAsked, useGet } from "../loading";
+import { useGet, useList } from "../loading";
 import { answerHref, WithMarks } from "../marks";
 import { Await, Badge, clip, Empty, Head, own, Said, ScoreParts, Time } from "../parts";
 import { bestLine, nearestLeft, promptLines, type PromptLine } from "../prompt";
@@ -25,20 +25,34 @@ export function AnswerPage({ place }: { place: Place }) {
   const [runId = ""] = place.ids;
   const at = place.query.get("at");
   const feed = useFeed<RunTurn>({
-    path: own(place, "runs", runId, "turns"),
+    path: own(place, "turns"),
+    query: { run_id: runId || undefined },
     order: "asc",
     key: idOf,
     around: at,
-    live: ofRun(runId),
+    live: runId ? ofRun(runId) : true,
   });
   const chosen = useMemo(() => buildOf(feed.items, at), [feed.items, at]);
   return (
     <>
       <Head title={w("conversation")}>
         <p class="quiet">
-          <a class="mono" href={href(place, "run", [runId])}>
-            {runId}
-          </a>{" "}
+          {runId ? (
+            <>
+              {feed.items.some((turn) => turn.entry) ? (
+                <a class="mono" href={href(place, "run", [runId])}>
+                  {runId}
+                </a>
+              ) : (
+                <span class="mono">{runId}</span>
+              )}{" "}
+              · <a href={answerHref(place, "", at ?? "")}>{w("all_sessions")}</a>
+            </>
+          ) : (
+            <>
+              {place.user} · {w("session_by_session")}
+            </>
+          )}{" "}
           · <Extent of={feed} noun="turns" />
         </p>
       </Head>
@@ -53,7 +67,8 @@ export function AnswerPage({ place }: { place: Place }) {
           </Stretch>
           <Reveal to={at} ready={feed.items.some((turn) => idOf(turn) === at)} />
         </section>
-        {chosen ? <Told key={chosen} id={chosen} place={place} runId={runId} /> : <NoPacket feed={feed.doing === null} />}
+        {chosen ? <Told key={chosen} id={chosen} place={place} runId={runId} /> : null}
+        {!chosen && feed.doing === null && !feed.problem ? <NoPacket place={place} runId={runId} /> : null}
       </div>
     </>
   );
@@ -73,8 +88,37 @@ function buildOf(turns: RunTurn[], at: string | null): string | null {
   return own?.build?.build_id ?? null;
 }
 
-function NoPacket({ feed }: { feed: boolean }) {
-  return <section class="told">{feed ? <Empty word="no_packet_here" /> : null}</section>;
+/** None of the turns that are shown is a packet: the newest that there are elsewhere. */
+function NoPacket({ place, runId }: { place: Place; runId: string }) {
+  const asked = { run_id: runId || undefined, kind: "build", order: "desc", limit: 5 };
+  const found = useGet<Page<RunTurn>>(withQuery(own(place, "turns"), asked));
+  return (
+    <section class="told" aria-label={w("packets")}>
+      <Empty word="no_packet_here" />
+      <Await of={found}>
+        {({ items, count, next }) => (
+          <>
+            {items.length ? (
+              <h2>
+                {w("last_packets")} <span class="count">{count ?? (next ? `${items.length}+` : items.length)}</span>
+              </h2>
+            ) : (
+              <Empty word={next ? "waits_further" : "nothing_composed"} how="run.compose(…)" />
+            )}
+            <ul class="list">
+              {items.map(({ build }) =>
+                build ? (
+                  <li key={build.build_id} data-row>
+                    <BuildTurn build={build} isChosen={false} place={place} runId={runId} />
+                  </li>
+                ) : null,
+              )}
+            </ul>
+          </>
+        )}
+      </Await>
+    </section>
+  );
 }
 
 /** Brings the turn that the address names into view within its column. */
@@ -105,15 +149,41 @@ function Turn(props: { turn: RunTurn; place: Place; runId: string; at: string | 
       <p class="meta">
         <b>{entry.body?.speaker ?? entry.body?.tool?.name ?? entry.role}</b>
         <Said ts={entry.ts} recorded={entry.recorded_at} />
+        {runId ? null : <a href={answerHref(place, entry.scope.run_id, entry.id)}>{entry.scope.session_id}</a>}
         <a href={href(place, "event", [entry.id])} title={entry.id}>
           {entry.seq}
           <span class="hidden"> {w("event")}</span>
         </a>
       </p>
       <p class="said">
-        <WithMarks text={clip(textOf(entry), 600)} entry={entry} scope={place} />
+        <Words entry={entry} place={place} />
       </p>
     </li>
+  );
+}
+
+const SHOWN_CHARS = 600;
+
+/** As much of a turn as a column takes; the rest on demand, and where it is very long, on the page of the event. */
+function Words({ entry, place }: { entry: LedgerEntry; place: Place }) {
+  const [isOpen, setOpen] = useState(false);
+  const text = textOf(entry);
+  const isCut = text.length > SHOWN_CHARS && !isOpen;
+  return (
+    <>
+      <WithMarks text={isCut ? clip(text, SHOWN_CHARS) : text} entry={entry} scope={place} />
+      {isCut ? (
+        <button type="button" class="quiet small" onClick={() => setOpen(true)}>
+          {w("show_whole")} ({number(text.length)})
+        </button>
+      ) : null}
+      {entry.body?.blob ? " " : null}
+      {entry.body?.blob ? (
+        <a class="small" href={href(place, "event", [entry.id])}>
+          {w("show_text")}
+        </a>
+      ) : null}
+    </>
   );
 }
 
@@ -153,9 +223,17 @@ function Prompt(props: { build: Build; inputs: BuildInputs | undefined; place: P
     lines.findLast((line) => mark !== null && line.marks.includes(mark)) ??
     bestLine(lines);
   const at = place.query.get("at") ?? build.id;
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const line = box.current?.querySelector<HTMLElement>(".line a[aria-current]");
+    if (!box.current || !line) return;
+    const top = line.offsetTop - box.current.offsetTop - box.current.scrollTop;
+    if (top < 0 || top + line.offsetHeight > box.current.clientHeight)
+      box.current.scrollTop = line.offsetTop - box.current.clientHeight / 2;
+  }, [chosen?.number, build.id]);
   return (
     <>
-      <section aria-label={w("prompt_text")} class="told">
+      <section aria-label={w("prompt_text")} class="told" ref={box}>
         <h2>
           {w("prompt_text")} <Purpose of={build.packet.meta.purpose} />
         </h2>
@@ -212,10 +290,8 @@ function Budget({ build }: { build: Build }) {
 function Line({ line, isChosen, to }: { line: PromptLine; isChosen: boolean; to: string }) {
   const kind = `line of-${line.section}`;
   if (!line.text.trim()) return <li class={kind} />;
-  if (line.isHeading || (!line.item && line.evidence.length === 0))
-    return <li class={`${kind} plain`}>{line.text}</li>;
   return (
-    <li class={kind} data-row>
+    <li class={`${kind} ${line.isHeading ? "heading" : ""}`} data-row>
       <a href={to} aria-current={isChosen ? "true" : undefined}>
         {line.text}
       </a>
@@ -230,6 +306,8 @@ function Evidence(props: { line: PromptLine; build: Build; inputs: BuildInputs |
   const { item } = line;
   const sources = [...new Set([...line.evidence, ...(item?.sources ?? [])])];
   const near = inputs ? nearestLeft(build, inputs, line.section) : [];
+  const isFrame = !item && line.evidence.length === 0;
+  const used = build.packet.budget_report.section_usage[line.section];
   return (
     <>
       <h2>{w("evidence")}</h2>
@@ -246,8 +324,14 @@ function Evidence(props: { line: PromptLine; build: Build; inputs: BuildInputs |
           </ul>
         </>
       ) : null}
+      {item?.kind === "fact" ? <Since item={item} place={place} /> : null}
       <h3>{w("rests_on")}</h3>
-      {sources.length === 0 ? <p class="quiet">{w("rests_on_run")}</p> : null}
+      {sources.length === 0 ? <p class="quiet">{w(isFrame ? "rests_on_frame" : "rests_on_run")}</p> : null}
+      {isFrame && used ? (
+        <p class="quiet">
+          {wordFor("s", line.section)}: {number(used)} {w("tokens")}
+        </p>
+      ) : null}
       {sources.slice(0, SHOWN).map((id) => (
         <Context key={id} id={id} place={place} quote={item?.text} />
       ))}
@@ -291,24 +375,49 @@ function Evidence(props: { line: PromptLine; build: Build; inputs: BuildInputs |
   );
 }
 
+/** What a fact has become since the packet was composed: values that took its place, and that it was taken back. */
+function Since({ item, place }: { item: Taken; place: Place }) {
+  const key = item.text.slice(0, item.text.indexOf(" = "));
+  const id = item.name.replace(/^fact:/, "").replace(/#\d+$/, "");
+  const history = useList<Fact>(withQuery(own(place, "fact-history"), { key }), false, 500);
+  const mine = history.data?.find((each) => each.fact_id === id);
+  const later = (history.data ?? []).filter((each) => each.fact_id !== id && each.status === "active");
+  if (!mine || mine.status === "active") return null;
+  return (
+    <>
+      <h3>{w("since_then")}</h3>
+      <ul class="list small">
+        <li>
+          {item.text} <Badge tone="warn">{mine.status}</Badge>
+        </li>
+        {later.map((each) => (
+          <li key={each.fact_id}>
+            <a href={href(place, "facts", [], { q: key })}>
+              {each.fact_key} = {shown(each.value)}
+            </a>{" "}
+            <span class="quiet">
+              {each.validity?.valid_from ? <Time ts={each.validity.valid_from} /> : null}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
 /** An event in its own words, with what was said just before and after it. */
 function Context({ id, place, quote }: { id: string; place: Place; quote?: string | undefined }) {
-  const around = useAsked(`context ${id}`, async (signal) => {
-    const entry = await get<LedgerEntry>(own(place, "events", id), signal);
-    const path = own(place, "runs", entry.scope.run_id, "events");
-    return get<Page<LedgerEntry>>(withQuery(path, { around: id, limit: 3 }), signal);
-  });
+  const around = useGet<Page<LedgerEntry>>(withQuery(own(place, "events"), { around: id, limit: 3 }));
   const items = around.data?.items ?? [];
   const middle = items.findIndex((each) => each.id === id);
+  const session = items[middle]?.scope.session_id;
+  const beside = (entries: LedgerEntry[]) =>
+    entries.filter((each) => each.scope.session_id === session).map((each) => <Beside key={each.id} entry={each} />);
   return (
     <div class="context">
-      {items.slice(0, Math.max(0, middle)).map((each) => (
-        <Beside key={each.id} entry={each} />
-      ))}
+      {beside(items.slice(0, Math.max(0, middle)))}
       <Source scope={place} id={id} {...(quote ? { quote } : {})} />
-      {items.slice(middle + 1).map((each) => (
-        <Beside key={each.id} entry={each} />
-      ))}
+      {beside(items.slice(middle + 1))}
     </div>
   );
 }

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import type { Fact, LedgerEntry } from "../openapi";
 import { get, withQuery } from "../api";
+import { Candidates } from "../attention";
 import { Rest, useRested } from "../feed_parts";
 import { day, number, percent, shown } from "../format";
 import { useAsked, useList } from "../loading";
@@ -21,7 +22,7 @@ interface Dated extends Fact {
 }
 
 export function FactsPage({ place }: { place: Place }) {
-  const [needle, setNeedle] = useState("");
+  const [needle, setNeedle] = useState(place.query.get("q") ?? "");
   const [only, setOnly] = useState(false);
   const [most, setMost] = useState(STEP);
   const path = withQuery(own(place, "facts"), { include_all: true });
@@ -33,6 +34,7 @@ export function FactsPage({ place }: { place: Place }) {
   return (
     <>
       <Head title={w("facts")} aside={<Filter value={needle} onInput={setNeedle} />} />
+      <Candidates place={place} needle={needle} />
       <Rest of={facts.data} />
       <Await of={facts}>
         {(found) => {

@@ -5,6 +5,7 @@ import { bundle } from "../api";
 import { ofRun } from "../live";
 import { useGet } from "../loading";
 import { Await, Field, Head, Id, own, Tabs, Time, Value } from "../parts";
+import { answerHref } from "../marks";
 import { href, type Place } from "../route";
 import { w } from "../words";
 import { Claims } from "./claims";
@@ -20,6 +21,7 @@ export function RunPage({ place }: { place: Place }) {
   const [runId = "", asked = "ledger"] = place.ids;
   const tab: Tab = (TABS as readonly string[]).includes(asked) ? (asked as Tab) : "ledger";
   const state = useGet<RunState>(own(place, "runs", runId), ofRun(runId));
+  if (state.problem?.status === 404 && !bundle) return <OnlyComposed place={place} runId={runId} />;
   return (
     <>
       <Await of={state}>{(run) => <About run={run} place={place} />}</Await>
@@ -41,6 +43,17 @@ export function RunPage({ place }: { place: Place }) {
   );
 }
 
+/** Nothing was ever said in it, or it is not there: what was composed in it stands in its conversation. */
+function OnlyComposed({ place, runId }: { place: Place; runId: string }) {
+  return (
+    <Head title={runId}>
+      <p class="note">
+        {w("nothing_said")} <a href={answerHref(place, runId, "")}>{w("open_conversation")}</a>
+      </p>
+    </Head>
+  );
+}
+
 function About({ run, place }: { run: RunState; place: Place }) {
   return (
     <>
@@ -50,6 +63,12 @@ function About({ run, place }: { run: RunState; place: Place }) {
       >
         {run.objective ? <p class="lead">{run.objective}</p> : null}
       </Head>
+      {run.diagnosis ? (
+        <details class="note" open>
+          <summary>{w("why_locked")}</summary>
+          <Value of={run.diagnosis} />
+        </details>
+      ) : null}
       <dl class="fields">
         <Field name="session">
           <span class="mono">{run.scope.session_id}</span>

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import type { BuildLine, RunState, UserState } from "../openapi";
 import { at, withQuery, type Page } from "../api";
+import { Attention, HowMuch } from "../attention";
 import { useFeed } from "../feed";
 import { Extent, Stretch, useRested } from "../feed_parts";
 import { number } from "../format";
@@ -25,7 +26,9 @@ export function StartPage({ place }: { place: Place }) {
       <Head title={place.tenant}>
         <p class="quiet">{w("start_hint")}</p>
       </Head>
+      <HowMuch place={place} />
       <Paste place={place} />
+      <Attention place={place} />
       <Users place={place} />
       <h2>
         {w("last_runs")} <OfAll of={runs.data} />
@@ -108,7 +111,10 @@ function Users({ place }: { place: Place }) {
                 <td>
                   <Id id={user.user_id} to={href({ tenant: place.tenant, user: user.user_id }, "runs")} />
                 </td>
-                <td>{number(user.events)}</td>
+                <td title={user.is_rough ? w("about_rough") : undefined}>
+                  {user.is_rough ? "≈\u00a0" : ""}
+                  {number(user.events)}
+                </td>
                 <td>{number(user.runs)}</td>
                 <td>{number(user.sessions)}</td>
                 <td>

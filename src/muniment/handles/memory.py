@@ -500,11 +500,16 @@ class Memory:
         build = self.replay(build_id, tenant_id=tenant_id)
         return diff_builds(build, recompose(self._ctx, build, other))
 
-    def why(self, text: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> list[Telling]:
-        """Which builds told a model this text, newest first: from which event, under which policy."""
+    def why(
+        self, text: str, *, looked_max: int = 1000, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> list[Telling]:
+        """Which builds told a model this text, newest first: from which event, under which policy.
+
+        It looks through the newest `looked_max` builds and as many answers, of all there are.
+        """
         from muniment.packets.tracing import trace_text
 
-        return trace_text(self._ctx, tenant_id, text, user_id)
+        return trace_text(self._ctx, tenant_id, text, user_id, looked_max)
 
     # -- the store ------------------------------------------------------------------------------------
 

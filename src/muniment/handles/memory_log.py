@@ -33,8 +33,10 @@ class MemoryLog:
 
     def turns(
         self,
-        run_id: str,
+        run_id: str | None = None,
         *,
+        user_id: str | None = None,
+        session_id: str | None = None,
         order: Literal["asc", "desc"] = "asc",
         since: Any = None,
         until: Any = None,
@@ -44,11 +46,12 @@ class MemoryLog:
         limit: int | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> list[RunTurn]:
-        """A run as a conversation: its entries and, between them, the packets that were composed in it.
+        """What was said and, between the turns, the packets that were composed: of a run, or of a user.
 
-        In order or turned around (`desc`): all, or at most `limit`. Those written `since` a moment and before another
-        (`until`), of a `kind` (that of an entry, or `build`), with the words `q` whatever their case; or those
-        `around` an entry or a build.
+        Of a user session by session, of one session with `session_id`. In order or turned around (`desc`): all, or at
+        most `limit`. Those written `since` a moment and before another (`until`), of a `kind` (that of an entry, or
+        `build`), with the words `q` whatever their case; or those `around` an entry or a build by its id, or, of a run
+        or a session, around the entry with a number.
         """
         from muniment.core.listing import listing_given, shown
         from muniment.packets.turns import TURN_KINDS, page_turns
@@ -56,7 +59,7 @@ class MemoryLog:
         asked = listing_given(
             order=order, since=since, until=until, kind=kind, kinds=TURN_KINDS, q=q, around=around, limit=limit
         )
-        return list(shown(page_turns(self._ctx, tenant_id, run_id, asked), asked))
+        return list(shown(page_turns(self._ctx, tenant_id, user_id, session_id, run_id, asked), asked))
 
     def snapshot(
         self, run_id: str, sequence: int | None = None, *, tenant_id: str = DEFAULT_TENANT

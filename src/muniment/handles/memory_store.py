@@ -9,6 +9,7 @@ from muniment.core.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
+    from muniment.handles.attention import Overview, Waiting, WaitingKind
     from muniment.memory.documents.records import CorpusDocument
     from muniment.store.context import Context
     from muniment.store.reports import RebuildReport, ScrubbedFiles, SealReport, UserState
@@ -38,6 +39,31 @@ class MemoryStore:
         from muniment.store.users import list_users
 
         return list_users(self._ctx, tenant_id, q=listing_given(q=q).q)
+
+    def overview(self, *, tenant_id: str = DEFAULT_TENANT) -> Overview:
+        """How much a tenant holds, and when something last happened. Each number is counted up to a bound."""
+        from muniment.handles.attention import overview
+
+        return overview(self._ctx, tenant_id)
+
+    def attention(
+        self,
+        *,
+        kind: WaitingKind | None = None,
+        limit: int | None = None,
+        user_id: str | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> list[Waiting]:
+        """What waits for a person, of a tenant or of one user: all, or at most `limit`, of one `kind` or of each.
+
+        Locked runs, trials of rules that have decided, disputed facts, candidates that nobody judged, and receipts that
+        wait for a scrub of the store's files.
+        """
+        from muniment.core.listing import listing_given, shown
+        from muniment.handles.attention import WAITING_KINDS, page_waiting
+
+        asked = listing_given(kind=kind, kinds=WAITING_KINDS, limit=limit)
+        return list(shown(page_waiting(self._ctx, tenant_id, user_id, asked), asked))
 
     def add_documents(
         self, documents: Iterable[Mapping[str, Any]], *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT

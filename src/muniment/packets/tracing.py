@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from itertools import islice
+from typing import Annotated, Any
 
+from muniment.core.listing import Listing, shown
 from muniment.core.record import Absent, Items, Record, Timestamp, ValidationError
+from muniment.core.requests import Request, checked, within
 from muniment.errors import InvalidInput, NotFound
 from muniment.packets.answering import find_answers, trace_answer
-from muniment.packets.builds import list_builds
 from muniment.store.context import Context
 from muniment.store.items import Item
 from muniment.store.ledger.records import LedgerEntry
+from muniment.store.lists.seeking import each_made, read_listed, seek
 from muniment.store.proving.proofs import check_proofs
 from muniment.store.reading import get_entry
 
 __all__ = ["Telling", "trace_text"]
 
-BUILDS_MAX = 1000
-"""How many builds, and answers, back it looks."""
+LOOKED_MAX = 1000
+"""How many builds, and answers, back it looks, where nobody says."""
+LOOKED_AT_MOST = 100_000
 ID_CHARS_MAX = 256
+_WORD = re.compile(r"[a-z0-9]+")
 
 
 class Telling(Record):
@@ -43,11 +49,20 @@ class Telling(Record):
     """Marks of the sentence that name nothing on the page it was given."""
 
 
-def trace_text(ctx: Context, tenant_id: str, text: str, user_id: str | None) -> list[Telling]:
+class TraceRequest(Request):
+    """How far back is looked."""
+
+    looked_max: Annotated[int, within("looked_max is a number of builds", above=0, at_most=LOOKED_AT_MOST)] = LOOKED_MAX
+
+
+def trace_text(
+    ctx: Context, tenant_id: str, text: str, user_id: str | None, looked_max: int = LOOKED_MAX
+) -> list[Telling]:
     """Builds that told a model this text, newest first; and answers that say it, with the lines they cite.
 
-    The id of an answer stands for the whole of it.
+    The id of an answer stands for the whole of it. Of each kind the newest `looked_max` are looked through.
     """
+    most = checked(TraceRequest, looked_max=looked_max).looked_max
     wanted = " ".join(text.split()) if isinstance(text, str) else ""
     if not wanted:
         raise InvalidInput("say which text", path="$.text")
@@ -55,10 +70,10 @@ def trace_text(ctx: Context, tenant_id: str, text: str, user_id: str | None) -> 
         return list(_answered(ctx, tenant_id, answer, ""))
     found = [
         telling
-        for entry, _ in find_answers(ctx, tenant_id, wanted, user_id, BUILDS_MAX)
+        for entry, _ in find_answers(ctx, tenant_id, wanted, user_id, most)
         for telling in _answered(ctx, tenant_id, entry, wanted)
     ]
-    return [*found, *_told(ctx, tenant_id, wanted, user_id)]
+    return [*found, *_told(ctx, tenant_id, wanted, user_id, most)]
 
 
 def _answer(ctx: Context, tenant_id: str, named: str, user_id: str | None) -> LedgerEntry | None:
@@ -73,9 +88,11 @@ def _answer(ctx: Context, tenant_id: str, named: str, user_id: str | None) -> Le
 
 
 def _answered(ctx: Context, tenant_id: str, entry: LedgerEntry, wanted: str) -> Iterator[Telling]:
-    """One for each sentence of an answer that holds the words."""
+    """One for each sentence of an answer that holds the words or, where they are several sentences, is among them."""
+    words = wanted.casefold()
     for build, sentence, lines in trace_answer(ctx, tenant_id, entry):
-        if wanted.casefold() not in " ".join(sentence.text.split()).casefold():
+        said = " ".join(sentence.text.split()).casefold()
+        if words not in said and said not in words:
             continue
         with _read_as_build(build):
             telling = Telling(
@@ -90,13 +107,24 @@ def _answered(ctx: Context, tenant_id: str, entry: LedgerEntry, wanted: str) -> 
         yield telling
 
 
-def _told(ctx: Context, tenant_id: str, wanted: str, user_id: str | None) -> Iterator[Telling]:
-    for item in list_builds(ctx, tenant_id, user_id, BUILDS_MAX):
+def _told(ctx: Context, tenant_id: str, wanted: str, user_id: str | None, most: int) -> Iterator[Telling]:
+    asked = Listing(descending=True, limit=most)
+    reading = read_listed("build", user_id, each_made(lambda item: item), asked)
+    word = max(_WORD.findall(wanted.casefold()), key=len, default="")
+    for item in islice(shown(seek(ctx, tenant_id, reading, asked), asked), most):
+        if item.checked and word not in _folded(item.body or ""):
+            item.check()  # what does not hold the longest word holds no more of it, and is not read on
+            continue
         with _read_as_build(item):
             telling = _telling(item, wanted)
         if telling is not None:
             check_proofs(ctx, tenant_id, [item])
             yield telling
+
+
+def _folded(text: str) -> str:
+    """Casefolded; of letters without accents that is the same as lower case, and much faster."""
+    return text.lower() if text.isascii() else text.casefold()
 
 
 def _telling(item: Item, wanted: str) -> Telling | None:

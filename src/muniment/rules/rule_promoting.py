@@ -49,6 +49,7 @@ __all__ = [
     "roll_back",
     "rule_stats",
     "start_trial",
+    "verdict_of",
     "watch",
 ]
 
@@ -149,7 +150,7 @@ def _reports(reader: Reader, book: Book, memory: StoredMemory) -> tuple[GateRepo
     )
 
 
-def _verdict(book: Book, reader: Reader, memory: StoredMemory) -> tuple[CanaryVerdict, Comparison]:
+def verdict_of(book: Book, reader: Reader, memory: StoredMemory) -> tuple[CanaryVerdict, Comparison]:
     """What the runs of a rule say: of its trial, or where it is active of those that left it out."""
     policy = book.ctx.policy.rules
     uses = _uses(book, reader, memory)
@@ -183,7 +184,7 @@ def watch(book: Book, *, act: bool) -> dict[str, CanaryVerdict]:
     for memory in acting:
         verdict, _ = book.ctx.engine.read(
             book.tenant_id,
-            lambda reader, memory=memory: _verdict(book, reader, memory),  # type: ignore[misc]
+            lambda reader, memory=memory: verdict_of(book, reader, memory),  # type: ignore[misc]
         )
         found[memory.id] = verdict
         if act:
@@ -264,7 +265,7 @@ def promote(book: Book, rule_id: str, *, signed_by: str | None, seen: int | None
         now = ctx.now()
         if gate is None or memory.canary is None:
             refuse_stage(memory, "canary", policy, now, gate=gate, replay=replay, canary=memory.canary)
-        verdict, comparison = _verdict(book, tx, memory)
+        verdict, comparison = verdict_of(book, tx, memory)
         report = report_promotion(
             rule_in(memory),
             gate,
@@ -337,7 +338,7 @@ def retire(book: Book, rule_id: str, *, reason: str, signed_by: str | None, seen
         more: dict[str, Any] = {}
         why = [reason]
         if memory.stage in ("canary", "active"):
-            verdict, comparison = _verdict(book, tx, memory)
+            verdict, comparison = verdict_of(book, tx, memory)
             more = {"comparison": comparison.to_wire(), "decision": verdict.claim}
             is_compared = comparison.candidate.n and comparison.baseline.n
             said = verdict.reasons if is_compared else ("no run was left out, so there is nothing to compare",)

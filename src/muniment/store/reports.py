@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from muniment.core.record import Count, Items, Record, Timestamp
+from muniment.core.record import Absent, Count, Items, Record, Timestamp
 from muniment.core.scope import IdText
 
 __all__ = [
@@ -171,3 +171,6 @@ class UserState(Record):
     """All events that were written to these sessions, including those that were forgotten one by one."""
     first_seen_at: Timestamp
     last_seen_at: Timestamp
+    is_rough: Absent[bool] = None
+    """True where there are more sessions or runs than are looked at one by one: then what was forgotten counts too,
+    each number stops at 200,000, and `last_seen_at` is that of the newest runs."""

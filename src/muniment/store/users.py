@@ -5,21 +5,29 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Set
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
-from muniment.core.listing import matches
+from muniment.core.listing import Listing, Placed, matches
 from muniment.core.owners import RESERVED_PREFIXES
-from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import stream
-from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
+from muniment.core.ports.engine import Condition, Count, Reader
+from muniment.core.ports.rows import by_ids, first, get, select, stream
+from muniment.core.ports.schema import ENTRIES, ITEMS, LISTINGS, SESSIONS
 from muniment.errors import InvalidInput
 from muniment.store.context import Context
 from muniment.store.proving.session_checking import check_session
 from muniment.store.reports import UserState
 
-__all__ = ["list_users"]
+__all__ = ["list_users", "page_users"]
 
 PAGE_USERS = 128
+SESSIONS_MAX, RUNS_MAX = 20, 200
+"""Of a user with no more than this every session is looked at and counted; of others the index is asked."""
+COUNT_MAX = 200_000
+"""What is more than this many is not counted."""
+_ORDER = ("user_id", "session_id")
+
+Where = tuple[Condition, ...]
 
 
 class _Session(NamedTuple):
@@ -54,31 +62,97 @@ def list_users(
 ) -> Iterator[UserState]:
     """Users by their ids, from the first or `after` one, by the key of the sessions: all, or those whose id holds `q`.
     Each page is one transaction, of as many as are wanted at once."""
+    asked = Listing(q=q, limit=limit, after=None if after is None else (after,))
+    return (each.value for each in page_users(ctx, tenant_id, asked) if each.value is not None)
+
+
+def page_users(ctx: Context, tenant_id: str, asked: Listing) -> Iterator[Placed[UserState]]:
+    """Each user with the place, which is the id; nothing at those that were forgotten or are not asked for."""
+    after = None if asked.after is None else asked.after[0]
     if after is not None and not isinstance(after, str):
         raise InvalidInput("after is the id of a user", path="$.after")
-    return _pages(ctx, tenant_id, after, PAGE_USERS if limit is None else min(limit, PAGE_USERS), q)
+    return _pages(ctx, tenant_id, after, asked)
 
 
-def _pages(ctx: Context, tenant_id: str, after: str | None, size: int, q: str | None) -> Iterator[UserState]:
+def _pages(ctx: Context, tenant_id: str, after: str | None, asked: Listing) -> Iterator[Placed[UserState]]:
+    size = PAGE_USERS if asked.limit is None else min(asked.limit + 1, PAGE_USERS)
+    looked = 0
     while True:
-        users, after = ctx.engine.read(tenant_id, partial(_page, after, size, q))
-        yield from users
-        if after is None:
+        users = ctx.engine.read(tenant_id, partial(_page, after, size, asked.q))
+        for each in users:
+            looked += 1
+            if each.value is not None:
+                yield each
+            elif asked.looked_max is not None and looked >= asked.looked_max:
+                yield each
+                return
+        if len(users) < size:
             return
+        after = users[-1].place[0]
 
 
-def _page(after: str | None, size: int, q: str | None, reader: Reader) -> tuple[list[UserState], str | None]:
-    """The next users, and the last name that was looked at; None where there are no more."""
-    sessions = _next_sessions(reader, after, size, q)
-    runs, receipts = _runs_of(reader, tuple(sessions))
-    users = []
-    for user_id, own in sessions.items():
-        left = [each for each in own if runs[each.place] or _is_left(reader, each, receipts[each.place])]
-        for each in left:
-            check_session(reader, each)
-        if left:
-            users.append(_user(user_id, left, sum(len(runs[each.place]) for each in left)))
-    return users, [*sessions][-1] if len(sessions) == size else None
+def _page(after: str | None, size: int, q: str | None, reader: Reader) -> list[Placed[UserState]]:
+    """The next users; of those whose id is another nothing is read but the id."""
+    found: list[Placed[UserState]] = []
+    looked: dict[str, list[_Session]] = {}
+    for begun in islice(_next_users(reader, after), size):
+        user_id = begun.user_id
+        state = None
+        if matches(q, user_id):
+            sessions = [begun, *_rest_of(reader, begun)]
+            if len(sessions) > SESSIONS_MAX or _has_many_runs(reader, user_id):
+                state = _rough(reader, user_id)
+            else:
+                looked[user_id] = sessions
+        found.append(Placed((user_id,), state))
+    runs, receipts = _runs_of(reader, tuple(looked))
+    return [
+        Placed(each.place, _exact(reader, each.place[0], looked[each.place[0]], runs, receipts))
+        if each.place[0] in looked
+        else each
+        for each in found
+    ]
+
+
+def _exact(
+    reader: Reader, user_id: str, sessions: list[_Session], runs: _Places, receipts: _Places
+) -> UserState | None:
+    """A user by all that is there; None where nothing is left."""
+    left = [each for each in sessions if runs[each.place] or _is_left(reader, each, receipts[each.place])]
+    for each in left:
+        check_session(reader, each)
+    return _user(user_id, left, sum(len(runs[each.place]) for each in left)) if left else None
+
+
+def _has_many_runs(reader: Reader, user_id: str) -> bool:
+    where: Where = (("kind", "=", "run"), ("user_id", "=", user_id))
+    return reader.do(Count("items", where, RUNS_MAX + 1)) > RUNS_MAX
+
+
+def _rough(reader: Reader, user_id: str) -> UserState | None:
+    """A user with more than is looked at one by one: counted by index, and last seen in one of the newest runs."""
+    where: Where = (("kind", "=", "run"), ("owner", "=", user_id))
+    order = ("placed_at", "id")
+    oldest = first(reader, LISTINGS, where, order=order)
+    if oldest is None:
+        return None
+    newest = select(reader, LISTINGS, where, order=order, descending=True, limit=SESSIONS_MAX)
+    held = by_ids(reader, ITEMS, [row.id for row in newest], into=_Run, where=(("version", "=", 1),))
+    names = dict.fromkeys(run.session_id for run in held if run.session_id is not None)
+    keys = [(user_id, name) for name in names]
+    sessions = [each for key in keys if (each := get(reader, SESSIONS, key)) is not None]
+    for each in sessions:
+        check_session(reader, each)
+    mine: Where = (("user_id", "=", user_id),)
+    return UserState(
+        user_id=user_id,
+        sessions=reader.do(Count("sessions", mine, COUNT_MAX)),
+        runs=reader.do(Count("listings", where, COUNT_MAX)),
+        events=reader.do(Count("entries", mine, COUNT_MAX)),
+        first_seen_at=oldest.placed_at,
+        last_seen_at=max([each.head_recorded_at for each in sessions], default=oldest.placed_at),
+        is_rough=True,
+    )
 
 
 def _user(user_id: str, sessions: list[_Session], runs: int) -> UserState:
@@ -92,20 +166,25 @@ def _user(user_id: str, sessions: list[_Session], runs: int) -> UserState:
     )
 
 
-def _next_sessions(reader: Reader, after: str | None, size: int, q: str | None) -> dict[str, list[_Session]]:
-    """The sessions of the next users, by user. What stands under the names of corpora and banks is stepped over."""
-    found: dict[str, list[_Session]] = {}
+def _next_users(reader: Reader, after: str | None) -> Iterator[_Session]:
+    """The first session of each of the next users: what else they have is stepped over, and so is what stands under the
+    names of corpora and banks."""
     for low, high in _between(RESERVED_PREFIXES):
-        where: tuple[Condition, ...] = (("user_id", ">=", low),)
-        where += () if high is None else (("user_id", "<", high),)
-        where += () if after is None else (("user_id", ">", after),)
-        for session in stream(reader, SESSIONS, where, into=_Session, order=("user_id", "session_id")):
-            if not matches(q, session.user_id):
-                continue
-            if session.user_id not in found and len(found) == size:
-                return found
-            found.setdefault(session.user_id, []).append(session)
-    return found
+        end: Where = () if high is None else (("user_id", "<", high),)
+        while high is None or after is None or after < high:
+            # one lower bound: of two, an engine may go by the wider one
+            begin: Where = (("user_id", ">=", low),) if after is None or after < low else (("user_id", ">", after),)
+            begun = first(reader, SESSIONS, (*begin, *end), into=_Session, order=_ORDER)
+            if begun is None:
+                break
+            yield begun
+            after = begun.user_id
+
+
+def _rest_of(reader: Reader, begun: _Session) -> list[_Session]:
+    """The other sessions of a user, no more than say that they are too many."""
+    where: Where = (("user_id", "=", begun.user_id), ("session_id", ">", begun.session_id))
+    return select(reader, SESSIONS, where, into=_Session, order=_ORDER, limit=SESSIONS_MAX)
 
 
 def _between(prefixes: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:
@@ -120,7 +199,7 @@ def _between(prefixes: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:
 def _runs_of(reader: Reader, users: tuple[str, ...]) -> tuple[_Places, _Places]:
     """By user and session: the runs that are there, and the receipts of those that were forgotten."""
     runs, receipts = _Places(set), _Places(set)
-    where: tuple[Condition, ...] = (("kind", "=", "run"), ("user_id", "in", users))
+    where: Where = (("kind", "=", "run"), ("user_id", "in", users))
     for run in stream(reader, ITEMS, where, into=_Run):
         place = (run.user_id or "", run.session_id or "")
         if run.receipt_id is None:
@@ -132,7 +211,7 @@ def _runs_of(reader: Reader, users: tuple[str, ...]) -> tuple[_Places, _Places]:
 
 def _is_left(reader: Reader, session: _Session, receipts: Set[str]) -> bool:
     """Whether anything was written to a session since it was forgotten; looks at no more than that and one entry."""
-    where: tuple[Condition, ...] = (("user_id", "=", session.user_id), ("session_id", "=", session.session_id))
+    where: Where = (("user_id", "=", session.user_id), ("session_id", "=", session.session_id))
     for entry in stream(reader, ENTRIES, where, into=_Receipt, order=("seq",), descending=True):
         if entry.receipt_id is None or entry.receipt_id in receipts:
             return entry.receipt_id is None

@@ -173,3 +173,38 @@ def test_a_run_without_packets_names_none(mem: muniment.Memory) -> None:
     run.observe("assistant", "Hello.")
     run.finish(verifier_result=VERDICT)
     assert "injection_ref" not in mem.bank(user_id="ana").event_logs()[0].to_wire()
+
+
+def test_why_looks_back_as_far_as_it_is_asked(mem: muniment.Memory) -> None:
+    run = mem.run(user_id="ana", session_id="s")
+    run.observe("user", "The key of the STRASSE house is blue. 钥匙是蓝色的")
+    old = run.compose("responder", query="key", max_tokens=300)
+    other = mem.run(user_id="bo", session_id="t")
+    for number in range(3):
+        other.patch(goal=f"goal {number}")
+        other.compose("tool", query="nothing", max_tokens=300)
+    for words in ("the key of the straße house", "钥匙是蓝色的"):
+        assert [each.build_id for each in mem.why(words)] == [old.id]
+        assert [each.build_id for each in mem.why(words, looked_max=4)] == [old.id]
+        assert mem.why(words, looked_max=3) == []
+    for wrong in (0, 100_001, "many"):
+        with pytest.raises(InvalidInput):
+            mem.why("key", looked_max=wrong)  # type: ignore[arg-type]
+
+
+def test_a_whole_answer_that_is_pasted_is_told_sentence_by_sentence(mem: muniment.Memory) -> None:
+    run = mem.run(user_id="ana", session_id="s")
+    run.observe("user", "I moved to Lisbon in the spring.")
+    build = run.compose("responder", query="Where does she live?", max_tokens=300)
+    answer = "She lives in Lisbon [1].  The harbour is closed [77].\nNothing else is known."
+    run.observe("assistant", answer, build=build)
+    for pasted in (answer, answer.upper(), " ".join(answer.split())):
+        told = mem.why(pasted)
+        assert [" ".join((each.sentence or "").split()) for each in told] == [
+            "She lives in Lisbon [1].",
+            "The harbour is closed [77].",
+            "Nothing else is known.",
+        ]
+        assert [each.unknown_marks for each in told] == [(), ("[77]",), ()]
+    two = mem.why("She lives in Lisbon [1]. The harbour is closed [77].")
+    assert [each.line != "" for each in two] == [True, False]

@@ -7,7 +7,7 @@ import pytest
 from muniment.core.listing import Listing
 from muniment.errors import InvalidInput, NotFound
 from muniment.handles.memory import Memory
-from muniment.packets.turns import RunTurn, page_turns
+from muniment.packets.turns import RunTurn, count_turns, page_turns
 
 
 def _name(turn: RunTurn | None) -> str:
@@ -35,11 +35,11 @@ def test_turns_and_packets_stand_in_one_order_from_any_place(any_mem: Memory) ->
     assert [_name(turn) for turn in any_mem.log.turns("r", order="desc")] == turns[::-1]
     for descending in (False, True):
         wanted = turns[::-1] if descending else turns
-        placed = list(page_turns(any_mem._ctx, "default", "r", Listing(descending)))
+        placed = list(page_turns(any_mem._ctx, "default", None, None, "r", Listing(descending)))
         for at, each in enumerate(placed):
             for limit in (1, 4):
                 asked = Listing(descending, after=each.place, limit=limit)
-                rest = [_name(one.value) for one in page_turns(any_mem._ctx, "default", "r", asked)]
+                rest = [_name(one.value) for one in page_turns(any_mem._ctx, "default", None, None, "r", asked)]
                 assert rest == wanted[at + 1 :], (descending, at, limit)
     for at, name in enumerate(turns):
         around = [_name(turn) for turn in any_mem.log.turns("r", around=name, limit=4)]
@@ -111,3 +111,86 @@ def test_users_are_found_by_a_part_of_their_id(any_mem: Memory) -> None:
     assert list(any_mem.store.users(q="nobody")) == []
     with pytest.raises(InvalidInput):
         any_mem.store.users(q=" ")
+
+
+def _two_sessions(mem: Memory) -> list[str]:
+    """Sessions of a user in the order of their ids, turns and packets in each; one in which was only composed."""
+    names = []
+    for session in ("a", "b", "c"):
+        for run_id in (f"{session}1", f"{session}2"):
+            run = mem.run(user_id="ana", session_id=session, run_id=run_id)
+            if session != "b":
+                names.append((run_id, run.observe("user", f"said in {run_id}").id))
+            names.append((run_id, run.compose("responder", query=f"asked in {run_id}", max_tokens=300).id))
+    mem.run(user_id="bo", session_id="b", run_id="x").observe("user", "somebody else's")
+    return [name for _, name in names]
+
+
+def test_a_user_s_turns_go_session_by_session_from_any_place(any_mem: Memory) -> None:
+    told = _two_sessions(any_mem)
+    turns = [_name(turn) for turn in any_mem.log.turns(user_id="ana")]
+    assert [name for name in turns if name in told] == told
+    assert len(turns) == len(told) + 4, "and four that say that a run began"
+    for descending in (False, True):
+        wanted = turns[::-1] if descending else turns
+        placed = list(page_turns(any_mem._ctx, "default", "ana", None, None, Listing(descending)))
+        assert [_name(each.value) for each in placed] == wanted
+        for at, each in enumerate(placed):
+            for limit in (1, 3):
+                asked = Listing(descending, after=each.place, limit=limit)
+                rest = page_turns(any_mem._ctx, "default", "ana", None, None, asked)
+                assert [_name(one.value) for one in rest if one.value] == wanted[at + 1 :], (descending, at, limit)
+    for at, name in enumerate(turns):
+        around = [_name(turn) for turn in any_mem.log.turns(user_id="ana", around=name, limit=4)]
+        assert around == turns[max(0, at - 2) : max(0, at - 2) + len(around)]
+        assert name in around
+    of_b = [_name(turn) for turn in any_mem.log.turns(user_id="ana", session_id="b")]
+    assert of_b == told[4:6], "nothing was said there, and it is not absent"
+    builds = any_mem.log.turns(user_id="ana", kind="build")
+    assert [turn.build.run_id for turn in builds if turn.build] == ["a1", "a2", "b1", "b2", "c1", "c2"]
+    assert count_turns(any_mem._ctx, "default", "ana", None, None, Listing()) == len(turns)
+    assert count_turns(any_mem._ctx, "default", "ana", None, None, Listing(kind="build")) == 6
+
+
+def test_a_run_that_only_composed_has_its_turns(any_mem: Memory) -> None:
+    told = _two_sessions(any_mem)
+    for mine in ({}, {"user_id": "ana"}, {"session_id": "b"}):
+        assert [_name(turn) for turn in any_mem.log.turns("b2", **mine)] == [told[5]]
+    assert count_turns(any_mem._ctx, "default", None, None, "b2", Listing()) == 1
+    for run_id, mine in (
+        ("b2", {"user_id": "bo"}),
+        ("x", {"user_id": "ana"}),
+        ("none", {}),
+        ("b2", {"session_id": "a"}),
+    ):
+        with pytest.raises(NotFound):
+            any_mem.log.turns(run_id, **mine)
+    any_mem.forget(user_id="ana")
+    with pytest.raises(NotFound):
+        any_mem.log.turns("b2")
+
+
+def test_turns_of_a_time_and_around_a_number(any_mem: Memory) -> None:
+    _told(any_mem)
+    whole = any_mem.log.turns(user_id="ana")
+    moments = [turn.entry.recorded_at if turn.entry else turn.build.created_at for turn in whole]  # type: ignore[union-attr]
+    for since, until in ((3, None), (None, 20), (5, 6), (4, 19), (0, 4)):
+        window = {
+            "since": None if since is None else moments[since],
+            "until": None if until is None else moments[until],
+        }
+        wanted = [
+            _name(turn)
+            for turn, at in zip(whole, moments, strict=True)
+            if at >= (window["since"] or "") and at < (window["until"] or "~")
+        ]
+        assert [_name(turn) for turn in any_mem.log.turns(user_id="ana", **window)] == wanted
+        assert [_name(turn) for turn in any_mem.log.turns(user_id="ana", order="desc", **window)] == wanted[::-1]
+    seventh = next(turn for turn in whole if turn.entry is not None and turn.entry.seq == 7)
+    assert any_mem.log.turns(user_id="ana", session_id="s", around="7", limit=1) == [seventh]
+    found = any_mem.log.turns("r", around="8", limit=1)
+    assert found == [seventh], "the eighth is the other run's"
+    with pytest.raises(NotFound):
+        any_mem.log.turns(user_id="ana", around="7")
+    with pytest.raises(InvalidInput):
+        any_mem.log.turns()

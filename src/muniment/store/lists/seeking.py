@@ -21,11 +21,13 @@ from muniment.store.items import Item
 __all__ = [
     "COUNT_MAX",
     "Make",
+    "Place",
     "Read",
     "count_listed",
     "count_rows",
     "each_made",
     "find_listed",
+    "listed_versions",
     "listed_where",
     "merged",
     "read_listed",
@@ -122,7 +124,7 @@ def read_listed(kind: str, owner: str | None, make: Make[T], asked: Listing, sta
         rows = select(
             reader, LISTINGS, where, order=("placed_at", "id"), after=after, descending=descending, limit=size
         )
-        items = _versions(reader, rows)
+        items = listed_versions(reader, rows)
         held = [items[row.id] for row in rows if row.id in items]
         made = dict(zip((item.id for item in held), make(reader, held), strict=True))
         return [Placed((row.placed_at, row.id), made.get(row.id)) for row in rows]
@@ -138,7 +140,7 @@ def listed_where(kind: str, owner: str | None, asked: Listing, status: str | Non
     return where + (() if asked.until is None else (("placed_at", "<", asked.until),))
 
 
-def _versions(reader: Reader, rows: Sequence[ListingRow]) -> dict[str, Item]:
+def listed_versions(reader: Reader, rows: Sequence[ListingRow]) -> dict[str, Item]:
     """The items of these rows in the versions that they name, by id."""
     asked: dict[int, list[str]] = {}
     for row in rows:
@@ -158,7 +160,7 @@ def find_listed(kinds: Sequence[str], owner: str | None, make: Make[T]) -> Calla
         row = get(reader, LISTINGS, (item_id,))
         if row is None or row.kind not in kinds or owner not in (None, row.owner):
             return None
-        made = make(reader, list(_versions(reader, [row]).values()))
+        made = make(reader, list(listed_versions(reader, [row]).values()))
         return Placed((row.placed_at, row.id), made[0]) if made and made[0] is not None else None
 
     return find

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from muniment.contracts.rules import DistillDraft
 from muniment.contracts.run_records import EventLog
 from muniment.core.listing import Listing, Placed, listing_given
+from muniment.handles.attention import WAITING_KINDS, page_waiting
 from muniment.handles.bank import Bank, kinds_asked
 from muniment.handles.memory import Memory
 from muniment.handles.rulebook import Rulebook
@@ -26,7 +27,7 @@ from muniment.rules.listing import page_history, page_reports, page_revisions, p
 from muniment.runs.listing import page_claims, page_conflicts, page_questions, page_runs, page_snapshots
 from muniment.store.lists.entries import ENTRY_KINDS, count_entries, list_placed
 from muniment.store.lists.seeking import count_listed
-from muniment.store.users import list_users
+from muniment.store.users import page_users
 from muniment.surfaces.operations.parts import build_line
 from muniment.verify.verifying import page_results
 
@@ -72,10 +73,11 @@ def _tenants(memory: Memory, _names: Names, _own: Own, asked: Listing) -> Iterat
 
 
 def _users(memory: Memory, names: Names, _own: Own, asked: Listing) -> Iterator[Placed[Any]]:
-    after = None if asked.after is None else asked.after[0]
-    limit = None if asked.limit is None else asked.limit + 1
-    users = list_users(memory._ctx, names["tenant_id"], after, limit, asked.q)
-    return (Placed((user.user_id,), user) for user in users)
+    return page_users(memory._ctx, names["tenant_id"], asked)
+
+
+def _waiting(memory: Memory, names: Names, _own: Own, asked: Listing) -> Iterator[Placed[Any]]:
+    return page_waiting(memory._ctx, names["tenant_id"], names.get("user_id"), asked)
 
 
 # -- a user, or a tenant ----------------------------------------------------------------------------------
@@ -123,12 +125,17 @@ def _snapshots(memory: Memory, names: Names, _own: Own, asked: Listing) -> Itera
     return page_snapshots(memory._ctx, names["tenant_id"], names["run_id"], asked)
 
 
-def _turns(memory: Memory, names: Names, _own: Own, asked: Listing) -> Iterator[Placed[Any]]:
-    return page_turns(memory._ctx, names["tenant_id"], names["run_id"], asked)
+def _turns(memory: Memory, names: Names, own: Own, asked: Listing) -> Iterator[Placed[Any]]:
+    return page_turns(memory._ctx, names["tenant_id"], *_talk_of(names, own), asked)
 
 
-def _turn_count(memory: Memory, names: Names, _own: Own, asked: Listing) -> int | None:
-    return count_turns(memory._ctx, names["tenant_id"], names["run_id"], asked)
+def _turn_count(memory: Memory, names: Names, own: Own, asked: Listing) -> int | None:
+    return count_turns(memory._ctx, names["tenant_id"], *_talk_of(names, own), asked)
+
+
+def _talk_of(names: Names, own: Own) -> tuple[str | None, str | None, str | None]:
+    """The user, the session and the run whose turns are asked for."""
+    return names.get("user_id"), own.get("session_id"), own.get("run_id")
 
 
 # -- a run ------------------------------------------------------------------------------------------------
@@ -215,9 +222,10 @@ _BY_NUMBER = (int,)
 SOUGHT: Mapping[str, SoughtList] = {
     "memory.tenants": SoughtList((str,), _tenants),
     "memory.users": SoughtList((str,), _users),
+    "memory.attention": SoughtList((int, str, str, str), _waiting, also=("kind",), kinds_named=WAITING_KINDS),
     "memory.runs": SoughtList(_BY_TIME, _runs, total=_counted("run")),
     "memory.snapshots": SoughtList(_BY_NUMBER, _snapshots),
-    "memory.turns": SoughtList((int, str, str), _turns, total=_turn_count, also=("kind",), kinds_named=TURN_KINDS),
+    "memory.turns": SoughtList((str, int, str, str), _turns, total=_turn_count, also=("kind",), kinds_named=TURN_KINDS),
     "memory.entries": SoughtList((str, int), _entries, total=_entry_count, also=("kind",)),
     "memory.episodes": SoughtList((str, int), _episodes),
     "memory.builds": SoughtList(_BY_TIME, _builds, "desc", total=_counted("build")),

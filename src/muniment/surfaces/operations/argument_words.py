@@ -70,6 +70,7 @@ _WORDS: Mapping[str, str] = {
     "length": "How many characters at most.",
     "level": "Into whose bank it goes.",
     "limits": "What it may use.",
+    "looked_max": "How many of the newest builds and answers are looked through.",
     "max_rules": "How many at most.",
     "max_tokens": "The budget of the text in tokens; the policy's unless given.",
     "media_type": "How the text is to be read.",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["candidates", "content", "entry_line", "episodes", "events", "extract", "facts", "history", "hit_lines"]
-__all__ += ["extract_pending", "record", "search", "source_line", "unseal"]
+__all__ += ["extract_pending", "record", "search", "source_line", "turns", "unseal"]
 
 _EXTRACT_SESSION = "extract"
 """The session that the patches of `extract` stand in."""
@@ -396,4 +396,33 @@ record = Command(
     about="FILE (`-` is stdin) is a JSON list: Chat Completions messages, Responses items or Anthropic messages. It is "
     "the whole of the session's conversation: recorded again when it has grown, only what is new is written; one that "
     "was edited writes nothing and says where.",
+)
+
+
+# -- turns and packets ----------------------------------------------------------------------------------
+
+
+def _show_turns(call: Call) -> Iterator[str]:
+    for turn in call.answer:
+        if turn.entry is not None:
+            yield entry_line(turn.entry)
+        elif turn.build is not None:
+            build = turn.build
+            yield (
+                f"{build.build_id}  {when(build.created_at)}  PACKET for {build.purpose}, "
+                f"{build.tokens} of {build.tokens_max} tokens  {one_line(build.query, 80)}"
+            )
+    if not call.answer:
+        yield "nothing was said or composed there"
+
+
+turns = Command(
+    "memory.turns",
+    _show_turns,
+    document="turns",
+    words={
+        "run_id": Word("The turns of one run."),
+        "user_id": Word("The turns of a user, session by session."),
+        "around": Word("Those around an event or a build; of a run or a session, around the event with a number."),
+    },
 )

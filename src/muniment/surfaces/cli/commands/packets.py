@@ -184,7 +184,10 @@ why = Command(
     calls=("memory.get",),
     document="tellings",
     takes_user=True,
-    words={"user_id": Word("Only builds for this user (default: the setting `user`, else all).")},
+    words={
+        "user_id": Word("Only builds for this user (default: the setting `user`, else all)."),
+        "looked_max": Word("How many of the newest builds and answers are looked through.", metavar="N"),
+    },
     about="Newest first. TEXT may be the id of an answer, or `-`: standard input.",
 )
 

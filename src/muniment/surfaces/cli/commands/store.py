@@ -16,17 +16,19 @@ import click
 from muniment.errors import InvalidInput, SchemaMismatch, StorageFull
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
-from muniment.surfaces.cli.terminal import Advance, counted, progress_bar, when
+from muniment.surfaces.cli.terminal import Advance, counted, one_line, progress_bar, when
 
 if TYPE_CHECKING:
     from muniment.store.ledger.records import Receipt
     from muniment.store.reports import ImportReport
 
 __all__ = [
+    "attention",
     "backup",
     "export",
     "forget",
     "import_",
+    "overview",
     "rebuild",
     "receipt_lines",
     "reembed",
@@ -56,6 +58,42 @@ def _show_users(call: Call) -> Iterator[str]:
 users = Command("memory.users", _show_users, document="users")
 tenants = Command(
     "memory.tenants", lambda call: call.answer or [f"no tenants in {call.settings.db}"], document="tenants"
+)
+
+
+def _show_overview(call: Call) -> Iterator[str]:
+    held = call.answer
+    for name in ("users", "sessions", "runs", "events", "builds"):
+        more = " or more" if name in held.at_least else ""
+        yield f"{name + ':':<10} {getattr(held, name)}{more}"
+    for name, at in (("last run", held.last_run_at), ("last build", held.last_build_at)):
+        if at is not None:
+            yield f"{name}: {when(at)}"
+
+
+overview = Command("memory.overview", _show_overview, document="overview")
+
+_WAITING = {
+    "run_locked": "LOCKED RUN",
+    "canary_decided": "TRIAL DECIDED",
+    "fact_disputed": "DISPUTED FACT",
+    "candidate_waiting": "CANDIDATE",
+    "scrub_due": "SCRUB DUE",
+}
+
+
+def _show_attention(call: Call) -> Iterator[str]:
+    for each in call.answer:
+        whose = each.user_id or each.agent_id or each.level or ""
+        yield f"{_WAITING[each.kind]:<14} {each.id}  {when(each.at)}  {whose}  {one_line(each.text, 100)}"
+    yield f"{counted(len(call.answer), 'thing')} waiting" if call.answer else "nothing waits"
+
+
+attention = Command(
+    "memory.attention",
+    _show_attention,
+    document="attention",
+    words={"user_id": Word("What waits of one user (default: of the tenant).")},
 )
 
 

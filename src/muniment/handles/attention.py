@@ -1,0 +1,225 @@
+"""What of a tenant waits for a person, and how much there is of it. Nothing is written, and nothing is decided here.
+
+Each list is read from where it stands: runs, facts and candidates by their status, rules by what their trials say by
+now, receipts by whether a scrub is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from muniment.core.canonical import canonical_text
+from muniment.core.listing import Listing, Placed
+from muniment.core.owners import bank_holder, bank_level, bank_names, is_bank, user_bank
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.rows import first, select
+from muniment.core.ports.schema import ITEMS, LISTINGS
+from muniment.core.record import Absent, Count, Items, Record, Timestamp
+from muniment.core.vocabulary import ScopeLevel
+from muniment.learning.banks import held_of
+from muniment.memory.facts.records import StoredCandidate, StoredFact
+from muniment.rules.rule_promoting import verdict_of
+from muniment.rules.rulebook_writing import Book
+from muniment.store.forget import SCRUB_DUE
+from muniment.store.items import Item, latest
+from muniment.store.ledger.records import Receipt, RunState
+from muniment.store.lists.owners import each_owner, in_turn, read_by_owner
+from muniment.store.lists.seeking import COUNT_MAX, Make, Place, count_rows, each_made, seek
+
+if TYPE_CHECKING:
+    from muniment.store.context import Context
+
+__all__ = ["WAITING_KINDS", "Overview", "Waiting", "WaitingKind", "overview", "page_waiting"]
+
+WaitingKind = Literal["run_locked", "canary_decided", "fact_disputed", "candidate_waiting", "scrub_due"]
+WAITING_KINDS: tuple[str, ...] = get_args(WaitingKind)
+USERS_MAX = 2000
+"""Users that are counted one by one."""
+
+Where = tuple[Condition, ...]
+
+
+class Waiting(Record):
+    """Something that waits for a person to look at it."""
+
+    kind: WaitingKind
+    id: str
+    """Of the run, the rule, the fact, the candidate or the receipt."""
+    at: Timestamp
+    """When it came to stand as it does."""
+    text: str
+    """What it is, or why it waits."""
+    user_id: Absent[str] = None
+    run_id: Absent[str] = None
+    """The run in which it came about, where there is one."""
+    level: Absent[ScopeLevel] = None
+    """Of a rule: whose rulebook it stands in."""
+    agent_id: Absent[str] = None
+
+
+class Overview(Record):
+    """How much a tenant holds, and when something last happened."""
+
+    users: Count
+    sessions: Count
+    runs: Count
+    events: Count
+    builds: Count
+    at_least: Items[str]
+    """Which of these numbers were not counted to the end: there are as many, or more."""
+    last_run_at: Absent[Timestamp] = None
+    last_build_at: Absent[Timestamp] = None
+
+
+class _Placed(NamedTuple):
+    placed_at: str
+
+
+class _Version(NamedTuple):
+    id: str
+    version: int
+    created_at: str
+
+
+# -- what waits -------------------------------------------------------------------------------------------
+
+
+def page_waiting(ctx: Context, tenant_id: str, user_id: str | None, asked: Listing) -> Iterator[Placed[Waiting]]:
+    """Of the tenant, or of one user. Places: which kind, then owner, moment and id."""
+    bank = None if user_id is None else user_bank(user_id)
+    reads = (
+        read_by_owner("run", "locked", user_id, each_made(_run)),
+        read_by_owner("rule", None, bank, _rules(ctx, tenant_id)),
+        read_by_owner("fact", "disputed", user_id, each_made(_fact)),
+        read_by_owner("candidate", "proposed", user_id, each_made(_candidate)),
+        _nothing if user_id is not None else _scrubs,
+    )
+    kinds = [asked.kind in (None, kind) for kind in WAITING_KINDS]
+    return seek(ctx, tenant_id, in_turn(reads, kinds.__getitem__), asked)
+
+
+def _waiting(**told: str | None) -> Waiting:
+    """What is not known is left out."""
+    return Waiting.from_wire({name: each for name, each in told.items() if each is not None})
+
+
+def _run(item: Item) -> Waiting:
+    state = RunState.from_wire(item.plain())
+    return _waiting(
+        kind="run_locked",
+        id=item.id,
+        at=item.created_at,
+        text=state.objective or "",
+        user_id=item.user_id,
+        run_id=item.id,
+    )
+
+
+def _fact(item: Item) -> Waiting:
+    fact = StoredFact.from_wire(item.plain())
+    said = fact.objections[-1].reason if fact.objections else None
+    return _waiting(
+        kind="fact_disputed",
+        id=item.id,
+        at=item.created_at,
+        text=f"{fact.key}: {_shown(fact.value)}" + (f" ({said})" if said else ""),
+        user_id=item.user_id,
+        run_id=item.run_id,
+    )
+
+
+def _candidate(item: Item) -> Waiting:
+    proposed = StoredCandidate.from_wire(item.plain())
+    return _waiting(
+        kind="candidate_waiting",
+        id=item.id,
+        at=item.created_at,
+        text=f"{proposed.key}: {_shown(proposed.value)}",
+        user_id=item.user_id,
+        run_id=item.run_id,
+    )
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else canonical_text(value)
+
+
+def _rules(ctx: Context, tenant_id: str) -> Make[Waiting]:
+    """Rules on trial whose runs say by now what is to be done: it is done by a person, or by `watch`."""
+
+    def make(reader: Reader, items: Sequence[Item]) -> list[Waiting | None]:
+        return [_rule(reader, item) for item in items]
+
+    def _rule(reader: Reader, item: Item) -> Waiting | None:
+        memory, owner = held_of(item).memory, item.user_id or ""
+        if memory.stage != "canary" or not is_bank(owner):
+            return None
+        verdict, _ = verdict_of(Book(ctx, tenant_id, owner), reader, memory)
+        if verdict.decision == "stay":
+            return None
+        return _waiting(
+            kind="canary_decided",
+            id=item.id,
+            at=item.created_at,
+            text=f"{verdict.decision}: {verdict.reasons[0]}",
+            user_id=bank_holder(owner),
+            level=bank_level(owner),
+            agent_id=bank_names(owner).get("agent_id"),
+        )
+
+    return make
+
+
+def _nothing(_reader: Reader, _after: Place | None, _descending: bool, _size: int) -> list[Placed[Waiting]]:
+    return []
+
+
+def _scrubs(reader: Reader, after: Place | None, _descending: bool, size: int) -> list[Placed[Waiting]]:
+    """Receipts that wait for a scrub of the store's files, newest first: those of before were settled by the last."""
+    where: Where = (("kind", "=", "receipt"), ("status", "=", SCRUB_DUE))
+    order = ("created_at", "id", "version")
+    beyond = None if after is None else (*after[1:], 0)
+    rows = select(reader, ITEMS, where, into=_Version, order=order, after=beyond, descending=True, limit=size)
+    return [Placed(("", row.created_at, row.id), _scrub(reader, row)) for row in rows]
+
+
+def _scrub(reader: Reader, row: _Version) -> Waiting | None:
+    item = latest(reader, row.id)
+    if item is None or item.version != row.version:
+        return None
+    receipt = Receipt.from_wire(item.plain())
+    named = ", ".join(f"{name} {value}" for name, value in sorted(receipt.selector.items()))
+    return _waiting(kind="scrub_due", id=item.id, at=receipt.requested_at, text=named)
+
+
+# -- how much ---------------------------------------------------------------------------------------------
+
+
+def overview(ctx: Context, tenant_id: str) -> Overview:
+    """Numbers by index alone, each up to a bound."""
+
+    def users(reader: Reader) -> int:
+        return sum(1 for _ in islice(each_owner(reader, "run"), USERS_MAX + 1))
+
+    def last(kind: str) -> str | None:
+        where: Where = (("kind", "=", kind),)
+        row = ctx.engine.read(
+            tenant_id,
+            lambda reader: first(reader, LISTINGS, where, into=_Placed, order=("placed_at", "id"), descending=True),
+        )
+        return None if row is None else row.placed_at
+
+    counted = {
+        "users": (ctx.engine.read(tenant_id, users), USERS_MAX),
+        "sessions": (count_rows(ctx, tenant_id, "sessions", ()), COUNT_MAX),
+        "runs": (count_rows(ctx, tenant_id, "listings", (("kind", "=", "run"),)), COUNT_MAX),
+        "events": (count_rows(ctx, tenant_id, "entries", ()), COUNT_MAX),
+        "builds": (count_rows(ctx, tenant_id, "listings", (("kind", "=", "build"),)), COUNT_MAX),
+    }
+    seen = {"last_run_at": last("run"), "last_build_at": last("build")}
+    told: dict[str, Any] = {name: at for name, at in seen.items() if at is not None}
+    told |= {name: most if count is None else min(count, most) for name, (count, most) in counted.items()}
+    told["at_least"] = [name for name, (count, most) in counted.items() if count is None or count > most]
+    return Overview.from_wire(told)
