@@ -1,7 +1,6 @@
 /** Marks such as [1] in an answer: links to the line of the packet that they name; one that names none stands out. */
 
 import type { LedgerEntry } from "./openapi";
-import { bundle } from "./api";
 import type { Scope } from "./parts";
 import { href } from "./route";
 import { w } from "./words";
@@ -30,11 +29,7 @@ export function WithMarks({ text, entry, scope }: { text: string; entry: LedgerE
             <a
               key={`${index} ${mark}`}
               class="mark"
-              href={
-                bundle
-                  ? href(scope, "packet", [cited.build_id, "prompt_text"])
-                  : answerHref(scope, entry.scope.run_id, cited.build_id, { mark })
-              }
+              href={answerHref(scope, entry.scope.run_id, cited.build_id, { mark })}
             >
               [{mark}]
             </a>

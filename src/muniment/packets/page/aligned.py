@@ -124,7 +124,8 @@ def _longest_rising(matched: Sequence[_Matched]) -> frozenset[_Matched]:
 
 
 def _alone(line: PageLine, what: Literal["added", "removed"]) -> LinePair:
-    return _pair(line, what, **{"b" if what == "added" else "a": _placed(line)})
+    side: dict[str, Any] = {"b" if what == "added" else "a": _placed(line)}
+    return _pair(line, what, **side)
 
 
 def _both(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from muniment.contracts.memory_packet import MemoryPacket
 from muniment.packets.page.layout import Page, items_of_block, lay_out, sheet_of
-from muniment.packets.page.lines import BLOCKS, STABLE_BLOCKS, VOLATILE_BLOCKS, Block
+from muniment.packets.page.lines import BLOCKS, STABLE_BLOCKS, VOLATILE_BLOCKS, Block, BlockName
 
 __all__ = ["OPENING", "RULES", "TODAY", "PageLine", "page_lines"]
 
@@ -65,7 +65,7 @@ def _rule_lines(rules: str, rule_ids: Sequence[str]) -> Iterator[_Found]:
         yield line, RULES, None if named is None else f"rule:{named}"
 
 
-def _laid_lines(page: Page, named: Mapping[str, list[str | None]]) -> Iterator[_Found]:
+def _laid_lines(page: Page, named: Mapping[BlockName, list[str | None]]) -> Iterator[_Found]:
     stable = sum(len(page.blocks[block.name]) for block in STABLE_BLOCKS)
     opening = page.text[: page.stable_chars].count("\n") - _breaks(page, STABLE_BLOCKS)
     yield from ((line, OPENING, None) for line in page.opening[:opening])
@@ -80,7 +80,7 @@ def _breaks(page: Page, blocks: Sequence[Block]) -> int:
     return sum(1 + line.count("\n") for block in blocks for line in page.blocks[block.name])
 
 
-def _block_lines(page: Page, blocks: Sequence[Block], named: Mapping[str, list[str | None]]) -> Iterator[_Found]:
+def _block_lines(page: Page, blocks: Sequence[Block], named: Mapping[BlockName, list[str | None]]) -> Iterator[_Found]:
     for block in blocks:
         lines, items = page.blocks[block.name], named[block.name]
         if not lines:
