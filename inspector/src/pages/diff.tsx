@@ -1,6 +1,7 @@
 /** Two kept packets side by side: one, and the one before it in its run, or any other. */
 
-import { useEffect } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import type { Build, BuildDiff, BuildLine } from "../openapi";
 import { bundle, withQuery } from "../api";
 import { useGet, useList } from "../loading";
@@ -37,7 +38,7 @@ function useNear(place: Place, id: string) {
 }
 
 /** The build that was made before one in its run. */
-export function beforeOf(near: BuildLine[] | undefined, id: string): string | undefined {
+function beforeOf(near: BuildLine[] | undefined, id: string): string | undefined {
   const at = near?.findIndex((each) => each.build_id === id) ?? -1;
   const run = near?.[at]?.run_id;
   return near?.slice(at + 1).find((each) => each.run_id === run)?.build_id;
@@ -106,7 +107,7 @@ function Side(props: {
   of: ReturnType<typeof useGet<Build>>;
   id: string;
   place: Place;
-  children: preact.ComponentChildren;
+  children: ComponentChildren;
 }) {
   return (
     <section class="card" aria-label={w(props.label)}>
@@ -126,29 +127,42 @@ function Side(props: {
 }
 
 /** A build by its id, pasted or chosen from those near. */
-export function BuildPick(props: { label: Word; chosen: string; near: BuildLine[]; onPick: (id: string) => void }) {
+function BuildPick(props: { label: Word; chosen: string; near: BuildLine[]; onPick: (id: string) => void }) {
   const { label, chosen, near, onPick } = props;
+  const [typed, setTyped] = useState(chosen);
+  useEffect(() => setTyped(chosen), [chosen]);
   const list = `near-${label}`;
+  const pick = (id: string) => {
+    if (id && id !== chosen) onPick(id);
+  };
   return (
-    <label class="build-pick">
-      {w(label)}
-      <input
-        class="mono"
-        list={list}
-        value={chosen}
-        placeholder={w("pick_build")}
-        spellcheck={false}
-        autocomplete="off"
-        onChange={(event) => {
-          const id = event.currentTarget.value.trim();
-          if (id && id !== chosen) onPick(id);
-        }}
-      />
-      <datalist id={list}>
-        {near.map((each) => (
-          <option key={each.build_id} value={each.build_id}>{`${each.purpose} · ${clip(each.query, 60)}`}</option>
-        ))}
-      </datalist>
-    </label>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        pick(typed.trim());
+      }}
+    >
+      <label class="build-pick">
+        {w(label)}
+        <input
+          class="mono"
+          list={list}
+          value={typed}
+          placeholder={w("pick_build")}
+          spellcheck={false}
+          autocomplete="off"
+          onInput={(event) => {
+            const id = event.currentTarget.value.trim();
+            setTyped(event.currentTarget.value);
+            if (near.some((each) => each.build_id === id)) pick(id);
+          }}
+        />
+        <datalist id={list}>
+          {near.map((each) => (
+            <option key={each.build_id} value={each.build_id}>{`${each.purpose} · ${clip(each.query, 60)}`}</option>
+          ))}
+        </datalist>
+      </label>
+    </form>
   );
 }

@@ -151,7 +151,7 @@ function Settings(props: { build: Build; last: Preview | undefined; set: Set; ch
           ))}
         </select>
       </label>
-      <Slider name={w("setting_tokens")} value={tokens} least={TOKENS_MIN} most={most} step={32} onMove={(value) => change({ max_tokens: value })} />
+      <Slider name={w("setting_tokens")} value={tokens} least={TOKENS_MIN} most={most} step={16} onMove={(value) => change({ max_tokens: value })} />
       <Slider name={w("setting_window")} value={turns} least={0} most={Math.max(WINDOW_SHOWN, turns)} step={1} onMove={(value) => change({ window_turns: value })} />
       <fieldset>
         <legend>{w("setting_sections")}</legend>
