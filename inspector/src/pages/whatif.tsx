@@ -62,11 +62,13 @@ function Asked({ build, place }: { build: Build; place: Place }) {
         <Purpose of={build.packet.meta.purpose} /> {clip(build.request.query, 200)}
       </p>
       <p class="quiet">{w("what_if_hint")}</p>
-      {bundle ? <p class="note">{w("no_preview_here")}</p> : <Settings build={build} last={last} set={set} change={change} />}
+      {bundle ? <Saved body={body} /> : <Settings build={build} last={last} set={set} change={change} />}
       <div class="bar">
-        <a class="button" href={href(place, "whatif", [build.id])}>
-          {w("reset")}
-        </a>
+        {bundle ? null : (
+          <a class="button" href={href(place, "whatif", [build.id])}>
+            {w("reset")}
+          </a>
+        )}
         <Share runId={build.packet.meta.scope.run_id} tenant={place.tenant} />
         <span class="quiet" role="status">
           {asked.loading ? w("recomposing") : last ? wordFor("basis", last.basis) : ""}
@@ -80,6 +82,25 @@ function Asked({ build, place }: { build: Build; place: Place }) {
       ) : asked.problem ? null : (
         <Waiting />
       )}
+    </>
+  );
+}
+
+/** The settings of a view that was saved: there is nobody to ask for others. */
+function Saved({ body }: { body: Record<string, unknown> }) {
+  const { per_section: limits, ...rest } = body;
+  const settings = Object.entries({ ...rest, ...(limits as Record<string, unknown> | undefined) });
+  return (
+    <>
+      <dl class="fields">
+        {settings.map(([name, value]) => (
+          <div key={name} class="field">
+            <dt>{(SECTIONS as readonly string[]).includes(name) ? wordFor("s", name) : name.replaceAll("_", " ")}</dt>
+            <dd>{String(value)}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="note">{w("no_preview_here")}</p>
     </>
   );
 }

@@ -38,7 +38,9 @@ class Fates:
     def of(self, item: str, since: str | None = None) -> Fate:
         """Why `item` is not told; `since` is from when it was there at all, where that is known."""
         for name in self._names(item):
-            if (found := self._omitted.get(name)) is not None:
+            found = self._omitted.get(name)
+            # A responder gets no last turns whatever they say: that is no reason why they are not quoted.
+            if found is not None and (name == item or found["reason"] != "purpose"):
                 by = found.get("of") or found.get("by")
                 return Fate(str(found["reason"]), by if isinstance(by, str) else None)
         if item in self._selected:

@@ -103,6 +103,20 @@ def test_the_same_words_elsewhere_on_the_page_are_moved_whatever_number_they_are
     assert moved.a.text != moved.b.text  # the numbers of two sessions
 
 
+def test_a_turn_that_is_no_longer_quoted_is_told_by_the_search_not_by_the_purpose(mem: Memory) -> None:
+    """That a responder gets no last turns is no reason why something said is not quoted."""
+    run = _run(mem)
+    said = run.observe("user", "The ferry leaves at nine.", speaker="Ana")
+    run.observe_many([{"role": "user", "content": f"Apples, pears and plums in crate {n}."} for n in range(3)])
+    run.observe("user", "Bring an umbrella.", speaker="Ana")
+    first = run.compose("responder", query="When does the ferry leave?")
+    second = run.compose("responder", query="umbrella")
+    gone = _by_item(mem.diff(first.id, second.id))[f"quote:{said.id}"]
+    assert gone.what == "removed"
+    assert any(each.item == f"turn:{said.id}" and each.reason == "purpose" for each in second.packet.explain.omitted)
+    assert gone.reason == "no_match"
+
+
 def test_the_same_build_has_the_same_lines(mem: Memory) -> None:
     run = _run(mem)
     run.observe("user", "The ferry leaves at nine.", speaker="Ana")
