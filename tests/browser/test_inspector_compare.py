@@ -16,7 +16,6 @@ from muniment.core.ports.schema import TABLES
 from muniment.surfaces.operations.parts import builds
 
 MODES = {
-    "light": {},
     "dark": {"color_scheme": "dark"},
     "mobile": {"viewport": {"width": 390, "height": 844}},
     "mobile_dark": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"},
@@ -99,6 +98,10 @@ def test_a_packet_beside_the_one_before_it(browser: Any, reader: Reader, story: 
     page.wait_for_url("**only=1**")
     assert page.locator(".beside-row.same").count() == 0
     page.get_by_text("lines that are the same are not shown").wait_for()
+    page.get_by_role("heading", name="Two packets side by side").click()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.locator(".beside-row.reworded .beside-more").wait_for()
 
     page.get_by_role("link", name="Swap sides").click()
     page.wait_for_url(f"**/diff/{last}/{before}**")

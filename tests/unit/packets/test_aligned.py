@@ -47,6 +47,19 @@ def test_every_line_of_a_text_is_there_once_in_order_with_its_number(mem: Memory
     assert {f"turn:{said.id}", "state:plan.0", "state:slots.people", None} <= told
 
 
+def test_a_page_whose_layout_is_no_longer_known_is_read_by_its_headings(mem: Memory) -> None:
+    run = _run(mem)
+    said = run.observe("user", "The ferry leaves at nine.")
+    build = run.compose("responder", query="When does the ferry leave?")
+    text = "Of before.\n## Facts\n- user.city: Berlin [1]\n## Said\n[1] Ana: The ferry leaves.\n"
+    lines = page_lines(build.packet, text, {"1": said.id})
+    assert [(line.block, line.number) for line in lines] == [
+        ("opening", 1), ("facts", 2), ("facts", 3), ("quotes", 4), ("quotes", 5),
+    ]  # fmt: skip
+    assert [line.evidence for line in lines] == [(), (), (said.id,), (), (said.id,)]
+    assert all(line.item is None for line in lines)
+
+
 def test_a_change_has_its_kind_and_its_reason(mem: Memory) -> None:
     """Over budget, superseded by another, later, another purpose, worded otherwise: each as the packets tell it."""
     run = _run(mem)
