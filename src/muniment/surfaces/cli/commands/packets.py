@@ -160,6 +160,7 @@ preview = Command(
     calls=("memory.replay",),
     more={"as_text": Word("Print the text that it would be.", "text", flag=True)},
     words={
+        "purpose": Word("Another purpose."),
         "query": Word("Another question.", metavar="TEXT"),
         "max_tokens": Word("Another budget.", metavar="N", type=click.INT),
         "per_section": Word(
