@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["diff_lines"]
 
 _SIGNS = {"added": "+", "removed": "-", "moved": ">", "reworded": "~", "changed": "~"}
+_WHY = REASONS | {
+    "no_match": "it has nothing of what was asked",
+    "no_query": "nothing was asked that could bring it up",
+    "unread": "there is too much for its labels to be read",
+    "not_gathered": "it was not among what was looked at",
+    "later": "it came later",
+}
+"""Why one page has not what the other has: left out of its packet, or never a candidate for it."""
 _CHARS = 110
 _RULE_ENDS = re.compile(r",(?=[^_])")
 """Rules are joined by commas; a blank within one was written as `_`."""
@@ -65,7 +73,7 @@ def _pair_lines(pair: LinePair) -> Iterator[str]:
         yield f"      moved from line {pair.a.number}{there}"
     if pair.reason is not None:
         before = "before: " if pair.what == "added" else ""
-        yield f"      {before}{REASONS.get(pair.reason, pair.reason)}{f' ({pair.by})' if pair.by else ''}"
+        yield f"      {before}{_WHY.get(pair.reason, pair.reason)}{f' ({pair.by})' if pair.by else ''}"
     if pair.why is not None:
         yield f"      {_RULE_ENDS.sub(', ', pair.why).replace('_', ' ')}"
 

@@ -53,11 +53,6 @@ REASONS: Mapping[str, str] = {
     "task_type": "it is for another type of task",
     "empty": "it says nothing",
     "excluded": "the caller sends it itself",
-    "no_match": "it has nothing of what was asked",
-    "no_query": "nothing was asked that could bring it up",
-    "unread": "there is too much for its labels to be read",
-    "not_gathered": "it was not among what was looked at",
-    "later": "it came later",
 }
 """Why something may be left out, for a person."""
 
