@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["diff_lines"]
 
 _SIGNS = {"added": "+", "removed": "-", "moved": ">", "reworded": "~", "changed": "~"}
-_WHY = REASONS | {
+_WHY: Mapping[str, str] = {
+    **REASONS,
     "no_match": "it has nothing of what was asked",
     "no_query": "nothing was asked that could bring it up",
     "unread": "there is too much for its labels to be read",
