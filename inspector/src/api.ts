@@ -25,6 +25,8 @@ export interface Bundle {
   tenant_id: string;
   user_id: string;
   run_id: string;
+  /** The view that it opens at. */
+  start?: string;
   /** By "GET /v1/…" or "POST /v1/… {body}". */
   answers: Record<string, unknown>;
 }
@@ -62,7 +64,19 @@ export function withQuery(path: string, query: Query): string {
 
 function fromBundle(asked: string): unknown {
   if (bundle && Object.hasOwn(bundle.answers, asked)) return bundle.answers[asked];
+  const [path = "", query = ""] = asked.split(/\?(.*)/s);
+  const around = new URLSearchParams(query).get("around");
+  if (bundle && around !== null && Object.hasOwn(bundle.answers, path))
+    return { items: nearTo(around, (bundle.answers[path] as Page<{ id?: string }>).items, query) };
   throw new Problem(404, "not_in_bundle", "This is not part of the bundle.");
+}
+
+/** What stands around an item of a list that the bundle has whole. */
+function nearTo<T extends { id?: string }>(id: string, items: T[], query: string): T[] {
+  const at = items.findIndex((each) => each.id === id);
+  const size = Number(new URLSearchParams(query).get("limit") ?? 1);
+  const start = Math.max(0, at - Math.floor(size / 2));
+  return at < 0 ? [] : items.slice(start, start + size);
 }
 
 async function request(

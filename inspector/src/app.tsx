@@ -25,6 +25,7 @@ const UNDER = new Map([
   ["packet", "packets"],
   ["purposes", "packets"],
   ["diff", "packets"],
+  ["whatif", "packets"],
   ["rule", "rules"],
   ["study", "research"],
 ]);
@@ -61,7 +62,7 @@ export function App() {
   const reached = useAsked(`reach ${place.tenant}`, () => reach(place.tenant));
   const main = useRef<HTMLElement>(null);
   const page = `${place.page} ${place.ids.join(" ")}`;
-  const isWide = place.page === "answer";
+  const isWide = ["answer", "diff", "whatif"].includes(place.page);
 
   useEffect(() => {
     const found = reached.data;

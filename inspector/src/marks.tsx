@@ -1,7 +1,6 @@
 /** Marks such as [1] in an answer: links to the line of the packet that they name; one that names none stands out. */
 
 import type { LedgerEntry } from "./openapi";
-import { bundle } from "./api";
 import type { Scope } from "./parts";
 import { href } from "./route";
 import { w } from "./words";
@@ -42,9 +41,6 @@ export function Marks(props: { text: string; unknown: string[]; to: (mark: strin
 export function WithMarks({ text, entry, scope }: { text: string; entry: LedgerEntry; scope: Scope }) {
   const cited = entry.body?.cited;
   if (!cited) return <>{text}</>;
-  const to = (mark: string) =>
-    bundle
-      ? href(scope, "packet", [cited.build_id, "prompt_text"])
-      : answerHref(scope, entry.scope.run_id, cited.build_id, { mark });
+  const to = (mark: string) => answerHref(scope, entry.scope.run_id, cited.build_id, { mark });
   return <Marks text={text} unknown={cited.unknown_marks} to={to} />;
 }

@@ -1,8 +1,10 @@
 /** Every word of the interface, in English and Chinese. What was stored is shown as it is. */
 
 import { choices } from "./store";
+import { compareEn, compareZh } from "./words_compare";
 
 const en = {
+  ...compareEn,
   tagline: "Why was my agent told this?",
   by_session: "By session",
   budgets: "Budgets",
@@ -341,6 +343,7 @@ const en = {
 export type Word = keyof typeof en;
 
 const zh: Record<Word, string> = {
+  ...compareZh,
   tagline: "为什么告诉了智能体这句话？",
   by_session: "按会话分组",
   budgets: "预算",

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from muniment.contracts.flow_map import FlowMapSnapshot
 from muniment.contracts.folding import FoldResult, MemoryActionPlan, MemoryActionRecord
 from muniment.contracts.learned_memory import ReasoningBank, ReuseBuffer, ReuseSelectMeta, WorkingSet, WorkingSetRecord
-from muniment.contracts.memory_packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
+from muniment.contracts.memory_packet import Fact, InsightItem, Procedure, Purpose, ValidationState, WorkingState
 from muniment.contracts.research import Perspective, SummaryPack
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.contracts.run_records import EventLog, RunConfig, RunCost, VerifierResult
@@ -47,6 +47,7 @@ from muniment.memory.recall.records import Hit
 from muniment.memory.turns import EpisodeCandidate
 from muniment.packets.builds import Build
 from muniment.packets.comparing import BuildDiff
+from muniment.packets.previewing import Preview
 from muniment.packets.tracing import Telling
 from muniment.packets.turns import RunTurn, TurnKind
 from muniment.research.outside.url_check import UrlChecker
@@ -271,6 +272,7 @@ class AsyncMemoryLog:
     async def check_snapshot(self, run_id: str, sequence: int | None = ..., *, tenant_id: str = ...) -> SnapshotValidation: ...
     async def narrative(self, run_id: str, sequence: int | None = ..., *, tenant_id: str = ...) -> str: ...
     async def drift(self, *, user_id: str | None = ..., run_id: str | None = ..., since: Any = ..., until: Any = ..., tenant_id: str = ...) -> DriftReport: ...
+    async def preview(self, build_id: str, *, purpose: Purpose | None = ..., query: str | None = ..., max_tokens: int | None = ..., per_section: Mapping[str, int] | None = ..., window_turns: int | None = ..., policy: str | Policy | Mapping[str, Any] | None = ..., basis: Literal['then', 'now'] = ..., tenant_id: str = ...) -> Preview: ...
 
 class AsyncMemoryLearning:
     async def route(self, asked: RouteRequest | Mapping[str, Any] | None = ..., *, user_id: str | None = ..., agent_id: str | None = ..., tenant_id: str = ..., **more: Any) -> RouteDecision: ...

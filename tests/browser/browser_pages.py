@@ -45,6 +45,8 @@ PAGES = {
     "packet_text": (f"{ANA}/packet/{{responder}}/prompt_text", "Jiwoo and I ate at Canal Kitchen."),
     "packet_json": (f"{ANA}/packet/{{responder}}/raw", "schema_version"),
     "purposes": (f"{ANA}/purposes/{{responder}}", "planner"),
+    "diff": (f"{ANA}/diff/{{responder}}", "This purpose does not get it."),
+    "whatif": (f"{ANA}/whatif/{{responder}}?max_tokens=256&episodes=0", "It did not fit into the budget."),
     "search": (f"{ANA}/search/hits?q=where%20does%20she%20live", "I moved to Berlin last week."),
     "why": (f"{ANA}/search/why?q=mushroom%20dumplings", "the best thing there"),
     "facts": (f"{ANA}/facts", "in the quiet corner"),

@@ -24,6 +24,8 @@ PAGES = {
     "prompt": f"{MALLORY}/packet/{{build}}/prompt_text",
     "raw": f"{MALLORY}/packet/{{build}}/raw",
     "purposes": f"{MALLORY}/purposes/{{build}}",
+    "diff": f"{MALLORY}/diff/{{build}}/{{build}}?row=8",
+    "whatif": f"{MALLORY}/whatif/{{build}}?query=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&row=8&purpose=planner",
     "search": f"{MALLORY}/search/hits?q=window.pwned%20click%20me%20img",
     "why": f"{MALLORY}/search/why?q=%3Cimg%20src%3Dx%20onerror%3D",
     "facts": f"{MALLORY}/facts",

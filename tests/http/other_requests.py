@@ -33,6 +33,7 @@ BODIES: dict[str, list[Any]] = {
     "memory.forget": [{"event": "@event"}, {"fact": "@fact"}, {"session": "@session"}],
     "memory.resolve_answer": [{"answer": "Oslo [1]."}],
     "memory.compare": [{"policy": "default"}],
+    "memory.preview": [{}, {"max_tokens": 512, "per_section": {"episodes": 0}, "basis": "now"}],
     "memory.why": [{"text": "I live in Oslo"}, {"text": "@event"}],
     "memory.add_documents": [
         [{"corpus_id": "@corpus", "document_id": "@document", "text": "x"}],

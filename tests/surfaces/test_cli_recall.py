@@ -251,6 +251,32 @@ def test_diff_says_what_changed_and_why(store: dict[str, str]) -> None:
     assert "the same bytes" in call("diff", first, first).stdout
 
 
+def test_preview_says_what_other_settings_would_have_made_and_keeps_nothing(store: dict[str, str]) -> None:
+    build_id = composed("planner", "--query", QUERY, *DINNER)
+    kept = len(document("packet", "list")["builds"])
+    asked = (
+        "packet",
+        "preview",
+        build_id,
+        "--purpose",
+        "responder",
+        "--max-tokens",
+        "256",
+        "--per-section",
+        "episodes=0",
+    )
+    found = document(*asked)
+    assert (found["basis"], found["request"]["budget"]["max_tokens"]) == ("then", 256)
+    assert {"budget", "purpose"} <= set(found["diff"]["request"])
+    shown = call(*asked).stdout
+    assert shown.startswith("made from the store as the build saw it\n")
+    assert explained.REASONS["insight_wall"] in shown
+    assert "of 2048 → 256" in shown
+    assert call(*asked, "--text").stdout == found["text"]
+    assert len(document("packet", "list")["builds"]) == kept
+    assert failure("packet", "preview", build_id, "--max-tokens", "3", code=2)["path"] == "$.max_tokens"
+
+
 def test_explain_can_be_read(store: dict[str, str]) -> None:
     build_id = composed("responder", "--query", QUERY, *DINNER, "--max-tokens", "256")
     told = document("explain", build_id)

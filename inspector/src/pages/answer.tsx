@@ -5,7 +5,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Build, BuildInputs, Fact, LedgerEntry, RunTurn, TurnBuild } from "../openapi";
-import { withQuery, type Page } from "../api";
+import { bundle, withQuery, type Page } from "../api";
 import { SECTIONS, type Taken } from "../explain";
 import { useFeed } from "../feed";
 import { Extent, Stretch } from "../feed_parts";
@@ -250,7 +250,14 @@ function Prompt(props: { build: Build; inputs: BuildInputs | undefined; place: P
           ))}
         </ol>
         <p>
-          <a href={href(place, "packet", [build.id])}>{w("whole_explanation")}</a>
+          <a href={href(place, "packet", [build.id])}>{w("whole_explanation")}</a> ·{" "}
+          <a href={href(place, "diff", [build.id])}>{w("diff")}</a>
+          {bundle ? null : (
+            <>
+              {" "}
+              · <a href={href(place, "whatif", [build.id])}>{w("what_if")}</a>
+            </>
+          )}
         </p>
       </section>
       <section aria-label={w("evidence")} class="shown-evidence">

@@ -15,6 +15,7 @@ import { RulePage, RulesPage } from "./rules";
 import { RunPage } from "./run";
 import { RunsPage } from "./runs";
 import { SearchPage } from "./search";
+import { WhatIfPage } from "./whatif";
 
 /** A map, not an object: the name comes from the address, and `__proto__` is no page. */
 export const PAGES = new Map<string, (props: { place: Place }) => JSX.Element>(
@@ -27,6 +28,7 @@ export const PAGES = new Map<string, (props: { place: Place }) => JSX.Element>(
     packet: PacketPage,
     purposes: PurposesPage,
     diff: DiffPage,
+    whatif: WhatIfPage,
     search: SearchPage,
     facts: FactsPage,
     episodes: EpisodesPage,

@@ -156,14 +156,20 @@ function About({ build, place }: { build: Build; place: Place }) {
       </dl>
       <div class="bar">
         {bundle ? null : <Replay place={place} id={build.id} />}
-        {bundle ? null : (
-          <a class="button" href={answerHref(place, meta.scope.run_id, build.id)}>
-            {w("open_conversation")}
-          </a>
-        )}
+        <a class="button" href={answerHref(place, meta.scope.run_id, build.id)}>
+          {w("open_conversation")}
+        </a>
         <a class="button" href={href(place, "purposes", [build.id])}>
           {w("purposes")}
         </a>
+        <a class="button" href={href(place, "diff", [build.id])}>
+          {w("diff")}
+        </a>
+        {bundle ? null : (
+          <a class="button" href={href(place, "whatif", [build.id])}>
+            {w("what_if")}
+          </a>
+        )}
         <Against build={build} place={place} />
       </div>
     </>

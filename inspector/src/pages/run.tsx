@@ -25,13 +25,11 @@ export function RunPage({ place }: { place: Place }) {
   return (
     <>
       <Await of={state}>{(run) => <About run={run} place={place} />}</Await>
-      {bundle ? null : (
-        <p>
-          <a class="button" href={href(place, "answer", [runId])}>
-            {w("open_conversation")}
-          </a>
-        </p>
-      )}
+      <p>
+        <a class="button" href={href(place, "answer", [runId])}>
+          {w("open_conversation")}
+        </a>
+      </p>
       <Tabs tabs={TABS.map((each) => [each, w(each)])} chosen={tab} to={(each) => href(place, "run", [runId, each])} />
       {tab === "ledger" ? <Ledger place={place} runId={runId} /> : null}
       {tab === "packets" ? (

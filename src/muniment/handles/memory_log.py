@@ -1,14 +1,17 @@
-"""The logs of runs by the runs' ids: how each stands, its snapshots, and how well long runs keep to their purpose."""
+"""The logs of runs: how each stands, its snapshots and packets, and how well long runs keep to their purpose."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
+    from muniment.contracts.memory_packet import Purpose
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
+    from muniment.core.policy.policy import Policy
+    from muniment.packets.previewing import Preview
     from muniment.packets.turns import RunTurn, TurnKind
     from muniment.runs.drift import DriftReport
     from muniment.store.context import Context
@@ -102,3 +105,35 @@ class MemoryLog:
         from muniment.runs import drifting
 
         return drifting.measure(self._ctx, tenant_id, user_id, run_id, since, until)
+
+    def preview(
+        self,
+        build_id: str,
+        *,
+        purpose: Purpose | None = None,
+        query: str | None = None,
+        max_tokens: int | None = None,
+        per_section: Mapping[str, int] | None = None,
+        window_turns: int | None = None,
+        policy: str | Policy | Mapping[str, Any] | None = None,
+        basis: Literal["then", "now"] = "then",
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Preview:
+        """What a kept build would have been with other settings, beside it. Nothing is written.
+
+        What is not named stays as the build has it; a section's limit of 0 leaves it out, `window_turns` is how
+        many of the last turns stand as they are. The `basis` is the store as the build saw it (`then`), as far as
+        that can still be had, or as it stands (`now`); the answer says what it was made from.
+        """
+        from muniment.core.policy.given import policy_named
+        from muniment.packets.builds import load_build
+        from muniment.packets.previewing import Settings, preview_build
+        from muniment.rules.rulebook_reading import why_taken_out
+
+        def why_no_rule(rule_id: str) -> str | None:
+            return self._ctx.engine.read(tenant_id, lambda reader: why_taken_out(reader, tenant_id, rule_id))
+
+        other = None if policy is None else policy_named(self._ctx.policy, policy)
+        build = load_build(self._ctx, tenant_id, build_id)
+        settings = Settings(purpose, query, max_tokens, per_section, window_turns)
+        return preview_build(self._ctx, build, settings, other, basis, why_no_rule)

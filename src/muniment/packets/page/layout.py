@@ -71,6 +71,7 @@ __all__ = [
     "Quoted",
     "Sheet",
     "excerpt_note",
+    "items_of_block",
     "joined",
     "lay_out",
     "says_not_found",
@@ -109,6 +110,8 @@ class Page:
     """The lines that belong to no section."""
     stable_chars: int
     """How much of the text stands before the day: what the pages of a session have in common, as far as they do."""
+    blocks: Mapping[BlockName, list[str]] = field(default_factory=dict)
+    """The same lines by block, headings included."""
 
 
 def joined(lines: Iterable[str]) -> str:
@@ -214,7 +217,7 @@ def lay_out(sheet: Sheet) -> Page:
     first = joined(chain(opening[: len(opening) - len(before)], *stable))
     text = first + joined(chain(before, *volatile))
     shown = {str(number): name for name, number in marks.shown.items()}
-    return Page(text, shown, sections, opening, len(first))
+    return Page(text, shown, sections, opening, len(first), blocks)
 
 
 def _not_found_line(*, has_standing: bool, has_quotes: bool) -> str:
@@ -287,6 +290,33 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable
             return _insights(sheet, mark)
 
 
+def items_of_block(name: BlockName, sheet: Sheet) -> list[str | None]:
+    """What the lines of a block tell of, one by one, named as comparisons name it; None for the heading of a day."""
+    match name:
+        case "task" | "state":
+            return [unit.name for unit in shown_units(sheet.state, sheet.purpose, name)]
+        case "instructions" | "facts":
+            asked = name == "instructions"
+            return [f"fact:{fact.fact_id}" for fact in sheet.facts if _is_asked(sheet, fact) == asked]
+        case "procedures":
+            return [f"procedure:{procedure.procedure_id}" for procedure in sheet.procedures]
+        case "summary":
+            return ["summary"] if sheet.summary else []
+        case "quotes":
+            days = groupby(sheet.quotes, key=lambda quote: day_of(quote.ts))
+            return [item for _, quotes in days for item in (None, *(f"quote:{each.evidence_id}" for each in quotes))]
+        case "loops":
+            return [f"loop:{loop.question}" for loop in sheet.loops if loop.status == "open"]
+        case "window":
+            return [f"turn:{turn.evidence_id}" for turn in sheet.window]
+        case "tools":
+            return [f"tool:{tool.ref}" for tool in sheet.tools]
+        case "episodes":
+            return [f"episode:{episode.episode_id}" for episode in sheet.episodes]
+        case "insights":
+            return [f"insight:{item.id}" for item in _shown_insights(sheet)]
+
+
 def _shown(sheet: Sheet) -> set[str]:
     """The evidence whose own words stand on the page: as a quote, one of the last turns, or the line of a result."""
     shown = {quote.evidence_id for quote in sheet.quotes}
@@ -352,6 +382,10 @@ def _episodes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
 
 
 def _insights(sheet: Sheet, mark: Mark) -> Iterator[str]:
+    return (insight_line(item, mark) for item in _shown_insights(sheet))
+
+
+def _shown_insights(sheet: Sheet) -> Iterator[InsightItem]:
     if sheet.purpose != "planner" and not sheet.allows_insights:
         return
     for item in sheet.insights:
@@ -359,7 +393,7 @@ def _insights(sheet: Sheet, mark: Mark) -> Iterator[str]:
             sheet.purpose == "responder" and item.validation_state != "validated"
         ):
             continue  # MP-12: not even a packet that nobody checked gets one through here
-        yield insight_line(item, mark)
+        yield item
 
 
 # -- a packet's sheet ---------------------------------------------------------------------------------

@@ -85,6 +85,7 @@ _PACKET = _group(
     replay=_REPLAY,
     diff=_DIFF,
     compare=Entry("Say what a build would have been under another policy.", "packets:compare"),
+    preview=Entry("Say what a build would have been with other settings.", "packets:preview"),
     messages=Entry("Print a build as the messages of a chat.", "packets:messages"),
 )
 _CORPUS = _group(

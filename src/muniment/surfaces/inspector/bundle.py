@@ -43,19 +43,22 @@ _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", 
 _UNSAFE_ONE = re.compile("[<>&\u2028\u2029]")
 
 
-def make_bundle(memory: Memory, run_id: str, tenant_id: str, dist: Path = DIST) -> bytes:
-    """The file for a run."""
+def make_bundle(memory: Memory, run_id: str, tenant_id: str, dist: Path = DIST, *, link: str | None = None) -> bytes:
+    """The file for a run; it opens at the view that `link` names, and holds what that shows."""
     from muniment.surfaces.inspector.recording import record_run
+    from muniment.surfaces.inspector.views import read_link
 
     files = load_files(dist)
     run = memory.log.run_state(run_id, tenant_id=tenant_id)
+    view = None if link is None else read_link(link, run)
     bundle = {
         "version": 1,
         "made_at": format_instant(memory._ctx.clock()),
         "tenant_id": tenant_id,
         "user_id": run.scope.user_id,
         "run_id": run_id,
-        "answers": record_run(memory, run),
+        "answers": record_run(memory, run, view),
+        **({} if view is None else {"start": view.address}),
     }
     script = "".join(file.body.decode() for name, file in files.items() if name.endswith(".js"))
     style = "".join(file.body.decode() for name, file in files.items() if name.endswith(".css"))

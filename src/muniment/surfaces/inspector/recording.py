@@ -6,8 +6,9 @@ A bundle is passed on, so it holds that run and what its packets were made from,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,10 +17,11 @@ from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.study import TASK_TYPE
 from muniment.store.ledger.records import RunState
-from muniment.surfaces.http.arguments import query_arguments
+from muniment.surfaces.http.arguments import body_arguments, query_arguments
 from muniment.surfaces.http.calls import AdmittedRequest, carry_out
 from muniment.surfaces.http.pages import LIMIT_MAX
 from muniment.surfaces.http.routing import Router, routes_of
+from muniment.surfaces.inspector.views import View, preview_body
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import Works
 
@@ -28,25 +30,30 @@ __all__ = ["record_run"]
 Answers = dict[str, Any]
 PAIRS_MAX = 200
 """Pairs of builds that are compared, at most."""
-_NAMES_EVENTS = ("id", "evidence_id", "chunk_id", "ref", "sources")
+PAIRS_BYTES_MAX = 3_000_000
+"""And what these may take of the file, about."""
+_NAMES_EVENTS = ("id", "evidence", "evidence_id", "chunk_id", "ref", "sources")
 _AS_IN_JAVASCRIPT = "!*'()"
 """What `encodeURIComponent` leaves as it is and `quote` would not."""
 
 
-def record_run(memory: Memory, run: RunState) -> Answers:
-    """Answers by "GET /v1/…"."""
+def record_run(memory: Memory, run: RunState, view: View | None = None) -> Answers:
+    """Answers by "GET /v1/…" or "POST /v1/… {…}": of the run, and what a view of its user asks for besides."""
     with closing(Works(memory._ctx.engine, memory._ctx.clock, memory._ctx.ids, 1)) as works:
         recorder = _Recorder(memory, works, ("tenants", run.scope.tenant_id, "users", run.scope.user_id))
         recorder.keep(("runs",), {"items": [run.to_wire()]})
         own = ("runs", run.run_id)
         recorder.one(*own)
         events = recorder.all(*own, "events")
+        turns = recorder.all(*own, "turns")
+        recorder.keep(("turns",), {"items": turns})
         claims = recorder.all(*own, "claims") + recorder.all(*own, "conflicts")
         _record_snapshots(recorder, own)
-        pools = _record_builds(recorder, run.run_id)
+        pools = _record_builds(recorder, run.run_id, view)
+        previews = _record_preview(recorder, view)
         _record_facts(recorder, {each["id"] for each in events}, pools)
         _record_episodes(recorder, run.scope.session_id, pools)
-        _record_events(recorder, events, [*claims, *pools])
+        _record_events(recorder, events, [*claims, *pools, *previews])
         if run.task_type == TASK_TYPE:
             _record_study(recorder, run.run_id)
         return recorder.answers
@@ -61,9 +68,21 @@ class _Recorder:
         self.answers: Answers = {}
 
     def keep(self, parts: tuple[str, ...], answer: Any, **query: str) -> None:
-        path = "/".join(quote(part, safe=_AS_IN_JAVASCRIPT) for part in (*self._base, *parts))
         said = "&".join(f"{name}={quote(value, safe=_AS_IN_JAVASCRIPT)}" for name, value in query.items())
-        self.answers[f"GET /v1/{path}{'?' if said else ''}{said}"] = answer
+        self.answers[f"GET {self._path(parts)}{'?' if said else ''}{said}"] = answer
+
+    def post(self, *parts: str, body: dict[str, Any]) -> Any:
+        """Ask with a body, which is part of what the answer is known by, as the page writes it."""
+        found = self._router.find("POST", ("v1", *self._base, *parts))
+        answer = self._answer(
+            AdmittedRequest(found, body_arguments(found.route, body), {}, {}, False, None, None, Path())
+        )
+        written = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        self.answers[f"POST {self._path(parts)} {written}"] = answer
+        return answer
+
+    def _path(self, parts: tuple[str, ...]) -> str:
+        return "/v1/" + "/".join(quote(part, safe=_AS_IN_JAVASCRIPT) for part in (*self._base, *parts))
 
     def one(self, *parts: str, **query: str) -> Any:
         answer = self._ask(parts, query)
@@ -86,23 +105,53 @@ class _Recorder:
     def _ask(self, parts: tuple[str, ...], query: dict[str, str]) -> Any:
         found = self._router.find("GET", ("v1", *self._base, *parts))
         given = query_arguments(found.route, list(query.items()))
-        asked = AdmittedRequest(found, given["own"], given["run"], given["page"], False, None, None, Path())
+        return self._answer(
+            AdmittedRequest(found, given["own"], given["run"], given["page"], False, None, None, Path())
+        )
+
+    def _answer(self, asked: AdmittedRequest) -> Any:
         answer = carry_out(self._memory, self._works, asked)
         assert isinstance(answer.body, bytes)
         return json.loads(answer.body) if answer.media == "application/json" else answer.body.decode()
 
 
-def _record_builds(recorder: _Recorder, run_id: str) -> list[Any]:
-    """The builds of the run and what they were made from; answers the pools."""
-    builds = [each["build_id"] for each in recorder.all("builds", wanted=lambda each: each["run_id"] == run_id)]
+def _record_builds(recorder: _Recorder, run_id: str, view: View | None) -> list[Any]:
+    """The builds of the run, and those that the view names, and what they were made from; answers the pools."""
+    named = () if view is None else view.builds
+    for build_id in named:
+        recorder.one("builds", build_id)  # one of somebody else's is refused
+    listed = recorder.all("builds", wanted=lambda each: each["run_id"] == run_id or each["build_id"] in named)
+    builds = [each["build_id"] for each in listed]
     pools = []
     for build_id in builds:
         recorder.one("builds", build_id)
         pools.append(recorder.one("builds", build_id, "inputs")["pool"])
-    pairs = [(a, b) for a in builds for b in builds if a != b]
-    for a, b in pairs[:PAIRS_MAX]:
-        recorder.one("builds", a, "diff", b)
+    room = PAIRS_BYTES_MAX
+    for a, b in _pairs(builds, named):
+        if room <= 0:
+            break
+        room -= len(json.dumps(recorder.one("builds", a, "diff", b)))
     return pools
+
+
+def _pairs(builds: Sequence[str], named: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Pairs to compare: what the view shows, each with the one before it, then the rest, both ways round."""
+    near = [*pairwise(named), *((before, after) for after, before in pairwise(builds))]
+    every = chain(near, ((after, before) for before, after in near), product(builds, builds))
+    seen: set[tuple[str, str]] = set()
+    for pair in every:
+        if len(seen) >= PAIRS_MAX:
+            return
+        if pair[0] != pair[1] and pair not in seen:
+            seen.add(pair)
+            yield pair
+
+
+def _record_preview(recorder: _Recorder, view: View | None) -> list[Any]:
+    """A packet that was composed to be looked at, where the view shows one."""
+    if view is None or view.page != "whatif" or not view.ids:
+        return []
+    return [recorder.post("builds", view.ids[0], "preview", body=preview_body(view.query))]
 
 
 def _record_snapshots(recorder: _Recorder, own: tuple[str, ...]) -> None:

@@ -21,6 +21,7 @@ _WORDS: Mapping[str, str] = {
     "beside": "A rule that is tried together with it.",
     "bucket_key": "Its bucket, such as `I2|math|clarity_high`.",
     "bucket_keys": "The buckets to try it in alone.",
+    "basis": "The store as the build saw it, as far as that can be had, or as it stands now.",
     "budget": "What may be spent.",
     "budgets": "What the run may use, by name.",
     "build": "Of an answer: the id of the build it was given. Its marks are resolved and kept with it.",
@@ -141,6 +142,7 @@ _WORDS: Mapping[str, str] = {
     "value": "The value: text, a number, or any JSON.",
     "verifier_result": "What a verifier said of it.",
     "where": "Where it happened.",
+    "window_turns": "How many of the last turns stand as they are.",
     "why": "Why it happened.",
 }
 """By the name of the argument."""

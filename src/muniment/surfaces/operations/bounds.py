@@ -39,6 +39,8 @@ _CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
     "memory.snapshot": _SEQUENCE,
     "memory.check_snapshot": _SEQUENCE,
     "memory.narrative": _SEQUENCE,
+    "memory.preview": "muniment.packets.builds:BuildRequest",
+    "memory.preview.window_turns": "muniment.packets.previewing:WindowTurns",
     "memory.content": _PART,
     "run.content": _PART,
     "run.observe": _EVENT,

@@ -107,6 +107,7 @@ _MEMORY = (
         is_listed=True),
     row("memory", "diff", "GET builds/{a}/diff/{b}", "read", "tenant", "user", owned={"a": "build", "b": "build"}),
     row("memory", "compare", "POST builds/{build_id}/compare", "read", "tenant", "user", owned=_BUILD),
+    row("memory.log", "preview", "POST builds/{build_id}/preview", "read", "tenant", "user", owned=_BUILD),
     row("memory", "why", "POST why", "read", "tenant", "user", is_listed=True),
     row("memory.store", "add_documents", "POST documents", "write", "tenant", "user", status=201, is_listed=True,
         body="documents"),

@@ -18,17 +18,16 @@ from muniment.surfaces.cli.terminal import echo, one_line, strong, when
 if TYPE_CHECKING:
     from muniment.contracts.memory_packet import ConflictNote
     from muniment.packets.builds import Build
-    from muniment.packets.comparing import BuildDiff
+    from muniment.packets.previewing import Preview
     from muniment.packets.tracing import Telling
     from muniment.store.ledger.records import LedgerEntry
     from muniment.surfaces.cli.explained import Candidate, Left, Taken
 
-__all__ = ["compare", "compose", "diff", "explain", "list_", "messages", "replay", "why"]
+__all__ = ["compare", "compose", "diff", "explain", "list_", "messages", "preview", "replay", "why"]
 
 _BAR = 24
 _SHOWN_MAX = 8
 """The number of things left out for one reason that are shown."""
-_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 # -- a build in one of three forms --------------------------------------------------------------------
@@ -109,33 +108,40 @@ replay = Command(
 # -- what changed -------------------------------------------------------------------------------------
 
 
-def _diff_lines(found: BuildDiff, known: dict[str, Candidate]) -> Iterator[str]:
-    """The changes, each with its reason."""
-    from muniment.surfaces.cli.explained import REASONS
-
-    yield f"{found.a} → {found.b}: {found.tokens_a} → {found.tokens_b} tokens"
-    if found.request:
-        yield f"asked differently: {', '.join(found.request)}"
-    for change in found.changes:
-        candidate = known.get(change.item)
-        text = f"  {one_line(candidate.text, 100)}" if candidate is not None else ""
-        yield f"{_SIGNS[change.what]} {change.item}{text}"
-        _, mark, score = change.why.rpartition(" score=")
-        yield f"      {f'{mark.strip()}{score}' if mark else REASONS.get(change.why, change.why)}"
-    if found.is_same:
-        yield "the same bytes"
-    elif not found.changes:
-        yield "the same items"
-
-
 def _show_diff(call: Call) -> Iterator[str]:
+    from muniment.surfaces.cli.diff_lines import diff_lines
+
+    return diff_lines(call.answer, _candidates(call))
+
+
+def _candidates(call: Call) -> dict[str, Candidate]:
+    """What the builds that were named could choose from."""
     from muniment.surfaces.cli.explained import candidates
 
     known: dict[str, Candidate] = {}
     for name in ("a", "b", "build_id"):
         if name in call.typed:
             known |= candidates(call.memory.replay(call.typed[name], tenant_id=call.tenant))
-    return _diff_lines(call.answer, known)
+    return known
+
+
+_BASES = {
+    "then": "made from the store as the build saw it",
+    "candidates": "made from the candidates that the build kept: the store has moved on",
+    "now": "made from the store as it stands now",
+}
+
+
+def _show_preview(call: Call) -> Iterator[str]:
+    from muniment.surfaces.cli.diff_lines import diff_lines
+
+    found: Preview = call.answer
+    if call.typed.get("as_text"):
+        yield found.text.removesuffix("\n")
+        echo(_BASES[found.basis], err=True)
+        return
+    yield _BASES[found.basis]
+    yield from diff_lines(found.diff, _candidates(call))
 
 
 diff = Command("memory.diff", _show_diff, arguments={"a": "A", "b": "B"}, calls=("memory.replay",))
@@ -146,6 +152,28 @@ compare = Command(
     calls=("memory.replay",),
     words={"policy": Word("The other policy: TOML, or JSON.", metavar="FILE", read=reading.policy_given)},
     about="On the same request and candidates. Nothing is kept.",
+)
+preview = Command(
+    "memory.preview",
+    _show_preview,
+    arguments={"build_id": "BUILD"},
+    calls=("memory.replay",),
+    more={"as_text": Word("Print the text that it would be.", "text", flag=True)},
+    words={
+        "purpose": Word("Another purpose."),
+        "query": Word("Another question.", metavar="TEXT"),
+        "max_tokens": Word("Another budget.", metavar="N", type=click.INT),
+        "per_section": Word(
+            "A section's limit, 0 to leave it out; may be repeated.",
+            metavar="NAME=N",
+            many=True,
+            read=reading.counts_given("per_section", "facts=200", what="a section and its tokens"),
+        ),
+        "window_turns": Word("How many of the last turns stand as they are.", metavar="N", type=click.INT),
+        "policy": Word("Another policy: TOML, or JSON.", metavar="FILE", read=reading.policy_given),
+        "basis": Word("What to make it from: the store as the build saw it, or as it stands."),
+    },
+    about="Nothing is written. Says what differs from the build, and what it was made from.",
 )
 
 

@@ -562,13 +562,14 @@ def _view(
     *,
     run_id: Annotated[str | None, Word("Which run (default: the newest).")] = None,
     user_id: Annotated[str | None, Word("Of whom the newest run is taken (default: of anybody).")] = None,
+    link: Annotated[str | None, Word("Open it at this view: an address of the inspector.", metavar="LINK")] = None,
     tenant_id: str = "default",
 ) -> _Page:
     from muniment.surfaces.cli.commands.store import write_file
     from muniment.surfaces.inspector.bundle import make_bundle
 
     chosen = run_id or _newest(memory, tenant_id, user_id)
-    page = make_bundle(memory, chosen, tenant_id)
+    page = make_bundle(memory, chosen, tenant_id, link=link)
     write_file(Path(out), iter([page]))
     return _Page(out, chosen, len(page))
 
@@ -592,6 +593,6 @@ view = Command(
     on="memory",
     calls=("memory.runs",),
     about="An audit of one run in OUT: a single HTML file that any browser shows, with no server and no network. It "
-    "holds the run's ledger, its packets with their explanations, its claims and snapshots, and of the rest of the "
-    "user's memory what those rest on. Whoever gets the file can read all of that.",
+    "holds the run's conversation, its packets with their explanations, compared, its claims and snapshots, and of the "
+    "rest of the user's memory what those rest on. Whoever gets the file can read all of that.",
 )
