@@ -9,6 +9,7 @@ Extra: `muniment[langgraph]`.
 """
 
 from muniment.integrations.langgraph.nodes import compose_node, observe_node
+from muniment.integrations.langgraph.saver import MunimentSaver
 from muniment.integrations.langgraph.store import AsyncMunimentStore, MunimentStore
 
-__all__ = ["AsyncMunimentStore", "MunimentStore", "compose_node", "observe_node"]
+__all__ = ["AsyncMunimentStore", "MunimentSaver", "MunimentStore", "compose_node", "observe_node"]
