@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["matches"]
+__all__ = ["found_at", "matches"]
 
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
@@ -18,10 +18,10 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 
 def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
     """Does every key of the filter hold?"""
-    return all(_holds(_found(value, key), each) for key, each in (wanted or {}).items())
+    return all(_holds(found_at(value, key), each) for key, each in (wanted or {}).items())
 
 
-def _found(value: Mapping[str, Any], key: str) -> Any:
+def found_at(value: Mapping[str, Any], key: str) -> Any:
     """What stands under a key or, where none is called so, under what its dots lead to."""
     if key in value or "." not in key:
         return value.get(key)

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from muniment.core.scope import DEFAULT_TENANT
+from muniment.integrations.langgraph.filters import found_at
 from muniment.integrations.langgraph.opened import context_of
 from muniment.integrations.packages import missing
 from muniment.memory.kept.threads import Checkpoint as KeptCheckpoint
@@ -270,4 +271,4 @@ def _config(thread_id: str, namespace: str, checkpoint_id: str) -> RunnableConfi
 
 
 def _fits(metadata: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
-    return all(metadata.get(key) == value for key, value in (wanted or {}).items())
+    return all(found_at(metadata, key) == value for key, value in (wanted or {}).items())

@@ -41,6 +41,7 @@ try:
         SearchItem,
         SearchOp,
         TTLConfig,
+        ensure_embeddings,
         validate_op_namespace,
     )
     from langgraph.store.base.batch import AsyncBatchedBaseStore
@@ -91,6 +92,7 @@ class MunimentStore(BaseStore):
         ctx = context_of(mem)
         self.ttl_config = ttl
         self.index_config = index
+        self.embeddings = None if index is None else ensure_embeddings(index.get("embed"))
         self._user_at = user_at
         self._erase = erase
         self._clock = clock
@@ -277,9 +279,6 @@ class AsyncMunimentStore(AsyncBatchedBaseStore):
         if self._task is not None:
             self._task.cancel()
         await asyncio.to_thread(self.store.stop_ttl_sweeper)
-
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
-        return self.store.batch(ops)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         return await self.store.abatch(ops)

@@ -29,15 +29,13 @@ class ItemTexts:
         return digest_of([self._fields, self._joined])[:8]
 
     def of(self, value: Mapping[str, Any], index: Any) -> list[str]:
-        from langgraph.store.base import get_text_at_path, tokenize_path
-
         if index is False:
             return []
         fields = self._fields if index is None else index
         if fields is None:
             texts = ["\n".join(_leaves(value))]
         else:
-            texts = [text for field in fields for text in get_text_at_path(value, tokenize_path(field))]
+            texts = [text for field in fields for text in _at(value, field)]
         texts = [text for text in texts if text.strip()]
         return ["\n".join(texts)] if self._joined and texts else texts
 
@@ -68,6 +66,12 @@ class _Marked(WordFeatures):
     @property
     def name(self) -> str:
         return f"{super().name}-{self._mark}"
+
+
+def _at(value: Mapping[str, Any], field: str) -> list[str]:
+    from langgraph.store.base import get_text_at_path, tokenize_path
+
+    return get_text_at_path(value, "$" if field == "$" else tokenize_path(field))
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[str]:

@@ -98,7 +98,7 @@ def newest(values: Values, labels: Labels, size: int) -> Iterator[KeptValue]:
         def work(reader: Reader, after: Any = after, size: int = size) -> tuple[list[Any], list[KeptValue]]:
             order = ("changed", "entry_id")
             rows = select(reader, PREFIXES, where, order=order, after=after, descending=True, limit=size)
-            found = values.read_ids(reader, [row.entry_id for row in rows])
+            found = values.read_ids(reader, [row.entry_id for row in rows], labels)
             return rows, [found[row.entry_id] for row in rows if row.entry_id in found]
 
         rows, kept = values.ctx.engine.read(values.tenant_id, work)
@@ -120,7 +120,7 @@ def best(
     while page := list(islice(ranked, size)):
         found = values.ctx.engine.read(
             values.tenant_id,
-            lambda reader, page=page: values.read_ids(reader, [id_ for id_, _ in page]),  # type: ignore[misc]
+            lambda reader, page=page: values.read_ids(reader, [id_ for id_, _ in page], labels),  # type: ignore[misc]
         )
         yield from ((found[id_], score) for id_, score in page if id_ in found)
         size = min(PAGE_MAX, size * 4)

@@ -259,9 +259,16 @@ class Values:
         for row in rows:
             yield _value(reader, self.tenant_id, row, entries.get(row.entry_id))
 
-    def read_ids(self, reader: Reader, entry_ids: Sequence[str]) -> dict[str, KeptValue]:
-        """What these entries keep and stands, by their ids."""
+    def read_ids(self, reader: Reader, entry_ids: Sequence[str], labels: Labels = ()) -> dict[str, KeptValue]:
+        """What these entries keep and stands, by their ids; all of it stands below these labels."""
         rows = [row for row in by_ids(reader, PLACES, entry_ids, column="entry_id") if row.state == LIVE]
+        path = path_of(labels)
+        for row in rows:
+            if row.space != self.space or not row.path.startswith(path):
+                raise StoreDamaged(
+                    f"a search was led to the event {row.entry_id}, which stands elsewhere",
+                    details={"id": row.entry_id},
+                )
         return {each.entry_id: each for each in self.read(reader, rows)}
 
 
