@@ -1,10 +1,11 @@
 """LangGraph's store and checkpointer over a muniment store, beside LangGraph's own, in turns in one run.
 
-    python -m benchmarks.langgraph [--namespaces 50,500,5000] [--rounds 15] [--steps 200]
+    python -m benchmarks.langgraph [--namespaces 50,500,1000,5000] [--rounds 15] [--steps 200]
 
 Stores: two items in each namespace, one namespace a user. A search below the prefix that all share, with and without a
 query, a search in one namespace, a listing, a get, a batch of 100 puts: median milliseconds of CPU time (which a busy
-neighbour does not lengthen; what a disk takes to sync is not in it) of ours, of `SqliteStore` and of `InMemoryStore`. With a query, ours goes by words, and by vectors of the same function as `InMemoryStore`;
+neighbour does not lengthen; what a disk takes to sync is not in it) of ours, of `SqliteStore` and of `InMemoryStore`.
+With a query, ours goes by words, and by vectors of the same function as `InMemoryStore`;
 `SqliteStore` is told of no index (its vectors need an extension that not every Python can load), and answers as it does
 without a query. Savers: a graph with a list of messages that grows; what a step, a get and a page of the list take, and
 how many bytes the file has, beside `SqliteSaver`.
@@ -88,6 +89,8 @@ def _stores(folder: Path, count: int, rounds: int) -> dict[str, dict[str, Any]]:
             "sqlite": sqlite,
             "in memory": InMemoryStore(index=index),
         }
+        for store in stores.values():  # what is loaded at the first call
+            store.put(("other", "u0"), "k", {"text": "something"})
         puts = _puts(count)
         batches = [puts[at : at + _BATCH] for at in range(0, len(puts), _BATCH)]
         took: dict[str, list[float]] = {name: [] for name in stores}

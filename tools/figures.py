@@ -524,8 +524,8 @@ def langgraph(results: dict[str, dict[str, Any]]) -> list[str]:
     lines += [
         "",
         f"In a fresh process the last checkpoint is read in {fresh['get_ms']:.0f} ms, and the thread is forgotten,"
-        f" files scrubbed, in {fresh['delete_thread_ms']:.0f} ms. `python -m benchmarks.langgraph`: all take turns in one"
-        " run.",
+        f" files scrubbed, in {fresh['delete_thread_ms']:.0f} ms (`python -m benchmarks.langgraph`; all take turns in"
+        " one run).",
     ]
     return lines
 

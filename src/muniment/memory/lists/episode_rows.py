@@ -92,10 +92,11 @@ class SessionEpisodes:
 
 
 class SessionFolds:
-    """Several folds of the same sessions, as one."""
+    """Several folds of the same sessions, as one; and those of what is no user's own session, such as a corpus."""
 
-    def __init__(self, *folds: SessionFold) -> None:
-        self._folds = folds
+    def __init__(self, *folds: SessionFold, reserved: tuple[SessionFold, ...] = ()) -> None:
+        self._of_users = folds
+        self._folds = (*folds, *reserved)
 
     def extend(
         self,
@@ -106,7 +107,7 @@ class SessionFolds:
         written: int,
         said: Sequence[tuple[LedgerEntry, str]] | None = None,
     ) -> None:
-        for fold in self._folds:
+        for fold in self._folds if is_reserved(user_id) else self._of_users:
             fold.extend(tx, user_id, session_id, last_seq, written, said)
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
