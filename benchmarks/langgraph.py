@@ -46,7 +46,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def _embed(texts: list[str]) -> list[list[float]]:
-    return _EMBEDDER.embed(texts).tolist()
+    return [list(map(float, row)) for row in _EMBEDDER.embed(texts)]
 
 
 def _puts(count: int) -> list[PutOp]:
