@@ -92,7 +92,10 @@ class SessionEpisodes:
 
 
 class SessionFolds:
-    """Several folds of the same sessions, as one; and those of what is no user's own session, such as a corpus."""
+    """Several folds of the same sessions, as one; and those of what is no user's own session, such as a corpus.
+
+    Rows of the latter name their entry, and go with it.
+    """
 
     def __init__(self, *folds: SessionFold, reserved: tuple[SessionFold, ...] = ()) -> None:
         self._of_users = folds
@@ -111,7 +114,7 @@ class SessionFolds:
             fold.extend(tx, user_id, session_id, last_seq, written, said)
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
-        return sum(fold.remove(tx, entry_ids) for fold in self._folds)
+        return sum(fold.remove(tx, entry_ids) for fold in self._of_users)
 
     def rebuild(self, tx: Transaction, user_id: str) -> None:
         for fold in self._folds:
