@@ -176,7 +176,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
 
 def derived(kinds: Mapping[str, Derivation] = DERIVATIONS) -> Derived:
     """What a store is opened with."""
-    folds = SessionFolds(SessionEpisodes(), SessionExtracts(), reserved=(SessionPlaces(),))
+    folds = SessionFolds(SessionEpisodes(), SessionExtracts(), corpora=(SessionPlaces(),))
     return Derived(kinds=kinds, index=RecallIndex(), extracts=folds, marks=mark_faults)
 
 
