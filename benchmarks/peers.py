@@ -117,7 +117,7 @@ def open_langgraph(load: Load, folder: Path) -> Handle:
         plain = [json.loads(text)["text"] if text.startswith("{") else text for text in texts]
         return [known[text].tolist() for text in plain]
 
-    index = {"dims": DIM, "embed": embed, "fields": ["text"]}
+    index: Any = {"dims": DIM, "embed": embed, "fields": ["text"]}
     opened = SqliteStore.from_conn_string(str(folder / "store.db"), index=index)
     store = opened.__enter__()
     store.setup()

@@ -17,6 +17,7 @@ PAGES = (
     "README.md",
     "docs/recall.md",
     "docs/guides/library.md",
+    "docs/guides/langgraph.md",
     "docs/peers.md",
     "docs/guides/research.md",
     "docs/guides/multi-tenant-server.md",
@@ -499,6 +500,36 @@ def answers_wordings(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
+def langgraph(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Each call at each number of namespaces, and the checkpointer."""
+    lines = [
+        "| milliseconds of CPU | ours | ours, vectors | `SqliteStore` | `InMemoryStore` | ours ÷ SQLite |",
+        "|---|---|---|---|---|---|",
+    ]
+    names = ("ours_ms", "ours, vectors_ms", "sqlite_ms", "in memory_ms")
+    for name, row in results.items():
+        if "namespaces" in name:
+            told = " | ".join(f"{row[column]:.3g}" for column in names)
+            lines.append(f"| {name} | {told} | {row['ours_over_sqlite']:.2f} |")
+    lines += ["", "| checkpointer | ours | `SqliteSaver` | ours ÷ SQLite |", "|---|---|---|---|"]
+    fresh: dict[str, Any] = {}
+    for name, row in results.items():
+        if name.endswith("bytes"):
+            lines.append(f"| {name} | {row['ours']:,} | {row['sqlite']:,} | {row['ours_over_sqlite']:.2f} |")
+        elif "in a fresh process" in name:
+            fresh = row
+        elif name.startswith("saver"):
+            told = f"{row['ours_ms']:.3g} ms | {row['sqlite_ms']:.3g} ms"
+            lines.append(f"| {name} | {told} | {row['ours_over_sqlite']:.2f} |")
+    lines += [
+        "",
+        f"In a fresh process the last checkpoint is read in {fresh['get_ms']:.0f} ms, and the thread is forgotten,"
+        f" files scrubbed, in {fresh['delete_thread_ms']:.0f} ms (`python -m benchmarks.langgraph`; all take turns in"
+        " one run).",
+    ]
+    return lines
+
+
 RENDERERS = {
     "answers": answers,
     "answers_arms": answers_arms,
@@ -522,6 +553,7 @@ RENDERERS = {
     "peers": peers,
     "peers_recall": peers_recall,
     "chains": chains,
+    "langgraph": langgraph,
 }
 
 

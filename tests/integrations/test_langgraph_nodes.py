@@ -121,3 +121,23 @@ def test_a_node_wants_to_know_whose_thread_it_is(mem: muniment.Memory) -> None:
     with pytest.raises(InvalidInput, match="whose thread"):
         observe_node(mem)({"messages": []}, {"configurable": {"thread_id": "t"}})
     assert observe_node(mem, user_id="ana")({"messages": []}, {"configurable": {"thread_id": "t"}}) == {}
+
+
+def test_no_token_is_paid_twice(mem: muniment.Memory) -> None:
+    """The graph sends the messages of its state itself: the packet leaves them out, and tells what was trimmed."""
+    hear, recall, thread = observe_node(mem), compose_node(mem), config("t1")
+    messages: list[AnyMessage] = []
+    for number, text in enumerate(("My cat is called Toby.", "My dog is called Rex.", "What is my cat called?")):
+        messages += [HumanMessage(text, id=f"h{number}"), AIMessage(f"Noted {number}.", id=f"a{number}")]
+    hear({"messages": messages}, thread)  # type: ignore[arg-type]
+    state = {"messages": messages}
+    told = recall(state, thread)["memory"]["text"]  # type: ignore[arg-type]
+    assert not any(str(message.content) in told for message in messages)
+    trimmed = {"messages": messages[2:]}
+    told = recall(trimmed, thread)["memory"]["text"]  # type: ignore[arg-type]
+    assert "called Toby" in told
+    assert "called Rex" not in told
+    whole = compose_node(mem, exclude_sent=False)(state, thread)["memory"]["text"]  # type: ignore[arg-type]
+    assert "called Toby" in whole
+    elsewhere = recall({"messages": messages[-2:]}, config("t2"))["memory"]["text"]  # type: ignore[arg-type]
+    assert "called Toby" in elsewhere

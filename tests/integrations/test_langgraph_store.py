@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,7 +27,11 @@ from langgraph.store.base import (
 from langgraph.store.memory import InMemoryStore
 
 import muniment
-from muniment.integrations.langgraph import MunimentStore
+from muniment.core.canonical import short_id
+from muniment.core.instants import format_instant
+from muniment.errors import InvalidInput, StoreDamaged
+from muniment.integrations.keyed_documents import KeyedDocuments, Put, put_all
+from muniment.integrations.langgraph import AsyncMunimentStore, MunimentStore
 from muniment.memory.outside.embed_hashed import HashEmbedder
 
 
@@ -465,3 +472,330 @@ def test_stores_of_different_names_do_not_meet(mem: muniment.Memory) -> None:
     MunimentStore(mem, name="a").put(("n",), "k", {"v": 1})
     assert MunimentStore(mem, name="b").search(()) == []
     assert MunimentStore(mem, tenant_id="acme", name="a").search(()) == []
+
+
+# -- one index, however many namespaces ---------------------------------------------------------------
+
+
+class Counted:
+    """How many rows a store's readers hand out."""
+
+    def __init__(self, mem: muniment.Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.rows = 0
+        engine: Any = mem._ctx.engine
+        read = engine.read
+
+        def counted(tenant_id: str, work: Any) -> Any:
+            return read(tenant_id, lambda reader: work(_CountedReader(self, reader)))
+
+        monkeypatch.setattr(engine, "read", counted)
+
+    def of(self, call: Any) -> int:
+        self.rows = 0
+        call()
+        return self.rows
+
+
+class _CountedReader:
+    def __init__(self, counted: Counted, reader: Any) -> None:
+        self._counted, self._reader = counted, reader
+
+    def do(self, op: Any) -> Any:
+        answer = self._reader.do(op)
+        self._counted.rows += len(answer) if isinstance(answer, list) else 1
+        return answer
+
+    def stream(self, select: Any) -> Any:
+        for row in self._reader.stream(select):
+            self._counted.rows += 1
+            yield row
+
+
+def test_a_search_and_a_listing_cost_what_they_show(mem: muniment.Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, counted = MunimentStore(mem), Counted(mem, monkeypatch)
+    calls = {
+        "prefix": lambda: store.search(("m",), limit=5),
+        "page": lambda: store.search(("m",), limit=5, offset=5),
+        "one": lambda: store.search(("m", "u3"), limit=5),
+        "query": lambda: store.search(("m",), query="pizza number 3", limit=5),
+        "query in one": lambda: store.search(("m", "u3"), query="pizza", limit=5),
+        "get": lambda: store.get(("m", "u3"), "k"),
+        "listing": lambda: store.list_namespaces(prefix=("m",), limit=5),
+    }
+    costs: list[dict[str, int]] = []
+    for count in (20, 200):
+        store.batch([PutOp(("m", f"u{at}"), "k", {"text": f"pizza number {at}"}) for at in range(count)])
+        store.search(("m",), query="pizza")  # what is compared is loaded once
+        costs.append({name: counted.of(call) for name, call in calls.items()})
+    few, many = costs
+    assert all(many[name] <= few[name] for name in calls if name != "listing"), costs
+    assert many["listing"] <= 256  # one page of the index
+
+
+def test_what_changed_last_comes_first(mem: muniment.Memory) -> None:
+    store = MunimentStore(mem)
+    store.batch([PutOp((f"n{at % 3}",), f"k{at}", {"v": at}) for at in range(9)])
+    store.put(("n0",), "k3", {"v": 30})
+    assert keys(store.search((), limit=4)) == ["k3", "k8", "k7", "k6"]
+    assert keys(store.search(("n0",))) == ["k3", "k6", "k0"]
+
+
+def test_a_namespace_of_many_items_is_listed_once(mem: muniment.Memory) -> None:
+    clock = Hands()
+    store = MunimentStore(mem, clock=clock)
+    store.batch([PutOp(("a",), f"k{at}", {"v": at}, ttl=5 if at < 290 else None) for at in range(300)])
+    store.batch([PutOp((name,), "k", {"v": 1}) for name in ("a b", "b", "é", "z")])
+    clock.pass_minutes(6)
+    assert store.list_namespaces() == [("a",), ("a b",), ("b",), ("z",), ("é",)]
+
+
+def test_labels_of_all_kinds(mem: muniment.Memory) -> None:
+    store = MunimentStore(mem)
+    spaces = [("a", "b"), ("a\x1fb",), ("a\x1e1b",), ("a",), ("a ", "b"), ("A", "b"), ("a%", "_"), ("日本", "語\n")]
+    for number, namespace in enumerate(spaces):
+        store.put(namespace, "k", {"v": number})
+    assert sorted(store.list_namespaces()) == sorted(spaces)
+    for number, namespace in enumerate(spaces):
+        item = store.get(namespace, "k")
+        assert item is not None
+        assert item.value == {"v": number}
+    assert len(store.search(("a",))) == 2
+    with pytest.raises(InvalidInput):
+        store.put(("x" * 2000,), "k", {"v": 1})
+
+
+DOTTED: list[tuple[dict[str, Any], set[str]]] = [
+    ({"meta.lang": "en"}, {"a"}),
+    ({"meta.lang": {"$ne": "en"}}, {"b", "c"}),
+    ({"meta.deep.n": {"$gt": 1}}, {"b"}),
+    ({"tags.0": "x"}, {"a"}),
+    ({"tags.7": "x"}, set()),
+    ({"dotted.key": 1}, {"c"}),
+    ({"meta.lang.more": "x"}, set()),
+]
+
+
+@pytest.mark.parametrize(("wanted", "expected"), DOTTED)
+def test_dots_lead_into_a_value(mem: muniment.Memory, wanted: dict[str, Any], expected: set[str]) -> None:
+    store = MunimentStore(mem)
+    store.put(("f",), "a", {"meta": {"lang": "en", "deep": {"n": 1}}, "tags": ["x", "y"]})
+    store.put(("f",), "b", {"meta": {"lang": "de", "deep": {"n": 2}}, "tags": []})
+    store.put(("f",), "c", {"dotted.key": 1, "dotted": {"key": 2}})
+    assert set(keys(store.search(("f",), filter=wanted))) == expected
+
+
+def test_scores_are_the_cosines_of_langgraphs_own_store(mem: muniment.Memory) -> None:
+    index: Any = {"dims": HashEmbedder().dim, "embed": _own_embedding, "fields": ["text", "notes[*]"]}
+    theirs, ours = InMemoryStore(index=index), MunimentStore(mem, index=index)
+    for store in (theirs, ours):
+        for key, text in TEXTS.items():
+            store.put(("m", key), key, {"text": text, "notes": [f"about {key}", "a note"]})
+        store.put(("m",), "bare", {"other": 1})
+    for query in ("favourite food", "cat called Toby", "about guitar"):
+        scores = [{item.key: item.score for item in store.search(("m",), query=query)} for store in (theirs, ours)]
+        assert scores[0].keys() == scores[1].keys()
+        assert scores[0].pop("bare") is scores[1].pop("bare") is None
+        assert scores[1] == pytest.approx(scores[0], abs=1e-5)
+        assert max(scores[1].values()) <= 1.0 + 1e-6
+
+
+def test_a_score_by_words_is_the_share_of_the_query(mem: muniment.Memory) -> None:
+    store = MunimentStore(mem)
+    store.put(("m",), "all", {"text": "Toby the cat sleeps"})
+    store.put(("m",), "half", {"text": "the cat is awake"})
+    store.put(("m",), "none", {"text": "guitar"})
+    found = {item.key: item.score for item in store.search(("m",), query="Toby cat")}
+    assert found["all"] == pytest.approx(1.0)
+    assert found["none"] is None
+    assert found["half"] is not None
+    assert 0 < found["half"] < 0.5, "the rarer word counts for more"
+
+
+# -- evidence stays evidence --------------------------------------------------------------------------
+
+
+def test_the_rows_are_made_again_by_a_rebuild_and_travel_in_a_dump(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with muniment.open(path) as mem:
+        store = MunimentStore(mem, user_at=1, ttl={"default_ttl": 60})
+        for number in range(4):
+            store.put(("m", f"u{number % 2}"), f"k{number}", {"text": f"pizza {number}"})
+        store.put(("m", "u0"), "k0", {"text": "guitar"})
+        store.delete(("m", "u1"), "k3")
+        shown = store.search((), query="pizza guitar")
+        assert mem.verify().ok
+    with closing(sqlite3.connect(path)) as file:
+        for table in ("places", "prefixes", "place_vectors"):
+            file.execute(f"DELETE FROM {table}")
+        file.commit()
+    with muniment.open(path) as mem, muniment.open(tmp_path / "other.db") as other:
+        store = MunimentStore(mem, user_at=1)
+        assert not mem.verify().ok
+        assert store.search(()) == []
+        mem.store.rebuild()
+        assert mem.verify().ok
+        assert store.search((), query="pizza guitar") == shown
+        other.import_(list(mem.export()))
+        assert MunimentStore(other, user_at=1).search((), query="pizza guitar") == shown
+        assert other.verify().ok
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE entries SET body = replace(body, 'pizza', 'pasta')",
+        "UPDATE places SET path = 'm' || char(31) || 'ben' || char(31) WHERE path LIKE '%ana%'",
+        "UPDATE places SET changed = changed + 1",
+        "UPDATE prefixes SET prefix = 'm' || char(31) || 'ben' || char(31) WHERE prefix LIKE '%ana%'",
+        "UPDATE place_vectors SET data = x'00000000000000ff'",
+        "INSERT INTO prefixes SELECT tenant_id, space, 'm' || char(31) || 'ben' || char(31), changed, entry_id"
+        " FROM prefixes WHERE prefix LIKE '%ana%'",
+    ],
+)
+def test_what_was_altered_reaches_nobody_else(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "store.db"
+    with muniment.open(path) as mem:
+        store = MunimentStore(mem, user_at=1)
+        store.put(("m", "ana"), "k", {"text": "ana likes pizza"})
+        store.search(("m",), query="pizza")
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(damage)
+        file.commit()
+    with muniment.open(path) as mem:
+        store = MunimentStore(mem, user_at=1)
+        assert not mem.verify().ok
+        if damage.startswith(("UPDATE entries", "UPDATE places")):
+            for asked in (lambda: store.search(()), lambda: store.search((), query="pizza")):
+                with pytest.raises(StoreDamaged):
+                    asked()
+        elif "vectors" not in damage:
+            with pytest.raises(StoreDamaged):
+                store.search(("m", "ben"))
+        else:
+            assert [item.score for item in store.search((), query="pizza")] == [pytest.approx(1.0)]
+        if not damage.startswith("UPDATE entries"):
+            mem.store.rebuild()
+            assert mem.verify().ok
+            assert store.search(("m", "ben")) == []
+            assert keys(store.search(("m", "ana"))) == ["k"]
+
+
+def test_an_event_that_is_forgotten_takes_all_that_its_item_was(tmp_path: Path) -> None:
+    with muniment.open(tmp_path / "store.db") as mem:
+        store = MunimentStore(mem)
+        for text in ("first-words-here", "second-words-here"):
+            store.put(("m",), "k", {"text": text})
+        store.put(("m",), "other", {"text": "third-words-here"})
+        (line,) = [line for line in mem.export() if b"value_kept" in line and b"second-words" in line]
+        (event_id,) = {part for part in line.decode().split('"') if part.startswith("evt_")}
+        receipt = mem.forget(event=event_id)
+        assert receipt.counts["entries"] == 2
+        assert store.history(("m",), "k") == []
+        assert keys(store.search(("m",), query="words")) == ["other"]
+        (again,) = store.forget(("m",), "other")
+        assert again.scrubbed
+        assert mem.verify().ok
+        assert mem.store.rebuild().repaired == ()
+    left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    for word in (b"first-words", b"second-words", b"third-words"):
+        assert word not in left
+
+
+def test_secrets_are_redacted_and_the_value_stays_whole(mem: muniment.Memory) -> None:
+    store = MunimentStore(mem)
+    store.put(("s",), "k", {"note": 'say "hi"', "key": "sk-ant-REDACTED"})
+    item = store.get(("s",), "k")
+    assert item is not None
+    assert item.value["note"] == 'say "hi"'
+    assert "aB3dE5fG7hJ9kL" not in item.value["key"]
+
+
+def test_items_of_an_earlier_version_are_taken_over_once(mem: muniment.Memory) -> None:
+    at = format_instant(datetime(2026, 1, 2, tzinfo=UTC))
+    registry = KeyedDocuments(mem, short_id("lgn", "langgraph"))
+    puts = []
+    for namespace, user in ((("memories", "ana"), "ana"), (("shared",), None)):
+        documents = KeyedDocuments(mem, short_id("lg", ["langgraph", *namespace]), user_id=user)
+        for value in ("older", "newer"):
+            said = {"item": {"text": f"{value} of {namespace[-1]}"}, "index": None, "ttl_minutes": None}
+            documents.put("k", {**said, "created_at": at, "updated_at": at, "read_at": at}, f"{value} text")
+        labels = list(namespace)
+        puts.append(Put(registry, short_id("ns", labels), {"namespace": labels}, "/".join(labels)))
+    put_all(puts)
+    for _ in range(2):
+        store = MunimentStore(mem, user_at=1)
+        assert store.list_namespaces() == [("memories", "ana"), ("shared",)]
+        item = store.get(("memories", "ana"), "k")
+        assert item is not None
+        assert item.value == {"text": "newer of ana"}
+        assert item.created_at == item.updated_at == datetime(2026, 1, 2, tzinfo=UTC)
+        assert [value["text"] for value, _, _ in store.history(("shared",), "k")] == [
+            "older of shared",
+            "newer of shared",
+        ]
+    mem.forget(user_id="ana")
+    assert MunimentStore(mem, user_at=1).list_namespaces() == [("shared",)]
+    MunimentStore(mem, user_at=1).forget(("shared",), "k")
+    assert b"of shared" not in b"".join(mem.export())
+    assert mem.verify().ok
+
+
+# -- time to live, and await --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("erase", [False, True])
+def test_a_sweeper_takes_out_what_has_expired(mem: muniment.Memory, erase: bool) -> None:
+    store = MunimentStore(mem, ttl={"default_ttl": 0.0001, "sweep_interval_minutes": 1}, erase=erase)
+    store.put(("t",), "k", {"v": 1})
+    store.put(("t",), "stays", {"v": 1}, ttl=None)
+    future = store.start_ttl_sweeper(0.0002)
+    deadline = time.monotonic() + 20
+    while [state for _, _, state in store.history(("t",), "k")] == ["live"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert [state for _, _, state in store.history(("t",), "k")] == ([] if erase else ["retracted"])
+    assert store.stop_ttl_sweeper(10)
+    future.result(10)
+    assert store.stop_ttl_sweeper(0)
+    assert keys(store.search(("t",))) == ["stays"]
+    assert MunimentStore(mem).start_ttl_sweeper().result(0) is None
+    again = store.start_ttl_sweeper(0.0002)
+    assert again.cancel()
+    assert store.stop_ttl_sweeper(10)
+
+
+def test_what_is_asked_for_in_one_tick_is_one_batch(mem: muniment.Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes: list[str] = []
+    write = mem._ctx.engine.write
+
+    def counted(tenant_id: str, work: Any) -> Any:
+        writes.append(tenant_id)
+        return write(tenant_id, work)
+
+    async def work() -> None:
+        async with AsyncMunimentStore(mem, ttl={"default_ttl": 5}) as store:
+            await asyncio.gather(*(store.aput((f"n{at % 5}",), f"k{at}", {"n": at}) for at in range(50)))
+            found = await asyncio.gather(*(store.aget((f"n{at % 5}",), f"k{at}") for at in range(50)))
+            assert [item and item.value["n"] for item in found] == list(range(50))
+            assert len(await store.asearch((), limit=100)) == 50
+            assert await store.sweep_ttl() == 0
+            with pytest.raises(asyncio.InvalidStateError):
+                store.get(("n0",), "k0")
+            assert (await asyncio.to_thread(store.get, ("n0",), "k0")) is not None
+
+    monkeypatch.setattr(mem._ctx.engine, "write", counted)
+    asyncio.run(work())
+    assert len(writes) == 1
+
+
+def test_a_store_on_postgresql(postgres_dsn: str, postgres_schema: str) -> None:
+    with muniment.open(f"{postgres_dsn}{'&' if '?' in postgres_dsn else '?'}schema={postgres_schema}") as mem:
+        store = MunimentStore(mem, user_at=1)
+        store.batch([PutOp(("m", f"u{at}"), "k", {"text": f"pizza {at}", "n": at}) for at in range(12)])
+        assert keys(store.search(("m",), query="pizza 7", limit=1)) == ["k"]
+        assert store.search(("m",), query="pizza 7", limit=1)[0].value["n"] == 7
+        assert len(store.list_namespaces()) == 12
+        mem.forget(user_id="u7")
+        assert len(store.search((), limit=20)) == 11
+        mem.store.rebuild()
+        assert mem.verify().ok

@@ -35,6 +35,7 @@ from muniment.memory.facts.insight_projection import (
 from muniment.memory.facts.projection import fact_without, project_fact
 from muniment.memory.facts.state_projection import project_state, state_without
 from muniment.memory.indexing import RecallIndex
+from muniment.memory.kept.rows import SessionPlaces
 from muniment.memory.lists.episode_rows import SessionEpisodes, SessionFolds
 from muniment.packets.build_checking import build_fault
 from muniment.packets.mark_checking import mark_faults
@@ -175,7 +176,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
 
 def derived(kinds: Mapping[str, Derivation] = DERIVATIONS) -> Derived:
     """What a store is opened with."""
-    folds = SessionFolds(SessionEpisodes(), SessionExtracts())
+    folds = SessionFolds(SessionEpisodes(), SessionExtracts(), corpora=(SessionPlaces(),))
     return Derived(kinds=kinds, index=RecallIndex(), extracts=folds, marks=mark_faults)
 
 

@@ -14,8 +14,20 @@ from typing import Any, NamedTuple
 
 from muniment.core.owners import RESERVED_PREFIXES, holder_of, is_corpus, is_reserved, user_bank
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, ScrubReport, Transaction, Value
+from muniment.core.ports.kept_rows import VALUES_SESSION
 from muniment.core.ports.rows import by_ids, chunked, get, stream_texts, texts
-from muniment.core.ports.schema import ENTRIES, ITEMS, LISTINGS, SESSIONS, TABLES, EntryRow, Table, column_names
+from muniment.core.ports.schema import (
+    ENTRIES,
+    ITEMS,
+    LISTINGS,
+    PLACES,
+    PREFIXES,
+    SESSIONS,
+    TABLES,
+    EntryRow,
+    Table,
+    column_names,
+)
 from muniment.errors import InvalidInput, MunimentError, NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.idempotency import clear_answers
@@ -72,6 +84,8 @@ class Selector:
     user_id: str | None = None
     document: tuple[str, ...] = ()
     """The sessions that are the revisions of a document, of the corpus that is the user."""
+    values: tuple[str, ...] = ()
+    """Entries that keep values, of the owner that is the user: each value goes in all that it ever was."""
 
     def receipt_fields(self, tenant_id: str) -> dict[str, str]:
         """What was to be forgotten, as a receipt names it."""
@@ -86,6 +100,8 @@ class Selector:
             fields["user_id"] = self.user_id
         if self.document:
             fields["document"] = self.document[0]
+        if self.values:
+            fields["event"] = self.values[0]
         return fields
 
 
@@ -270,6 +286,9 @@ def _collect(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, 
         entry = get(tx, ENTRIES, (selector.event,))
         if entry is None or (selector.user_id is not None and entry.user_id != selector.user_id):
             raise NotFound(f"no event {selector.event!r} in this scope", path="$.event")
+        if is_corpus(entry.user_id) and entry.session_id == VALUES_SESSION:
+            _take_values(tx, [entry.id], erasure)
+            return
         if is_corpus(entry.user_id):  # its title and headings stand in every chunk: a document goes whole
             _collect(ctx, tx, tenant_id, Selector(session_id=entry.session_id, user_id=entry.user_id), erasure)
             return
@@ -282,11 +301,36 @@ def _collect(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, 
         if item.body is not None:
             erasure.items[id_] = item
         return
+    elif selector.values:
+        _take_values(tx, selector.values, erasure)
     else:
         where = _scope_of(tx, selector)
         _take_scope(tx, tenant_id, erasure, where)
         if owners := _owners_of(ctx, tx, where):
             _take_scope(tx, tenant_id, erasure, (("user_id", "in", owners),))
+
+
+class _Name(NamedTuple):
+    space: str
+    path: str
+    name: str
+
+
+class _Keeping(NamedTuple):
+    entry_id: str
+    space: str
+    path: str
+    name: str
+
+
+def _take_values(tx: Transaction, entry_ids: Sequence[str], erasure: _Erasure) -> None:
+    """Add every entry that ever kept something under the names of these."""
+    names = set(by_ids(tx, PLACES, entry_ids, column="entry_id", into=_Name))
+    found = by_ids(tx, PLACES, sorted({each.name for each in names}), column="name", into=_Keeping)
+    ids = {*entry_ids, *(each.entry_id for each in found if _Name(*each[1:]) in names)}
+    for entry in by_ids(tx, ENTRIES, sorted(ids)):
+        if not _is_gone(entry):
+            erasure.entries[entry.id] = (entry.hash, entry.salt)
 
 
 def _is_gone(entry: EntryRow) -> bool:
@@ -517,7 +561,8 @@ def empty_rows(
         for spec in TABLES
         if spec.subject is not None
     }
-    del counts[LISTINGS.name]  # the items themselves are counted
+    for rows in (LISTINGS, PLACES, PREFIXES):
+        del counts[rows.name]  # the items and entries themselves are counted
     try:
         counts["extracts"] = ctx.derived.extracts.remove(tx, entry_ids)
         return counts | ctx.derived.index.remove(tx, entry_ids)

@@ -23,6 +23,7 @@ A table's columns are the fields of its row class: names, order, types and nulls
 from types import NoneType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
+from muniment.core.ports.kept_rows import PlaceRow, PlaceVectorRow, PrefixRow
 from muniment.core.ports.server_rows import ClearingRow, KeyRow, LeaseRow, RateRow, ReplyRow, WorkRow
 from muniment.core.vocabulary import Trust
 
@@ -42,6 +43,9 @@ __all__ = [
     "LISTINGS",
     "MARKS",
     "PARTS",
+    "PLACES",
+    "PLACE_VECTORS",
+    "PREFIXES",
     "PROOFS",
     "RATES",
     "REPLIES",
@@ -440,6 +444,35 @@ LISTINGS = _table(
     ),
 )
 EPISODES = _table("episodes", EpisodeRow, key=("user_id", "session_id", "first"), forget="keep")
+PLACES = _table(
+    "places",
+    PlaceRow,
+    key=("entry_id", "number"),
+    forget="drop",
+    subject="entry_id",
+    indexes=(
+        ("name", "state"),
+        ("space", "state", "path", "name"),
+        ("space", "expires"),
+        ("user_id", "session_id", "seq"),
+    ),
+)
+PREFIXES = _table(
+    "prefixes",
+    PrefixRow,
+    key=("space", "prefix", "changed", "entry_id"),
+    forget="drop",
+    subject="entry_id",
+    indexes=(("entry_id",),),
+)
+PLACE_VECTORS = _table(
+    "place_vectors",
+    PlaceVectorRow,
+    key=("entry_id", "embedder", "number"),
+    content=("data",),
+    forget="drop",
+    subject="entry_id",
+)
 WORKS = _table("works", WorkRow, key=("id",), content=("salt", "asked", "answer"), forget="clear")
 LEASES = _table("leases", LeaseRow, key=("id",), forget="keep", indexes=(("is_open", "id"),))
 REPLIES = _table(
@@ -472,6 +505,9 @@ TABLES: tuple[Table[Any], ...] = (
     EXTRACTS,
     LISTINGS,
     EPISODES,
+    PLACES,
+    PREFIXES,
+    PLACE_VECTORS,
     WORKS,
     LEASES,
     REPLIES,

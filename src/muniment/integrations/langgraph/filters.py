@@ -1,4 +1,4 @@
-"""Filters over the values of items, as LangGraph's stores read them: equality, nested objects, `$`-operators."""
+"""Filters over the values of items, as LangGraph's stores read them: equality, nested objects, dots, `$`-operators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["matches"]
+__all__ = ["found_at", "matches"]
 
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
@@ -18,7 +18,22 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 
 def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
     """Does every key of the filter hold?"""
-    return all(_holds(value.get(key), each) for key, each in (wanted or {}).items())
+    return all(_holds(found_at(value, key), each) for key, each in (wanted or {}).items())
+
+
+def found_at(value: Mapping[str, Any], key: str) -> Any:
+    """What stands under a key or, where none is called so, under what its dots lead to."""
+    if key in value or "." not in key:
+        return value.get(key)
+    found: Any = value
+    for label in key.split("."):
+        if isinstance(found, Mapping):
+            found = found.get(label)
+        elif isinstance(found, list) and label.isdecimal() and label.isascii() and int(label) < len(found):
+            found = found[int(label)]
+        else:
+            return None
+    return found
 
 
 def _holds(found: Any, wanted: Any) -> bool:

@@ -6,6 +6,7 @@ into the state is plain data. `configurable` gives the scope: `thread_id` is the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -61,18 +62,54 @@ def compose_node(
     max_tokens: int = 1024,
     messages_key: str = "messages",
     into: str = "memory",
+    exclude_sent: bool = True,
     tenant_id: str = DEFAULT_TENANT,
 ) -> Node:
-    """A node that composes for the last thing the user said, into `state[into]`: text, build_id, tokens."""
+    """A node that composes for the last thing the user said, into `state[into]`: text, build_id, tokens.
+
+    The messages of the state are sent to the model by the graph itself, so the packet leaves them out; what was trimmed
+    from the state is told. With `exclude_sent=False` they stand in it too, for a graph that sends nothing else.
+    """
 
     def compose(state: Any, config: RunnableConfig) -> dict[str, Any]:
         run = _run(mem, config, user_id, agent_id, tenant_id)
-        asked = [each for each in convert_to_messages(_of(state, messages_key) or []) if isinstance(each, HumanMessage)]
+        messages = convert_to_messages(_of(state, messages_key) or [])
+        asked = [each for each in messages if isinstance(each, HumanMessage)]
         query = content_text(asked[-1].content) if asked else ""
-        build = run.compose(purpose, query=query, max_tokens=max_tokens)
+        sent = _sent(mem, run, messages) if exclude_sent else []
+        build = run.compose(purpose, query=query, max_tokens=max_tokens, exclude=sent)
         return {into: {"text": build.text, "build_id": build.id, "tokens": build.tokens}}
 
     return compose
+
+
+_LOOKED_AT = 32
+"""Events that are no messages of the state, and may stand among them: so many are passed over."""
+
+
+def _sent(mem: Memory, run: Run, messages: Sequence[BaseMessage]) -> list[str]:
+    """The events that are messages of the state, the newest first."""
+    told = Counter((str(event["role"]), str(event["content"])) for event in _events(messages, run.scope.session_id))
+    left = sum(told.values())
+    scope = run.scope
+    if not left:
+        return []
+    entries = mem.ledger.entries(
+        user_id=scope.user_id,
+        session_id=scope.session_id,
+        tenant_id=scope.tenant_id,
+        order="desc",
+        limit=2 * left + _LOOKED_AT,
+    )
+    sent: list[str] = []
+    for entry in entries:
+        key = (entry.role, entry.content or "")
+        if told[key] > 0 and entry.kind in ("message", "tool_result"):
+            told[key] -= 1
+            sent.append(entry.id)
+        if len(sent) == left:
+            break
+    return sent
 
 
 def _of(state: Any, key: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.core.owners import is_reserved
+from muniment.core.owners import is_corpus, is_reserved
 from muniment.core.ports.engine import Condition, Delete, Lock
 from muniment.core.ports.rows import first, put, select, stream
 from muniment.core.ports.schema import ENTRIES, EPISODES, SESSIONS, EpisodeRow
@@ -92,10 +92,14 @@ class SessionEpisodes:
 
 
 class SessionFolds:
-    """Several folds of the same sessions, as one."""
+    """Several folds of the same sessions, as one; and those that concern corpora alone.
 
-    def __init__(self, *folds: SessionFold) -> None:
-        self._folds = folds
+    Rows of the latter name their entry, and go with it.
+    """
+
+    def __init__(self, *folds: SessionFold, corpora: tuple[SessionFold, ...] = ()) -> None:
+        self._of_users = folds
+        self._folds = (*folds, *corpora)
 
     def extend(
         self,
@@ -106,11 +110,11 @@ class SessionFolds:
         written: int,
         said: Sequence[tuple[LedgerEntry, str]] | None = None,
     ) -> None:
-        for fold in self._folds:
+        for fold in self._folds if is_corpus(user_id) else self._of_users:
             fold.extend(tx, user_id, session_id, last_seq, written, said)
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
-        return sum(fold.remove(tx, entry_ids) for fold in self._folds)
+        return sum(fold.remove(tx, entry_ids) for fold in self._of_users)
 
     def rebuild(self, tx: Transaction, user_id: str) -> None:
         for fold in self._folds:

@@ -1,0 +1,54 @@
+"""Taking out what has expired, again and again, in a thread of its own; as LangGraph's own stores do it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from muniment.errors import MunimentError, StorageFailure
+
+__all__ = ["Sweeper"]
+
+
+class Sweeper:
+    """A thread that sweeps until it is stopped."""
+
+    def __init__(self, sweep: Callable[[], int]) -> None:
+        self._sweep = sweep
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, interval_minutes: float) -> Future[None]:
+        """A future that ends with the thread, and ends it where it is cancelled."""
+        future: Future[None] = Future()
+        future.add_done_callback(lambda ended: self._stop.set() if ended.cancelled() else None)
+        if self._thread is None or not self._thread.is_alive():
+            self._stop.clear()
+            self._thread = threading.Thread(
+                target=self._go_on, args=(interval_minutes * 60, future), daemon=True, name="ttl-sweeper"
+            )
+            self._thread.start()
+        return future
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Whether it has stopped within that many seconds."""
+        thread = self._thread
+        if thread is None or not thread.is_alive():
+            return True
+        self._stop.set()
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    def _go_on(self, seconds: float, future: Future[None]) -> None:
+        while not self._stop.wait(seconds):
+            try:
+                self._sweep()
+            except StorageFailure:
+                continue  # busy, or gone for a while: the next round takes what this one left
+            except MunimentError as error:
+                if not future.cancelled():
+                    future.set_exception(error)
+                return
+        if not future.cancelled():
+            future.set_result(None)

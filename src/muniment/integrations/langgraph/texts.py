@@ -1,0 +1,86 @@
+"""What a search reads of a value, and how it is compared: as LangGraph's index says, or as the store can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from muniment.core.canonical import digest_of
+from muniment.memory.kept.features import Features, VectorFeatures, WordFeatures
+
+if TYPE_CHECKING:
+    from langgraph.store.base import IndexConfig
+
+    from muniment.core.ports.embedding import Embedder
+
+__all__ = ["ItemTexts", "features_of"]
+
+
+class ItemTexts:
+    """The texts of a value. Without fields all of it is one text; with an index of LangGraph's it is its JSON."""
+
+    def __init__(self, fields: Sequence[str] | None, *, joined: bool) -> None:
+        self._fields = None if fields is None else tuple(fields)
+        self._joined = joined
+
+    @property
+    def mark(self) -> str:
+        """Changes with what is read."""
+        return digest_of([self._fields, self._joined])[:8]
+
+    def of(self, value: Mapping[str, Any], index: Any) -> list[str]:
+        if index is False:
+            return []
+        fields = self._fields if index is None else index
+        if fields is None:
+            texts = ["\n".join(_leaves(value))]
+        else:
+            texts = [text for field in fields for text in _at(value, field)]
+        texts = [text for text in texts if text.strip()]
+        return ["\n".join(texts)] if self._joined and texts else texts
+
+
+def features_of(
+    index: IndexConfig | None, embedder: Embedder | None, fields: Sequence[str] | None
+) -> tuple[Features, ItemTexts]:
+    """How the values of a store are compared with a query."""
+    if index is not None:
+        from langgraph.store.base import ensure_embeddings
+
+        embeddings = ensure_embeddings(index.get("embed"))
+        texts = ItemTexts(index.get("fields") or ["$"], joined=False)
+        made_by = getattr(embeddings, "model", None) or type(embeddings).__qualname__
+        name = f"langgraph@{digest_of([str(made_by), index.get('dims')])[:12]}-{texts.mark}"
+        return VectorFeatures(name, lambda said: embeddings.embed_documents(list(said)), embeddings.embed_query), texts
+    if embedder is not None and embedder.dim:
+        texts = ItemTexts(fields, joined=False)
+        return VectorFeatures(f"{embedder.identity}-{texts.mark}", embedder.embed), texts
+    texts = ItemTexts(fields, joined=True)
+    return _Marked(texts.mark), texts
+
+
+class _Marked(WordFeatures):
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+
+    @property
+    def name(self) -> str:
+        return f"{super().name}-{self._mark}"
+
+
+def _at(value: Mapping[str, Any], field: str) -> list[str]:
+    from langgraph.store.base import get_text_at_path, tokenize_path
+
+    return get_text_at_path(value, "$" if field == "$" else tokenize_path(field))
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[str]:
+    """Texts and numbers with the name they stand under, in order."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _leaves(each, str(key))
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _leaves(each, name)
+    elif value is not None:
+        yield f"{name}: {value}" if name else str(value)

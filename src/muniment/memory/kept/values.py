@@ -1,0 +1,339 @@
+"""Values under keys and namespaces: put, read, removed, prolonged, erased; each change an entry of the ledger.
+
+Rows lead to the entries, and each entry that is read is held against its hash and against the row that led to it, so
+that nothing that was altered in the file is handed to anybody, nor to somebody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from muniment.core.canonical import canonical_text, nests_within, read_canonical
+from muniment.core.owners import is_reserved, owner_of
+from muniment.core.ports.kept_rows import LIVE, REMOVED, SUPERSEDED, VALUES_SESSION, PlaceRow, PlaceVectorRow
+from muniment.core.ports.rows import by_ids, get, put, select
+from muniment.core.ports.schema import ENTRIES, PLACE_VECTORS, PLACES
+from muniment.errors import InvalidInput, StoreDamaged
+from muniment.memory.kept.names import after_path, labels_of, name_of, path_of, scope_of, space_of
+from muniment.memory.kept.rows import vector_digest
+from muniment.store.forget import Selector, forget
+from muniment.store.ledger.admission import admit
+from muniment.store.ledger.memory_events import VALUE_KEPT, VALUE_REMOVED, VALUES_PROLONGED
+from muniment.store.ledger.records import EntryDraft
+from muniment.store.ledger.rows import check_header, read_body
+from muniment.store.ledger.secrets import redact_value
+from muniment.store.turns import blob_text
+from muniment.store.writing import append_batches, opening_draft, prepare_batch
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Condition, Reader, Transaction
+    from muniment.core.ports.schema import EntryRow
+    from muniment.store.context import Context
+    from muniment.store.ledger.records import Receipt
+
+__all__ = ["KeptValue", "NewValue", "Values", "micros", "moment"]
+
+Labels = tuple[str, ...]
+Named = tuple[Labels, str]
+"""A namespace, and a key in it."""
+STATES = {LIVE: "live", SUPERSEDED: "superseded", REMOVED: "retracted"}
+LEVELS_MAX = 96
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PAGE = 256
+
+
+class NewValue(NamedTuple):
+    """A value that is to be put."""
+
+    labels: Labels
+    key: str
+    value: Mapping[str, Any]
+    index: Any = None
+    ttl_minutes: float | None = None
+    times: tuple[int, int] | None = None
+    """When it was first put and when it changed, where that was before."""
+
+
+class KeptValue(NamedTuple):
+    """A value as it was put, and where it stands."""
+
+    entry_id: str
+    labels: Labels
+    key: str
+    value: dict[str, Any]
+    index: Any
+    ttl_minutes: float | None
+    state: str
+    made: int
+    changed: int
+    expires: int
+
+
+def micros(instant: datetime) -> int:
+    return (instant - _EPOCH) // timedelta(microseconds=1)
+
+
+def moment(number: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=number)
+
+
+class Values:
+    """The values of one store. `user_at` says which label of a namespace names the user whose they are. Thread-safe."""
+
+    def __init__(self, ctx: Context, tenant_id: str, name: str, user_at: int | None = None) -> None:
+        self.ctx = ctx
+        self.tenant_id = tenant_id
+        self.space = space_of("values", name, user_at)
+        self._user_at = user_at
+        self._opening = admit(opening_draft({"task_type": "kept"}), ctx.policy.ledger)
+
+    # -- writing --------------------------------------------------------------------------------------
+
+    def write(
+        self,
+        puts: Sequence[NewValue],
+        removed: Sequence[Named],
+        now: datetime,
+        features: Mapping[str, Sequence[Sequence[bytes]]] | None = None,
+    ) -> None:
+        """Put values and take others out, each name once, in one transaction. `features` are what searches compare:
+        by the name of who made them, of each put, of each of its texts."""
+        at = micros(now)
+        drafts: list[tuple[Labels, EntryDraft]] = []
+        for number, new in enumerate(puts):
+            drafts.append((new.labels, self._draft(new, at + number)))
+        drafts += [(labels, self._removal(labels, key, at)) for labels, key in removed]
+        self._append(drafts, lambda tx, ids: _put_features(tx, ids[: len(puts)], features or {}))
+
+    def prolong(self, values: Iterable[KeptValue], now: datetime) -> None:
+        """Let values live as long from now on as they were given when they were put."""
+        by_owner: dict[Labels, list[list[Any]]] = {}
+        for each in values:
+            path = path_of(each.labels)
+            expires = micros(now + timedelta(minutes=each.ttl_minutes or 0))
+            by_owner.setdefault(each.labels, []).append([path, name_of(path, each.key), expires])
+        drafts = [
+            (labels, _draft({"event": VALUES_PROLONGED, "space": self.space, "prolonged": told}))
+            for labels, told in by_owner.items()
+        ]
+        self._append(drafts)
+
+    def erase(self, named: Sequence[Named]) -> list[Receipt]:
+        """Forget values in all that they ever were; answers the receipts."""
+        by_owner: dict[str, list[str]] = {}
+        for labels, rows in self._rows_of(named, states=tuple(STATES)).items():
+            by_owner.setdefault(self._owner(labels[0]), []).extend(row.entry_id for row in rows)
+        return [
+            forget(self.ctx, self.tenant_id, Selector(user_id=owner, values=tuple(sorted(ids))))
+            for owner, ids in by_owner.items()
+            if ids
+        ]
+
+    def _draft(self, new: NewValue, at: int) -> EntryDraft:
+        value: Any = dict(new.value)
+        if not nests_within(value, LEVELS_MAX):
+            raise InvalidInput(f"nested deeper than {LEVELS_MAX} levels", path="$.value", hint="store it as a text")
+        if self.ctx.policy.ledger.redact_secrets:
+            from collections import Counter
+
+            value = redact_value(value, Counter())
+        path = path_of(new.labels)
+        told: dict[str, Any] = {"event": VALUE_KEPT, "space": self.space, "path": list(new.labels), "at": at}
+        told["names"] = [name_of(path, new.key)]
+        if new.times is not None:
+            told |= {"made": new.times[0], "at": new.times[1]}
+        if new.ttl_minutes is not None:
+            told["expires"] = at + round(new.ttl_minutes * 60_000_000)
+        said = {"key": new.key, "value": value, "index": new.index, "ttl": new.ttl_minutes}
+        return _draft(told, canonical_text(said))
+
+    def _removal(self, labels: Labels, key: str, at: int) -> EntryDraft:
+        told = {"event": VALUE_REMOVED, "space": self.space, "path": list(labels), "at": at}
+        return _draft({**told, "names": [name_of(path_of(labels), key)]})
+
+    def _append(self, drafts: Sequence[tuple[Labels, EntryDraft]], beside: Any = None) -> None:
+        """Write drafts to the sessions of their holders, in one transaction, and what goes with them."""
+        if not drafts:
+            return
+        by_holder: dict[str | None, list[int]] = {}
+        for number, (labels, _) in enumerate(drafts):
+            by_holder.setdefault(self._holder(labels), []).append(number)
+        batches, ids = [], [""] * len(drafts)
+        for holder, numbers in sorted(by_holder.items(), key=lambda each: each[0] or ""):
+            scope = scope_of(self.tenant_id, self.space, holder, VALUES_SESSION)
+            batch = prepare_batch(self.ctx, scope, [drafts[number][1] for number in numbers], self._opening)
+            batches.append(batch)
+            for number, id_ in zip(numbers, batch.ids, strict=True):
+                ids[number] = id_
+
+        def work(tx: Transaction) -> None:
+            append_batches(self.ctx, tx, batches)
+            if beside is not None:
+                beside(tx, ids)
+
+        self.ctx.engine.write(self.tenant_id, work)
+
+    def _holder(self, labels: Labels) -> str | None:
+        at = self._user_at
+        holder = labels[at] if at is not None and at < len(labels) else None
+        if holder is not None and is_reserved(holder):
+            raise InvalidInput(f"{holder!r:.60} is not the name of a user", path="$.namespace")
+        return holder
+
+    def _owner(self, labels: Labels) -> str:
+        return owner_of(self.space, self._holder(labels))
+
+    # -- reading --------------------------------------------------------------------------------------
+
+    def get_many(self, named: Sequence[Named]) -> dict[Named, KeptValue]:
+        """What stands under these names."""
+
+        def work(reader: Reader) -> dict[Named, KeptValue]:
+            rows = self._rows_in(reader, named, (LIVE,))
+            kept = {
+                each.entry_id: each for each in self.read(reader, [row for found in rows.values() for row in found])
+            }
+            return {name: kept[found[0].entry_id] for name, found in rows.items() if found}
+
+        return self.ctx.engine.read(self.tenant_id, work)
+
+    def history(self, labels: Labels, key: str) -> list[KeptValue]:
+        """Every value that stood under a name and was not erased, oldest first."""
+
+        def work(reader: Reader) -> list[KeptValue]:
+            rows = self._rows_in(reader, [(labels, key)], tuple(STATES))[labels, key]
+            return sorted(self.read(reader, rows), key=lambda each: each.changed)
+
+        return self.ctx.engine.read(self.tenant_id, work)
+
+    def expired(self, now: datetime) -> list[KeptValue]:
+        """What has outlived its time."""
+        where: tuple[Condition, ...] = (("space", "=", self.space), ("expires", "<", micros(now)))
+        return self.ctx.engine.read(
+            self.tenant_id, lambda reader: list(self.read(reader, select(reader, PLACES, where)))
+        )
+
+    def namespaces(self, prefix: Labels, now: datetime) -> Iterator[Labels]:
+        """The namespaces below a prefix in which something stands, in order."""
+        start = path_of(prefix)
+        last, bound, at = None, after_path(start), micros(now)
+        while True:
+            seek: tuple[Condition, ...] = (("path", ">=", start),) if last is None else (("path", ">", last),)
+            where = (("space", "=", self.space), ("state", "=", LIVE), *seek, ("path", "<", bound))
+            page = self.ctx.engine.read(self.tenant_id, lambda reader, where=where: _paths(reader, where))  # type: ignore[misc]
+            shown = dict.fromkeys(row.path for row in page if row.expires > at)
+            for path in shown:
+                yield labels_of(path)
+            if len(page) < _PAGE:
+                return
+            last = page[-1].path
+            if last not in shown and self._stands(last, at):
+                yield labels_of(last)
+
+    def _stands(self, path: str, at: int) -> bool:
+        """Whether anything in a namespace is still there, of which a page showed expired ones alone."""
+        where: tuple[Condition, ...] = (("space", "=", self.space), ("state", "=", LIVE), ("path", "=", path))
+        rows = self.ctx.engine.read(self.tenant_id, lambda reader: select(reader, PLACES, where, into=_Path))
+        return any(row.expires > at for row in rows)
+
+    def _rows_of(self, named: Sequence[Named], *, states: tuple[int, ...]) -> dict[Named, list[PlaceRow]]:
+        return self.ctx.engine.read(self.tenant_id, lambda reader: self._rows_in(reader, named, states))
+
+    def _rows_in(self, reader: Reader, named: Sequence[Named], states: tuple[int, ...]) -> dict[Named, list[PlaceRow]]:
+        asked: dict[tuple[str, str], Named] = {}
+        for labels, key in named:
+            path = path_of(labels)
+            asked[path, name_of(path, key)] = (labels, key)
+        found: dict[Named, list[PlaceRow]] = {name: [] for name in named}
+        for row in by_ids(reader, PLACES, [name for _, name in asked], column="name", where=(("state", "in", states),)):
+            name = asked.get((row.path, row.name))
+            if name is not None and row.space == self.space:
+                found[name].append(row)
+        return found
+
+    def read(self, reader: Reader, rows: Sequence[PlaceRow]) -> Iterator[KeptValue]:
+        """What the entries of these rows keep, in the order of the rows."""
+        entries = {row.id: row for row in by_ids(reader, ENTRIES, [row.entry_id for row in rows])}
+        for row in rows:
+            yield _value(reader, self.tenant_id, row, entries.get(row.entry_id))
+
+    def read_ids(self, reader: Reader, entry_ids: Sequence[str], labels: Labels = ()) -> dict[str, KeptValue]:
+        """What these entries keep and stands, by their ids; all of it stands below these labels."""
+        rows = [row for row in by_ids(reader, PLACES, entry_ids, column="entry_id") if row.state == LIVE]
+        path = path_of(labels)
+        for row in rows:
+            if row.space != self.space or not row.path.startswith(path):
+                raise StoreDamaged(
+                    f"a search was led to the event {row.entry_id}, which stands elsewhere",
+                    details={"id": row.entry_id},
+                )
+        return {each.entry_id: each for each in self.read(reader, rows)}
+
+
+class _Path(NamedTuple):
+    path: str
+    expires: int
+
+
+def _paths(reader: Reader, where: tuple[Condition, ...]) -> list[_Path]:
+    return select(reader, PLACES, where, into=_Path, order=("path", "name"), limit=_PAGE)
+
+
+def _draft(told: Mapping[str, Any], content: str = "") -> EntryDraft:
+    return EntryDraft(kind="state_patch", role="assistant", content=content, metadata=dict(told))
+
+
+def _value(reader: Reader, tenant_id: str, row: PlaceRow, entry: EntryRow | None) -> KeptValue:
+    """What an entry keeps, which is what the row says that led to it."""
+    body = None
+    if entry is not None:
+        check_header(tenant_id, entry)
+        body = read_body(entry)
+    if entry is None or body is None or not _is_told(body.get("metadata") or {}, row):
+        raise StoreDamaged(
+            f"the event {row.entry_id} does not keep what its row says", details={"id": row.entry_id, "seq": row.seq}
+        )
+    text = body["content"] if "blob" not in body else blob_text(reader, entry.id, body["blob"], entry.salt)
+    said = read_canonical(text)
+    return KeptValue(
+        row.entry_id,
+        labels_of(row.path),
+        said["key"],
+        said["value"],
+        said["index"],
+        said["ttl"],
+        STATES[row.state],
+        row.made,
+        row.changed,
+        row.expires,
+    )
+
+
+def _is_told(told: Mapping[str, Any], row: PlaceRow) -> bool:
+    return (
+        told.get("event") == VALUE_KEPT
+        and told["space"] == row.space
+        and path_of(told["path"]) == row.path
+        and told["names"] == [row.name]
+        and told["at"] == row.changed
+    )
+
+
+def _put_features(tx: Transaction, ids: Sequence[str], features: Mapping[str, Sequence[Sequence[bytes]]]) -> None:
+    rows = [
+        PlaceVectorRow(id_, embedder, number, vector_digest(id_, embedder, number, data), data)
+        for embedder, made in features.items()
+        for id_, texts in zip(ids, made, strict=True)
+        for number, data in (enumerate(texts) if texts else [(-1, b"")])
+    ]
+    if rows:
+        put(tx, PLACE_VECTORS, rows)
+
+
+def put_features(tx: Transaction, entry_ids: Sequence[str], embedder: str, made: Sequence[Sequence[bytes]]) -> None:
+    """Features of entries that are there; of one that was forgotten meanwhile none."""
+    there = [get(tx, PLACES, (id_, 0)) is not None for id_ in entry_ids]
+    kept = [(id_, texts) for id_, texts, is_there in zip(entry_ids, made, there, strict=True) if is_there]
+    _put_features(tx, [id_ for id_, _ in kept], {embedder: [texts for _, texts in kept]})
