@@ -4,7 +4,7 @@
 
 Sixty short tasks (data/mcp_tasks.json) were written before the descriptions of the lean profile; half of them (`open`)
 could be looked at while those were written, the other half (`held`) is judged here and nowhere else. A rule chooses:
-BM25 over name, title, description and arguments; the share of a task's words that stand there; the cosine of a small static
+BM25 over name, title, description and arguments; the share of a task's words that stand there; the cosine of a small
 embedder (wordllama); with the nine tools of before (data/mcp_before.json), with those of today's lean profile, and with
 all of today's. A rule has no sense: what counts is the difference between the sets of tools, not the share alone.
 Tokens are counted with the product's own counter (o200k_base where its vocabulary is there, else the estimate).
