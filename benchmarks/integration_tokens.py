@@ -4,10 +4,10 @@
 
 `before` is what was sent until the packets left out what the framework sends itself: composed without leaving anything
 out, in front of the conversation. `now` is what is sent. A token is `anew` where it stands behind the longest prefix
-that a request shares with the one before it; `twice` are the tokens of turns that stand in the history and in the packet.
-Once with three notes of another session, which every packet tells, and once with thirty, which fill its budget of 512
-tokens whatever is left out. The wrapper left the live list out already; its packet stands behind the
-system prompt in both columns.
+that a request shares with the one before it; `twice` are the tokens of turns that stand in the history and in the
+packet. Once with three notes of another session, which every packet tells, and once with thirty, which fill its budget
+of 512 tokens whatever is left out. The wrapper left the live list out already; its packet stands behind the system
+prompt in both columns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from contextlib import ExitStack
-from os.path import commonprefix
 from unittest import mock
 
 import muniment
@@ -74,7 +73,8 @@ def counted(sent: list[Sent]) -> dict[str, int]:
     anew = twice = 0
     before = ""
     for turn, text in enumerate(texts):
-        anew += counter.count(text[len(commonprefix([before, text])) :])
+        shared = next((at for at, pair in enumerate(zip(before, text, strict=False)) if pair[0] != pair[1]), None)
+        anew += counter.count(text[min(len(before), len(text)) if shared is None else shared :])
         before = text
         said = [question_of(each).split(". ")[0] for each in range(turn)] + [answer_of(each) for each in range(turn)]
         live = {each for _, each in sent[turn]}
