@@ -42,7 +42,6 @@ _CHECKED = ("pattern", "minLength", "maxLength", "minItems", "maxItems", "title"
 """What the server checks and tells of when it does not fit: nothing that a model chooses by."""
 
 
-@cache
 def lean_schema(record: type[Record], shown: tuple[str, ...]) -> dict[str, Any]:
     """The schema of a record with these of its properties, in few words."""
     whole = schema_of(record)
