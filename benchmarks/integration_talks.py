@@ -67,7 +67,8 @@ def _pydantic(memory: Memory, turns: int, make_agent: Callable[[Any, Any], Any])
     history = MunimentHistory(memory, user_id="ana", session_id="live")
     agent = make_agent(FunctionModel(model), history.run)
     for turn in range(turns):
-        history.append(agent.run_sync(question_of(turn), message_history=history.load()).new_messages())
+        answered = asyncio.run(agent.run(question_of(turn), message_history=history.load()))
+        history.append(answered.new_messages())
     return sent
 
 

@@ -3,6 +3,7 @@ dropped does, and what was sent before is sent alike the next time, so that a pr
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import warnings
 from itertools import pairwise
@@ -100,7 +101,7 @@ def test_a_question_keeps_its_packet_while_tools_are_asked() -> None:
         memory.run(user_id="ana", session_id="old").observe("user", OLD)
         history = MunimentHistory(memory, user_id="ana", session_id="live")
         agent = Agent(FunctionModel(model), tools=[weather], capabilities=[ProcessHistory(recent_history(history.run))])
-        result = agent.run_sync("Where did my heron Bruno sleep?")
+        result = asyncio.run(agent.run("Where did my heron Bruno sleep?"))
         history.append(result.new_messages())
         assert OLD not in str(history.load())
     for before, after in pairwise(sent):
