@@ -129,14 +129,14 @@ def _mcp(text: str, stack: ExitStack) -> Work:
     from muniment.surfaces.mcp.settings import McpSettings
 
     mem, _ = new_store(stack)
-    caller = ToolCallers(mem, McpSettings()).take(CallerScope("default", "ana", "support"))
+    caller = ToolCallers(mem, McpSettings(profile="full")).take(CallerScope("default", "ana", "support"))
     calls = (
-        ("observe", {"role": "user", "content": text}),
-        ("remember", {"key": "user.note", "value": text, "said": text}),
-        ("search", {"query": text}),
+        ("record", {"role": "user", "content": text}),
+        ("remember", {"key": "user.note", "value": text, "text": text}),
+        ("search_memory", {"query": text}),
         ("claim", {"statement": text}),
-        ("explain", {"text": text}),
-        ("compose", {"query": text, "max_tokens": TOKENS}),
+        ("why", {"text": text}),
+        ("get_context", {"query": text, "max_tokens": TOKENS}),
         (text, {text: text}),
     )
 

@@ -208,7 +208,7 @@ def test_every_method_answers_and_fails_as_if_nobody_else_were_there(doors: Door
 
 def test_every_tool_answers_as_if_nobody_else_were_there(doors: Doors) -> None:
     def asked_at(store: AskedStore, name: str, arguments: dict[str, Any]) -> Any:
-        callers = ToolCallers(store.memory, McpSettings())
+        callers = ToolCallers(store.memory, McpSettings(profile="full"))
 
         def call(_memory: Memory) -> Any:
             caller = callers.take(CallerScope(*ACTOR, "agent", "session-own"))
@@ -220,10 +220,10 @@ def test_every_tool_answers_as_if_nobody_else_were_there(doors: Doors) -> None:
 
     for id_ in doors.theirs.values():
         for name, arguments in (
-            ("search", {"query": id_}),
+            ("search_memory", {"query": id_}),
             ("read", {"event_id": id_}),
-            ("explain", {"build_id": id_}),
-            ("explain", {"text": id_}),
+            ("why", {"build_id": id_}),
+            ("why", {"text": id_}),
             ("forget", {"event_id": id_}),
             ("forget", {"fact_id": id_}),
             ("remember", {"key": "k", "value": 1, "sources": [id_]}),
@@ -231,10 +231,13 @@ def test_every_tool_answers_as_if_nobody_else_were_there(doors: Doors) -> None:
             ("claim", {"statement": "x", "evidence": [{"event_id": id_, "quote": "tea"}]}),
             ("claim", {"claim_id": id_, "status": "verified"}),
             ("claim", {"claim_id": id_, "status": "retracted", "reason": "x"}),
-            ("compose", {"query": "tea", "purpose": "planner"}),
-            ("recall", {"query": "tea"}),
+            ("get_context", {"query": "tea", "purpose": "planner"}),
+            ("get_lessons", {"query": "tea"}),
             ("resource", {"uri": f"muniment://events/{id_}"}),
             ("resource", {"uri": f"muniment://builds/{id_}"}),
+            ("resource", {"uri": f"muniment://facts/{id_}"}),
+            ("resource", {"uri": f"muniment://sessions/{id_}"}),
+            ("search_memory", {"event_id": id_}),
             ("resource", {"uri": f"muniment://runs/{id_}/narrative"}),
             ("resource", {"uri": f"muniment://runs/{id_}/narrative/1"}),
         ):

@@ -138,6 +138,7 @@ def test_their_own_memory_takes_the_block(mem: muniment.Memory) -> None:
         theirs = Memory.from_defaults(session_id="s1", memory_blocks=[block], token_limit=4000, tokenizer_fn=str.split)
         await theirs.aput(user("Where do I live?"))
         assert any("Berlin" in str(each.content) for each in await theirs.aget())
+        await theirs.sql_store._async_engine.dispose()  # type: ignore[attr-defined]
 
     asyncio.run(work())
 

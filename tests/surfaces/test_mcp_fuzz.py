@@ -31,21 +31,21 @@ METHODS = (
     "__init__", "tools/call/../../x", "rpc.discover", "sampling/createMessage",
 )  # fmt: skip
 NAMES = (
-    "query", "content", "role", "key", "value", "sources", "said", "event_id", "fact_id", "build_id", "text", "k",
+    "query", "content", "role", "key", "value", "sources", "event_id", "fact_id", "build_id", "text", "k",
     "statement", "evidence", "claim_id", "status", "reason", "intent", "state", "cues", "purpose", "max_tokens", "tags",
     "user_id", "tenant_id", "session_id", "run_id", "scope", "grants", "trust", "tool", "ts", "now", "uri", "name",
 )  # fmt: skip
 
 SOUND: dict[str, dict[str, Any]] = {
-    "observe": {"role": "user", "content": "I moved to Berlin."},
-    "remember": {"key": "user.city", "value": "Berlin", "said": "I moved to Berlin."},
-    "search": {"query": "secret word zanzibar"},
+    "record": {"role": "user", "content": "I moved to Berlin."},
+    "remember": {"key": "user.city", "value": "Berlin", "text": "I moved to Berlin."},
+    "search_memory": {"query": "secret word zanzibar"},
     "read": {"event_id": "evt_none"},
-    "compose": {"query": "What is the secret word?"},
-    "recall": {"query": "secret word"},
+    "get_context": {"query": "What is the secret word?"},
+    "get_lessons": {"query": "secret word"},
     "claim": {"statement": "Ana lives in Berlin."},
     "forget": {"event_id": "evt_none"},
-    "explain": {"text": "zanzibar"},
+    "why": {"text": "zanzibar"},
 }
 
 
@@ -118,16 +118,16 @@ def test_a_session_of_nonsense_through_the_client(mode: str, caplog: pytest.LogC
             assert len(told) < 20_000
 
     async def read(client: Client, dice: random.Random) -> None:
-        uri = f"muniment://{dice.choice(('events', 'builds', 'runs'))}/{dice.choice(nonsense.ids)}"
+        uri = f"muniment://{dice.choice(('events', 'builds', 'facts', 'sessions', 'runs'))}/{dice.choice(nonsense.ids)}"
         with pytest.raises(MCPError) as caught:
             await client.read_resource(uri + dice.choice(("", "/narrative", "/narrative/1", "/x")))
         assert caught.value.error.code == -32602
         assert CANARY not in json.dumps(caught.value.error.data)
 
     async def main() -> None:
-        async with Client(served(memory), mode=mode) as client:
+        async with Client(served(memory, profile="full"), mode=mode) as client:
             await client.list_tools()
-            for _ in range(60):
+            for _ in range(75):
                 batch = []
                 for tool in nonsense.dice.choices(list(TOOLS), k=6):
                     wild = nonsense.dice.random() < 0.4
@@ -140,7 +140,8 @@ def test_a_session_of_nonsense_through_the_client(mode: str, caplog: pytest.LogC
                     with suppress(MCPError, ValidationError):
                         prompt = await client.get_prompt(name, nonsense.arguments())
                         assert CANARY not in prompt.model_dump_json()
-            counts["answered"] -= 1 if (await client.call_tool("search", {"query": "still here"})).is_error else 0
+            last = await client.call_tool("search_memory", {"query": "still here"})
+            counts["answered"] -= 1 if last.is_error else 0
 
     anyio.run(main)
     guarded.check_unchanged(memory)
@@ -263,7 +264,7 @@ def test_a_pipe_full_of_nonsense(tmp_path: Path, era: str) -> None:
         if era == "before the handshake":
             assert "result" in piped.ask("hello", "initialize", hello)[0]
             piped.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
-        call = {"name": "search", "arguments": {"query": "secret word zanzibar", "k": 50}}
+        call = {"name": "search_memory", "arguments": {"query": "secret word zanzibar", "k": 50}}
         answer, more = piped.ask("last", "tools/call", call)
         assert answer["result"]["isError"] is False
         heard += [*more, json.dumps(answer).encode()]

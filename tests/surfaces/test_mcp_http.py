@@ -34,6 +34,7 @@ from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.mcp.callers import CallerScope
 from muniment.surfaces.mcp.settings import McpSettings
 from muniment.surfaces.mcp.streamable import PATH, mcp_app, place_asked
+from muniment.surfaces.mcp.uris import build_uri
 from muniment.surfaces.processes.worker import beside as _beside
 from muniment.surfaces.settings import load_settings
 
@@ -86,14 +87,14 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 @pytest.mark.parametrize("mode", MODES)
 def test_the_same_tools_on_the_servers_port(memory: Memory, mode: str) -> None:
     async def talk(client: Client) -> None:
-        assert len((await client.list_tools()).tools) == 9
-        event = structured(await client.call_tool("observe", {"role": "user", "content": "I moved to Berlin."}))
+        assert len((await client.list_tools()).tools) == 6
+        event = structured(await client.call_tool("record", {"role": "user", "content": "I moved to Berlin."}))
         assert memory.ledger.get(event["event_id"]).scope.user_id == "ana"
-        composed = structured(await client.call_tool("compose", {"query": "Where did I move?"}))
-        read = await client.read_resource(composed["uri"])
+        composed = structured(await client.call_tool("get_context", {"query": "Where did I move?"}))
+        read = await client.read_resource(build_uri(composed["build_id"]))
         assert json.loads(read.contents[0].text)["meta"]["scope"]["user_id"] == "ana"  # type: ignore[union-attr]
         assert (await client.get_prompt("answer", {"query": "Where did I move?"})).messages
-        assert failure(await client.call_tool("search", {}))["code"] == "invalid_record"
+        assert failure(await client.call_tool("search_memory", {}))["code"] == "invalid_input"
         assert (await protocol_failure(client.read_resource("muniment://builds/x")))["code"] == "not_found"
 
     with listening(memory, ServerSettings()) as url:
@@ -102,7 +103,7 @@ def test_the_same_tools_on_the_servers_port(memory: Memory, mode: str) -> None:
 
 def test_a_client_that_is_configured_for_a_user_is_that_user(memory: Memory) -> None:
     async def talk(client: Client) -> None:
-        event = structured(await client.call_tool("observe", {"role": "user", "content": "hello"}))
+        event = structured(await client.call_tool("record", {"role": "user", "content": "hello"}))
         scope = memory.ledger.get(event["event_id"], tenant_id="acme").scope
         assert (scope.user_id, scope.agent_id, scope.session_id) == ("zoë", "coder", "s 7")
 
@@ -122,19 +123,19 @@ def test_a_key_says_how_far_its_caller_may_go(memory: Memory, tmp_path: Path) ->
     settings = ServerSettings(auth="on", keys=str(tmp_path / "keys.json"))
 
     async def as_ana(client: Client) -> None:
-        event = structured(await client.call_tool("observe", {"role": "user", "content": "I like green tea"}))
+        event = structured(await client.call_tool("record", {"role": "user", "content": "I like green tea"}))
         assert memory.ledger.get(event["event_id"]).scope.user_id == "ana"
-        found = await client.call_tool("search", {"query": "secret word", "k": 50})
+        found = await client.call_tool("search_memory", {"query": "secret word", "k": 50})
         assert CANARY not in found.model_dump_json()
 
     async def as_bo(client: Client) -> None:
-        found = await client.call_tool("search", {"query": "secret word", "k": 50})
+        found = await client.call_tool("search_memory", {"query": "secret word", "k": 50})
         assert CANARY in found.model_dump_json(), "a key of the tenant may say whose memory it wants"
 
     async def reading(client: Client) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "explain", "read"}
-        assert "green tea" in said(await client.call_tool("search", {"query": "green tea"}))
-        await protocol_failure(client.call_tool("observe", {"role": "user", "content": "x"}))
+        assert {tool.name for tool in (await client.list_tools()).tools} == {"search_memory", "why"}
+        assert "green tea" in said(await client.call_tool("search_memory", {"query": "green tea"}))
+        await protocol_failure(client.call_tool("record", {"role": "user", "content": "x"}))
 
     with listening(memory, settings) as url:
         talk_to(url, as_ana, _bearer(anas))
@@ -171,7 +172,7 @@ def test_writing_above_the_users_level_takes_an_administrators_key(memory: Memor
     keys = KeyFile(tmp_path / "keys.json", system_clock)
     tokens = {access: keys.create(access, tenant="default", access=access).token for access in ("write", "admin")}
     settings = ServerSettings(auth="on", keys=str(tmp_path / "keys.json"))
-    call = {"name": "remember", "arguments": {"key": "office", "value": "Berlin", "said": "We are in Berlin."}}
+    call = {"name": "remember", "arguments": {"key": "office", "value": "Berlin", "text": "We are in Berlin."}}
     with listening(memory, settings, level="tenant") as url:
         for access, token in tokens.items():
             asked = LIST | {"method": "tools/call", "params": call}
@@ -254,8 +255,8 @@ def test_many_clients_at_once_keep_apart(memory: Memory) -> None:
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             for number in range(5):
-                await client.call_tool("observe", {"role": "user", "content": f"{user} says fact {number}"})
-            found: dict[str, Any] = structured(await client.call_tool("search", {"query": "says fact", "k": 50}))
+                await client.call_tool("record", {"role": "user", "content": f"{user} says fact {number}"})
+            found: dict[str, Any] = structured(await client.call_tool("search_memory", {"query": "says fact", "k": 50}))
             assert sorted(hit["text"] for hit in found["hits"]) == [f"{user} says fact {number}" for number in range(5)]
 
     async def main(url: str) -> None:
@@ -290,8 +291,8 @@ def test_serve_answers_mcp_on_its_port(tmp_path: Path) -> None:
                 time.sleep(0.1)
 
         async def talk(client: Client) -> None:
-            assert len((await client.list_tools()).tools) == 8
-            structured(await client.call_tool("observe", {"role": "user", "content": "hello"}))
+            assert len((await client.list_tools()).tools) == 5
+            structured(await client.call_tool("record", {"role": "user", "content": "hello"}))
 
         talk_to(f"{url}{PATH}", talk)
     finally:

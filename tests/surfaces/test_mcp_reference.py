@@ -9,7 +9,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from muniment.surfaces.cli.main import cli
-from muniment.surfaces.mcp.tools import TOOLS
+from muniment.surfaces.mcp.tools import BEFORE, TOOLS
 
 ROOT = Path(__file__).parent.parent.parent
 GUIDE = (ROOT / "docs" / "guides" / "mcp.md").read_text("utf-8")
@@ -36,5 +36,9 @@ def test_every_way_to_start_it_in_the_guide_is_one() -> None:
 
 
 def test_the_guide_names_every_tool() -> None:
-    (sentence,) = re.findall(r"Nine tools that an agent drives itself: (.*?)\.", GUIDE, re.DOTALL)
-    assert re.findall(r"`(\w+)`", sentence) == list(TOOLS)
+    (sentence,) = re.findall(r"Six tools that an agent drives itself: (.*?)\.", GUIDE, re.DOTALL)
+    assert re.findall(r"`(\w+)`", sentence) == [tool.name for tool in TOOLS.values() if tool.shown]
+    (rest,) = re.findall(r"## Two profiles\n(.*?)\n## ", GUIDE, re.DOTALL)
+    assert all(f"`{tool.name}`" in rest for tool in TOOLS.values() if not tool.shown)
+    renamed = dict(re.findall(r"^\| `(\w+)` \| `(\w+)`", rest, re.MULTILINE))
+    assert renamed == BEFORE

@@ -37,13 +37,13 @@ def text_of(result: ReadResourceResult) -> str:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_build_is_read_as_the_packet_it_is(memory: Memory, mode: str) -> None:
     async def talk(client: Client) -> None:
-        await client.call_tool("observe", {"role": "user", "content": "I moved to Berlin in May."})
-        composed = structured(await client.call_tool("compose", {"query": "Where did I move?"}))
-        read = await client.read_resource(composed["uri"])
+        await client.call_tool("record", {"role": "user", "content": "I moved to Berlin in May."})
+        composed = structured(await client.call_tool("get_context", {"query": "Where did I move?"}))
+        read = await client.read_resource(build_uri(composed["build_id"]))
         assert text_of(read).encode() == memory.replay(composed["build_id"]).packet_bytes
         (listed,) = (await client.list_resources()).resources
         assert (listed.uri, listed.name, listed.mime_type) == (
-            composed["uri"],
+            build_uri(composed["build_id"]),
             composed["build_id"],
             "application/json",
         )
@@ -75,16 +75,16 @@ def test_a_run_is_told_in_words(memory: Memory) -> None:
 def test_an_event_is_read_whole_and_a_forgotten_one_says_so(memory: Memory) -> None:
     async def talk(client: Client) -> None:
         content = "long " * 50_000  # lies out of line
-        event = structured(await client.call_tool("observe", {"role": "user", "content": content}))
-        entry = json.loads(text_of(await client.read_resource(event["uri"])))
+        event = structured(await client.call_tool("record", {"role": "user", "content": content}))
+        entry = json.loads(text_of(await client.read_resource(event_uri(event["event_id"]))))
         assert entry["body"]["content"] == content
-        assert entry["hash"] == event["hash"]
-        build = structured(await client.call_tool("compose", {"query": "long"}))
+        assert entry["ts"] == event["ts"]
+        build = structured(await client.call_tool("get_context", {"query": "long"}))
         await client.call_tool("forget", {"event_id": event["event_id"]})
-        tombstone = json.loads(text_of(await client.read_resource(event["uri"])))
+        tombstone = json.loads(text_of(await client.read_resource(event_uri(event["event_id"]))))
         assert tombstone["body"] is None
         assert tombstone["receipt_id"]
-        shape = await protocol_failure(client.read_resource(build["uri"]))
+        shape = await protocol_failure(client.read_resource(build_uri(build["build_id"])))
         assert shape["code"] == "forgotten"
         assert (await client.list_resources()).resources == []
 
@@ -192,6 +192,8 @@ def test_templates_say_what_can_be_read(memory: Memory) -> None:
         assert [each.uri_template for each in templates] == [
             "muniment://builds/{build_id}",
             "muniment://events/{event_id}",
+            "muniment://facts/{fact_id}",
+            "muniment://sessions/{session_id}",
             "muniment://runs/{run_id}/narrative",
             "muniment://runs/{run_id}/narrative/{sequence}",
         ]
@@ -209,18 +211,21 @@ def test_prompts_carry_what_was_composed(memory: Memory, mode: str) -> None:
 
     async def talk(client: Client) -> None:
         offered = (await client.list_prompts()).prompts
-        assert [each.name for each in offered] == ["answer", "plan", "keep"]
-        assert all(each.arguments and each.arguments[0].required for each in offered)
+        assert [each.name for each in offered] == ["answer", "keep", "catch_up"]
+        assert [each.arguments and each.arguments[0].required for each in offered] == [True, True, False]
         question = "Where did I move?"
         unknown = await prompt(client, "answer", {"query": question})  # nothing is known yet, and it says so
         assert unknown.startswith(f"{question}\n\n{NOTICE}\n\n")
         assert unknown.rstrip().endswith("answers this.")
         assert "[1]" not in unknown.partition(NOTICE)[2]
-        await client.call_tool("remember", {"key": "user.city", "value": "Berlin", "said": "I moved to Berlin."})
+        await client.call_tool("remember", {"key": "user.city", "value": "Berlin", "text": "I moved to Berlin."})
         text = await prompt(client, "answer", {"query": question})
         assert text.startswith(f"{question}\n\n{NOTICE}\n\n")
         assert "user.city: Berlin [1]" in text
-        assert "user.city: Berlin" in await prompt(client, "plan", {"query": question})
+        assert "no earlier session" in await prompt(client, "catch_up", {})
+        memory.run(user_id="ana", session_id="other").observe("user", "We stopped at chapter four.")
+        for given in ({}, {"session_id": "other"}):
+            assert "We stopped at chapter four." in await prompt(client, "catch_up", given)
         kept = await prompt(client, "keep", {"text": "I went vegan."})
         assert kept.endswith("I went vegan.")
 
@@ -236,6 +241,7 @@ def test_prompts_carry_what_was_composed(memory: Memory, mode: str) -> None:
         ("answer", {"query": "x", "user_id": "bo"}),
         ("answer", {"query": "x" * 9_000}),
         ("keep", {"query": "x"}),
+        ("catch_up", {"session_id": ""}),
     ],
 )
 def test_a_prompt_that_cannot_be_made_is_refused(memory: Memory, name: str, arguments: dict[str, Any]) -> None:

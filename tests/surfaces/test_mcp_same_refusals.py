@@ -16,18 +16,18 @@ from muniment.handles.run import Run
 @pytest.mark.parametrize(
     ("tool", "given", "ask"),
     [
-        ("search", {"query": "tea", "k": 0}, lambda run: run.search("tea", k=0)),
-        ("search", {"query": "tea", "k": "5"}, lambda run: run.search("tea", k="5")),
-        ("search", {"query": 5}, lambda run: run.search(5)),
-        ("search", {"query": "tea", "min_score": 2}, lambda run: run.search("tea", min_score=2)),
-        ("search", {"query": "tea", "min_score": "a"}, lambda run: run.search("tea", min_score="a")),
-        ("search", {"query": "tea", "now": "soon"}, lambda run: run.search("tea", now="soon")),
-        ("compose", {"purpose": "writer"}, lambda run: run.compose("writer")),
-        ("compose", {"purpose": 3}, lambda run: run.compose(3)),
-        ("compose", {"max_tokens": 10}, lambda run: run.compose("responder", max_tokens=10)),
-        ("compose", {"cues": ["a"]}, lambda run: run.compose("responder", cues=["a"])),
-        ("compose", {"cues": {"tags": "trip"}}, lambda run: run.compose("responder", cues={"tags": "trip"})),
-        ("recall", {"query": "tea", "intent": 5}, lambda run: run.learning.recall("tea", intent=5)),
+        ("search_memory", {"query": "tea", "k": 0}, lambda run: run.search("tea", k=0)),
+        ("search_memory", {"query": "tea", "k": "5"}, lambda run: run.search("tea", k="5")),
+        ("search_memory", {"query": 5}, lambda run: run.search(5)),
+        ("search_memory", {"query": "tea", "min_score": 2}, lambda run: run.search("tea", min_score=2)),
+        ("search_memory", {"query": "tea", "min_score": "a"}, lambda run: run.search("tea", min_score="a")),
+        ("search_memory", {"query": "tea", "now": "soon"}, lambda run: run.search("tea", now="soon")),
+        ("get_context", {"purpose": "writer"}, lambda run: run.compose("writer")),
+        ("get_context", {"purpose": 3}, lambda run: run.compose(3)),
+        ("get_context", {"max_tokens": 10}, lambda run: run.compose("responder", max_tokens=10)),
+        ("get_context", {"cues": ["a"]}, lambda run: run.compose("responder", cues=["a"])),
+        ("get_context", {"cues": {"tags": "trip"}}, lambda run: run.compose("responder", cues={"tags": "trip"})),
+        ("get_lessons", {"query": "tea", "intent": 5}, lambda run: run.learning.recall("tea", intent=5)),
     ],
 )
 def test_a_tool_refuses_as_the_library_does(tool: str, given: dict[str, Any], ask: Callable[[Run], Any]) -> None:
@@ -40,22 +40,22 @@ def test_a_tool_refuses_as_the_library_does(tool: str, given: dict[str, Any], as
             told = failure(await client.call_tool(tool, given))
             assert (told["code"], told["path"], told["hint"]) == (wanted.code, wanted.path, wanted.hint)
 
-        at(served(memory), talk)
+        at(served(memory, profile="full"), talk)
 
 
 def test_a_tool_keeps_its_own_narrower_bounds() -> None:
     async def talk(client: Client) -> None:
         for tool, given, path in (
-            ("search", {"query": "tea", "k": 51}, "$.k"),
-            ("compose", {"max_tokens": 32_001}, "$.max_tokens"),
-            ("recall", {"query": "tea", "top_k": 21}, "$.top_k"),
+            ("search_memory", {"query": "tea", "k": 51}, "$.k"),
+            ("get_context", {"max_tokens": 32_001}, "$.max_tokens"),
+            ("get_lessons", {"query": "tea", "top_k": 21}, "$.top_k"),
         ):
             told = failure(await client.call_tool(tool, given))
             assert (told["code"], told["path"]) == ("invalid_input", path)
-        assert structured(await client.call_tool("compose", {"max_tokens": 256.0}))["max_tokens"] == 256
+        assert structured(await client.call_tool("get_context", {"max_tokens": 256.0}))["max_tokens"] == 256
 
     with make_store() as memory:
-        at(served(memory), talk)
+        at(served(memory, profile="full"), talk)
 
 
 def test_the_text_of_a_search_says_what_was_superseded() -> None:
@@ -65,10 +65,10 @@ def test_the_text_of_a_search_says_what_was_superseded() -> None:
         run.observe("user", "I live in Paris now.", ts="2026-05-01T00:00:00Z")
 
         async def talk(client: Client) -> None:
-            answer = await client.call_tool("search", {"query": "Where do I live now?"})
+            answer = await client.call_tool("search_memory", {"query": "Where do I live now?"})
             hits = structured(answer)["hits"]
-            newer = [hit["superseded_by"] for hit in hits if hit.get("superseded_by")]
+            newer = [each["by"] for hit in hits for each in hit.get("superseded", ()) if "quote" not in each]
             assert newer
             assert f"superseded by {newer[0]}" in said(answer)
 
-        at(served(memory), talk)
+        at(served(memory, profile="full"), talk)

@@ -29,7 +29,8 @@ def attempts(known: dict[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every way in which a tool could be pointed at something of another's."""
     for kind in KINDS:
         id_ = known[kind]
-        yield "explain", {"build_id": id_}
+        yield "why", {"build_id": id_}
+        yield "search_memory", {"event_id": id_}
         yield "forget", {"event_id": id_}
         yield "forget", {"fact_id": id_}
         yield "remember", {"key": "k", "value": 1, "sources": [id_]}
@@ -57,6 +58,8 @@ def test_what_others_hold_does_not_exist(memory: Memory, whose: str) -> None:
         for uri in (
             f"muniment://events/{known['event']}",
             f"muniment://builds/{known['build']}",
+            f"muniment://facts/{known['fact']}",
+            "muniment://sessions/s1",
             f"muniment://runs/{known['run']}/narrative",
             f"muniment://runs/{known['run']}/narrative/1",
         ):
@@ -64,7 +67,7 @@ def test_what_others_hold_does_not_exist(memory: Memory, whose: str) -> None:
             assert shape["code"] == "not_found"
             assert CANARY not in json.dumps(shape)
 
-    at(served(memory), talk)
+    at(served(memory, profile="full"), talk)
     guarded.check_unchanged(memory)
 
 
@@ -74,38 +77,41 @@ def test_nothing_that_is_found_composed_or_listed_is_anothers(memory: Memory) ->
 
     async def talk(client: Client) -> None:
         told = [
-            await client.call_tool("search", {"query": CANARY, "k": 50}),
-            await client.call_tool("search", {"query": "secret word", "k": 50}),
-            await client.call_tool("compose", {"query": "What is the secret word?", "purpose": "planner"}),
-            await client.call_tool("recall", {"query": "secret word"}),
-            await client.call_tool("explain", {"text": "zanzibar"}),
+            await client.call_tool("search_memory", {"query": CANARY, "k": 50}),
+            await client.call_tool("search_memory", {"query": "secret word", "k": 50}),
+            await client.call_tool("get_context", {"query": "What is the secret word?", "purpose": "planner"}),
+            await client.call_tool("get_lessons", {"query": "secret word"}),
+            await client.call_tool("why", {"text": "zanzibar"}),
             await client.list_resources(),
             await client.get_prompt("answer", {"query": "What is the secret word?"}),
-            await client.get_prompt("plan", {"query": "find the secret word"}),
+            await client.get_prompt("catch_up"),
         ]
         assert all(CANARY not in each.model_dump_json() for each in told)
 
-    at(served(memory), talk)
+    at(served(memory, profile="full"), talk)
 
 
 @pytest.mark.req("LG-02", "MP-08")
 def test_a_level_above_the_users_is_configured_and_never_asked_for(memory: Memory) -> None:
-    remembered = {"key": "office.hours", "value": "9-17", "said": "We are open nine to five."}
+    remembered = {"key": "office.hours", "value": "9-17", "text": "We are open nine to five."}
     asked: list[str] = []
 
     async def plain(client: Client) -> None:
         for level in ("tenant", "agent"):
             shape = failure(await client.call_tool("remember", remembered | {"scope_level": level}))
             assert shape["path"] == "$.scope_level"
-        assert structured(await client.call_tool("remember", remembered))["scope_level"] == "user"
+        kept = structured(await client.call_tool("remember", remembered))["fact"]
+        (fact,) = memory.run(user_id="ana", agent_id="support").facts("office.hours")
+        assert (fact.fact_id, fact.scope_level) == (kept["fact_id"], "user")
 
     async def shared(client: Client) -> None:
-        fact = structured(await client.call_tool("remember", remembered))
-        assert fact["scope_level"] == "tenant"
-        asked.append(fact["fact_id"])
+        kept = structured(await client.call_tool("remember", remembered))["fact"]
+        (fact,) = memory.run(user_id="zoe", agent_id="support").facts("office.hours")
+        assert (fact.fact_id, fact.scope_level) == (kept["fact_id"], "tenant")
+        asked.append(kept["fact_id"])
 
     async def stranger(client: Client) -> None:
-        (hit,) = structured(await client.call_tool("search", {"query": "office hours"}))["hits"]
+        (hit,) = structured(await client.call_tool("search_memory", {"query": "office hours"}))["hits"]
         assert hit["id"] == asked[0]
         assert hit["trust"] == "external", "what it rests on is another user's"
         assert failure(await client.call_tool("forget", {"fact_id": asked[0]}))["code"] == "not_found"
@@ -118,7 +124,7 @@ def test_a_level_above_the_users_is_configured_and_never_asked_for(memory: Memor
 def test_forget_can_be_switched_off(memory: Memory) -> None:
     async def talk(client: Client) -> None:
         assert "forget" not in {tool.name for tool in (await client.list_tools()).tools}
-        event = structured(await client.call_tool("observe", {"role": "user", "content": "keep me"}))["event_id"]
+        event = structured(await client.call_tool("record", {"role": "user", "content": "keep me"}))["event_id"]
         shape = await protocol_failure(client.call_tool("forget", {"event_id": event}))
         assert shape["path"] == "$.name"
         assert memory.ledger.content(event) == "keep me"
@@ -133,24 +139,24 @@ def test_a_server_that_only_reads_writes_nothing_at_all(memory: Memory) -> None:
     before = [entry.hash for entry in memory.ledger.entries(user_id="ana")]
 
     async def talk(client: Client) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "read", "explain"}
-        assert (await client.list_prompts()).prompts == []
-        (hit,) = structured(await client.call_tool("search", {"query": "Berlin"}))["hits"]
+        assert {tool.name for tool in (await client.list_tools()).tools} == {"search_memory", "read", "why"}
+        assert [each.name for each in (await client.list_prompts()).prompts] == ["catch_up"]
+        (hit,) = structured(await client.call_tool("search_memory", {"query": "Berlin"}))["hits"]
         assert hit["id"] == event.id
-        structured(await client.call_tool("explain", {"build_id": build.id}))
+        structured(await client.call_tool("why", {"build_id": build.id}))
         assert [each.name for each in (await client.list_resources()).resources] == [build.id]
-        for name in ("observe", "remember", "compose", "recall", "claim", "forget"):
+        for name in ("record", "remember", "get_context", "get_lessons", "claim", "forget"):
             await protocol_failure(client.call_tool(name, {}))
         await protocol_failure(client.get_prompt("answer", {"query": "Where?"}))
 
-    at(served(memory, writes="off"), talk)
+    at(served(memory, writes="off", profile="full"), talk)
     assert [entry.hash for entry in memory.ledger.entries(user_id="ana")] == before
     assert len(memory.runs(user_id="ana")) == 1
 
 
 def test_session_and_run_are_those_that_were_configured(memory: Memory) -> None:
     async def talk(client: Client) -> None:
-        event = structured(await client.call_tool("observe", {"role": "user", "content": "hello"}))["event_id"]
+        event = structured(await client.call_tool("record", {"role": "user", "content": "hello"}))["event_id"]
         scope = memory.ledger.get(event, tenant_id="acme").scope
         assert (scope.user_id, scope.agent_id, scope.session_id, scope.run_id) == ("ana", "coder", "s9", "r9")
 
@@ -205,7 +211,7 @@ def test_an_error_of_a_place_is_told_to_whoever_asks(memory: Memory) -> None:
     seats_of_ana = served(memory, CallerScope("default", "ana", "support", "s1", "r1"))
 
     async def talk(client: Client) -> None:
-        answer = await client.call_tool("search", {"query": "taken"})
+        answer = await client.call_tool("search_memory", {"query": "taken"})
         assert failure(answer)["code"] in ("conflict", "duplicate_id", "not_found")
         assert "bo" not in said(answer).split()
 

@@ -58,14 +58,14 @@ def test_a_process_for_one_user(tmp_path: Path, mode: str) -> None:
         assert client.instructions is not None
         assert "never as instructions" in client.instructions
         events.append(
-            structured(await client.call_tool("observe", {"role": "user", "content": "I moved to Berlin."}))["event_id"]
+            structured(await client.call_tool("record", {"role": "user", "content": "I moved to Berlin."}))["event_id"]
         )
-        assert failure(await client.call_tool("observe", {"role": "user"}))["path"] == "$.content"
+        assert failure(await client.call_tool("record", {"role": "user"}))["path"] == "$.content"
 
     async def second(client: Client) -> None:
-        (hit,) = structured(await client.call_tool("search", {"query": "Where did I move?"}))["hits"]
+        (hit,) = structured(await client.call_tool("search_memory", {"query": "Where did I move?"}))["hits"]
         assert hit["id"] == events[0]
-        again = structured(await client.call_tool("observe", {"role": "user", "content": "And then to Rome."}))
+        again = structured(await client.call_tool("record", {"role": "user", "content": "And then to Rome."}))
         events.append(again["event_id"])
 
     for talk in (first, second):
@@ -86,8 +86,8 @@ def test_whose_memory_it_is_comes_from_flags_environment_and_file(tmp_path: Path
 
     async def talk(client: Client) -> None:
         assert "forget" not in {tool.name for tool in (await client.list_tools()).tools}
-        event = structured(await client.call_tool("observe", {"role": "user", "content": "hello"}))["event_id"]
-        found = await client.call_tool("search", {"query": "secret word", "k": 50})
+        event = structured(await client.call_tool("record", {"role": "user", "content": "hello"}))["event_id"]
+        found = await client.call_tool("search_memory", {"query": "secret word", "k": 50})
         assert CANARY not in found.model_dump_json()
         with make_store(str(db)) as memory:  # several processes share one file
             scope = memory.ledger.get(event, tenant_id="acme").scope
@@ -103,11 +103,11 @@ def test_what_was_acknowledged_is_kept_when_the_client_goes_away(tmp_path: Path)
 
     async def talk(client: Client) -> None:
         for number in range(20):
-            answer = await client.call_tool("observe", {"role": "user", "content": f"word {number}"})
+            answer = await client.call_tool("record", {"role": "user", "content": f"word {number}"})
             kept.append(structured(answer)["event_id"])
         async with anyio.create_task_group() as group:
             for number in range(10):
-                group.start_soon(client.call_tool, "observe", {"role": "user", "content": f"late {number}"})
+                group.start_soon(client.call_tool, "record", {"role": "user", "content": f"late {number}"})
             await anyio.sleep(0)
             group.cancel_scope.cancel()
 
@@ -129,7 +129,7 @@ def test_an_interrupt_ends_it_at_once_and_loses_nothing(tmp_path: Path) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    call = {"name": "observe", "arguments": {"role": "user", "content": "keep this"}}
+    call = {"name": "record", "arguments": {"role": "user", "content": "keep this"}}
     for number, (method, params) in enumerate((("initialize", hello), ("tools/call", call))):
         request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         process.stdin.write(json.dumps(request).encode() + b"\n")

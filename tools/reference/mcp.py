@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
+from muniment.surfaces.mcp.answers import ANSWER_CHARS_MAX
 from muniment.surfaces.mcp.arguments import ARGUMENTS_BYTES_MAX
 from muniment.surfaces.mcp.prompts import PROMPTS
 from muniment.surfaces.mcp.schemas import schema_of
@@ -23,7 +24,10 @@ of one call are at most {ARGUMENTS_BYTES_MAX >> 20} MiB of JSON.
 
 What the server tells a model of itself:
 
-> {INSTRUCTIONS}"""
+> {INSTRUCTIONS}
+
+Each form of an answer, text and structured content, is at most {ANSWER_CHARS_MAX:,} characters; a context is as long as
+its `max_tokens`."""
 
 
 def page() -> str:
@@ -33,10 +37,10 @@ def page() -> str:
 
 def _tools() -> Iterator[str]:
     yield "## Tools\n"
-    yield "| tool | reads only | destroys | again is the same | open world |"
-    yield "|---|---|---|---|---|"
+    yield "| tool | in the lean profile | reads only | destroys | again is the same | open world |"
+    yield "|---|---|---|---|---|---|"
     for tool in TOOLS.values():
-        marks = (tool.access == "read", tool.destroys, tool.is_idempotent, False)
+        marks = (bool(tool.shown), tool.access == "read", tool.destroys, tool.is_idempotent, False)
         yield f"| [`{tool.name}`](#{tool.name}) | {' | '.join('yes' if mark else 'no' for mark in marks)} |"
     yield ""
     for tool in TOOLS.values():
@@ -46,6 +50,8 @@ def _tools() -> Iterator[str]:
 def _tool(tool: Tool) -> Iterator[str]:
     yield f"### {tool.name}\n"
     yield f"{tool.description}\n"
+    if tool.shown:
+        yield f"The lean profile describes {', '.join(f'`{name}`' for name in tool.shown)}; all are taken there too.\n"
     yield from _table("argument", schema_of(tool.takes))
     yield f"\nAnswers `{tool.answers.__name__}`:\n"
     yield from _table("field", schema_of(tool.answers))
@@ -67,7 +73,8 @@ def _resources() -> Iterator[str]:
     yield "|---|---|---|"
     for uri, media, said in TEMPLATES.values():
         yield f"| `{uri}` | `{media}` | {said} |"
-    yield "\n`resources/list` has builds and narratives, newest first, in pages; events are found by `search`.\n"
+    yield "\n`resources/list` has builds and narratives, newest first, in pages; the rest is found by `search_memory`,"
+    yield "and its ids are completed (`completion/complete`).\n"
 
 
 def _prompts() -> Iterator[str]:

@@ -6,8 +6,10 @@
     block = MunimentMemoryBlock(mem=mem, user_id="ana", session_id="chat-1")
     Memory.from_defaults(session_id="chat-1", memory_blocks=[block])
 
-`get(input)` answers what is known of earlier sessions, composed and cited, as a system message, and then the latest
-messages of this one. `set` and `reset` take back what stands and write anew: the ledger keeps what was said.
+`get(input)` answers the latest messages of this session, and before the last thing the user said what is known beside
+them, composed and cited: of earlier sessions, and of this one what is no longer sent. What stands in front of it
+stays as it was, so that the caches of providers hold. `set` and `reset` take back what stands and write anew: the
+ledger keeps what was said.
 
 Extra: `muniment[llama-index]`.
 """
@@ -19,11 +21,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.scope import DEFAULT_TENANT
+from muniment.integrations.live_history import GAP, compose_beside, cut_in_steps
 from muniment.integrations.packages import missing
 from muniment.integrations.transcript import Line, Transcript
 
 try:
-    from llama_index.core.base.llms.types import ChatMessage, MessageRole
+    from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
     from llama_index.core.bridge.pydantic import Field, PrivateAttr
     from llama_index.core.memory import BaseMemory, BaseMemoryBlock
 except ModuleNotFoundError as error:
@@ -67,9 +70,9 @@ class MunimentMemory(BaseMemory):
     def get(self, input: str | None = None, **_kwargs: Any) -> list[ChatMessage]:
         messages = _from_turn(self.get_all(), self.messages_max)
         asked = input or next((each.content or "" for each in reversed(messages) if each.role == MessageRole.USER), "")
-        build = self.run.compose("responder", query=asked, max_tokens=self.max_tokens)
-        known = [ChatMessage(role=MessageRole.SYSTEM, content=build.text)] if build.text else []
-        return [*known, *messages]
+        texts = [asked, *(each.content or "" for each in messages)]
+        packet = compose_beside(self.run, texts, query=asked, max_tokens=self.max_tokens)
+        return _with_packet(messages, packet, asked) if packet else messages
 
     def get_all(self) -> list[ChatMessage]:
         return [ChatMessage.model_validate(item) for item in self._transcript.items()]
@@ -78,11 +81,11 @@ class MunimentMemory(BaseMemory):
         self.put_messages([message])
 
     def put_messages(self, messages: list[ChatMessage]) -> None:
-        self._transcript.append(map(_line, messages))
+        self._transcript.append(_line(_own(each)) for each in messages)
 
     def set(self, messages: list[ChatMessage]) -> None:
         """Other messages in place of those that stand; where they begin with them, what is new is added."""
-        standing = self.get_all()
+        standing, messages = self.get_all(), [_own(each) for each in messages]
         if messages[: len(standing)] != standing:
             self.reset()
             standing = []
@@ -105,15 +108,40 @@ class MunimentMemoryBlock(BaseMemoryBlock[str]):
         self._transcript = _transcript(mem, user_id=user_id, session_id=session_id, **scope)
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **_kwargs: Any) -> str:
-        asked = [each.content or "" for each in messages or [] if each.role == MessageRole.USER]
-        run = self._transcript.run
-        build = await asyncio.to_thread(
-            run.compose, "responder", query=asked[-1] if asked else "", max_tokens=self.max_tokens
+        live = messages or []
+        asked = [each.content or "" for each in live if each.role == MessageRole.USER]
+        return await asyncio.to_thread(
+            compose_beside,
+            self._transcript.run,
+            [each.content or "" for each in live],
+            query=asked[-1] if asked else "",
+            max_tokens=self.max_tokens,
         )
-        return build.text
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         await asyncio.to_thread(self._transcript.append, [_line(each) for each in messages])
+
+
+class _Packet(TextBlock):
+    """A packet before the words of a message; no part of what was said."""
+
+
+def _with_packet(messages: Sequence[ChatMessage], packet: str, asked: str) -> list[ChatMessage]:
+    """The messages with the packet before the last thing the user said: in one message with it, where that is the
+    question, since templates of many models take no two messages of a user in a row; else in a message of the system.
+    """
+    at = max((at for at, message in enumerate(messages) if message.role == MessageRole.USER), default=0)
+    if not messages or messages[at].content != asked:
+        return [*messages[:at], ChatMessage(role=MessageRole.SYSTEM, content=packet), *messages[at:]]
+    told = _Packet(text=f"{packet.rstrip()}\n{GAP}")
+    with_it = messages[at].model_copy(update={"blocks": [told, *messages[at].blocks]})
+    return [*messages[:at], with_it, *messages[at + 1 :]]
+
+
+def _own(message: ChatMessage) -> ChatMessage:
+    """A message that was got, as the user wrote it."""
+    own = [block for block in message.blocks if not isinstance(block, _Packet)]
+    return message if len(own) == len(message.blocks) else message.model_copy(update={"blocks": own})
 
 
 def _transcript(
@@ -132,7 +160,7 @@ def _transcript(
 
 def _from_turn(messages: Sequence[ChatMessage], count: int) -> list[ChatMessage]:
     """The latest messages, beginning with something the user said, so that no tool's result lacks its call."""
-    latest = list(messages[max(0, len(messages) - count) :])
+    latest = list(messages[cut_in_steps(len(messages), count) :])
     starts = [at for at, message in enumerate(latest) if message.role == MessageRole.USER]
     return latest[starts[0] :] if starts else latest
 

@@ -1,8 +1,8 @@
 """A `Session` of the OpenAI Agents SDK over the ledger.
 
     session = MunimentSession("chat-1", mem, user_id="ana")
-    await Runner.run(agent, "Where should we eat?", session=session)
-    session.run.compose("responder", query="Where should we eat?")     # what earlier sessions know
+    config = RunConfig(call_model_input_filter=recall_filter(session))      # what is known beside the session's items
+    await Runner.run(agent, "Where should we eat?", session=session, run_config=config)
 
 The ledger is append-only. `pop_item` and `clear_session` therefore write that the items are taken back: this session no
 longer shows them, while what was said stays evidence that recall may quote. With `erase=True` they forget instead: the
@@ -14,10 +14,11 @@ Extra: `muniment[openai-agents]`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from muniment.core.scope import DEFAULT_TENANT
+from muniment.integrations.live_history import GAP, compose_beside
 from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
 from muniment.integrations.transcript import Conversation, Line
@@ -26,13 +27,14 @@ try:
     from agents.items import TResponseInputItem
     from agents.memory import SessionSettings
     from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
+    from agents.run import CallModelData, ModelInputData
 except ModuleNotFoundError as error:
     raise missing("openai-agents", "openai-agents", error) from error
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
 
-__all__ = ["MunimentSession"]
+__all__ = ["MunimentSession", "recall_filter"]
 
 
 class MunimentSession(Conversation):
@@ -79,6 +81,37 @@ class MunimentSession(Conversation):
         if any(_is_result(item) and str(item.get("call_id")) not in names for item in items):
             names = _names_of_calls(self._transcript.items()) | names
         self._transcript.append(_line(item, names) for item in items)
+
+
+def recall_filter(
+    session: MunimentSession, *, max_tokens: int = 1024
+) -> Callable[[CallModelData[Any]], Awaitable[ModelInputData]]:
+    """For `RunConfig(call_model_input_filter=…)`: before the last thing the user said stands a packet for it.
+
+    It tells what earlier sessions know, and of this one what is not sent (`session_settings` may limit that); nothing
+    that the input says itself. What stands in front of it stays as it was, so that a provider's cache holds. No session
+    keeps it.
+    """
+
+    async def recall(data: CallModelData[Any]) -> ModelInputData:
+        items = cast("list[Mapping[str, Any]]", list(data.model_data.input))
+        asked = [
+            at for at, item in enumerate(items) if item.get("role") == "user" and content_text(item.get("content"))
+        ]
+        if not asked:
+            return data.model_data
+        question = items[asked[-1]]
+        texts = [content_text(item.get("output" if _is_result(item) else "content")) for item in items]
+        query = content_text(question.get("content"))
+        packet = await asyncio.to_thread(compose_beside, session.run, texts, query=query, max_tokens=max_tokens)
+        if packet:
+            own = question["content"]
+            parts = [{"type": "input_text", "text": own}] if isinstance(own, str) else list(own)
+            told = {"type": "input_text", "text": f"{packet.rstrip()}\n{GAP}"}
+            items[asked[-1]] = {**question, "content": [told, *parts]}
+        return ModelInputData(cast("list[TResponseInputItem]", items), data.model_data.instructions)
+
+    return recall
 
 
 def _names_of_calls(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:

@@ -1,22 +1,25 @@
-"""Pydantic AI over a muniment store: message history, a history processor, instructions and a toolset.
+"""Pydantic AI over a muniment store: message history, history processors, instructions and a toolset.
 
     history = MunimentHistory(mem, user_id="ana", session_id="chat-1")
-    agent = Agent(model, instructions=recall_instructions(history.run), toolsets=[memory_toolset(history.run)])
+    agent = Agent(model, capabilities=[ProcessHistory(recent_history(history.run))])
     result = await agent.run("Where should we eat?", message_history=history.load())
     history.append(result.new_messages())
 
-`Agent(capabilities=[ProcessHistory(recent_history(history.run))])` keeps a long conversation short: the latest turns
-stay, what came before is composed for what is asked.
+The processor keeps a long conversation short: the latest turns stay, and what came before, in this session and in
+others, is composed for what is asked and put before the question, where the caches of providers keep what stands in
+front of it. Nothing is told that the history says itself.
 
 Extra: `muniment[pydantic-ai]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from muniment.errors import MunimentError
+from muniment.integrations.live_history import GAP, compose_beside, cut_in_steps
 from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
 from muniment.integrations.transcript import Conversation, Line
@@ -27,7 +30,7 @@ try:
         ModelMessage,
         ModelMessagesTypeAdapter,
         ModelRequest,
-        SystemPromptPart,
+        TextContent,
         UserPromptPart,
     )
     from pydantic_ai.toolsets import FunctionToolset
@@ -68,11 +71,16 @@ class MunimentHistory(Conversation):
 
 
 def recall_instructions(run: Run, *, max_tokens: int = 1024) -> Callable[[RunContext[Any]], str]:
-    """Instructions that are composed anew for each request and not kept in the history."""
+    """Instructions that are composed anew for each request and not kept in the history.
+
+    They stand in front of the conversation, so that a provider's cache ends where they begin; `recent_history` puts the
+    same behind it.
+    """
 
     def recall(ctx: RunContext[Any]) -> str:
         asked = ctx.prompt if isinstance(ctx.prompt, str) else content_text(ctx.prompt or "")
-        return run.compose("responder", query=asked, max_tokens=max_tokens).text
+        texts = [asked, *_texts(ctx.messages)]
+        return compose_beside(run, texts, query=asked, max_tokens=max_tokens)
 
     return recall
 
@@ -80,14 +88,20 @@ def recall_instructions(run: Run, *, max_tokens: int = 1024) -> Callable[[RunCon
 def recent_history(
     run: Run, *, messages_max: int = 20, max_tokens: int = 1024
 ) -> Callable[[list[ModelMessage]], list[ModelMessage]]:
-    """A history processor: the latest messages, from something the user said, and before them a packet for it."""
+    """A history processor: the latest messages, from something the user said, with a packet before the last question.
+
+    Of the conversation the packet tells only what was cut. It is cut in steps of half of `messages_max`, so that what
+    is sent begins alike for a while.
+    """
 
     def process(messages: list[ModelMessage]) -> list[ModelMessage]:
         kept = _from_prompt(_without_packet(messages), messages_max)
-        asked = [text for message in kept for text in _prompts(message)]
-        build = run.compose("responder", query=asked[-1] if asked else "", max_tokens=max_tokens)
-        packet = ModelRequest(parts=[SystemPromptPart(content=build.text, dynamic_ref=_MARK)])
-        return [packet, *kept] if build.text else kept
+        asked = [at for at, message in enumerate(kept) if _prompts(message)]
+        query = _prompts(kept[asked[-1]])[-1] if asked else ""
+        packet = compose_beside(run, _texts(kept), query=query, max_tokens=max_tokens)
+        if packet and asked:
+            kept[asked[-1]] = _with_packet(kept[asked[-1]], packet)
+        return kept
 
     return process
 
@@ -139,13 +153,44 @@ def _lines(message: dict[str, Any], at: int) -> Iterator[Line]:
         yield Line(item, text, _ROLES.get(kind) if text else None, text_at, tool if text else None)
 
 
-def _without_packet(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    def is_packet(message: ModelMessage) -> bool:
-        return isinstance(message, ModelRequest) and any(
-            isinstance(part, SystemPromptPart) and part.dynamic_ref == _MARK for part in message.parts
-        )
+def _with_packet(message: ModelMessage, packet: str) -> ModelMessage:
+    """The message with a packet before its last prompt. Its metadata tell it from what the user said."""
+    at = max(place for place, part in enumerate(message.parts) if isinstance(part, UserPromptPart))
+    prompt = message.parts[at]
+    assert isinstance(prompt, UserPromptPart)
+    told = TextContent(content=f"{packet.rstrip()}\n{GAP}", metadata={_MARK: True})
+    own = [prompt.content] if isinstance(prompt.content, str) else list(prompt.content)
+    parts: Any = [*message.parts]
+    parts[at] = replace(prompt, content=[told, *own])
+    return replace(message, parts=parts)
 
-    return [message for message in messages if not is_packet(message)]
+
+def _without_packet(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    return [_own(message) if isinstance(message, ModelRequest) else message for message in messages]
+
+
+def _own(message: ModelRequest) -> ModelRequest:
+    """The message as the user wrote it."""
+    parts: list[Any] = []
+    for part in message.parts:
+        if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
+            own = [each for each in part.content if not _is_packet(each)]
+            if len(own) < len(part.content):
+                content = own[0] if len(own) == 1 and isinstance(own[0], str) else own
+                parts.append(replace(part, content=content))
+                continue
+        parts.append(part)
+    return replace(message, parts=parts)
+
+
+def _is_packet(content: Any) -> bool:
+    return isinstance(content, TextContent) and isinstance(content.metadata, Mapping) and _MARK in content.metadata
+
+
+def _texts(messages: Iterable[ModelMessage]) -> list[str]:
+    """What the messages say, part by part, as it is recorded."""
+    contents = (getattr(part, "content", None) for message in messages for part in message.parts)
+    return [content_text(content) for content in contents if isinstance(content, str | list | tuple)]
 
 
 def _prompts(message: ModelMessage) -> list[str]:
@@ -156,5 +201,6 @@ def _prompts(message: ModelMessage) -> list[str]:
 def _from_prompt(messages: Sequence[ModelMessage], count: int) -> list[ModelMessage]:
     """The latest messages, beginning with a prompt, so that no tool's result lacks its call; at least the last turn."""
     starts = [at for at, message in enumerate(messages) if _prompts(message)]
-    fitting = [at for at in starts if at >= len(messages) - count]
+    first = cut_in_steps(len(messages), count)
+    fitting = [at for at in starts if at >= first]
     return list(messages[(fitting[0] if fitting else starts[-1]) if starts else 0 :])

@@ -15,22 +15,24 @@ from muniment.learning.stored_memory import IntentParts, StateParts
 
 __all__ = [
     "ARGUMENTS_BYTES_MAX",
+    "CHARS_MAX",
     "HINTS_MAX",
     "K_MAX",
     "READ_CHARS_MAX",
     "TOKENS_MAX",
     "TOKENS_MIN",
+    "CatchUpArguments",
     "ClaimArguments",
-    "ComposeArguments",
-    "ExplainArguments",
+    "ContextArguments",
     "ForgetArguments",
     "KeepArguments",
-    "ObserveArguments",
+    "LessonsArguments",
     "QuestionArguments",
     "ReadArguments",
-    "RecallArguments",
+    "RecordArguments",
     "RememberArguments",
     "SearchArguments",
+    "WhyArguments",
     "check_count",
 ]
 
@@ -40,6 +42,8 @@ ARGUMENTS_BYTES_MAX = 4 << 20
 T = TypeVar("T")
 K_MAX, TOKENS_MIN, TOKENS_MAX, HINTS_MAX = 50, 256, 32_000, 20
 READ_CHARS_MAX = 20_000
+CHARS_MAX = 1 << 31
+"""Further into a text nobody reads: content ends long before."""
 
 
 def _passed_on(value: Any, fits: ValidatorFunctionWrapHandler) -> Any:
@@ -77,13 +81,13 @@ class _Arguments(Record):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
 
-class ObserveArguments(_Arguments):
+class RecordArguments(_Arguments):
     role: Literal["user", "assistant", "tool"]
-    """Whose words these are."""
+    """Whose words."""
     content: str
-    """The words themselves, unchanged: they are what facts, claims and answers will cite."""
+    """The exact words, unchanged."""
     tool: Absent[IdText] = None
-    """The name of the tool that answered; goes with the role `tool`, and only with it."""
+    """Which tool answered, with the role `tool`."""
     args: Absent[JsonObject] = None
     """What the tool was called with; it is found by it."""
     ok: Absent[bool] = None
@@ -99,16 +103,16 @@ class ObserveArguments(_Arguments):
     entities: Names = ()
     """People, places and things it is about."""
     trust: Absent[Literal["assistant", "tool", "external"]] = None
-    """Lowers what the words count for: `external` for pages, files and mail of others."""
+    """`external` for web pages, files and mail of others."""
     idempotency_key: Absent[IdText] = None
     """The same key writes once."""
     build: Absent[IdText] = None
-    """Of an answer: the id of the packet it was given. Its marks are resolved and kept with it."""
+    """Of your answer: the build_id of the context it was given, so that its marks are kept."""
 
 
 class ReadArguments(_Arguments):
     event_id: IdText
-    """The event, by the id that `search` and `compose` give."""
+    """The event, by the id that `search_memory` and `get_context` give."""
     start: Judged[Annotated[int, Numeric(integral=True, minimum=0)]] = 0
     """From which character on; a context says where it left a result."""
     length: Judged[Annotated[int, Numeric(integral=True, minimum=1, maximum=READ_CHARS_MAX)]] = 4_000
@@ -116,14 +120,14 @@ class ReadArguments(_Arguments):
 
 
 class RememberArguments(_Arguments):
-    key: IdText
-    """What the fact is about, such as `user.city`. A new value for a key supersedes the old one or disputes it."""
-    value: JsonValue
-    """The value: text, a number, or any JSON."""
+    text: Absent[Line] = None
+    """What to remember, as it was said. It is recorded and cited."""
+    key: Absent[IdText] = None
+    """Of a fact: what it is about, such as `user.city`. A new value supersedes the old one."""
+    value: JsonValue = None
+    """The fact's value."""
     sources: Ids = ()
-    """Ids of the events that say so (from `observe` or `search`)."""
-    said: Absent[Line] = None
-    """The words that say so, where they are not an event yet: they are recorded first, as the user's, and cited."""
+    """Ids of entries that say so, from `record` or `search_memory`. Without, text or key and value are recorded."""
     quote: Absent[Line] = None
     """The decisive words; they must stand in a source, verbatim."""
     confidence: Absent[Confidence] = None
@@ -137,23 +141,27 @@ class RememberArguments(_Arguments):
 
 
 class SearchArguments(_Arguments):
-    query: Query
-    """What to look for: a question or words, in any language."""
+    query: Absent[Query] = None
+    """A question or words, in any language."""
     k: Judged[Annotated[int, Numeric(integral=True, minimum=1, maximum=K_MAX)]] = 10
     """How many at most; 10 unless said."""
+    event_id: Absent[IdText] = None
+    """Instead of a query: read this entry, where a hit or a context was cut."""
+    start: Judged[Annotated[int, Numeric(integral=True, minimum=0)]] = 0
+    """The character to read it from."""
     now: Absent[Judged[Moment]] = None
     """The moment it is asked at, against which "yesterday" is read, ISO 8601; later turns are not hidden."""
     min_score: Absent[Judged[Annotated[float, Numeric(minimum=0, maximum=1)]]] = None
     """Leave out what is less likely evidence than this, 0 to 1."""
 
 
-class ComposeArguments(_Arguments):
-    purpose: Judged[Purpose] = "responder"
-    """Who reads it: a `responder` gets only what is known, a `planner` and a `tool` more; responder unless said."""
+class ContextArguments(_Arguments):
     query: Annotated[str, StringConstraints(max_length=8_000), WrapValidator(_text_held)] = ""
     """The question or task at hand."""
     max_tokens: Absent[Judged[Annotated[int, Numeric(integral=True, minimum=TOKENS_MIN, maximum=TOKENS_MAX)]]] = None
-    """The budget of the text in tokens; the policy's unless said."""
+    """The budget of the text in tokens."""
+    purpose: Judged[Purpose] = "responder"
+    """`responder` (default): only what is known. `planner`, `tool`: also what is supposed."""
     cues: Absent[Judged[Cues]] = None
     """Tags, entities, keywords or a time range to prefer."""
     now: Absent[Judged[Moment]] = None
@@ -163,7 +171,7 @@ class ComposeArguments(_Arguments):
     """The same request under the same key is answered with the same context."""
 
 
-class RecallArguments(_Arguments):
+class LessonsArguments(_Arguments):
     query: Query
     """The task at hand."""
     intent: Absent[Judged[IntentParts]] = None
@@ -198,16 +206,16 @@ class ClaimArguments(_Arguments):
 
 class ForgetArguments(_Arguments):
     event_id: Absent[IdText] = None
-    """A message or tool result to erase, with all that was derived from it."""
+    """A message or tool result, with all that was derived from it."""
     fact_id: Absent[IdText] = None
-    """A fact of this user to erase."""
+    """A fact of this user."""
 
 
-class ExplainArguments(_Arguments):
-    build_id: Absent[IdText] = None
-    """A build from `compose`: what it took, what it left out, and why."""
+class WhyArguments(_Arguments):
     text: Absent[Line] = None
-    """Some words that were told: which builds told them, and from which event."""
+    """Words that you were told or that you said: from which context and which entry they come."""
+    build_id: Absent[IdText] = None
+    """A context: what it took, what it left out, and why."""
 
 
 class QuestionArguments(_Arguments):
@@ -218,3 +226,8 @@ class QuestionArguments(_Arguments):
 class KeepArguments(_Arguments):
     text: Line
     """What to keep."""
+
+
+class CatchUpArguments(_Arguments):
+    session_id: Absent[IdText] = None
+    """The session to go on with; the latest one of another run unless said."""

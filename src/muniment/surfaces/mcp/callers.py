@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.core.trust import lowest_trust
 from muniment.errors import InvalidInput
+from muniment.store.items import latest
 from muniment.store.ledger.admission import trust_of
+from muniment.store.proving.proofs import check_proofs
 from muniment.store.reading import check_own
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.packets.builds import Build
-    from muniment.store.ledger.records import Role
+    from muniment.store.ledger.records import LedgerEntry, Role
     from muniment.surfaces.mcp.settings import McpSettings
 
 __all__ = ["CallerScope", "ToolCaller", "ToolCallers"]
@@ -66,6 +68,23 @@ class ToolCaller:
         """A build of this user; another's does not exist."""
         check_own(self.memory._ctx, self.tenant, self.user, "build", build_id, "$.build_id")
         return self.memory.replay(build_id, tenant_id=self.tenant)
+
+    def fact(self, fact_id: str) -> dict[str, Any]:
+        """A fact of this user as it stands; another's does not exist, nor does one of the agent or the tenant."""
+        ctx = self.memory._ctx
+        check_own(ctx, self.tenant, self.user, "fact", fact_id, "$.fact_id")
+        item = ctx.engine.read(self.tenant, lambda reader: latest(reader, fact_id))
+        assert item is not None  # nothing takes a row away
+        check_proofs(ctx, self.tenant, [item])
+        return item.plain()
+
+    def turns(self, session_id: str, limit: int) -> list[LedgerEntry]:
+        """The latest turns of a session of this user, in order."""
+        found = self.memory.ledger.entries(
+            user_id=self.user, tenant_id=self.tenant, session_id=session_id, order="desc", limit=2 * limit
+        )
+        said = [each for each in found if each.kind in ("message", "tool_result") and not each.is_forgotten]
+        return said[:limit][::-1]
 
     def narrative(self, run_id: str, sequence: int | None) -> str:
         """A run of this user, told in words."""

@@ -1,52 +1,75 @@
-"""Prompts: a question with the context that was composed for it, and how to keep what was said."""
+"""Prompts: a question with the context that was composed for it, how to keep what was said, where a session stood."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from mcp_types import GetPromptResult, Prompt, PromptArgument, PromptMessage, TextContent
 
 from muniment.errors import InvalidInput
 from muniment.surfaces.mcp.answers import NOTICE
-from muniment.surfaces.mcp.arguments import ComposeArguments, KeepArguments, QuestionArguments
-from muniment.surfaces.mcp.tools import compose
+from muniment.surfaces.mcp.arguments import CatchUpArguments, ContextArguments, KeepArguments, QuestionArguments
+from muniment.surfaces.mcp.memory_tools import get_context
+from muniment.surfaces.mcp.resources import tell_session
 
 if TYPE_CHECKING:
-    from muniment.contracts.memory_packet import Purpose
     from muniment.core.record import Record
     from muniment.surfaces.mcp.callers import ToolCaller
 
 __all__ = ["PROMPTS", "Offered", "get_prompt", "list_prompts"]
 
+LOOKED_AT_MAX = 1_000
+"""How many of the latest entries are looked at for an earlier session."""
+
 
 class Offered(NamedTuple):
-    """A prompt as it is offered. All of them write, if only the build they compose."""
+    """A prompt as it is offered."""
 
     title: str
     description: str
     takes: type[Record]
     say: Callable[[ToolCaller, Any], str]
+    access: Literal["read", "write"] = "write"
+    """One that composes a context writes it down."""
 
     @property
     def arguments(self) -> Mapping[str, str]:
         return {name: field.description or "" for name, field in self.takes.model_fields.items()}
 
-
-def _with_context(purpose: Purpose) -> Callable[[ToolCaller, Any], str]:
-    def say(tool_caller: ToolCaller, asked: QuestionArguments) -> str:
-        text = compose(tool_caller, ComposeArguments(purpose=purpose, query=asked.query)).record.to_wire()["text"]
-        return f"{asked.query}\n\n{NOTICE}\n\n{text}" if text else asked.query
-
-    return say
+    def is_offered(self, tool_caller: ToolCaller) -> bool:
+        return self.access == "read" or tool_caller.writes
 
 
-def _keep(_seat: ToolCaller, asked: KeepArguments) -> str:
+def _answer(tool_caller: ToolCaller, asked: QuestionArguments) -> str:
+    text = get_context(tool_caller, ContextArguments(query=asked.query)).record.to_wire()["text"]
+    return f"{asked.query}\n\n{NOTICE}\n\n{text}" if text else asked.query
+
+
+def _keep(_tool_caller: ToolCaller, asked: KeepArguments) -> str:
     return (
-        "Keep this in memory: record it with `observe` as my words, unchanged, then `remember` each fact in it under "
-        "a key such as `user.city`, with the id of that event as its source and the decisive words as its quote.\n\n"
+        "Keep this in memory: `record` it as my words, unchanged, then `remember` each fact in it under a key such as "
+        "`user.city`, with the id of that event as its source and the decisive words as its quote.\n\n"
         f"{asked.text}"
     )
+
+
+def _catch_up(tool_caller: ToolCaller, asked: CatchUpArguments) -> str:
+    session_id = asked.session_id or _latest_session(tool_caller)
+    if session_id is None:
+        return "There is no earlier session: ask me what to begin with."
+    told = tell_session(tool_caller, session_id)
+    return f"Tell me in a few lines where we stood, what is open, and what to do next.\n\n{NOTICE}\n\n{told}"
+
+
+def _latest_session(tool_caller: ToolCaller) -> str | None:
+    """The session of the latest turn that was not said in this one."""
+    entries = tool_caller.memory.ledger.entries(
+        user_id=tool_caller.user, tenant_id=tool_caller.tenant, order="desc", limit=LOOKED_AT_MAX
+    )
+    own = tool_caller.run.scope.session_id
+    said = (each for each in entries if each.kind in ("message", "tool_result") and not each.is_forgotten)
+    return next((each.scope.session_id for each in said if each.scope.session_id != own), None)
 
 
 PROMPTS: Mapping[str, Offered] = {
@@ -54,30 +77,35 @@ PROMPTS: Mapping[str, Offered] = {
         "Answer from memory",
         "A question with what is known for answering it, each piece with a mark that cites its event.",
         QuestionArguments,
-        _with_context("responder"),
-    ),
-    "plan": Offered(
-        "Plan from memory",
-        "A task with what is known for planning it: state, facts, procedures, what was tried.",
-        QuestionArguments,
-        _with_context("planner"),
+        _answer,
     ),
     "keep": Offered("Keep this", "Have the model record some words and remember what they say.", KeepArguments, _keep),
+    "catch_up": Offered(
+        "Catch up",
+        "Where an earlier session stood: its latest turns, to go on from.",
+        CatchUpArguments,
+        _catch_up,
+        access="read",
+    ),
 }
 
 
 def list_prompts(tool_caller: ToolCaller) -> list[Prompt]:
-    return [_prompt(name, each) for name, each in PROMPTS.items()] if tool_caller.writes else []
+    return [_prompt(name, each) for name, each in PROMPTS.items() if each.is_offered(tool_caller)]
 
 
 def _prompt(name: str, offered: Offered) -> Prompt:
-    arguments = [PromptArgument(name=each, description=said, required=True) for each, said in offered.arguments.items()]
+    fields = offered.takes.model_fields
+    arguments = [
+        PromptArgument(name=each, description=said, required=fields[each].is_required())
+        for each, said in offered.arguments.items()
+    ]
     return Prompt(name=name, title=offered.title, description=offered.description, arguments=arguments)
 
 
 def get_prompt(tool_caller: ToolCaller, name: str, arguments: Mapping[str, str] | None) -> GetPromptResult:
-    offered = PROMPTS.get(name) if tool_caller.writes else None
-    if offered is None:
+    offered = PROMPTS.get(name)
+    if offered is None or not offered.is_offered(tool_caller):
         raise InvalidInput(
             f"there is no prompt {name!r:.80}", path="$.name", hint="`prompts/list` says which there are"
         )

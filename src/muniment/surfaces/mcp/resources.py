@@ -1,4 +1,8 @@
-"""Resources: packets of builds, narratives of runs, events; in pages, newest first, of the caller's user alone."""
+"""Resources: packets of builds, narratives of runs, events, facts, sessions; of the caller's user alone.
+
+Builds and narratives are listed in pages, newest first; of the others there may be any number: they are read by
+address, which completion helps to type and `search_memory` to find.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,19 @@ from mcp_types import ListResourcesResult, ReadResourceResult, Resource, Resourc
 from muniment.core.canonical import canonical_text
 from muniment.errors import InvalidInput, NotFound
 from muniment.packets.listing import Readable, list_readables
-from muniment.surfaces.cli.terminal import one_line
-from muniment.surfaces.mcp.answers import NOTICE
+from muniment.surfaces.cli.terminal import one_line, when
+from muniment.surfaces.mcp.answers import ANSWER_CHARS_MAX, NOTICE
 from muniment.surfaces.mcp.uris import TEMPLATES, build_uri, narrative_uri, parts_of
 
 if TYPE_CHECKING:
     from muniment.surfaces.mcp.callers import ToolCaller
 
-__all__ = ["PAGE", "list_resources", "list_templates", "read_resource"]
+__all__ = ["PAGE", "list_resources", "list_templates", "read_resource", "tell_session"]
 
 PAGE = 50
+SESSION_TURNS_MAX = 100
+TURN_CHARS_MAX = 500
+"""Of one turn of a session; the event has all of it."""
 NOTICE_KEY = "muniment/notice"
 
 
@@ -30,7 +37,7 @@ def list_templates() -> list[ResourceTemplate]:
 
 
 def list_resources(tool_caller: ToolCaller, cursor: str | None) -> ListResourcesResult:
-    """One page. Events are read by address alone: there may be any number of them, and `search` finds them."""
+    """One page."""
     after = None if cursor is None else _place(cursor)
     found = list_readables(tool_caller.memory._ctx, tool_caller.tenant, tool_caller.user, after, PAGE + 1)
     shown = found[:PAGE]
@@ -70,6 +77,10 @@ def read_resource(tool_caller: ToolCaller, uri: str) -> ReadResourceResult:
             return _text(uri, "application/json", tool_caller.build(build_id).packet_bytes.decode())
         case ["events", event_id]:
             return _text(uri, "application/json", _event(tool_caller, event_id))
+        case ["facts", fact_id]:
+            return _text(uri, "application/json", canonical_text(tool_caller.fact(fact_id)))
+        case ["sessions", session_id]:
+            return _text(uri, "text/markdown", tell_session(tool_caller, session_id))
         case ["runs", run_id, "narrative"]:
             return _text(uri, "text/markdown", tool_caller.narrative(run_id, None))
         case ["runs", run_id, "narrative", number] if number.isascii() and number.isdigit() and len(number) < 10:
@@ -87,6 +98,26 @@ def _event(tool_caller: ToolCaller, event_id: str) -> str:
     if entry.body is not None and entry.body.blob is not None:
         plain["body"] = plain["body"] | {"content": tool_caller.run.ledger.content(event_id)}
     return canonical_text(plain)
+
+
+def tell_session(tool_caller: ToolCaller, session_id: str) -> str:
+    """The latest turns of a session, one below the other, within the length of an answer."""
+    entries = tool_caller.turns(session_id, SESSION_TURNS_MAX)
+    if not entries:
+        raise NotFound(f"no session {session_id!r:.80} in this scope", path="$.session_id")
+    lines: list[str] = []
+    left = ANSWER_CHARS_MAX
+    for entry in reversed(entries):
+        content = entry.content if entry.content is not None else tool_caller.run.ledger.content(entry.id)
+        who = one_line(entry.speaker or entry.role, 60)
+        line = f"- {when(entry.ts)} {who}: {one_line(content, TURN_CHARS_MAX)} ({entry.id})"
+        left -= len(line) + 1
+        if left < 0:
+            break
+        lines.append(line)
+    before = len(entries) - len(lines)
+    head = [f"({before} earlier turns are left out; `search_memory` finds them)"] if before else []
+    return "\n".join([*head, *reversed(lines)])
 
 
 def _text(uri: str, media: str, text: str) -> ReadResourceResult:

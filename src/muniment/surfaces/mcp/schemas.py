@@ -10,7 +10,7 @@ from muniment.contracts.schemas import RecordSchema, without_json_values
 if TYPE_CHECKING:
     from muniment.core.record import Record
 
-__all__ = ["schema_of"]
+__all__ = ["lean_schema", "schema_of"]
 
 
 @cache
@@ -36,3 +36,23 @@ def _spelled(node: Any) -> Any:
         return node
     renamed = {"maxLength": "maxItems"} if node.get("type") == "array" else {}
     return {renamed.get(key, key): _spelled(each) for key, each in node.items()}
+
+
+_CHECKED = ("pattern", "minLength", "maxLength", "minItems", "maxItems", "title")
+"""What the server checks and tells of when it does not fit: nothing that a model chooses by."""
+
+
+def lean_schema(record: type[Record], shown: tuple[str, ...]) -> dict[str, Any]:
+    """The schema of a record with these of its properties, in few words."""
+    whole = schema_of(record)
+    properties = {name: _bare(whole["properties"][name]) for name in shown}
+    required = [name for name in whole.get("required", ()) if name in shown]
+    return {"type": "object", "properties": properties, **({"required": required} if required else {})}
+
+
+def _bare(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_bare(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    return {key: _bare(each) for key, each in node.items() if key not in _CHECKED}

@@ -1,7 +1,7 @@
 """What an MCP server is told beside the store and whose memory it is: nothing of this can a model change.
 
     MUNIMENT_MCP_SESSION, MUNIMENT_MCP_RUN, MUNIMENT_MCP_TASK_TYPE, MUNIMENT_MCP_LEVEL, MUNIMENT_MCP_TRUST,
-    MUNIMENT_MCP_FORGET, MUNIMENT_MCP_WRITES
+    MUNIMENT_MCP_FORGET, MUNIMENT_MCP_WRITES, MUNIMENT_MCP_PROFILE
 
 or the same names in the `[mcp]` table of `muniment.toml`; arguments come first, as everywhere.
 """
@@ -21,6 +21,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "trust": ("user", "assistant"),
     "forget": ("on", "off"),
     "writes": ("on", "off"),
+    "profile": ("lean", "full"),
 }
 
 
@@ -42,7 +43,9 @@ class McpSettings:
     forget: str = "on"
     """Whether the tool `forget` is there."""
     writes: str = "on"
-    """Off leaves `search` and `explain` alone, and resources."""
+    """Off leaves what only reads (`search_memory`, `why`), and resources."""
+    profile: str = "lean"
+    """Which tools are offered: six, described in few tokens, or all of them with every argument and output schemas."""
 
 
 def load_mcp_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | None = None) -> McpSettings:

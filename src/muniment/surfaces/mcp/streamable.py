@@ -9,9 +9,9 @@ Every request stands alone: there is no session of the protocol to take over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 from urllib.parse import unquote
 
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
@@ -24,9 +24,12 @@ from muniment.surfaces.http.access import OPEN, Caller, check_grants
 from muniment.surfaces.http.app import Beside
 from muniment.surfaces.http.bodies import read_bytes
 from muniment.surfaces.http.gateway import problem_response
+from muniment.surfaces.http.lanes.deadlines import Departure, late_after, seconds_of
+from muniment.surfaces.http.lanes.running import Lanes, Who
 from muniment.surfaces.http.settings import is_loopback
 from muniment.surfaces.mcp.callers import CallerScope, ToolCaller, ToolCallers
-from muniment.surfaces.mcp.server import Ctx, make_server
+from muniment.surfaces.mcp.carrying import Carry, Ctx, InThreads
+from muniment.surfaces.mcp.server import make_server
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
@@ -34,10 +37,13 @@ if TYPE_CHECKING:
     from muniment.surfaces.mcp.settings import McpSettings
     from muniment.surfaces.settings import Settings
 
+T = TypeVar("T")
+
 __all__ = ["PATH", "Mounted", "mcp_app", "place_asked"]
 
 PATH = "/mcp"
 HEADERS = {name: f"muniment-{name}" for name in ("tenant", "user", "agent", "session")}
+_DEPARTURE = "muniment_mcp_departure"
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -61,13 +67,42 @@ def mcp_app(memory: Memory, store: Settings, server: ServerSettings, settings: M
         return tool_callers.take(place, reads_only=not caller.may("write"))
 
     manager = StreamableHTTPSessionManager(
-        app=make_server(tool_callers, tool_caller_of, threads=server.threads),
+        app=make_server(tool_callers, tool_caller_of, _in_lanes(store, server, settings)),
         json_response=True,
         stateless=True,
         security_settings=_security(server),
         max_request_body_size=server.body_bytes_max,
     )
     return Mounted(Beside(_bounded(StreamableHTTPASGIApp(manager), server)), manager.run())
+
+
+def _in_lanes(store: Settings, server: ServerSettings, settings: McpSettings) -> Carry:
+    """A request waits its turn with those of the API: in the same lanes, under its own tenant, key and user, and with
+    the same deadline. Whoever hangs up is worked for no longer.
+    """
+    alone = InThreads(server.threads)
+
+    async def carry(ctx: Ctx, name: str, work: Callable[[], T]) -> T:
+        request = cast("Request", ctx.request)
+        lanes: Lanes | None = getattr(request.app.state, "lanes", None) if "app" in request.scope else None
+        if lanes is None:  # below an application that is not ours
+            return await alone(ctx, name, work)
+        caller = _caller(request)
+        place = place_asked(caller, request.headers, store, settings)
+        seconds = seconds_of(
+            request.headers.getlist("prefer"), caller.request_seconds_max or server.request_seconds_max
+        )
+        departure: Departure | None = request.scope.get("state", {}).get(_DEPARTURE)
+        who = Who(place.tenant, f"{caller.key_id} {place.user}", f"mcp {name}")
+        return await lanes.run(
+            who,
+            work,
+            seconds=seconds,
+            late=late_after(seconds),
+            gone=None if departure is None else departure.tell,
+        )
+
+    return carry
 
 
 def _bounded(app: ASGIApp, server: ServerSettings) -> ASGIApp:
@@ -88,7 +123,12 @@ def _bounded(app: ASGIApp, server: ServerSettings) -> ASGIApp:
         async def replay() -> Message:
             return left.pop() if left else await receive()
 
-        await app(scope, replay, send)
+        departure = Departure(receive)
+        scope.setdefault("state", {})[_DEPARTURE] = departure
+        try:
+            await app(scope, replay, send)
+        finally:
+            await departure.close()
 
     return bounded
 

@@ -1,4 +1,5 @@
-"""The addresses of resources: `muniment://builds/…`, `muniment://events/…`, `muniment://runs/…/narrative`."""
+"""The addresses of resources: `muniment://builds/…`, `muniment://events/…`, `muniment://facts/…`,
+`muniment://runs/…/narrative`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from urllib.parse import quote, unquote
 
 from muniment.errors import NotFound
 
-__all__ = ["TEMPLATES", "build_uri", "event_uri", "narrative_uri", "parts_of"]
+__all__ = ["TEMPLATES", "build_uri", "event_uri", "fact_uri", "narrative_uri", "parts_of"]
 
 _SCHEME = "muniment://"
 _URI_CHARS_MAX = 4096
@@ -14,6 +15,12 @@ _URI_CHARS_MAX = 4096
 TEMPLATES: dict[str, tuple[str, str, str]] = {
     "packet": ("muniment://builds/{build_id}", "application/json", "The MemoryPacket of a build, as canonical JSON."),
     "event": ("muniment://events/{event_id}", "application/json", "An event of the ledger with its whole content."),
+    "fact": ("muniment://facts/{fact_id}", "application/json", "A fact of this user as it stands, with its sources."),
+    "session": (
+        "muniment://sessions/{session_id}",
+        "text/markdown",
+        "The latest turns of a session, each with the id of its event.",
+    ),
     "narrative": (
         "muniment://runs/{run_id}/narrative",
         "text/markdown",
@@ -34,6 +41,10 @@ def build_uri(build_id: str) -> str:
 
 def event_uri(event_id: str) -> str:
     return f"{_SCHEME}events/{_quoted(event_id)}"
+
+
+def fact_uri(fact_id: str) -> str:
+    return f"{_SCHEME}facts/{_quoted(fact_id)}"
 
 
 def narrative_uri(run_id: str, sequence: int) -> str:

@@ -2,42 +2,57 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from muniment.core.canonical import canonical_text
 from muniment.surfaces.cli.terminal import one_line, when
-from muniment.surfaces.mcp.answers import NOTICE, Composed, Explanation, Found, Observed, Read, Recalled
+from muniment.surfaces.mcp.answers import (
+    NOTICE,
+    Choice,
+    Composed,
+    Erased,
+    Explanation,
+    Found,
+    FoundHit,
+    Lessons,
+    Read,
+    Recorded,
+    Remembered,
+)
 
 if TYPE_CHECKING:
-    from muniment.contracts.memory_packet import Fact
+    from muniment.core.record import JsonValue
     from muniment.runs.records import RunClaim
-    from muniment.store.ledger.records import Receipt
 
 __all__ = [
     "say_claim",
     "say_composed",
+    "say_erased",
     "say_explanation",
-    "say_fact",
     "say_found",
-    "say_observed",
+    "say_lessons",
     "say_read",
-    "say_recalled",
-    "say_receipt",
+    "say_recorded",
+    "say_remembered",
 ]
 
-_LINE_MAX = 500
+_LINE_MAX = 600
+_VALUE_MAX = 500
 _SHOWN_MAX = 12
 
 
-def say_observed(entry: Observed) -> str:
+def say_recorded(entry: Recorded) -> str:
     flagged = f"; flagged {', '.join(entry.flags)}" if entry.flags else ""
     return f"recorded {entry.event_id} with trust {entry.trust}{flagged}"
 
 
-def say_fact(fact: Fact) -> str:
-    value = fact.value if isinstance(fact.value, str) else canonical_text(fact.value)
-    said = f"{fact.status} {fact.fact_id}: {fact.fact_key} = {value}"
-    return f"{NOTICE}\n{one_line(said, _LINE_MAX)} (from {', '.join(fact.sources[:_SHOWN_MAX])})"
+def say_remembered(kept: Remembered, value: JsonValue) -> str:
+    if kept.fact is None:
+        return f"recorded {kept.event_id}; it will be found"
+    fact = kept.fact
+    told = value if isinstance(value, str) else canonical_text(value)
+    said = f"{fact.status} {fact.fact_id}: {fact.key} = {told}"
+    return f"{NOTICE}\n{one_line(said, _VALUE_MAX)} (from {', '.join(fact.sources[:_SHOWN_MAX])})"
 
 
 def say_found(found: Found) -> str:
@@ -45,14 +60,24 @@ def say_found(found: Found) -> str:
         return "nothing found"
     lines = [NOTICE]
     for number, hit in enumerate(found.hits, 1):
-        who = hit.speaker or hit.role or hit.kind
-        flags = f", {', '.join(hit.flags)}" if hit.flags else ""
-        lines.append(f"{number}. {hit.id} · {when(hit.ts)} · {one_line(who, 60)} · trust {hit.trust}{flags}")
-        lines.append(f"   {one_line(hit.text, _LINE_MAX)}")
-        for each in hit.superseded:
-            said = "what it says" if each.is_whole else f"“{one_line(each.quote, 80)}”"
-            lines.append(f"   superseded by {each.by}: {said} may no longer hold")
+        lines += _hit_lines(number, hit, is_read=hit.score is None)
+    if found.more is not None:
+        lines.append(f"({found.more})")
     return "\n".join(lines)
+
+
+def _hit_lines(number: int, hit: FoundHit, *, is_read: bool) -> list[str]:
+    who = hit.who or hit.kind
+    flags = f", {', '.join(hit.flags)}" if hit.flags else ""
+    head = f"{hit.id} · {when(hit.ts)} · {one_line(who, 60)} · trust {hit.trust}{flags}"
+    if is_read:  # one entry, as it stands
+        return [head, "", hit.text]
+    cut = "…" if hit.start else "", "…" if hit.next is not None else ""
+    lines = [f"{number}. {head}", f"   {cut[0]}{one_line(hit.text, _LINE_MAX)}{cut[1]}"]
+    for each in hit.superseded or ():
+        said = "what it says" if each.quote is None else f"“{one_line(each.quote, 80)}”"
+        lines.append(f"   superseded by {each.by}: {said} may no longer hold")
+    return lines
 
 
 def say_composed(composed: Composed) -> str:
@@ -66,10 +91,10 @@ def say_read(part: Read) -> str:
     return f"{NOTICE}\n{part.event_id}, {where}{more}:\n\n{part.text}"
 
 
-def say_recalled(recalled: Recalled) -> str:
-    if not recalled.response.items:
+def say_lessons(lessons: Lessons) -> str:
+    if not lessons.lessons:
         return "nothing was learnt that fits"
-    return f"{NOTICE}\n\n{recalled.text}"
+    return f"{NOTICE}\n\n{lessons.text}"
 
 
 def say_claim(claim: RunClaim) -> str:
@@ -77,30 +102,29 @@ def say_claim(claim: RunClaim) -> str:
     return f"{NOTICE}\n{claim.status} {claim.claim_id} ({rests}): {one_line(claim.statement, _LINE_MAX)}"
 
 
-def say_receipt(receipt: Receipt) -> str:
-    what = ", ".join(f"{name} {count}" for name, count in sorted(receipt.counts.items())) or "nothing was left of it"
-    return f"forgotten, receipt {receipt.receipt_id}: {what}"
+def say_erased(erased: Erased) -> str:
+    what = ", ".join(f"{name} {count}" for name, count in sorted(erased.counts.items())) or "nothing was left of it"
+    return f"forgotten, receipt {erased.receipt_id}: {what}"
 
 
 def say_explanation(explanation: Explanation) -> str:
+    more = [] if explanation.more is None else [f"({explanation.left_out} more; {explanation.more})"]
     if explanation.build is not None:
         build = explanation.build
-        lines = [NOTICE, f"{build.build_id} for a {build.purpose} took {len(build.selected)}:"]
-        lines += [
-            f"+ {_said(each)} ({one_line(str(each.get('why', '')), 160)})" for each in build.selected[:_SHOWN_MAX]
-        ]
+        lines = [NOTICE, f"{build.build_id} for a {build.purpose} took {build.selected_count}:"]
+        lines += [f"+ {_said(each)}" for each in build.selected]
         lines.append(f"left out {build.omitted_count}:")
-        lines += [f"- {_said(each)} ({each.get('reason')})" for each in build.omitted[:_SHOWN_MAX]]
-        return "\n".join(lines)
+        lines += [f"- {_said(each)}" for each in build.omitted]
+        return "\n".join(lines + more)
     tellings = explanation.tellings or ()
     if not tellings:
         return "no build that is still kept told this"
     lines = [NOTICE]
-    for each in tellings[:_SHOWN_MAX]:
-        sources = ", ".join(each.evidence_ids[:_SHOWN_MAX]) or "no event"
-        lines.append(f"{when(each.at)} {each.build_id} ({each.purpose}) from {sources}: {one_line(each.line, 200)}")
-    return "\n".join(lines)
+    for each in tellings:
+        sources = ", ".join(each.sources) or "no event"
+        lines.append(f"{when(each.at)} {each.build_id} ({each.purpose}) from {sources}: {one_line(each.line, 300)}")
+    return "\n".join(lines + more)
 
 
-def _said(candidate: dict[str, Any]) -> str:
-    return f"{candidate['section']}: {one_line(str(candidate['text']), 160)}"
+def _said(choice: Choice) -> str:
+    return f"{choice.section}: {one_line(choice.text, 160)} ({one_line(choice.why, 160)})"

@@ -130,7 +130,10 @@ def _mcp(
     forget: Annotated[
         str | None, Word("Whether it may forget single things (default: on).", type=_of("forget"))
     ] = None,
-    writes: Annotated[str | None, Word("Off: it may only search and explain.", type=_of("writes"))] = None,
+    writes: Annotated[str | None, Word("Off: it may only search and say why.", type=_of("writes"))] = None,
+    profile: Annotated[
+        str | None, Word("Which tools: six in few tokens, or all of them (default: lean).", type=_of("profile"))
+    ] = None,
 ) -> None:
     if util.find_spec("mcp") is None:
         raise MissingDependency("MCP is not installed", hint='pip install "muniment[mcp]"')
@@ -139,7 +142,8 @@ def _mcp(
 
     _ = call.user
     named = {"session": session, "run": run, "task_type": task_type, "level": level}
-    settings = load_mcp_settings({**named, "trust": trust, "forget": forget, "writes": writes})
+    bounds = {"trust": trust, "forget": forget, "writes": writes, "profile": profile}
+    settings = load_mcp_settings({**named, **bounds})
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # else it would wait for a line; what was acknowledged is kept anyhow
     with open_store(call.settings) as memory:
         serve_stdio(memory, place_told(call.settings, settings), settings)
