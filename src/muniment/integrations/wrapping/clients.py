@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from muniment.core.scope import DEFAULT_TENANT, scope_given
 from muniment.errors import InvalidInput
-from muniment.integrations.wrapping.conversation import Call, Conversation, Whose
+from muniment.integrations.wrapping.conversation import Call, Conversation, Telling, Whose
 from muniment.integrations.wrapping.dialects import DIALECTS, Dialect
 from muniment.integrations.wrapping.streams import Following, follow
 
@@ -55,7 +55,8 @@ def wrap(
     store: Any = getattr(mem, "_sync", mem)  # memory's part of an async call is one piece of work in a thread
     if store is not mem and not is_async:
         raise InvalidInput("a sync client takes a sync store", path="$.mem", hint="muniment.open(…), not muniment.aio")
-    conversation = Conversation(store, whose, max_tokens=max_tokens, cite=cite, fails_open=on_error == "open")
+    telling = Telling(max_tokens, cite, fails_open=on_error == "open")
+    conversation = Conversation(store, whose, telling)
     return WrappedClient(client, conversation, DIALECTS[package], is_async=is_async, lift=getattr(mem, "_lift", _as_is))
 
 
