@@ -83,7 +83,7 @@ def serving() -> Iterator[Server]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_PUT = do_DELETE = do_PATCH = do_POST  # noqa: N815
+        do_GET = do_PUT = do_DELETE = do_PATCH = do_POST
 
         def _body(self) -> bytes:
             if "chunked" not in self.headers.get("Transfer-Encoding", ""):

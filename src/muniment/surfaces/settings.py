@@ -5,8 +5,8 @@
     (another toml); MUNIMENT_DB_FILE names a file that holds the value of MUNIMENT_DB
 
 `muniment.toml` is looked for in the working directory; its `[policy]` table is the policy, its
-`[server]` table what `muniment serve` is told (`surfaces.http.settings`), `[mcp]` what `muniment mcp` is, `[proxy]` what
-`muniment proxy` is.
+`[server]` table what `muniment serve` is told (`surfaces.http.settings`), `[mcp]` what `muniment mcp` is, `[proxy]`
+what `muniment proxy` is.
 """
 
 from __future__ import annotations

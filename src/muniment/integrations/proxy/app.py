@@ -61,9 +61,7 @@ class _Asked(NamedTuple):
 class Proxy:
     """One store in front of one or two upstreams."""
 
-    def __init__(
-        self, mem: Memory, settings: ProxySettings, defaults: Defaults, keys: KeyRing | None = None
-    ) -> None:
+    def __init__(self, mem: Memory, settings: ProxySettings, defaults: Defaults, keys: KeyRing | None = None) -> None:
         """`keys` are those that are asked for; None where whoever can reach the proxy may ask."""
         self._settings = settings
         self._keys = keys
@@ -164,7 +162,9 @@ class Proxy:
             body = b"".join([part async for part in parts])
             begun = await self._begun(asked.dialect, headers, allowed, body)
             content = begun.content
-        elif not _has_body(headers):
+        elif _has_body(headers):
+            content = _begun_with(await anext(parts, b""), parts)  # what is too large is not even begun to be passed on
+        else:
             is_read.set()
             content = b""
         sent = passed_on(asked.request.scope["headers"], is_read=is_asking)
@@ -208,6 +208,12 @@ class Proxy:
 
     def _in_thread(self, work: Callable[[], T]) -> asyncio.Future[T]:
         return asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+
+async def _begun_with(first: bytes, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for part in parts:
+        yield part
 
 
 def _has_body(headers: Headers) -> bool:

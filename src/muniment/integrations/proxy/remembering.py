@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from muniment.core.canonical import parse_json
 from muniment.errors import InvalidInput, InvalidJson, MunimentError, UnsupportedMedia
-from muniment.integrations.proxy.callers import Allowed, Defaults, answer_marks, caller_of, list_marks
+from muniment.integrations.proxy.callers import Allowed, Defaults, caller_of
 from muniment.integrations.proxy.sessions import KnownSessions
 from muniment.integrations.proxy.spans import spliced
 from muniment.integrations.wrapping.conversation import Call, Conversation, RecentBuilds, Telling, Whose
@@ -77,7 +77,9 @@ class Remembering:
                 raise
             return Begun(body, failure=error.code)
         if not isinstance(given, dict):
-            raise InvalidInput("a request should be an object", path="$", hint='such as {"model": "…", "messages": […]}')
+            raise InvalidInput(
+                "a request should be an object", path="$", hint='such as {"model": "…", "messages": […]}'
+            )
         whose = caller_of(headers, given, allowed, self._defaults)
         if whose is None:
             if self._settings.missing_user == "refuse":
@@ -91,7 +93,7 @@ class Remembering:
             messages = dialect.messages(given)
             if messages is None:
                 return Begun(body)
-            whose = self._placed(whose, messages, dialect.goes_on_from(given))
+            whose = self._sessions.placed(whose, messages, dialect.goes_on_from(given))
         except InvalidInput as error:
             return self._without(body, _within(error, given))
         return self._told(body, dialect, given, whose)
@@ -104,16 +106,6 @@ class Remembering:
             raise _within(error, given) from None
         content = body if call.insertion is None else spliced(body.decode(), call.insertion).encode()
         return Begun(content, conversation, call, call.failure or "")
-
-    def _placed(self, whose: Whose, messages: list[Any], goes_on_from: str | None) -> Whose:
-        """The same with a session: the one named, the one of an answer that the list holds, or that of its beginning."""
-        if whose.session_id is not None:
-            return whose
-        marks, beginning = list_marks(messages)
-        if goes_on_from:
-            marks.insert(0, f"response:{goes_on_from}")
-        known = self._sessions.find(whose.tenant_id, whose.user_id, marks)
-        return whose._replace(session_id=known or beginning)
 
     def _without(self, body: bytes, error: MunimentError) -> Begun:
         """On without memory, or not at all."""
@@ -135,11 +127,7 @@ class Remembering:
             return
         messages = answer.messages()
         conversation.keep(call, messages, is_quiet=True)
-        marks = answer_marks(call.messages, messages)
-        if answer.response_id:
-            marks.append(f"response:{answer.response_id}")
-        scope = conversation.run().scope
-        self._sessions.keep(scope.tenant_id, scope.user_id, marks, scope.session_id)
+        self._sessions.note(conversation, call, messages, answer.response_id)
 
 
 def _is_object(body: bytes) -> bool:

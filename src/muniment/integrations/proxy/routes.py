@@ -8,7 +8,16 @@ from urllib.parse import urlsplit
 from muniment.errors import InvalidInput
 from muniment.integrations.wrapping.dialects import CHAT, MESSAGES, RESPONSES, Dialect
 
-__all__ = ["HEADER_PREFIX", "READABLE", "address_of", "checked_upstream", "dialect_of", "for_anthropic", "passed_back", "passed_on"]
+__all__ = [
+    "HEADER_PREFIX",
+    "READABLE",
+    "address_of",
+    "checked_upstream",
+    "dialect_of",
+    "for_anthropic",
+    "passed_back",
+    "passed_on",
+]
 
 HEADER_PREFIX = b"muniment-"
 READABLE = ("gzip", "deflate", "identity")
@@ -46,9 +55,7 @@ def checked_upstream(address: str, name: str) -> str:
     """An upstream's address, without a slash at its end; refused where it is none."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise InvalidInput(
-            f"{name} is no address of a server", path=f"$.{name}", hint="such as https://api.openai.com"
-        )
+        raise InvalidInput(f"{name} is no address of a server", path=f"$.{name}", hint="such as https://api.openai.com")
     if parts.username is not None or parts.password is not None:
         raise InvalidInput(
             f"{name} has a password in it", path=f"$.{name}", hint="the caller's own Authorization goes to the upstream"

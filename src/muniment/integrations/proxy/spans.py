@@ -1,5 +1,5 @@
-"""A packet put into the JSON of a request, which stays as it was written everywhere else: numbers, escapes, the order of
-keys and the spaces between them. The text is never made anew; what is put in is put between two of its characters.
+"""A packet put into the JSON of a request, which stays as it was written everywhere else: numbers, escapes, the order
+of keys and the spaces between them. The text is never made anew; what is put in is put between two of its characters.
 """
 
 from __future__ import annotations

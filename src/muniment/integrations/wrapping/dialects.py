@@ -1,4 +1,4 @@
-"""Three ways to ask a model: where each has the caller's list, the packet and the answer. Nothing is changed in place."""
+"""Three ways to ask a model: where each has the caller's list, the packet and the answer."""
 
 from __future__ import annotations
 

@@ -62,7 +62,9 @@ async def _parts(request: Request, bytes_max: int, seconds_max: float) -> AsyncI
 
 
 async def body_parts(request: Request, bytes_max: int, seconds_max: float) -> AsyncIterator[bytes]:
-    """The parts of a body as they come, in whatever coding: within `seconds_max` of each other, and at no less than the least rate."""
+    """The parts of a body in whatever coding, as they come: within `seconds_max` of each other, and at no less than the
+    least rate.
+    """
     length = request.headers.get("content-length", "0")
     if length.isascii() and length.isdigit() and int(length) > bytes_max:
         raise _too_large(bytes_max)
