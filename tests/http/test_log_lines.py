@@ -15,14 +15,15 @@ from muniment.surfaces.http.log_lines import COMMON, LINES
 from muniment.surfaces.http.logs import LOGGER, JsonFormatter
 
 SURFACES = Path(muniment.__file__).parent / "surfaces"
+PROXY = Path(muniment.__file__).parent / "integrations" / "proxy"
 LEVELS = ("debug", "info", "warning", "error", "critical", "exception")
 
 
 def written() -> dict[tuple[str, str], set[str]]:
     """By the folder's logger and the message: the levels at which the source writes it."""
     found: dict[tuple[str, str], set[str]] = {}
-    for path in sorted(SURFACES.rglob("*.py")):
-        logger = "muniment.mcp" if "mcp" in path.parts else "muniment.http"
+    for path in sorted((*SURFACES.rglob("*.py"), *PROXY.rglob("*.py"))):
+        logger = next((f"muniment.{name}" for name in ("mcp", "proxy") if name in path.parts), "muniment.http")
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
