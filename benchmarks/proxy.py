@@ -45,6 +45,11 @@ ANSWER = json.dumps({"id": "c1", "object": "chat.completion", "choices": [
     {"index": 0, "message": {"role": "assistant", "content": "In Berlin, as you said."}, "finish_reason": "stop"}]}
 ).encode()  # fmt: skip
 CHUNKS = 20
+WHAT = (
+    "bread books bicycles tickets flowers shoes paint maps candles spoons kites stamps lamps coats tents drums".split()
+)
+WHERE = "Lisbon Oslo Turin Ghent Cork Basel Split Tartu Graz Bergen Nantes Leiden Poznan Aarhus Malaga Bruges".split()
+WHO = "Ana Ben Carla Dmitri Elif Farid Greta Hugo Ines Jonas Kofi Lena Marta Nils Olga Pavel Quinn Rosa".split()
 SETS = ("locomo", "longmemeval", "beam_100k", "realtalk")
 HISTORIES = 4
 TURNS_MAX = 10
@@ -149,7 +154,8 @@ def _requests(kind: str, rounds: int) -> Iterator[tuple[str, bytes, str]]:
             continue
         if kind == "first" or len(messages) > 2 * TURNS_MAX:
             messages = messages[:1]
-        asked = {"role": "user", "content": f"Where did I say that I would go in week {number}?"}
+        what, who = WHAT[number * 7 % len(WHAT)], WHO[number * 5 % len(WHO)]
+        asked = {"role": "user", "content": f"Where was it that I went for {what} with {who}?"}
         messages = [*messages, asked]
         body = {"model": "small", "messages": messages} | ({"stream": True} if kind == "stream" else {})
         yield CHAT_PATH, json.dumps(body).encode(), f"{kind}{number if kind == 'first' else number // TURNS_MAX}"
@@ -190,15 +196,18 @@ def measured(direct: str, proxy: str, kind: str, rounds: int) -> dict[str, Any]:
     return row | {"request_bytes_unchanged": kept / sent, "answer_bytes_unchanged": same / answered}
 
 
+def _memory(number: int) -> str:
+    """Something that was said; no two alike in all they name."""
+    what, where, who = (each[number * step % len(each)] for each, step in ((WHAT, 3), (WHERE, 5), (WHO, 7)))
+    return f"On trip {number} I went to {where} with {who} and came home with {number % 9 + 2} {what}."
+
+
 def latency(rounds: int, events: int) -> dict[str, dict[str, Any]]:
     rows = {}
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "agent.db"
         with muniment.open(store) as mem:
-            drafts = [
-                {"role": "user", "content": f"In week {number} I said that I would go to town number {number * 7919}."}
-                for number in range(events)
-            ]
+            drafts = [{"role": "user", "content": _memory(number)} for number in range(events)]
             mem.run(user_id="ana", session_id="before").observe_many(drafts)
         with _process("-m", "benchmarks.proxy", "--upstream") as upstream:
             command = ("-m", "muniment", "proxy", "--upstream", upstream, "--db", str(store), "--port", "0", "--json")

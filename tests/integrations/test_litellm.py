@@ -57,9 +57,7 @@ def test_its_calls_through_the_proxy(upstream: Server, mem: muniment.Memory) -> 
         assert answer.choices[0].message.content == "In Berlin."
 
         async def streamed() -> str:
-            parts = await litellm.acompletion(
-                **near, stream=True, extra_headers=headers | {"muniment-session": "two"}
-            )
+            parts = await litellm.acompletion(**near, stream=True, extra_headers=headers | {"muniment-session": "two"})
             return "".join([part.choices[0].delta.content or "" async for part in parts])
 
         assert asyncio.run(streamed()) == "In Berlin."

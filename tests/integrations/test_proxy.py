@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import muniment
-from model_server import BREAKS, DOORS, Chat, Door, Messages, Raw, Responses, Server, broken, serving
+from model_server import DOORS, Chat, Door, Messages, Raw, Responses, Server, broken, serving
 from muniment.errors import StorageFailure
 from muniment.surfaces.http.keys import KeyFile
 from proxy_room import proxying, stored
@@ -438,36 +438,36 @@ def test_where_memory_fails(
         assert (status, json.loads(answer)["code"], upstream.received) == (503, "storage_failure", [])
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "path", "passes_open"),
-    [
-        (b"", "invalid_json", "$", False),
-        (b"{", "invalid_json", "$", False),
-        (b"[1]", "invalid_input", "$", False),
-        (b'"x"', "invalid_input", "$", False),
-        (b"\xff\xfe", "invalid_json", "$", False),
-        (b"[" * 100_000, "invalid_json", "$", False),
-        (b'{"messages":[],"messages":[]}', "invalid_json", "$.messages", True),
-        (b'{"messages":["x"]}', "invalid_input", "$.messages[0]", True),
-        (b'{"messages":[{"role":"user","content":"a"},{"role":"witch","content":"x"}]}', "invalid_input",
-         "$.messages[1].role", True),
-        (b'{"messages":[{"role":"user","content":{"a":1}}]}', "invalid_input", "$.messages[0].content", True),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_at_the_door_or_passed_on(
-    upstream: Server, mem: muniment.Memory, body: bytes, code: str, path: str, passes_open: bool
-) -> None:
-    for on_error in ("open", "closed"):
-        with proxying(mem, upstream.url, on_error=on_error) as proxy:
+BAD = [
+    (b"", "invalid_json", "$", False),
+    (b"{", "invalid_json", "$", False),
+    (b"[1]", "invalid_input", "$", False),
+    (b'"x"', "invalid_input", "$", False),
+    (b"\xff\xfe", "invalid_json", "$", False),
+    (b"[" * 100_000, "invalid_json", "$", False),
+    (b'{"messages":[],"messages":[]}', "invalid_json", "$.messages", True),
+    (b'{"messages":[{"role":"user","content":"\\ud83d"}]}', "invalid_json", "$.messages[0].content", True),
+    (b'{"messages":["x"]}', "invalid_input", "$.messages[0]", True),
+    (b'{"messages":[{"role":"user","content":"a"},{"role":"witch"}]}', "invalid_input", "$.messages[1].role", True),
+    (b'{"messages":[{"role":"user","content":{"a":1}}]}', "invalid_input", "$.messages[0].content", True),
+]
+
+
+@pytest.mark.parametrize("on_error", ["open", "closed"])
+def test_bad_input_is_refused_at_the_door_or_passed_on(upstream: Server, mem: muniment.Memory, on_error: str) -> None:
+    """What nobody can read is refused; what the upstream might is passed on, where memory fails open."""
+    with proxying(mem, upstream.url, on_error=on_error) as proxy:
+        for body, code, path, passes_open in BAD:
             upstream.answers = [400]
             status, headers, answer = send(proxy, "POST", "/v1/chat/completions", body, **_ANA)
-            assert headers["muniment-error"] == code
+            assert headers["muniment-error"] == code, body[:60]
             if on_error == "open" and passes_open:
                 assert (status, upstream.received.pop().body) == (400, body), "the upstream's word counts"
             else:
                 problem = json.loads(answer)
                 assert status in (400, 422)
-                assert (problem["code"], problem["path"], upstream.received) == (code, path, [])
+                assert (problem["code"], problem["path"], upstream.received) == (code, path, []), body[:60]
+                assert problem["error"]["message"] == problem["detail"]
 
 
 def test_bodies_are_bounded_in_size_and_time(upstream: Server, mem: muniment.Memory) -> None:
@@ -481,4 +481,3 @@ def test_bodies_are_bounded_in_size_and_time(upstream: Server, mem: muniment.Mem
             connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{")
             assert b" 408 " in connection.recv(4096)
     assert upstream.received == []
-    assert BREAKS not in upstream.answers

@@ -41,8 +41,8 @@ upstream = "https://api.openai.com"
 )
 SERVER = """Of `muniment serve`: keys of `[server]` in `muniment.toml`, and `MUNIMENT_` with the name in capitals in the
 environment (`MUNIMENT_PORT`). Some are flags of the command too."""
-PROXY = """Of `muniment proxy`: keys of `[proxy]` in `muniment.toml`, and `MUNIMENT_PROXY_` with the name in capitals in the
-environment (`MUNIMENT_PROXY_UPSTREAM`). Some are flags of the command too."""
+PROXY = """Of `muniment proxy`: keys of `[proxy]` in `muniment.toml`, and `MUNIMENT_PROXY_` with the name in capitals in
+the environment (`MUNIMENT_PROXY_UPSTREAM`). Some are flags of the command too."""
 OTHERS = """
 ## Other environment variables
 
