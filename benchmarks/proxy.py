@@ -45,11 +45,18 @@ ANSWER = json.dumps({"id": "c1", "object": "chat.completion", "choices": [
     {"index": 0, "message": {"role": "assistant", "content": "In Berlin, as you said."}, "finish_reason": "stop"}]}
 ).encode()  # fmt: skip
 CHUNKS = 20
-WHAT = (
-    "bread books bicycles tickets flowers shoes paint maps candles spoons kites stamps lamps coats tents drums".split()
-)
-WHERE = "Lisbon Oslo Turin Ghent Cork Basel Split Tartu Graz Bergen Nantes Leiden Poznan Aarhus Malaga Bruges".split()
-WHO = "Ana Ben Carla Dmitri Elif Farid Greta Hugo Ines Jonas Kofi Lena Marta Nils Olga Pavel Quinn Rosa".split()
+WHAT = [
+    "bread", "books", "bicycles", "tickets", "flowers", "shoes", "paint", "maps",
+    "candles", "spoons", "kites", "stamps", "lamps", "coats", "tents", "drums",
+]  # fmt: skip
+WHERE = [
+    "Lisbon", "Oslo", "Turin", "Ghent", "Cork", "Basel", "Split", "Tartu",
+    "Graz", "Bergen", "Nantes", "Leiden", "Poznan", "Aarhus", "Malaga", "Bruges",
+]  # fmt: skip
+WHO = [
+    "Ana", "Ben", "Carla", "Dmitri", "Elif", "Farid", "Greta", "Hugo", "Ines",
+    "Jonas", "Kofi", "Lena", "Marta", "Nils", "Olga", "Pavel", "Quinn", "Rosa",
+]  # fmt: skip
 SETS = ("locomo", "longmemeval", "beam_100k", "realtalk")
 HISTORIES = 4
 TURNS_MAX = 10

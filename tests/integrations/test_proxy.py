@@ -7,6 +7,8 @@ import http.client
 import json
 import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -481,3 +483,27 @@ def test_bodies_are_bounded_in_size_and_time(upstream: Server, mem: muniment.Mem
             connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{")
             assert b" 408 " in connection.recv(4096)
     assert upstream.received == []
+
+
+def test_the_command_serves_until_it_is_told_to_stop(upstream: Server, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "muniment", "proxy", "--db", str(tmp_path / "a.db"), "--json"]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--upstream" in refused.stderr
+    upstream.answers.append(Chat().says("In Berlin."))
+    started = [*command, "--upstream", upstream.url, "--port", "0", "--user", "ana"]
+    with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        assert process.stdout is not None
+        proxy = Server(url=json.loads(process.stdout.readline())["url"])
+        status, headers, _ = send(proxy, "POST", "/v1/chat/completions", chat_body(user("My secret is Xyzzy.")))
+        process.terminate()
+        _, log = process.communicate(timeout=30)
+    assert (status, process.returncode) == (200, 0)
+    (line,) = [told for told in map(json.loads, log.splitlines()) if told["message"] == "request"]
+    assert (line["logger"], line["route"], line["status"], line["end"]) == (
+        "muniment.proxy", "chat/completions", 200, "whole",
+    )  # fmt: skip
+    assert line["request_id"] == headers["muniment-request"]
+    assert "Xyzzy" not in log, "a log holds no content"
+    with muniment.open(tmp_path / "a.db") as store:
+        assert stored(store) == [("user", "My secret is Xyzzy."), ("assistant", "In Berlin.")]
