@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import signal
 from importlib import util
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
@@ -164,7 +165,14 @@ def _proxy(
 
         for warning in warnings_of(settings):
             echo(f"warning: {warning}", err=True)
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, _leave)
         make_proxy(memory, settings, defaults, on_start=announce).run()
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    """Before the proxy runs, and after: the store is closed on the way out. While it runs, it is told itself."""
+    raise SystemExit(0)
 
 
 proxy = Command(
