@@ -71,7 +71,9 @@ clients: setup
 GENERATOR := clients/.generator/.installed
 NODE_TOOLS := clients/typescript/node_modules/.installed
 
-client-tools: $(GENERATOR) $(NODE_TOOLS)
+VERCEL_TOOLS := clients/vercel/node_modules/.installed
+
+client-tools: $(GENERATOR) $(NODE_TOOLS) $(VERCEL_TOOLS)
 
 $(GENERATOR): clients/requirements.txt
 	@{ $(PYTHON) -m venv $(dir $@) && $(dir $@)bin/python -m pip install --quiet --disable-pip-version-check \
@@ -82,6 +84,11 @@ $(NODE_TOOLS): clients/typescript/package.json
 	@if command -v npm >/dev/null 2>&1; then { cd clients/typescript && npm install --silent && touch node_modules/.installed; } || \
 		echo "SKIPPED: clients in TypeScript: npm could not install what makes them" >&2; \
 	else echo "SKIPPED: clients in TypeScript: Node.js 20 and npm are missing" >&2; fi
+
+$(VERCEL_TOOLS): clients/vercel/package.json
+	@if command -v npm >/dev/null 2>&1; then { cd clients/vercel && npm install --silent && touch node_modules/.installed; } || \
+		echo "SKIPPED: the Vercel AI SDK: npm could not install it" >&2; \
+	else echo "SKIPPED: the Vercel AI SDK: Node.js 20 and npm are missing" >&2; fi
 
 # The page is built and a browser fetched where they are missing; where that cannot be, its tests are skipped and say so.
 inspector: $(INSPECTOR)
@@ -168,6 +175,6 @@ stubs: setup
 
 clean:
 	rm -rf inspector/node_modules src/muniment/surfaces/inspector/dist
-	rm -rf clients/.generator clients/typescript/node_modules clients/typescript/dist clients/typescript/build
+	rm -rf clients/.generator clients/typescript/node_modules clients/typescript/dist clients/typescript/build clients/vercel/node_modules
 	rm -f clients/typescript/LICENSE clients/typescript/src/openapi.d.ts clients/typescript/src/operations.ts
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

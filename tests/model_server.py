@@ -6,13 +6,33 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
 BREAKS = object()
 """In a stream: the connection is lost here."""
+
+
+@dataclass
+class Raw:
+    """An answer byte for byte: a status, headers, and its parts, each sent by itself. `wait` holds the next part back
+    until somebody sets it.
+    """
+
+    parts: list[Any]
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Received(NamedTuple):
+    """A request byte for byte."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
 
 
 @dataclass
@@ -22,6 +42,9 @@ class Server:
     url: str = ""
     answers: list[Any] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
+    received: list[Received] = field(default_factory=list)
+    gone: threading.Event = field(default_factory=threading.Event)
+    """Set when a caller went away before its answer was whole."""
     clients: list[Any] = field(default_factory=list)
     """The sync ones, closed with the server; an async one is closed in its loop."""
 
@@ -33,15 +56,22 @@ class Server:
 
 @contextmanager
 def serving() -> Iterator[Server]:
-    """An answer is a JSON body, a list of the events of a stream, or a number: the status of a refusal."""
+    """An answer is a JSON body, a list of the events of a stream, a `Raw`, or a number: the status of a refusal."""
     made = Server()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            made.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            body = self._body()
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            made.received.append(Received(self.command, self.path, headers, body))
+            with suppress(ValueError):
+                made.asked.append(json.loads(body))
             answer = made.answers.pop(0)
+            if isinstance(answer, Raw):
+                self._raw(answer)
+                return
             if isinstance(answer, list):
                 self._stream(answer)
                 return
@@ -52,6 +82,41 @@ def serving() -> Iterator[Server]:
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
+
+        do_GET = do_PUT = do_DELETE = do_PATCH = do_POST
+
+        def _body(self) -> bytes:
+            if "chunked" not in self.headers.get("Transfer-Encoding", ""):
+                return self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            parts = []
+            while size := int(self.rfile.readline(), 16):
+                parts.append(self.rfile.read(size))
+                self.rfile.readline()
+            self.rfile.readline()
+            return b"".join(parts)
+
+        def _raw(self, answer: Raw) -> None:
+            self.send_response(answer.status)
+            is_sized = "content-length" in {name.lower() for name in answer.headers}
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            if not is_sized:
+                self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            try:
+                for part in answer.parts:
+                    if isinstance(part, threading.Event):
+                        part.wait(20)
+                    elif part is BREAKS:
+                        self.close_connection = True
+                        return
+                    else:
+                        self.wfile.write(part if is_sized else f"{len(part):x}\r\n".encode() + part + b"\r\n")
+                if not is_sized:
+                    self.wfile.write(b"0\r\n\r\n")
+            except OSError:
+                self.close_connection = True
+                made.gone.set()
 
         def _stream(self, events: list[Any]) -> None:
             self.send_response(200)

@@ -22,6 +22,8 @@ PAGES = (
     "docs/guides/research.md",
     "docs/guides/multi-tenant-server.md",
     "docs/decisions/0017-answers.md",
+    "docs/decisions/0025-proxy.md",
+    "docs/guides/proxy.md",
 )
 BLOCK = re.compile(r"(<!-- figures:(\w+) -->\n)(.*?)(<!-- /figures:\2 -->)", re.DOTALL)
 
@@ -530,7 +532,37 @@ def langgraph(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
+def proxy(results: dict[str, dict[str, Any]]) -> list[str]:
+    """What the proxy adds to a request, against the same request asked directly in the same run."""
+    named = {
+        "passed": "passes through (embeddings)",
+        "first": "a question in a new session",
+        "turns": "a turn of a chat",
+        "stream": "a turn, streamed",
+    }
+    head = "| | direct, p50 / p99 ms | through the proxy | added | bytes unchanged: request, answer |"
+    lines = [head, "|---|---|---|---|---|"]
+    for name, words in named.items():
+        row = results[name]
+        shown = [
+            f"{row[f'{side}_p50_ms']:,.1f} / {row[f'{side}_p99_ms']:,.1f}" for side in ("direct", "proxy", "added")
+        ]
+        kept = f"{row['request_bytes_unchanged']:.0%}, {row['answer_bytes_unchanged']:.0%}"
+        lines.append(f"| {words} | {shown[0]} | {shown[1]} | {shown[2]} | {kept} |")
+    return lines
+
+
+def proxy_caches(results: dict[str, dict[str, Any]]) -> list[str]:
+    lines = ["| | prompts | no packet | before the question | behind the system prompt |", "|---|---|---|---|---|"]
+    for name, row in results.items():
+        shares = " | ".join(f"{row[f'{place}_kept']:.0%}" for place in ("none", "question", "system"))
+        lines.append(f"| {name} | {row['prompts']} | {shares} |")
+    return lines
+
+
 RENDERERS = {
+    "proxy": proxy,
+    "proxy_caches": proxy_caches,
     "answers": answers,
     "answers_arms": answers_arms,
     "answers_days": answers_days,

@@ -15,14 +15,15 @@ from muniment.surfaces.http.log_lines import COMMON, LINES
 from muniment.surfaces.http.logs import LOGGER, JsonFormatter
 
 SURFACES = Path(muniment.__file__).parent / "surfaces"
+PROXY = Path(muniment.__file__).parent / "integrations" / "proxy"
 LEVELS = ("debug", "info", "warning", "error", "critical", "exception")
 
 
 def written() -> dict[tuple[str, str], set[str]]:
     """By the folder's logger and the message: the levels at which the source writes it."""
     found: dict[tuple[str, str], set[str]] = {}
-    for path in sorted(SURFACES.rglob("*.py")):
-        logger = "muniment.mcp" if "mcp" in path.parts else "muniment.http"
+    for path in sorted((*SURFACES.rglob("*.py"), *PROXY.rglob("*.py"))):
+        logger = next((f"muniment.{name}" for name in ("mcp", "proxy") if name in path.parts), "muniment.http")
         text = path.read_text("utf-8")
         for node in ast.walk(ast.parse(text)) if "LOGGER" in text else ():
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
@@ -63,7 +64,7 @@ def test_a_request_has_the_fields_that_the_page_says(serve: Serve) -> None:
     finally:
         LOGGER.removeHandler(keep)
         LOGGER.setLevel(level)
-    (line,) = [each for each in LINES if each.message == "request"]
+    (line,) = [each for each in LINES if each.message == "request" and each.logger == "muniment.http"]
     good, refused = [json.loads(JsonFormatter().format(each)) for each in records if each.getMessage() == "request"]
     assert set(refused) == {*COMMON, *line.fields}
     assert set(good) == set(refused) - {"code"}

@@ -131,6 +131,21 @@ def test_the_callers_own_prompt_comes_first(server: Server, mem: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("door", [Chat(), Messages()], ids=["chat", "messages"])
+def test_the_packet_before_the_question(door: Door, server: Server, mem: Any) -> None:
+    """What comes before it is as the caller sent it, and the caller's own list is not touched."""
+    server.answers.append(door.says("In Berlin."))
+    messages = [user("Hello."), {"role": "assistant", "content": "Hello."}, user("Where do I live?")]
+    door.ask(wrapped(door, server, mem, place="question"), messages)
+    sent = server.asked[0]["messages"]
+    assert (sent[:2], door.system(server.asked[0])) == (messages[:2], "")
+    assert TOLD in sent[2]["content"]
+    assert sent[2]["content"].endswith("\n\nWhere do I live?")
+    assert messages[2] == user("Where do I live?")
+    with pytest.raises(InvalidInput):
+        wrapped(door, server, mem, place="somewhere")
+
+
 @DOOR
 def test_a_list_that_can_be_read_only_once(door: Door, server: Server, mem: Any) -> None:
     server.answers.append(door.says("In Berlin."))

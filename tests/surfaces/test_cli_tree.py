@@ -21,7 +21,8 @@ from muniment.surfaces.cli.tree import MOVED, TREE, Entry, commands
 from muniment.surfaces.operations.rows import OPERATIONS
 
 ALL = commands()
-FIRST = ("demo", "ingest", "search", "compose", "explain", "why", "facts", "forget", "verify", "serve", "mcp", "doctor")
+FIRST = ("demo", "ingest", "search", "compose", "explain", "why", "facts", "forget", "verify", "serve", "mcp", "proxy",
+         "doctor")  # fmt: skip
 FIXED = (*FIRST, "validate", "schema", "replay", "diff", "export", "import", "check")
 """Names that people and programs outside rely on."""
 MUNIMENT = Commands()

@@ -12,6 +12,7 @@ from muniment.contracts.schemas import RecordSchema
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.policy import Policy
 from muniment.core.record import Record
+from muniment.integrations.proxy.settings import ProxySettings
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.settings import NAMES, Settings
 from reference.prose import bullet, first_paragraph, form_of, headed, member_fields, paragraphs
@@ -33,10 +34,15 @@ port = 8765
 
 [mcp]
 writes = "off"
+
+[proxy]
+upstream = "https://api.openai.com"
 ```""",
 )
 SERVER = """Of `muniment serve`: keys of `[server]` in `muniment.toml`, and `MUNIMENT_` with the name in capitals in the
 environment (`MUNIMENT_PORT`). Some are flags of the command too."""
+PROXY = """Of `muniment proxy`: keys of `[proxy]` in `muniment.toml`, and `MUNIMENT_PROXY_` with the name in capitals in
+the environment (`MUNIMENT_PROXY_UPSTREAM`). Some are flags of the command too."""
 OTHERS = """
 ## Other environment variables
 
@@ -56,7 +62,7 @@ that others cite by itself also has a `policy_id` that names it and a `schema_ve
 
 
 def page() -> str:
-    return "\n".join([*headed("Settings", *ABOUT), *_general(), *_server(), OTHERS, *_policy()])
+    return "\n".join([*headed("Settings", *ABOUT), *_general(), *_server(), *_proxy(), OTHERS, *_policy()])
 
 
 def _general() -> Iterator[str]:
@@ -73,6 +79,16 @@ def _server() -> Iterator[str]:
     yield f"{SERVER}\n"
     said = member_fields(ServerSettings)
     for each in fields(ServerSettings):
+        form = "whole number" if isinstance(each.default, int) else "text"
+        default = f"default `{each.default}`" if each.default != "" else ""
+        yield bullet(each.name, (form, default), said[each.name].said)
+
+
+def _proxy() -> Iterator[str]:
+    yield "\n## The proxy\n"
+    yield f"{PROXY}\n"
+    said = member_fields(ProxySettings)
+    for each in fields(ProxySettings):
         form = "whole number" if isinstance(each.default, int) else "text"
         default = f"default `{each.default}`" if each.default != "" else ""
         yield bullet(each.name, (form, default), said[each.name].said)

@@ -1,6 +1,8 @@
 """Seams for the frameworks people already use, each behind an extra.
 
 wrapping        the official OpenAI and Anthropic clients with a memory: `muniment.wrap`
+proxy           the same in front of any model's server: `muniment proxy`
+litellm         the same as a callback of LiteLLM
 langgraph       a `BaseStore`, and nodes that observe messages and compose packets
 openai_agents   a `Session`
 pydantic_ai     message history, a history processor and a toolset

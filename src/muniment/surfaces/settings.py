@@ -5,7 +5,8 @@
     (another toml); MUNIMENT_DB_FILE names a file that holds the value of MUNIMENT_DB
 
 `muniment.toml` is looked for in the working directory; its `[policy]` table is the policy, its
-`[server]` table what `muniment serve` is told (`surfaces.http.settings`), `[mcp]` what `muniment mcp` is.
+`[server]` table what `muniment serve` is told (`surfaces.http.settings`), `[mcp]` what `muniment mcp` is, `[proxy]`
+what `muniment proxy` is.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ NAMES: Mapping[str, str] = {
     "seal_key": "none",
 }
 """Every setting and its default."""
+_TABLES = ("policy", "server", "mcp", "proxy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +117,11 @@ def read_config(env: Mapping[str, str]) -> dict[str, Any]:
         config = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise InvalidInput(f"{path} cannot be read: {error}", hint="it should be TOML in UTF-8") from None
-    unknown = sorted(config.keys() - NAMES.keys() - {"policy", "server", "mcp"})
+    unknown = sorted(config.keys() - NAMES.keys() - set(_TABLES))
     if unknown:
         raise InvalidInput(
             f"{path} has unknown settings: {', '.join(unknown)}",
-            hint=f"known are {', '.join([*NAMES, 'policy', 'server', 'mcp'])}",
+            hint=f"known are {', '.join([*NAMES, *_TABLES])}",
         )
     return config
 

@@ -1,6 +1,7 @@
 """Answers put together while they stream: event by event, for each API, into the messages that `run.record` takes.
 
-An answer of which the stream broke off keeps the text that came, and the calls that came whole.
+An answer of which the stream broke off keeps the text that came, and the calls that came whole. Events are objects of a
+client, or the plain data that a server sent.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ from typing import Any, Protocol
 from muniment.core.canonical import parse_json
 from muniment.errors import MunimentError
 
-__all__ = ["AnswerReader", "ChatReader", "MessageReader", "ResponseReader"]
+__all__ = ["AnswerReader", "ChatReader", "MessageReader", "ResponseReader", "part_of"]
+
+
+def part_of(held: Any, name: str, default: Any = None) -> Any:
+    """A part of what was answered, whether a client made an object of it or not."""
+    return held.get(name, default) if isinstance(held, Mapping) else getattr(held, name, default)
 
 
 class AnswerReader(Protocol):
@@ -37,21 +43,21 @@ class ChatReader:
         self._calls: dict[int, dict[str, Any]] = {}
 
     def take(self, event: Any) -> None:
-        chunk = getattr(event, "chunk", event)
-        for choice in getattr(chunk, "choices", None) or ():
-            if getattr(choice, "index", 0) == 0:
-                self._take_delta(getattr(choice, "delta", None))
-                self.is_whole = self.is_whole or bool(getattr(choice, "finish_reason", None))
+        chunk = part_of(event, "chunk", event)
+        for choice in part_of(chunk, "choices") or ():
+            if part_of(choice, "index", 0) == 0:
+                self._take_delta(part_of(choice, "delta"))
+                self.is_whole = self.is_whole or bool(part_of(choice, "finish_reason"))
 
     def _take_delta(self, delta: Any) -> None:
-        self._text.append(getattr(delta, "content", None) or "")
-        self._refusal.append(getattr(delta, "refusal", None) or "")
-        for part in getattr(delta, "tool_calls", None) or ():
-            call = self._calls.setdefault(part.index, {"id": "", "name": "", "arguments": ""})
-            call["id"] = part.id or call["id"]
-            function = getattr(part, "function", None) or getattr(part, "custom", None)
-            call["name"] = getattr(function, "name", None) or call["name"]
-            call["arguments"] += getattr(function, "arguments", None) or getattr(function, "input", None) or ""
+        self._text.append(_text(part_of(delta, "content")))
+        self._refusal.append(_text(part_of(delta, "refusal")))
+        for part in part_of(delta, "tool_calls") or ():
+            call = self._calls.setdefault(part_of(part, "index", 0), {"id": "", "name": "", "arguments": ""})
+            call["id"] = _text(part_of(part, "id")) or call["id"]
+            function = part_of(part, "function") or part_of(part, "custom")
+            call["name"] = _text(part_of(function, "name")) or call["name"]
+            call["arguments"] += _text(part_of(function, "arguments")) or _text(part_of(function, "input"))
 
     def messages(self) -> list[Any]:
         calls = [
@@ -73,18 +79,21 @@ class MessageReader:
         self._ended: set[int] = set()
 
     def take(self, event: Any) -> None:
-        kind = getattr(event, "type", None)
+        kind, at = part_of(event, "type"), part_of(event, "index")
         if kind == "content_block_start":
-            self._blocks[event.index] = event.content_block.model_dump(mode="json", exclude_unset=True)
-        elif kind == "content_block_delta" and event.index in self._blocks:
-            text = getattr(event.delta, "text", None)
+            block = part_of(event, "content_block")
+            self._blocks[at] = (
+                dict(block) if isinstance(block, Mapping) else block.model_dump(mode="json", exclude_unset=True)
+            )
+        elif kind == "content_block_delta" and at in self._blocks:
+            text = part_of(part_of(event, "delta"), "text")
             if isinstance(text, str):
-                self._blocks[event.index]["text"] = f"{self._blocks[event.index].get('text') or ''}{text}"
-            part = getattr(event.delta, "partial_json", None)
+                self._blocks[at]["text"] = f"{self._blocks[at].get('text') or ''}{text}"
+            part = part_of(part_of(event, "delta"), "partial_json")
             if isinstance(part, str):
-                self._inputs[event.index] = self._inputs.get(event.index, "") + part
+                self._inputs[at] = self._inputs.get(at, "") + part
         elif kind == "content_block_stop":
-            self._ended.add(event.index)
+            self._ended.add(at)
         elif kind == "message_stop":
             self.is_whole = True
 
@@ -109,13 +118,14 @@ class ResponseReader:
         self._texts: dict[int, list[str]] = {}
 
     def take(self, event: Any) -> None:
-        kind = getattr(event, "type", None)
+        kind, at = part_of(event, "type"), part_of(event, "output_index", 0)
         if kind == "response.output_text.delta":
-            self._texts.setdefault(event.output_index, []).append(event.delta)
+            self._texts.setdefault(at, []).append(_text(part_of(event, "delta")))
         elif kind == "response.output_item.done":
-            self._items[event.output_index] = event.item
+            self._items[at] = part_of(event, "item")
         elif kind in ("response.completed", "response.incomplete"):
-            self._items = dict(enumerate(event.response.output)) or self._items
+            output = part_of(part_of(event, "response"), "output") or ()
+            self._items = dict(enumerate(output)) or self._items
             self.is_whole = True
 
     def messages(self) -> list[Any]:
@@ -129,6 +139,10 @@ class ResponseReader:
 def _marked(message: dict[str, Any], reader: AnswerReader) -> dict[str, Any]:
     """As the Responses API says it of its items, and `run.record` understands it of any message."""
     return message if reader.is_whole else {**message, "status": "incomplete"}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _is_json(text: str) -> bool:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from muniment.core.scope import DEFAULT_TENANT, scope_given
 from muniment.errors import InvalidInput
-from muniment.integrations.wrapping.conversation import Call, Conversation, Whose
+from muniment.integrations.wrapping.conversation import Call, Conversation, Telling, Whose
 from muniment.integrations.wrapping.dialects import DIALECTS, Dialect
+from muniment.integrations.wrapping.placing import PLACES
 from muniment.integrations.wrapping.streams import Following, follow
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def wrap(
     tenant_id: str = DEFAULT_TENANT,
     max_tokens: int | None = None,
     cite: bool = False,
+    place: Literal["question", "system"] = "system",
     on_error: Literal["open", "closed"] = "open",
 ) -> WrappedClient:
     """The client with a memory: OpenAI's or Anthropic's, sync or async. One wrapped client is one conversation.
@@ -42,6 +44,7 @@ def wrap(
     `chat.completions.create`, `responses.create` and `messages.create` (also `parse`, `stream` and `stream=True`)
     record what of the list is new, put a packet of at most `max_tokens` behind the system prompt, send, and record the
     answer. They answer what the client answers; its `muniment_build_id` names the build. All else is the client's own.
+    `place="question"` puts the packet before the last question, which keeps more of a provider's prompt cache.
 
     `on_error="open"`: where memory fails, a warning is logged and the call goes on without it. `"closed"`: the error is
     raised before anything is sent; where only the answer could not be recorded, `AnswerNotRecorded` carries it.
@@ -55,7 +58,10 @@ def wrap(
     store: Any = getattr(mem, "_sync", mem)  # memory's part of an async call is one piece of work in a thread
     if store is not mem and not is_async:
         raise InvalidInput("a sync client takes a sync store", path="$.mem", hint="muniment.open(…), not muniment.aio")
-    conversation = Conversation(store, whose, max_tokens=max_tokens, cite=cite, fails_open=on_error == "open")
+    if place not in PLACES:
+        raise InvalidInput("place should be 'question' or 'system'", path="$.place")
+    telling = Telling(max_tokens, cite, place, fails_open=on_error == "open")
+    conversation = Conversation(store, whose, telling)
     return WrappedClient(client, conversation, DIALECTS[package], is_async=is_async, lift=getattr(mem, "_lift", _as_is))
 
 

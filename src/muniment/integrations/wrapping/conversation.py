@@ -1,4 +1,5 @@
-"""What one call of a wrapped client does with memory: before it is sent, and once the answer is there.
+"""What one call of a model does with memory: before it is sent, and once the answer is there. Through a wrapped client,
+the proxy or LiteLLM, it is the same.
 
 Before: what of the caller's list is new is recorded, and a packet is composed for its last question. After: the answer
 is recorded with that packet. What the caller sends is never told twice: of a list that holds the whole session nothing
@@ -9,16 +10,25 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import digest_of, short_id
-from muniment.errors import AnswerNotRecorded, IdempotencyMismatch, InvalidInput, MessagesDiffer, MunimentError
+from muniment.errors import (
+    AnswerNotRecorded,
+    Forgotten,
+    IdempotencyMismatch,
+    InvalidInput,
+    MessagesDiffer,
+    MunimentError,
+    NotFound,
+)
 from muniment.integrations.wrapping.alignment import Aligned, align, ends_with, missing_calls, recorded
+from muniment.integrations.wrapping.placing import Asked, Insertion, Place, asked_of, inserted
 from muniment.packets.recording import plain_messages
-from muniment.store.ledger.message_parts import read_content
 from muniment.store.ledger.messages import MessageEvent, read_messages
 
 if TYPE_CHECKING:
@@ -27,15 +37,15 @@ if TYPE_CHECKING:
     from muniment.integrations.wrapping.dialects import Dialect
     from muniment.packets.builds import Build
 
-__all__ = ["Call", "Conversation", "Whose"]
+__all__ = ["Call", "Conversation", "RecentBuilds", "Telling", "Whose"]
 
 _LOG = logging.getLogger("muniment.wrap")
 _OTHERWISE = (MessagesDiffer, IdempotencyMismatch, InvalidInput)
 """What says that a list does not go on from what was recorded: it was edited; another call took the place meanwhile; or
 it was cut, so that a result stands without its call.
 """
-_QUERY_CHARS_MAX = 4_000
-"""Of a longer message the end is asked about: what was pasted comes before the question."""
+_RECENT_MAX = 4_096
+"""Questions whose packet is known again while tools are asked."""
 
 
 class Whose(NamedTuple):
@@ -52,36 +62,70 @@ class Call:
     """One call: what is sent, and what its answer is recorded with."""
 
     dialect: Dialect
-    sent: dict[str, Any]
+    given: dict[str, Any]
     messages: list[Any]
     build: Build | None = None
+    insertion: Insertion | None = None
+    """Where the packet goes; None where there is none."""
     goes_on_from: str | None = None
     is_recorded: bool = False
     """Does the ledger hold the caller's list? Without it an answer would stand there alone."""
+    failure: str | None = None
+    """The code of the error without which it would not go on without memory."""
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """What is sent: what the caller gave, with the packet in its place."""
+        sent: dict[str, Any] = self.given if self.insertion is None else inserted(self.given, self.insertion)
+        return sent
+
+
+class Telling(NamedTuple):
+    """How a packet is told: how long it may be, where it stands, and what happens where there can be none."""
+
+    max_tokens: int | None = None
+    cite: bool = False
+    place: Place = "system"
+    fails_open: bool = True
+
+
+class RecentBuilds:
+    """Which build a question was given. While tools are asked, a question is sent again and again with more behind it:
+    it keeps its packet, so that a provider's cache keeps all that stood before. Thread-safe.
+    """
+
+    def __init__(self, count_max: int = _RECENT_MAX) -> None:
+        self._held: OrderedDict[tuple[str, ...], str] = OrderedDict()
+        self._count_max = count_max
+        self._lock = threading.Lock()
+
+    def find(self, key: tuple[str, ...]) -> str | None:
+        with self._lock:
+            return self._held.get(key)
+
+    def keep(self, key: tuple[str, ...], build_id: str) -> None:
+        with self._lock:
+            self._held[key] = build_id
+            self._held.move_to_end(key)
+            while len(self._held) > self._count_max:
+                self._held.popitem(last=False)
 
 
 class Conversation:
     """One session of one user, as a wrapped client writes it. Thread-safe."""
 
-    def __init__(self, mem: Memory, whose: Whose, *, max_tokens: int | None, cite: bool, fails_open: bool) -> None:
+    def __init__(self, mem: Memory, whose: Whose, telling: Telling, recent: RecentBuilds | None = None) -> None:
         self.mem = mem
         self.whose = whose
         self.last_build: Build | None = None
-        self._max_tokens = max_tokens
-        self._cite = cite
-        self._fails_open = fails_open
+        self._telling = telling
+        self._recent = recent or RecentBuilds()
         self._run: Run | None = None
         self._lock = threading.Lock()
 
     def of_session(self, session_id: str | None) -> Conversation:
         """The same user's, in another session."""
-        return Conversation(
-            self.mem,
-            self.whose._replace(session_id=session_id),
-            max_tokens=self._max_tokens,
-            cite=self._cite,
-            fails_open=self._fails_open,
-        )
+        return Conversation(self.mem, self.whose._replace(session_id=session_id), self._telling, self._recent)
 
     def run(self) -> Run:
         """The run that writes it: one for each session, taken up again by whoever wraps a client for that session."""
@@ -99,20 +143,35 @@ class Conversation:
         messages = dialect.messages(given)
         if messages is None:
             return Call(dialect, dict(given), [])
-        once = {name for name in ("messages", "input") if isinstance(given.get(name), Iterator)}
-        kept = {**given, **dict.fromkeys(once, messages)}  # an iterator was read just now, and can be no more
+        lists = {name for name in ("messages", "input") if isinstance(given.get(name), Iterable)}
+        bare = {name for name in lists if not isinstance(given[name], list | str)}
+        kept = {**given, **dict.fromkeys(bare, messages)}  # an iterator was read just now, and can be no more
         call = Call(dialect, kept, messages, goes_on_from=dialect.goes_on_from(given))
         self.last_build = None
-        with self._failing("its messages were not recorded"):
+        with self._failing("its messages were not recorded") as failures:
             run = self.run()
             left_out = self._record(run, call)
             call = replace(call, is_recorded=True)
-            with self._failing("no packet was composed"):
-                query = _question(messages)
-                build = run.compose("responder", query=query, max_tokens=self._max_tokens, **left_out)
-                call = replace(call, build=build, sent=dialect.with_packet(kept, build, cite=self._cite))
+            with self._failing("no packet was composed", failures):
+                build = self._composed(run, messages, left_out)
+                place = self._telling.place
+                found = dialect.insertion(kept, build, place, cite=self._telling.cite)
+                call = replace(call, build=build, insertion=found)
                 self.last_build = build
-        return call
+        return replace(call, failure=failures[0]) if failures else call
+
+    def _composed(self, run: Run, messages: list[Any], left_out: Mapping[str, Any]) -> Build:
+        """The packet for what is asked; the one that the question was given, where only tools were asked since."""
+        asked = asked_of(messages) or Asked(len(messages) - 1, "")
+        scope = run.scope
+        key = (scope.tenant_id, scope.user_id, scope.run_id, str(asked.at), digest_of(asked.text))
+        known = self._recent.find(key) if asked.at < len(messages) - 1 else None
+        if known is not None:
+            with suppress(Forgotten, NotFound):
+                return self.mem.replay(known, tenant_id=scope.tenant_id)
+        build = run.compose("responder", query=asked.text, max_tokens=self._telling.max_tokens, **left_out)
+        self._recent.keep(key, build.id)
+        return build
 
     def _record(self, run: Run, call: Call) -> dict[str, Any]:
         """Write what is new of the list; what the packet is to leave out, since the caller sends it."""
@@ -185,23 +244,17 @@ class Conversation:
     # -- failing ------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _failing(self, what: str, *, is_quiet: bool = False) -> Iterator[None]:
-        """Open: a warning without content, and the call goes on. Closed: the error."""
+    def _failing(self, what: str, failures: list[str] | None = None, *, is_quiet: bool = False) -> Iterator[list[str]]:
+        """Open: a warning without content, and the call goes on. Closed: the error. `failures` are its codes."""
+        found = [] if failures is None else failures
         try:
-            yield
+            yield found
         except (MunimentError, OSError) as error:
-            if not (self._fails_open or is_quiet):
+            if not (self._telling.fails_open or is_quiet):
                 raise
             code = error.code if isinstance(error, MunimentError) else type(error).__name__
+            found.append(code)
             _LOG.warning("a call went on without memory: %s (%s)", what, code)
-
-
-def _question(messages: Sequence[Any]) -> str:
-    """The text of the last user message that has one: of Anthropic's, some hold results of tools alone."""
-    for message in reversed(plain_messages(messages)):
-        if message.get("role") == "user" and (text := read_content(message.get("content"), "$").text):
-            return text[-_QUERY_CHARS_MAX:]
-    return ""
 
 
 def _drafts(turns: Sequence[MessageEvent], after: str | None, events: Sequence[MessageEvent]) -> list[dict[str, Any]]:

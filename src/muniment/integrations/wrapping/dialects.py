@@ -1,21 +1,25 @@
-"""Three ways to ask a model: where each has the caller's list, the system prompt, and the answer. Nothing is changed in
-place: what is sent is a copy of what the caller gave.
-"""
+"""Three ways to ask a model: where each has the caller's list, the packet and the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from muniment.integrations.wrapping.answers import AnswerReader, ChatReader, MessageReader, ResponseReader
+from muniment.integrations.wrapping.answers import AnswerReader, ChatReader, MessageReader, ResponseReader, part_of
+from muniment.integrations.wrapping.placing import (
+    GAP,
+    Insertion,
+    Place,
+    before_question,
+    behind_blocks,
+    behind_prompts,
+    behind_text,
+)
 
 if TYPE_CHECKING:
     from muniment.packets.builds import Build
 
-__all__ = ["DIALECTS", "Dialect"]
-
-_GAP = "\n\n"
-_PROMPTS = ("system", "developer")
+__all__ = ["CHAT", "DIALECTS", "MESSAGES", "RESPONSES", "Dialect"]
 
 
 class Dialect(Protocol):
@@ -29,8 +33,8 @@ class Dialect(Protocol):
         the conversation is named, and not the place in it. None where the list is all there is.
         """
 
-    def with_packet(self, given: Mapping[str, Any], build: Build, *, cite: bool) -> dict[str, Any]:
-        """The call with the packet behind the caller's own system prompt."""
+    def insertion(self, given: Mapping[str, Any], build: Build, place: Place, *, cite: bool) -> Insertion | None:
+        """Where the packet goes; None where there is nothing to tell."""
 
     def answer(self, response: Any) -> list[Any]:
         """The messages of an answer, as `run.record` takes them; empty where nothing was said."""
@@ -40,7 +44,7 @@ class Dialect(Protocol):
 
 
 class _Chat:
-    """Chat Completions. The packet joins the caller's last leading system message: many servers take only one."""
+    """Chat Completions."""
 
     def messages(self, given: Mapping[str, Any]) -> list[Any] | None:
         return _listed(given.get("messages"))
@@ -48,25 +52,19 @@ class _Chat:
     def goes_on_from(self, given: Mapping[str, Any]) -> str | None:  # noqa: ARG002
         return None
 
-    def with_packet(self, given: Mapping[str, Any], build: Build, *, cite: bool) -> dict[str, Any]:
-        packet = _context(build, cite)
-        messages = list(given["messages"])
+    def insertion(self, given: Mapping[str, Any], build: Build, place: Place, *, cite: bool) -> Insertion | None:
+        packet, messages = _context(build, cite), given["messages"]
         if not packet:
-            return dict(given)
-        leading = next((at for at, each in enumerate(messages) if _role(each) not in _PROMPTS), len(messages))
-        if leading and isinstance(messages[leading - 1], Mapping):
-            own = messages[leading - 1]
-            messages[leading - 1] = {**own, "content": _joined(own.get("content"), packet)}
-        else:
-            messages.insert(leading, {"role": "system", "content": packet})
-        return {**given, "messages": messages}
+            return None
+        found = before_question(messages, "messages", packet, "text") if place == "question" else None
+        return found or behind_prompts(messages, packet)
 
     def answer(self, response: Any) -> list[Any]:
-        choices = getattr(response, "choices", None) or ()
+        choices = part_of(response, "choices") or ()
         if not choices:
             return []
-        said = choices[0].message
-        message = {name: getattr(said, name, None) for name in ("content", "refusal", "tool_calls", "function_call")}
+        said = part_of(choices[0], "message")
+        message = {name: part_of(said, name) for name in ("content", "refusal", "tool_calls", "function_call")}
         message = {name: value for name, value in message.items() if value}
         return [{"role": "assistant", "content": None, **message}] if message else []
 
@@ -75,7 +73,10 @@ class _Chat:
 
 
 class _Responses:
-    """The Responses API: `instructions` belong to one call and are not carried over, as a packet should not be."""
+    """The Responses API. What stands in `input` the server may hold, and add to what is asked later; `instructions`
+    belong to one call and are not carried over, as a packet should not be. So the packet goes into the list only where
+    the caller says that nothing is stored.
+    """
 
     def messages(self, given: Mapping[str, Any]) -> list[Any] | None:
         asked = given.get("input")
@@ -87,21 +88,26 @@ class _Responses:
             return held
         return "" if isinstance(given.get("conversation"), str | Mapping) else None
 
-    def with_packet(self, given: Mapping[str, Any], build: Build, *, cite: bool) -> dict[str, Any]:
+    def insertion(self, given: Mapping[str, Any], build: Build, place: Place, *, cite: bool) -> Insertion | None:
         packet = _context(build, cite)
-        own = given.get("instructions")
-        own = own if isinstance(own, str) and own else None
-        return {**given, "instructions": packet if own is None else f"{own}{_GAP}{packet}"} if packet else dict(given)
+        if not packet:
+            return None
+        is_held = given.get("store") is not False or self.goes_on_from(given) is not None
+        if place == "question" and not is_held:
+            found = before_question(given.get("input"), "input", packet, "input_text")
+        else:
+            found = None
+        return found or behind_text(given, "instructions", packet)
 
     def answer(self, response: Any) -> list[Any]:
-        return list(getattr(response, "output", None) or ())
+        return list(part_of(response, "output") or ())
 
     def reader(self) -> AnswerReader:
         return ResponseReader()
 
 
 class _Messages:
-    """Anthropic's Messages. The caller's system blocks come first, with their breakpoints: their cache holds."""
+    """Anthropic's Messages."""
 
     def messages(self, given: Mapping[str, Any]) -> list[Any] | None:
         return _listed(given.get("messages"))
@@ -109,24 +115,27 @@ class _Messages:
     def goes_on_from(self, given: Mapping[str, Any]) -> str | None:  # noqa: ARG002
         return None
 
-    def with_packet(self, given: Mapping[str, Any], build: Build, *, cite: bool) -> dict[str, Any]:
-        blocks = [block for each in build.to_anthropic(include_query=False, cite=cite) for block in each["content"]]
-        own = given.get("system")
-        if isinstance(own, str):
-            own = [{"type": "text", "text": own}] if own else []
-        return {**given, "system": [*(_listed(own) or ()), *blocks]} if blocks else dict(given)
+    def insertion(self, given: Mapping[str, Any], build: Build, place: Place, *, cite: bool) -> Insertion | None:
+        packet = _context(build, cite)
+        if not packet:
+            return None
+        found = before_question(given["messages"], "messages", packet, "text") if place == "question" else None
+        return found or behind_blocks(given, "system", packet)
 
     def answer(self, response: Any) -> list[Any]:
-        content = list(getattr(response, "content", None) or ())
+        content = list(part_of(response, "content") or ())
         return [{"role": "assistant", "content": content}] if content else []
 
     def reader(self) -> AnswerReader:
         return MessageReader()
 
 
+CHAT: Dialect = _Chat()
+RESPONSES: Dialect = _Responses()
+MESSAGES: Dialect = _Messages()
 DIALECTS: Mapping[str, Mapping[tuple[str, ...], Dialect]] = {
-    "openai": {("chat", "completions"): _Chat(), ("responses",): _Responses()},
-    "anthropic": {("messages",): _Messages(), ("beta", "messages"): _Messages()},
+    "openai": {("chat", "completions"): CHAT, ("responses",): RESPONSES},
+    "anthropic": {("messages",): MESSAGES, ("beta", "messages"): MESSAGES},
 }
 """By the package of a client, the places on it whose calls ask a model."""
 
@@ -140,15 +149,4 @@ def _listed(given: Any) -> list[Any] | None:
 
 def _context(build: Build, cite: bool) -> str:
     """The text that stands before the model."""
-    return _GAP.join(message["content"] for message in build.to_openai(include_query=False, cite=cite))
-
-
-def _role(message: Any) -> Any:
-    return message.get("role") if isinstance(message, Mapping) else getattr(message, "role", None)
-
-
-def _joined(own: Any, packet: str) -> Any:
-    """The content of the caller's own message with the packet behind it, in the form that the caller chose."""
-    if isinstance(own, Sequence) and not isinstance(own, str):
-        return [*own, {"type": "text", "text": packet}]
-    return f"{own}{_GAP}{packet}" if own else packet
+    return GAP.join(message["content"] for message in build.to_openai(include_query=False, cite=cite))

@@ -239,6 +239,7 @@ TREE: Mapping[str, Entry] = {
     "verify": Entry("Walk the hash chains and name the first broken link.", "store:verify"),
     "serve": Entry("Serve the store over HTTP, with its inspector and MCP.", "serving:serve"),
     "mcp": Entry("Serve one user's memory to an agent over MCP (stdio).", "serving:mcp"),
+    "proxy": Entry("Put this memory in front of a model's server.", "serving:proxy"),
     "doctor": Entry("Say what is installed, what is missing, how to get it.", "first_steps:doctor"),
     "extract": Entry(
         "Have a model read what users said, within a budget; goes on where it stopped.", "memory:extract_pending"

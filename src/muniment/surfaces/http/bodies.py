@@ -15,7 +15,7 @@ from starlette.requests import Request
 from muniment.core.canonical import parse_json
 from muniment.errors import TooLarge, TooSlow, UnsupportedMedia
 
-__all__ = ["BYTES_A_SECOND_MIN", "read_bytes", "read_json", "spool_lines"]
+__all__ = ["BYTES_A_SECOND_MIN", "body_parts", "read_bytes", "read_json", "spool_lines"]
 
 BYTES_A_SECOND_MIN = 16 << 10
 """A body that comes slower, once its first seconds are over, is given up on: a byte now and then holds nothing open."""
@@ -54,9 +54,17 @@ async def spool_lines(request: Request, bytes_max: int, seconds_max: float) -> P
 
 
 async def _parts(request: Request, bytes_max: int, seconds_max: float) -> AsyncIterator[bytes]:
-    """The parts of a body as they come: within `seconds_max` of each other, and at no less than the least rate."""
+    """The parts of a body that is not encoded."""
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise UnsupportedMedia("an encoded body is not taken")
+    async for part in body_parts(request, bytes_max, seconds_max):
+        yield part
+
+
+async def body_parts(request: Request, bytes_max: int, seconds_max: float) -> AsyncIterator[bytes]:
+    """The parts of a body in whatever coding, as they come: within `seconds_max` of each other, and at no less than the
+    least rate.
+    """
     length = request.headers.get("content-length", "0")
     if length.isascii() and length.isdigit() and int(length) > bytes_max:
         raise _too_large(bytes_max)

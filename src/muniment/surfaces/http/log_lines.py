@@ -12,7 +12,7 @@ __all__ = ["COMMON", "ERROR", "LINES", "LogLine"]
 COMMON = {
     "ts": "when, in UTC, to the millisecond",
     "level": "`debug`, `info`, `warning` or `error`",
-    "logger": "`muniment.http`, `muniment.mcp`, or `uvicorn.error` for what the web server itself says",
+    "logger": "`muniment.http`, `muniment.mcp`, `muniment.proxy`; `uvicorn.error` for what the web server itself says",
     "message": "one of the messages below, word for word, or what the web server says",
 }
 """Fields of every line."""
@@ -93,6 +93,22 @@ LINES: tuple[LogLine, ...] = (
         "error",
         "None of them got as far as serving; a line before it says why. The server ends.",
         ("code",),
+    ),
+    LogLine(
+        "request",
+        "info, warning from status 500 on",
+        "A request passed through `muniment proxy`. `route` is the API by which a model was asked, or `passed`; `end` "
+        "is `whole`, or says who was lost on the way; `code` that of the error, where it was refused. No content.",
+        ("request_id", "method", "route", "status", "end", "code", "ms"),
+        "muniment.proxy",
+    ),
+    LogLine(
+        "an answer was not recorded",
+        "warning",
+        "An answer passed through `muniment proxy` and could not be read beside: `reason` says why. The caller's next "
+        "list brings it again.",
+        ("reason",),
+        "muniment.proxy",
     ),
     LogLine("a worker cannot serve", "error", "The store could not be opened, or a setting is wrong.", ERROR),
 )

@@ -1,0 +1,142 @@
+"""Whose memory a request is about: by the key, by headers, by what the request itself says. Pure.
+
+The user is, in this order: the one that the key is for; the header `muniment-user`; `metadata.user_id`;
+`safety_identifier`; `user`; the one that the proxy was started with. A key for one user answers for no other, whatever
+else is said. The session is: the header `muniment-session`; `metadata.session_id`; the session in Anthropic's
+`metadata.user_id`, where a client writes one there; the `conversation` of Responses; that of an answer which the
+request goes on from; else it is told by how the list begins.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from muniment.core.canonical import digest_of, parse_json, short_id
+from muniment.core.scope import scope_given
+from muniment.errors import Forbidden, MunimentError
+from muniment.integrations.wrapping.conversation import Whose
+from muniment.packets.recording import plain_messages
+from muniment.store.ledger.message_parts import read_content
+
+__all__ = ["Allowed", "Defaults", "answer_marks", "caller_of", "list_marks"]
+
+_BETWEEN = "_session_"
+_MARKS_MAX = 8
+"""How many of a list's last answers are looked for among those that were given."""
+
+
+class Allowed(NamedTuple):
+    """What the key of a request allows."""
+
+    tenant: str = "*"
+    user: str | None = None
+
+
+class Defaults(NamedTuple):
+    """What holds where a request does not say."""
+
+    tenant: str
+    user: str
+    agent: str
+
+
+class _Said(NamedTuple):
+    user: str = ""
+    session: str = ""
+
+
+def caller_of(
+    headers: Mapping[str, str], given: Mapping[str, Any], allowed: Allowed, defaults: Defaults
+) -> Whose | None:
+    """Whose it is, the session None where nobody says; None where nobody says whose. `Forbidden` where the key is
+    another's, `InvalidRecord` where a name is none.
+    """
+    tenant = headers.get("muniment-tenant", "") or (defaults.tenant if allowed.tenant == "*" else allowed.tenant)
+    if allowed.tenant not in ("*", tenant):
+        raise Forbidden("the key is for another tenant", path="$.headers.muniment-tenant")
+    said = _said(given)
+    named = headers.get("muniment-user", "")
+    if allowed.user is not None and named not in ("", allowed.user):
+        raise Forbidden("the key is for another user", path="$.headers.muniment-user")
+    user = allowed.user or named or said.user or defaults.user
+    if not user:
+        return None
+    session = headers.get("muniment-session", "") or said.session or None
+    whose = Whose(user, session, headers.get("muniment-agent", "") or defaults.agent, tenant)
+    scope_given({**whose._asdict(), "session_id": session or "unsaid", "run_id": "unsaid"})
+    return whose
+
+
+def _said(given: Mapping[str, Any]) -> _Said:
+    """What the request says of itself."""
+    held = given.get("metadata")
+    metadata: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
+    own = _split(_text(metadata.get("user_id")))
+    user = own.user or _text(given.get("safety_identifier")) or _text(given.get("user"))
+    conversation = given.get("conversation")
+    named = conversation.get("id") if isinstance(conversation, Mapping) else conversation
+    return _Said(user, _text(metadata.get("session_id")) or own.session or _text(named))
+
+
+def _split(user_id: str) -> _Said:
+    """A user id in which a client writes its session too, as coding agents do: `…_session_…`, or an object as text."""
+    if user_id.startswith("{"):
+        try:
+            told = parse_json(user_id)
+        except MunimentError:
+            return _Said(user_id)
+        session = _text(told.get("session_id"))
+        rest = sorted((name, value) for name, value in told.items() if name != "session_id" and _text(value))
+        return _Said(short_id("user", [list(each) for each in rest]), session) if session and rest else _Said(user_id)
+    user, between, session = user_id.rpartition(_BETWEEN)
+    return _Said(user, session) if between and user and session else _Said(user_id)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+# -- sessions that nobody names -------------------------------------------------------------------------
+
+
+def list_marks(messages: Sequence[Any]) -> tuple[list[str], str]:
+    """By what a list is known: marks of its last answers, newest first; and of how it begins."""
+    first = asked = ""
+    marks: deque[str] = deque(maxlen=_MARKS_MAX)
+    for message in plain_messages(messages):
+        text = _content(message)
+        if message.get("role") == "user" and text:
+            asked = text
+            first = first or text
+        elif message.get("role") == "assistant" or message.get("type") == "function_call":
+            marks.extend(_marks(message, text, asked))
+    return list(reversed(marks)), short_id("ses", ["proxy", first])
+
+
+def answer_marks(messages: Sequence[Any], answer: Sequence[Any]) -> list[str]:
+    """The marks by which a later list that holds this answer is known."""
+    return list_marks([*messages, *answer])[0]
+
+
+def _marks(message: Mapping[str, Any], text: str, asked: str) -> list[str]:
+    """What is known of one answer: its calls, or else its words; with what was asked, since both come again."""
+    found = [_text(message.get("call_id"))] if message.get("type") == "function_call" else []
+    for name in ("tool_calls", "content"):
+        held = message.get(name)
+        parts = held if isinstance(held, list | tuple) else ()
+        found += [_text(part.get("id")) for part in parts if isinstance(part, Mapping) and _is_call(part)]
+    called = [["call", id_, asked] for id_ in found if id_]
+    return [digest_of(each) for each in called or ([["said", text, asked]] if text else [])]
+
+
+def _is_call(part: Mapping[str, Any]) -> bool:
+    return part.get("type") in ("function", "custom", "tool_use")
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    try:
+        return read_content(message.get("content"), "$").text
+    except MunimentError:
+        return ""

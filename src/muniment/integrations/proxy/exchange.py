@@ -1,0 +1,102 @@
+"""One request, from what is sent to the upstream to the last byte of its answer: passed on as it comes, read beside.
+
+A caller that has gone ends the upstream's work. An upstream that has gone ends the answer as it ended for us: without
+its end, so that the caller sees that it is cut off. What came until then is recorded as such.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, NamedTuple
+
+from starlette.types import Message, Receive, Send
+
+from muniment.integrations.proxy.routes import passed_back
+from muniment.integrations.proxy.tee import Answer
+from muniment.integrations.proxy.upstream import Upstream, UpstreamLost
+
+__all__ = ["Relay", "Relayed", "until_gone"]
+
+_NOTHING: Message = {"type": "http.response.body", "body": b"", "more_body": False}
+Keep = Callable[[], Awaitable[None]]
+
+
+class Relayed(NamedTuple):
+    """What became of an answer."""
+
+    status: int
+    end: str
+    """`whole`, `upstream lost` or `caller slow`."""
+
+
+class Relay:
+    """Passes an answer on. `answer` reads it on the way, and `keep` records it once: before the caller has the last of
+    it, so that whoever asks on at once finds it recorded.
+    """
+
+    def __init__(self, upstream: Upstream, send: Send, seconds_max: float) -> None:
+        self._upstream = upstream
+        self._send = send
+        self._seconds_max = seconds_max
+
+    async def pass_on(
+        self, response: Any, ours: list[tuple[bytes, bytes]], answer: Answer | None, keep: Keep | None
+    ) -> Relayed:
+        is_kept = answer is None or keep is None
+
+        async def kept() -> None:
+            nonlocal is_kept
+            if not is_kept and keep is not None:
+                is_kept = True
+                await keep()
+
+        head = {"status": response.status_code, "headers": passed_back(response.headers.raw, ours)}
+        end = "whole"
+        try:
+            await self._sent({"type": "http.response.start", **head})
+            held = b""
+            async for part in self._upstream.parts(response):
+                if answer is not None:
+                    answer.take(part)
+                    if answer.is_whole:
+                        await kept()
+                if answer is not None and not answer.is_stream:
+                    part, held = held, part  # the last of a whole answer waits until it is recorded
+                if part:
+                    await self._sent({"type": "http.response.body", "body": part, "more_body": True})
+            if answer is not None:
+                answer.end()
+            await kept()
+            if held:
+                await self._sent({"type": "http.response.body", "body": held, "more_body": True})
+            await self._sent(_NOTHING)
+        except UpstreamLost:
+            end = "upstream lost"
+        except TimeoutError:
+            end = "caller slow"
+        finally:
+            await response.aclose()
+            await kept()
+        return Relayed(response.status_code, end)
+
+    async def _sent(self, message: Message) -> None:
+        """A caller that does not take what it asked for is not waited for."""
+        async with asyncio.timeout(self._seconds_max):
+            await self._send(message)
+
+
+async def until_gone(receive: Receive, is_read: asyncio.Event) -> None:
+    """Ends when the caller has gone; what it sends is read by somebody else until `is_read`."""
+    await is_read.wait()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def read_then(parts: AsyncIterator[bytes], is_read: asyncio.Event) -> AsyncIterator[bytes]:
+    """The parts of a body; when it has ended, `is_read`."""
+    try:
+        async for part in parts:
+            yield part
+    finally:
+        is_read.set()

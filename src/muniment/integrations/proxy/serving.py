@@ -1,0 +1,90 @@
+"""A proxy on a port: uvicorn around the application, until it is told to stop; what is under way is finished first."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from muniment.core.outside.system import system_clock
+from muniment.errors import InvalidInput, MissingDependency
+from muniment.integrations.proxy.callers import Defaults
+from muniment.integrations.proxy.settings import ProxySettings, checked
+from muniment.surfaces.http.settings import is_loopback
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from muniment.handles.memory import Memory
+    from muniment.surfaces.http.keys import KeyRing
+
+__all__ = ["make_proxy", "warnings_of"]
+
+
+def make_proxy(
+    memory: Memory, settings: ProxySettings, defaults: Defaults, *, on_start: Callable[[int], None] | None = None
+) -> uvicorn.Server:
+    """The server, ready to `run()`; `on_start` is called with its port once it takes requests."""
+    try:
+        import uvicorn
+
+        from muniment.integrations.proxy.app import Proxy
+        from muniment.surfaces.http.heads import protocol_for
+    except ImportError:
+        raise MissingDependency("the proxy is not installed", hint='pip install "muniment[proxy]"') from None
+    checked(settings)
+    keys = _keys(memory, settings) if settings.asks_for_keys else None
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            if self.started and on_start is not None:
+                on_start(self.servers[0].sockets[0].getsockname()[1])
+
+    tls: dict[str, Any] = {}
+    if settings.tls_cert:
+        tls = {
+            "ssl_certfile": settings.tls_cert,
+            "ssl_keyfile": settings.tls_key,
+            "ssl_version": ssl.PROTOCOL_TLS_SERVER,
+        }
+    return Server(
+        uvicorn.Config(
+            Proxy(memory, settings, defaults, keys),
+            host=settings.host,
+            port=settings.port,
+            lifespan="on",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=settings.shutdown_seconds,
+            http=protocol_for(settings.body_seconds_max),
+            ws="none",
+            proxy_headers=False,
+            **tls,
+        )
+    )
+
+
+def _keys(memory: Memory, settings: ProxySettings) -> KeyRing:
+    from muniment.surfaces.processes.stored_keys import open_keys
+
+    keys = open_keys(settings.keys, memory._ctx.engine, system_clock)
+    if not keys.list():
+        raise InvalidInput(
+            f"there are no keys in {keys.place}, and this proxy asks for one",
+            path="$.proxy.keys",
+            hint="muniment store keys create NAME --tenant ID --user ID",
+        )
+    return keys
+
+
+def warnings_of(settings: ProxySettings) -> list[str]:
+    """What whoever starts it ought to know."""
+    found = []
+    if not is_loopback(settings.host) and not settings.asks_for_keys:
+        found.append(f"whoever can reach {settings.host}:{settings.port} may name any user: auth is off")
+    if not is_loopback(settings.host) and not settings.tls_cert:
+        found.append("keys and content cross the network in the clear: give --tls-cert and --tls-key")
+    return found

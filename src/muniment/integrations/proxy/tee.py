@@ -1,0 +1,156 @@
+"""An answer read while it passes: its bytes decoded, its events told apart, and put together as a wrapped client does.
+
+It only looks: what passes is what came. An answer that is too long to be held, or in a coding that cannot be read, or
+no JSON, is not recorded, and `lost` says why.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from muniment.integrations.wrapping.dialects import Dialect
+
+__all__ = ["Answer", "Events"]
+
+_STEP_BYTES = 1 << 20
+
+
+class Answer:
+    """What has come of one answer."""
+
+    def __init__(self, dialect: Dialect, media: str, coding: str, bytes_max: int) -> None:
+        self.lost = ""
+        """Why it cannot be recorded."""
+        self.response_id = ""
+        """The id of a stored response, from which a later request may go on."""
+        self.is_stream = media.partition(";")[0].strip().lower() == "text/event-stream"
+        self._dialect = dialect
+        self._reader = dialect.reader()
+        self._unpacked = _unpacking(coding)
+        if self._unpacked is None:
+            self.lost = "its coding cannot be read"
+        self._held: list[bytes] = []
+        self._events = Events()
+        self._size, self._bytes_max = 0, bytes_max
+        self._whole: list[Any] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Did the server say that this is all?"""
+        return self._whole is not None or (self.is_stream and self._reader.is_whole)
+
+    def take(self, part: bytes) -> None:
+        """The next bytes of it, as they came."""
+        if self.lost or self._unpacked is None:
+            return
+        plain: list[bytes] = []
+        try:
+            plain += self._unpacked(part, self._bytes_max - self._size)
+        except zlib.error:
+            self.lost = "it is not in the coding that it is said to be in"
+        self._size += sum(map(len, plain))
+        if self._size >= self._bytes_max:
+            self.lost = "it is too long"
+        if self.lost:
+            self._held.clear()
+        elif self.is_stream:
+            for event in self._events.take(b"".join(plain)):
+                self._take_event(event)
+        else:
+            self._held += plain
+
+    def end(self) -> None:
+        """All of it has come."""
+        if self.is_stream or self.lost:
+            return
+        plain = _read(b"".join(self._held))
+        if plain is None:
+            self.lost = "it is no JSON"
+            return
+        self._note_id(plain)
+        self._whole = self._dialect.answer(plain)
+
+    def messages(self) -> list[Any]:
+        """What has come, as `run.record` takes it."""
+        if self.lost:
+            return []
+        return self._reader.messages() if self.is_stream else self._whole or []
+
+    def _take_event(self, data: bytes) -> None:
+        event = _read(data)
+        if event is not None:
+            self._reader.take(event)
+            self._note_id(event.get("response"))
+
+    def _note_id(self, response: Any) -> None:
+        if isinstance(response, Mapping) and response.get("object") == "response":
+            self.response_id = str(response.get("id") or "")
+
+
+class Events:
+    """The events of a stream, told apart as their bytes come; each byte is looked at once."""
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []
+        self._data: list[bytes] = []
+
+    def take(self, part: bytes) -> Iterator[bytes]:
+        """The data of each event that is whole with these bytes."""
+        *ended, rest = part.split(b"\n")
+        for piece in ended:
+            line = b"".join((*self._line, piece)).removesuffix(b"\r")
+            self._line.clear()
+            if line.startswith(b"data:"):
+                self._data.append(line[5:].removeprefix(b" "))
+            elif not line and self._data:
+                yield b"\n".join(self._data)
+                self._data.clear()
+        if rest:
+            self._line.append(rest)
+
+
+def _read(data: bytes) -> dict[str, Any] | None:
+    try:
+        told = json.loads(data)
+    except (ValueError, RecursionError):  # such as the [DONE] behind a stream
+        return None
+    return told if isinstance(told, dict) else None
+
+
+class _Unpacking:
+    """Decodes what was packed, no more of it at once than is asked for."""
+
+    def __init__(self, bits: int) -> None:
+        self._of = zlib.decompressobj(bits)
+        self._is_first = bits == zlib.MAX_WBITS
+
+    def __call__(self, part: bytes, bytes_max: int) -> Iterator[bytes]:
+        if self._is_first and part:
+            self._is_first = False
+            if part[0] & 0x0F != 8:  # deflate as some servers have it, without a head
+                self._of = zlib.decompressobj(-zlib.MAX_WBITS)
+        size = 0
+        while part and size < bytes_max:
+            plain = self._of.decompress(part, min(_STEP_BYTES, bytes_max - size))
+            size += len(plain)
+            yield plain
+            part = self._of.unconsumed_tail
+
+
+def _as_it_is(part: bytes, bytes_max: int) -> Iterator[bytes]:
+    yield part[:bytes_max]
+
+
+def _unpacking(coding: str) -> Any:
+    match coding.strip().lower():
+        case "" | "identity":
+            return _as_it_is
+        case "gzip" | "x-gzip":
+            return _Unpacking(zlib.MAX_WBITS | 16)
+        case "deflate":
+            return _Unpacking(zlib.MAX_WBITS)
+    return None

@@ -1,0 +1,160 @@
+"""Where a packet goes in what is sent to a model: decided once, for wrapped clients, the proxy and LiteLLM.
+
+An `Insertion` says what is put where. It is data, so that one who holds Python objects (`inserted`) and one who holds
+the bytes of a request (`integrations.proxy.spans`) put the same text in the same place, and neither changes anything
+else. Two places are known (docs/decisions/0025-proxy.md says what each keeps of a provider's cache):
+
+    question    before the words of the last user message that says something: all that comes before it stays as it was
+    system      behind the caller's own system prompt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from muniment.packets.recording import plain_messages
+from muniment.store.ledger.message_parts import read_content
+
+__all__ = [
+    "DIVIDER",
+    "GAP",
+    "PLACES",
+    "Asked",
+    "Insertion",
+    "Place",
+    "asked_of",
+    "before_question",
+    "behind_blocks",
+    "behind_prompts",
+    "behind_text",
+    "inserted",
+]
+
+Place = Literal["question", "system"]
+PLACES: tuple[Place, ...] = ("question", "system")
+GAP = "\n\n"
+DIVIDER = "\n\n---\n\n"
+"""Between a packet and the user's own words, where both are one text."""
+_PROMPTS = ("system", "developer")
+_QUERY_CHARS_MAX = 4_000
+"""Of a longer message the end is asked about: what was pasted comes before the question."""
+_TEXTS = ("text", "input_text")
+
+How = Literal["before_text", "after_text", "as_value", "as_item", "as_blocks"]
+
+
+class Insertion(NamedTuple):
+    """What is put where. The last step of the path is what is changed, or for `as_item` the place in a list.
+
+    `before_text` and `after_text` add to a text; `as_value` stands in for what is not there, or empty; `as_item` is a
+    new element of a list; `as_blocks` makes a text the first of two blocks of text.
+    """
+
+    path: tuple[str | int, ...]
+    how: How
+    value: Any
+
+
+class Asked(NamedTuple):
+    """The last user message of a list that says something: its place, and the text that is asked about."""
+
+    at: int
+    text: str
+
+
+def asked_of(messages: Sequence[Any]) -> Asked | None:
+    """What is asked: of Anthropic's user messages, some hold results of tools alone."""
+    plain = plain_messages(messages)
+    for at in reversed(range(len(plain))):
+        if plain[at].get("role") == "user" and (text := read_content(plain[at].get("content"), "$").text):
+            return Asked(at, text[-_QUERY_CHARS_MAX:])
+    return None
+
+
+# -- places -------------------------------------------------------------------------------------------
+
+
+def before_question(messages: Any, key: str, packet: str, part_type: str) -> Insertion | None:
+    """Before the question in the list that stands under this key; None where nobody asks in words."""
+    if isinstance(messages, str):
+        return Insertion((key,), "before_text", f"{packet.rstrip()}{DIVIDER}") if messages else None
+    asked = asked_of(messages)
+    message = None if asked is None else messages[asked.at]
+    if asked is None or not isinstance(message, Mapping):
+        return None
+    path, content = (key, asked.at, "content"), message.get("content")
+    if isinstance(content, str):
+        return Insertion(path, "before_text", f"{packet.rstrip()}{DIVIDER}")
+    if not isinstance(content, list | tuple):
+        return None
+    first = next((at for at, part in enumerate(content) if _is_text(part)), None)
+    return None if first is None else Insertion((*path, first), "as_item", {"type": part_type, "text": packet})
+
+
+def behind_prompts(messages: Sequence[Any], packet: str) -> Insertion:
+    """At the end of the last leading system message of a chat: many servers take only one. Else as one."""
+    leading = next((at for at, each in enumerate(messages) if _role(each) not in _PROMPTS), len(messages))
+    own = messages[leading - 1] if leading else None
+    if not isinstance(own, Mapping):
+        return Insertion(("messages", leading), "as_item", {"role": "system", "content": packet})
+    path, content = ("messages", leading - 1, "content"), own.get("content")
+    if isinstance(content, list | tuple):
+        return Insertion((*path, len(content)), "as_item", {"type": "text", "text": packet})
+    return _behind(path, content, packet)
+
+
+def behind_text(given: Mapping[str, Any], key: str, packet: str) -> Insertion:
+    """Behind a text that may not be there."""
+    return _behind((key,), given.get(key), packet)
+
+
+def behind_blocks(given: Mapping[str, Any], key: str, packet: str) -> Insertion:
+    """As a block of its own behind those of the caller, whose breakpoints stay where they are."""
+    own, block = given.get(key), {"type": "text", "text": packet}
+    if isinstance(own, list | tuple):
+        return Insertion((key, len(own)), "as_item", block)
+    return (
+        Insertion((key,), "as_blocks", block)
+        if isinstance(own, str) and own
+        else Insertion((key,), "as_value", [block])
+    )
+
+
+def _behind(path: tuple[str | int, ...], own: Any, packet: str) -> Insertion:
+    is_said = isinstance(own, str) and own
+    return Insertion(path, "after_text", f"{GAP}{packet}") if is_said else Insertion(path, "as_value", packet)
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, str) or (isinstance(part, Mapping) and part.get("type") in _TEXTS)
+
+
+def _role(message: Any) -> Any:
+    return message.get("role") if isinstance(message, Mapping) else getattr(message, "role", None)
+
+
+# -- into objects -------------------------------------------------------------------------------------
+
+
+def inserted(given: Any, insertion: Insertion) -> Any:
+    """A copy of what the caller gave, as far as it is changed, with the packet in its place."""
+    step, rest = insertion.path[0], insertion._replace(path=insertion.path[1:])
+    if rest.path:
+        return _with(given, step, inserted(given[step], rest))
+    value = insertion.value
+    if insertion.how == "as_item":
+        assert isinstance(step, int)
+        return [*given[:step], value, *given[step:]]
+    if insertion.how == "as_value":
+        return _with(given, step, value)
+    own = given[step]
+    if insertion.how == "as_blocks":
+        return _with(given, step, [{"type": "text", "text": own}, value])
+    return _with(given, step, f"{value}{own}" if insertion.how == "before_text" else f"{own}{value}")
+
+
+def _with(given: Any, step: str | int, value: Any) -> Any:
+    if isinstance(step, str):
+        return {**given, step: value}
+    return [*given[:step], value, *given[step + 1 :]]
