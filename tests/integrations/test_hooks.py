@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,8 +19,10 @@ from muniment.integrations.hooks import handle
 
 def hook(path: Path, event: Any, *more: str) -> subprocess.CompletedProcess[str]:
     text = event if isinstance(event, str) else json.dumps(event)
-    command = [sys.executable, "-m", "muniment.integrations.hooks", "--db", str(path / "a.db"), "--user", "ana", *more]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, cwd=path)
+    command = [sys.executable, "-m", "muniment.integrations.hooks", "--db", str(path / "a.db"), "--user", "ana"]
+    command += ["--seconds", "120", *more]
+    env = {**os.environ, "MUNIMENT_HOME": str(path / "home")}
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, cwd=path, env=env)
 
 
 def told(answer: dict[str, Any]) -> str:
@@ -55,15 +58,16 @@ def test_a_conversation_through_the_command(tmp_path: Path) -> None:
         event("Stop", transcript_path=str(transcript)),
         event("PreCompact", trigger="auto"),
     ):
-        done = hook(tmp_path, step)
+        done = hook(tmp_path, step, "--repository", "none")
         assert (done.returncode, done.stderr) == (0, "")
     with muniment.open(tmp_path / "a.db") as mem:
         assert said(mem) == [
             ("user", "We deploy with the harbour script on Fridays."),
-            ("tool", '{"stdout":"a.py"}'),
+            ("user", "which linter do we use?"),
             ("assistant", "We use ruff here."),
+            ("tool", "a.py"),
         ]
-    done = hook(tmp_path, event("UserPromptSubmit", "s2", prompt="How do we deploy?"))
+    done = hook(tmp_path, event("UserPromptSubmit", "s2", prompt="How do we deploy?"), "--repository", "none")
     answer = json.loads(done.stdout)
     assert answer["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
     assert "harbour script" in told(answer)

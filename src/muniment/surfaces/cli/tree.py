@@ -17,7 +17,7 @@ class Entry(NamedTuple):
 
     summary: str
     home: str = ""
-    """The module of a command, and its name there."""
+    """The module of a command, and its name there: a module of `commands`, else one by its whole name."""
     entries: Mapping[str, Entry] = {}
     """The commands of a group, in the order in which they are shown."""
     about: str = ""
@@ -30,6 +30,8 @@ def _group(summary: str, about: str = "", default: str = "", /, **entries: Entry
     named = {name.strip("_").replace("_", "-"): entry for name, entry in entries.items()}
     return Entry(summary, "", named, about, default)
 
+
+_HOSTS = "muniment.surfaces.hosts.commands"
 
 _REPLAY = Entry("Compose a kept build again: the same bytes.", "packets:replay")
 _DIFF = Entry("Say what changed between two builds, and why.", "packets:diff")
@@ -235,6 +237,9 @@ TREE: Mapping[str, Entry] = {
     "verify": Entry("Walk the hash chains and name the first broken link.", "store:verify"),
     "serve": Entry("Serve the store over HTTP, with its inspector and MCP.", "serving:serve"),
     "mcp": Entry("Serve one user's memory to an agent over MCP (stdio).", "serving:mcp"),
+    "install": Entry("Put memory into a coding agent: its hooks and its MCP server.", f"{_HOSTS}:install"),
+    "uninstall": Entry("Take out of a coding agent what install put in.", f"{_HOSTS}:uninstall"),
+    "hook": Entry("Take one event of a coding agent's hook; a host runs it.", f"{_HOSTS}:hook", hidden=True),
     "doctor": Entry("Say what is installed, what is missing, how to get it.", "first_steps:doctor"),
     "extract": Entry(
         "Have a model read what users said, within a budget; goes on where it stopped.", "memory:extract_pending"
