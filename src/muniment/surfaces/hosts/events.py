@@ -6,6 +6,7 @@ Each host has names of its own for the same moments. They do not clash, so the n
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -41,9 +42,11 @@ _MOMENTS: Mapping[str, Moment] = {
     "sessionEnd": "end",
 }
 _FAILURES = ("PostToolUseFailure", "postToolUseFailure")
+_EXIT_CODE = re.compile(r"Exit code \d{1,3}")
 _ARGUMENT_CHARS_MAX = 400
 """What a written file or a patch holds stands in the repository: of an argument its beginning is kept."""
 _LINES_OF_PATCH_MAX = 40
+_TOLD_ELSEWHERE = ("old_string", "new_string", "edits", "content", "description", "run_in_background", "timeout")
 
 
 class HookEvent(NamedTuple):
@@ -122,7 +125,7 @@ def _tool(known: HookEvent, event: Mapping[str, Any]) -> HookEvent:
         text=result_text(answer),
         id=_text(event, "tool_use_id"),
         tool=_text(event, "tool_name") or "tool",
-        arguments=short_arguments(given) if isinstance(given, Mapping) else None,
+        arguments=short_arguments(given, known.cwd) if isinstance(given, Mapping) else None,
         ok=known.name not in _FAILURES and not failed,
     )
 
@@ -137,9 +140,14 @@ def _parsed(value: Any) -> Any:
         return value
 
 
-def short_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool's arguments, of long texts their beginning."""
-    return {str(name): _short(value) for name, value in given.items()}
+def short_arguments(given: Mapping[str, Any], directory: str = "") -> dict[str, Any]:
+    """A tool's arguments: of long texts their beginning, of paths what stands below the directory. What a changed file
+    held and holds is told by the result, and what a command is for by the command.
+    """
+    below = f"{directory.rstrip('/')}/" if directory else ""
+    kept = {str(name): value for name, value in given.items() if name not in _TOLD_ELSEWHERE}
+    plain = {name: value.removeprefix(below) if isinstance(value, str) else value for name, value in kept.items()}
+    return {name: _short(value) for name, value in plain.items()}
 
 
 def _short(value: Any) -> Any:
@@ -152,9 +160,12 @@ def _short(value: Any) -> Any:
 
 
 def result_text(answer: Any) -> str:
-    """What a tool answered, as its reader sees it: output of a command, text of a file, lines of a patch."""
+    """What a tool answered, as its reader sees it: output of a command, text of a file, lines of a patch. That a
+    command failed is told beside it, so a first line that says so is left out where there is more.
+    """
     if isinstance(answer, str):
-        return answer
+        first, _, rest = answer.partition("\n")
+        return rest if rest.strip() and _EXIT_CODE.fullmatch(first) else answer
     if isinstance(answer, list):
         return "\n".join(filter(None, map(result_text, answer)))
     if not isinstance(answer, Mapping):
@@ -176,8 +187,9 @@ def _patch_text(answer: Mapping[str, Any]) -> str:
     hunks = [hunk for hunk in answer["structuredPatch"] if isinstance(hunk, Mapping)]
     lines = [str(line) for hunk in hunks for line in hunk.get("lines", ()) if str(line)[:1] in ("+", "-")]
     more = [f"… and {len(lines) - _LINES_OF_PATCH_MAX} lines"] if len(lines) > _LINES_OF_PATCH_MAX else []
-    what = "created" if answer.get("type") == "create" else "changed"
-    return "\n".join([f"{what} {answer.get('filePath', 'a file')}", *lines[:_LINES_OF_PATCH_MAX], *more])
+    if not lines:
+        return "created" if answer.get("type") == "create" else "changed"
+    return "\n".join([*lines[:_LINES_OF_PATCH_MAX], *more])
 
 
 def answer_with(name: str, text: str) -> dict[str, Any]:

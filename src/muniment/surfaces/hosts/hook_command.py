@@ -32,6 +32,8 @@ _INPUT_BYTES_MAX = 16 * 1024 * 1024
 _SECONDS_MAX = 8.0
 _WAITS = ("PostToolUse", "PostToolUseFailure", "AfterTool", "postToolUse", "postToolUseFailure")
 """Events that are put down, and written by a later hook."""
+_ENDS = ("SessionEnd", "sessionEnd")
+"""A host that exits may not wait: such an event is put down first, and a later hook writes what this one cannot."""
 _FROM_SETTINGS = {"tenant": "default", "user": "", "repository": "checkout", "branches": "any", "db": DEFAULT_DB}
 
 
@@ -121,10 +123,10 @@ def _carry_out(given: Namespace, event: dict[str, Any]) -> dict[str, Any]:
         return {}  # Cursor runs Claude Code's hooks too, and has its own
     tenant = scoped_tenant(given.tenant, _directory(event), kind=given.repository, branches=given.branches)
     folder = pending_folder(home_folder(), given.db)
-    if event.get("hook_event_name") in _WAITS and given.db != ":memory:":
+    name = event.get("hook_event_name")
+    if name in (*_WAITS, *_ENDS) and given.db != ":memory:":
         put(folder, tenant, event)
-        return {}
-    return _with_store(given, event, tenant, waiting(folder))
+    return {} if name in _WAITS else _with_store(given, event, tenant, waiting(folder))
 
 
 def _with_store(given: Namespace, event: dict[str, Any], tenant: str, pending: Iterable[Pending]) -> dict[str, Any]:
@@ -135,7 +137,7 @@ def _with_store(given: Namespace, event: dict[str, Any], tenant: str, pending: I
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes longer than the rest of it
     from getpass import getuser
 
-    from muniment.surfaces.hosts.hooks import AGENT, handle
+    from muniment.surfaces.hosts.hooks import AGENT, Listener, handle, write_pending
     from muniment.surfaces.settings import load_settings, open_store
 
     if "://" not in given.db and given.db != ":memory:":
@@ -144,6 +146,9 @@ def _with_store(given: Namespace, event: dict[str, Any], tenant: str, pending: I
     named = {"db": given.db, "tenant": tenant, "user": user, "agent": agent, "repository": given.repository}
     settings = load_settings(named, {**os.environ, "MUNIMENT_REPOSITORY": "checkout"})
     with open_store(settings) as mem:
+        if event["hook_event_name"] in _ENDS and given.db != ":memory:":
+            write_pending(mem, Listener(user, agent, tenant, pending=pending))
+            return {}
         return handle(
             mem,
             event,

@@ -30,12 +30,15 @@ if TYPE_CHECKING:
     from muniment.packets.builds import Build
     from muniment.surfaces.hosts.pending import Pending
 
-__all__ = ["AGENT", "CHARS_MAX", "Listener", "handle"]
+__all__ = ["AGENT", "CHARS_MAX", "Listener", "handle", "write_pending"]
 
 AGENT = "coding-agent"
 CHARS_MAX = 9_500
 """Claude Code, Codex and Cursor put at most 10,000 characters of a hook before the model, and the rest into a file."""
-_SOURCES_OF_SUMMARY_MAX = 200
+_ASKED_MAX = 8
+"""Of the last session, so many prompts are asked for when the next one starts: what the user wanted is told first."""
+_ASKED_CHARS_MAX = 240
+_LOOKED_AT_MAX = 200
 
 
 class Listener(NamedTuple):
@@ -71,7 +74,7 @@ def handle(
         return {}
     who = Listener(user_id, agent_id, tenant_id, max_tokens, personal_tenant, pending)
     if said.moment == "start":
-        _write_pending(mem, who)
+        write_pending(mem, who)
     session = _session(mem, said.session, who)
     if said.moment == "start":
         return answer_with(said.name, _told_at_start(mem, session, said, who))
@@ -105,15 +108,30 @@ def _told_at_start(mem: Memory, session: Session, said: HookEvent, who: Listener
         prompts = [entry.content for entry in session.entries if entry.role == "user" and entry.kind == "message"]
         return _composed(session, who, "planner", query=(prompts[-1] if prompts else None) or "")
     about_user = _personal(mem, said.session, who)
-    return "\n".join(filter(None, (about_user, _composed(session, who, "planner", query="", exclude_session=True))))
+    left = _composed(session, who, "planner", query=_asked_last(mem, said.session, who), **session.in_window())
+    return "\n".join(filter(None, (about_user, left)))
+
+
+def _asked_last(mem: Memory, session_id: str, who: Listener) -> str:
+    """What the user said last in the newest session but this one, in their own words."""
+    newest: list[str] = []
+    found = ""
+    entries = mem.ledger.entries(
+        user_id=who.user_id, tenant_id=who.tenant_id, order="desc", kind="message", limit=_LOOKED_AT_MAX
+    )
+    for entry in entries:
+        if entry.role != "user" or entry.scope.session_id == session_id or not entry.content:
+            continue
+        found = found or entry.scope.session_id
+        if entry.scope.session_id == found and len(newest) < _ASKED_MAX:
+            newest.append(entry.content[:_ASKED_CHARS_MAX])
+    return "\n".join(reversed(newest))
 
 
 def _told_for_prompt(session: Session, said: HookEvent, who: Listener) -> str:
     if not said.text.strip():
         return ""
-    live = session.live()
-    left_out: dict[str, Any] = {"exclude_session": True} if live is None else {"exclude": live}
-    return _composed(session, who, "responder", query=said.text, **left_out)
+    return _composed(session, who, "responder", query=said.text, **session.in_window())
 
 
 def _composed(session: Session, who: Listener, purpose: str, **asked: Any) -> str:
@@ -124,6 +142,7 @@ def _composed(session: Session, who: Listener, purpose: str, **asked: Any) -> st
         if not build.found:
             return ""
         if len(build.text) <= CHARS_MAX:
+            session.tell(build.marks.values())
             return build.text
         tokens //= 2
     return ""
@@ -164,7 +183,7 @@ def _read_on(mem: Memory, session: Session, said: HookEvent, who: Listener) -> N
         if said.transcript is not None:
             session.turns(read_transcript(said.transcript))
     finally:
-        _write_pending(mem, who)
+        write_pending(mem, who)
 
 
 def _snapshot(session: Session, said: HookEvent) -> None:
@@ -181,14 +200,10 @@ def _end(mem: Memory, session: Session, said: HookEvent, who: Listener) -> None:
     state = session.run.state()
     if state is None:
         return
-    summaries = [entry for entry in session.entries if entry.metadata.get("event") == SUMMED_UP and entry.content]
-    if summaries:
-        told = [entry.id for entry in session.entries if entry.kind in ("message", "tool_result")]
-        session.run.summarize(str(summaries[-1].content), sources=told[-_SOURCES_OF_SUMMARY_MAX:])
     session.run.finish("HUMAN_REQUESTED")
 
 
-def _write_pending(mem: Memory, who: Listener) -> None:
+def write_pending(mem: Memory, who: Listener) -> None:
     """Write what waited. Each is taken away once it is written; what cannot be written stays, and the first reason is
     raised when the rest is done.
     """
@@ -201,8 +216,11 @@ def _write_pending(mem: Memory, who: Listener) -> None:
                 place = (each.tenant, said.session)
                 if place not in sessions:
                     sessions[place] = _session(mem, said.session, who._replace(tenant_id=each.tenant))
-                at = datetime.fromtimestamp(each.at_ns / 1e9, UTC)
-                _record_result(sessions[place], said, key=each.key, ts=at)
+                if said.moment == "end":
+                    _end(mem, sessions.pop(place), said, who._replace(pending=()))
+                else:
+                    at = datetime.fromtimestamp(each.at_ns / 1e9, UTC)
+                    _record_result(sessions[place], said, key=each.key, ts=at)
         except Conflict:
             continue  # another hook ended the run meanwhile; the next one writes it, into a run that is open
         except MunimentError as error:

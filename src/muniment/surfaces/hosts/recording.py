@@ -8,7 +8,7 @@ first, and the first one is itself wherever it is read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +25,15 @@ __all__ = ["COMPACTING", "Session", "open_session"]
 
 COMPACTING = "host.compacting"
 """The event that says: from here on the host no longer has what was said before."""
+TOLD = "host.told"
+"""The event that names what was put before the model."""
 SUMMED_UP = "host.summed_up"
 """The event that holds the host's own summary of what it let go."""
 RESULT_CHARS_MAX = 20_000
 _OWN_TOOLS = "muniment"
 """What a tool of ours answered is memory already."""
+_READERS = ("Read", "NotebookRead", "read_file", "read_many_files", "view")
+"""What a file held stands in the repository and changes there: of reading it is kept that it was read."""
 _KEY = "host_key"
 
 
@@ -81,6 +85,8 @@ class Session:
         known = f"tool:{call or key}"
         if known in self._keys or _OWN_TOOLS in tool:
             return
+        if ok and tool in _READERS:
+            text = f"{len(text.splitlines())} lines"
         about: dict[str, Any] = {_KEY: known}
         if len(text) > RESULT_CHARS_MAX:
             about["cut_from_chars"] = len(text)
@@ -142,12 +148,25 @@ class Session:
 
     # -- what the host still has ----------------------------------------------------------------------
 
-    def live(self) -> list[str] | None:
-        """The events that stand in the host's window, where it let go of earlier ones; None where it has all."""
-        for index in range(len(self.entries) - 1, -1, -1):
-            if self.entries[index].metadata.get("event") == COMPACTING:
-                return [entry.id for entry in self.entries[index + 1 :]]
-        return None
+    def in_window(self) -> dict[str, Any]:
+        """What stands in the host's window and need not be told again, as arguments of `compose`: the session, or what
+        came in it since the host let go of the rest; and what it was told of earlier ones since then.
+        """
+        events = [entry.metadata.get("event") for entry in self.entries]
+        since = len(events) - events[::-1].index(COMPACTING) if COMPACTING in events else 0
+        told = [each for entry in self.entries[since:] for each in _ids(entry.metadata.get("told"))]
+        if not since:
+            return {"exclude_session": True, "exclude": told}
+        return {"exclude": [*told, *(entry.id for entry in self.entries[since:])]}
+
+    def tell(self, evidence: Iterable[str]) -> None:
+        """Keep what the host was told, so that it is not told twice."""
+        event = self.run.observe("system", "", metadata={"event": TOLD, "told": sorted(set(evidence))})
+        self.entries.append(event)
+
+
+def _ids(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, Sequence) else []
 
 
 def _place(role: str, text: str) -> str:

@@ -84,19 +84,26 @@ def _of_claude(entry: Mapping[str, Any], calls: dict[str, tuple[str, Mapping[str
     put_in = entry.get("isMeta") or entry.get("isSidechain") or entry.get("isCompactSummary")
     if role not in ("user", "assistant") or not isinstance(message, Mapping) or put_in:
         return
-    for block in _blocks(message.get("content")):
+    blocks = _blocks(message.get("content"))
+    whole = entry.get("toolUseResult") if len(blocks) == 1 else None  # what a hook is told, lines of a patch and all
+    for block in blocks:
         kind = block.get("type")
         if kind == "text" and isinstance(block.get("text"), str):
             yield Turn(role, block["text"])
         elif kind == "tool_use":
-            _keep_call(calls, block.get("id"), block.get("name"), block.get("input"))
+            _keep_call(calls, block.get("id"), block.get("name"), block.get("input"), entry.get("cwd"))
         elif kind == "tool_result":
-            yield from _result(calls, block.get("tool_use_id"), block.get("content"), block.get("is_error") is not True)
+            ok = block.get("is_error") is not True
+            told = whole if ok and isinstance(whole, Mapping) else block.get("content")
+            yield from _result(calls, block.get("tool_use_id"), told, ok)
 
 
-def _keep_call(calls: dict[str, tuple[str, Mapping[str, Any]]], call: Any, name: Any, given: Any) -> None:
+def _keep_call(
+    calls: dict[str, tuple[str, Mapping[str, Any]]], call: Any, name: Any, given: Any, directory: Any = None
+) -> None:
     if isinstance(call, str) and isinstance(name, str):
-        calls[call] = (name, short_arguments(given) if isinstance(given, Mapping) else {})
+        below = directory if isinstance(directory, str) else ""
+        calls[call] = (name, short_arguments(given, below) if isinstance(given, Mapping) else {})
 
 
 def _result(calls: Mapping[str, tuple[str, Mapping[str, Any]]], call: Any, content: Any, ok: bool) -> Iterator[Turn]:

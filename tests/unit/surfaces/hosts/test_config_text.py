@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from muniment.errors import InvalidInput
 from muniment.surfaces.hosts import json_text, toml_text
-from tests.effort import examples
 
 SCALARS = st.none() | st.booleans() | st.integers(-999, 999) | st.text(max_size=6)
 NAMES = st.text(min_size=1, max_size=6).filter(lambda name: name not in ("hooks", "mcpServers"))

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from tests.effort import examples
+from tests.unit.surfaces.hosts.test_config_text import documents, tables
 
 from muniment.errors import InvalidInput
 from muniment.surfaces.hosts import json_text
@@ -24,8 +26,6 @@ from muniment.surfaces.hosts.installing import (
     plan_uninstall,
     uninstall,
 )
-from tests.effort import examples
-from tests.unit.surfaces.hosts.test_config_text import documents, tables
 
 PLACES = [(host, scope) for host in HOSTS.values() for scope in host.scopes]
 
