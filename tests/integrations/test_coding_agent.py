@@ -55,7 +55,6 @@ def second_session(host: Host, harbour: Path) -> tuple[str, str, str, str]:
     host.edit(f"{harbour}/src/settings.py", "KNOWN = (", "KNOWN = ('UPLOAD_PAUSE_S',")
     host.bash("pytest -q", "41 passed in 3.31s")
     host.say("UPLOAD_PAUSE_S is read in transport.send and listed in settings.KNOWN; all 41 tests pass.")
-    host.stop()
     host.end()
     return started, asked, other, compacted
 
@@ -76,13 +75,12 @@ def test_from_installation_to_memory_in_two_repositories(tmp_path: Path) -> None
     started, asked, other, compacted = second_session(host, harbour)
     host.begin(garden, "g1")
     in_garden = host.prompt("Where do our retries live, and may you run the deploy script?")
-    host.end()
 
     # what the next session of the repository is told, and what another one is not
     assert "Retries belong in transport.py, not in the uploader" in started
     assert "Never run the deploy script yourself" in started
     assert "Edit(file_path=src/transport.py)" in started
-    assert "import httpx\n" not in started, "what a file held is not told: it stands in the repository"
+    assert "return httpx.post" not in started, "what a file held is not told: it stands in the repository"
     assert other == "", "a question that memory has nothing for is told nothing"
     assert "Retries belong" not in asked, "what was told at the start is not told again"
     assert in_garden == ""
@@ -119,6 +117,7 @@ def _check_ledger(path: Path) -> None:
             ("tool", "src/uploader.py:12:def upload(path):\nsrc/transport.py:3:import httpx"),
         ]
         runs = [mem.log.run_state(run, tenant_id=tenant) for run in _runs(mem, tenant)]
+        assert len(runs) == 2
         assert all(run.stop_reason == "HUMAN_REQUESTED" for run in runs)
 
 
