@@ -51,7 +51,8 @@ class Host:
         entry = {
             "parentUuid": f"u{self.count - 1}", "isSidechain": False, "userType": "external", "cwd": str(self.where),
             "sessionId": self.session, "version": "2.1.240", "gitBranch": "main", "type": kind,
-            "uuid": f"u{self.count}", "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "uuid": f"u{self.count}",
+            "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         }  # fmt: skip
         with self.transcript.open("a") as file:
             file.write(json.dumps({**entry, **more}) + "\n")

@@ -186,6 +186,12 @@ def test_a_hook_ends_in_time_and_blocks_nothing(tmp_path: Path) -> None:
         assert process.stderr.read().startswith(b"error[too_slow]")
 
 
+def test_words_of_another_version_do_not_block(tmp_path: Path) -> None:
+    for more in (["--no-such-option"], ["--repository", "all"], ["--max-tokens", "many"]):
+        done = hook(tmp_path, event("UserPromptSubmit", prompt="hello"), *more)
+        assert (done.returncode, done.stdout) == (1, "")
+
+
 # -- a session's course -------------------------------------------------------------------------------
 
 
@@ -331,3 +337,20 @@ def test_a_packet_keeps_within_what_a_host_takes(mem: muniment.Memory) -> None:
         handle(mem, event("UserPromptSubmit", f"s{number}", prompt=text), user_id="ana")
     answer = handle(mem, event("SessionStart", "new"), user_id="ana", max_tokens=100_000)
     assert 0 < len(told(answer)) <= 10_000
+
+
+def test_a_turn_that_was_interrupted_stands_before_the_next_prompt(mem: muniment.Memory, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    there = {"transcript_path": str(path)}
+    handle(mem, event("UserPromptSubmit", prompt="first", **there), user_id="ana")
+    lines = [
+        {"type": "user", "message": {"content": "first"}},
+        {"type": "assistant", "message": {"content": "working"}},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    handle(mem, event("UserPromptSubmit", prompt="second", **there), user_id="ana")
+    path.write_text(path.read_text() + json.dumps({"type": "user", "message": {"content": "second"}}) + "\n")
+    with path.open("a") as file:  # here the transcript is quicker than the hook
+        file.write(json.dumps({"type": "user", "message": {"content": "third"}}) + "\n")
+    handle(mem, event("UserPromptSubmit", prompt="third", **there), user_id="ana")
+    assert said(mem) == [("user", "first"), ("assistant", "working"), ("user", "second"), ("user", "third")]

@@ -237,13 +237,13 @@ TREE: Mapping[str, Entry] = {
     "verify": Entry("Walk the hash chains and name the first broken link.", "store:verify"),
     "serve": Entry("Serve the store over HTTP, with its inspector and MCP.", "serving:serve"),
     "mcp": Entry("Serve one user's memory to an agent over MCP (stdio).", "serving:mcp"),
-    "install": Entry("Put memory into a coding agent: its hooks and its MCP server.", f"{_HOSTS}:install"),
-    "uninstall": Entry("Take out of a coding agent what install put in.", f"{_HOSTS}:uninstall"),
-    "hook": Entry("Take one event of a coding agent's hook; a host runs it.", f"{_HOSTS}:hook", hidden=True),
     "doctor": Entry("Say what is installed, what is missing, how to get it.", "first_steps:doctor"),
     "extract": Entry(
         "Have a model read what users said, within a budget; goes on where it stopped.", "memory:extract_pending"
     ),
+    "install": Entry("Put memory into a coding agent: its hooks and its MCP server.", f"{_HOSTS}:install"),
+    "uninstall": Entry("Take out of a coding agent what install put in.", f"{_HOSTS}:uninstall", hidden=True),
+    "hook": Entry("Take one event of a coding agent's hook; a host runs it.", f"{_HOSTS}:hook", hidden=True),
     "run": _RUN,
     "memory": _MEMORY,
     "packet": _PACKET,

@@ -56,7 +56,10 @@ def _arguments(arguments: Sequence[str] | None) -> Namespace:
     parser.add_argument("--personal", choices=("on", "off"), default="off", help="tell what the user prefers anywhere")
     parser.add_argument("--max-tokens", type=int, default=1024, help="the most that is told at once")
     parser.add_argument("--seconds", type=float, default=_SECONDS_MAX, help="how long it may take")
-    given = parser.parse_args(arguments)
+    try:
+        given = parser.parse_args(arguments)
+    except SystemExit as stopped:  # 2 would block the host, because of a word that another version wrote
+        raise SystemExit(1 if stopped.code else 0) from None
     for name, default in _FROM_SETTINGS.items():
         if getattr(given, name) is None:
             setattr(given, name, os.environ.get(f"MUNIMENT_{name.upper()}") or default)

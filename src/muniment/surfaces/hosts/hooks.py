@@ -80,7 +80,7 @@ def handle(
         return answer_with(said.name, _told_at_start(mem, session, said, who))
     if said.moment == "prompt":
         told = _told_for_prompt(session, said, who)
-        session.prompt(said.text, said.id)
+        _record_prompt(mem, session, said, who)
         return answer_with(said.name, told)
     if said.moment == "tool":
         _record_result(session, said, key=str(len(session.entries)))
@@ -163,6 +163,15 @@ def _personal(mem: Memory, session_id: str, who: Listener) -> str:
 
 def _record_result(session: Session, said: HookEvent, *, key: str, ts: Any = None) -> None:
     session.result(said.tool, said.text, arguments=said.arguments, ok=said.ok, call=said.id, key=key, ts=ts)
+
+
+def _record_prompt(mem: Memory, session: Session, said: HookEvent, who: Listener) -> None:
+    """The prompt, behind what came before it: a turn that was interrupted has told nothing at its end."""
+    known = len(session.entries)
+    with suppress(InvalidInput):  # of a session that begins there may be no transcript yet
+        _read_on(mem, session, said, who)
+    if not session.ends_with(said.text, since=known):
+        session.prompt(said.text, said.id)
 
 
 def _record_answer(mem: Memory, session: Session, said: HookEvent, who: Listener) -> None:

@@ -70,6 +70,11 @@ class Session:
         messages = [entry for entry in self.entries if entry.kind == "message"]
         return bool(messages) and messages[-1].role == "assistant" and _is(messages[-1], text)
 
+    def ends_with(self, text: str, *, since: int) -> bool:
+        """Whether the transcript, read just now, was quicker than the hook: its last message is this prompt."""
+        messages = [entry for entry in self.entries[since:] if entry.kind == "message"]
+        return bool(messages) and messages[-1].role == "user" and _is(messages[-1], text)
+
     def result(
         self,
         tool: str,
