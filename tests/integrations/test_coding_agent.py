@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
 from tests.integrations.coding_room import Host, git
 
 import muniment
@@ -59,6 +60,8 @@ def second_session(host: Host, harbour: Path) -> tuple[str, str, str, str]:
     return started, asked, other, compacted
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_from_installation_to_memory_in_two_repositories(tmp_path: Path) -> None:
     """One test, and a long one: it runs the commands that stand in the configuration, as a host does."""
     home, harbour, garden = tmp_path / "home", tmp_path / "work" / "harbour", tmp_path / "work" / "garden"

@@ -82,7 +82,7 @@ def plan_uninstall(host: Host, setup: Setup, notes: Notes) -> list[Change]:
     changes = []
     for edit in host.edits(setup):
         text = read_config(edit.path)
-        if text is not None:
+        if text is not None or notes.read(edit.path) is not None:
             base = _base(edit, text, notes)
             changes.append(Change(edit.path, text, base, base))
     return changes
