@@ -140,6 +140,7 @@ def _with_store(given: Namespace, event: dict[str, Any], tenant: str, pending: I
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes longer than the rest of it
     from getpass import getuser
 
+    from muniment.core.text.tokens import ESTIMATE_NAME
     from muniment.surfaces.hosts.hooks import AGENT, Listener, handle, write_pending
     from muniment.surfaces.settings import load_settings, open_store
 
@@ -147,7 +148,8 @@ def _with_store(given: Namespace, event: dict[str, Any], tenant: str, pending: I
         Path(given.db).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     user, agent = given.user or getuser(), given.agent or given.host or AGENT
     named = {"db": given.db, "tenant": tenant, "user": user, "agent": agent, "repository": given.repository}
-    settings = load_settings(named, {**os.environ, "MUNIMENT_REPOSITORY": "checkout"})
+    quick = {"MUNIMENT_TOKENS": ESTIMATE_NAME}  # loading a vocabulary takes a sixth of a hook; hosts count characters
+    settings = load_settings(named, {**quick, **os.environ, "MUNIMENT_REPOSITORY": "checkout"})
     with open_store(settings) as mem:
         if event["hook_event_name"] in _ENDS and given.db != ":memory:":
             write_pending(mem, Listener(user, agent, tenant, pending=pending))
