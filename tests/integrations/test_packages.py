@@ -9,7 +9,8 @@ import pytest
 
 _WITHOUT = """
 import sys
-for name in ("langgraph", "langchain_core", "agents", "pydantic_ai", "llama_index", "anthropic", "mem0", "openai"):
+names = ("langgraph", "langchain_core", "agents", "pydantic_ai", "llama_index", "anthropic", "mem0", "openai")
+for name in (*names, "claude_agent_sdk"):
     sys.modules[name] = None
 from muniment.errors import MissingDependency
 import importlib
@@ -37,6 +38,7 @@ def imported(module: str) -> str:
         ("pydantic_ai", "pydantic-ai"),
         ("llama_index", "llama-index"),
         ("anthropic.tool", "anthropic"),
+        ("claude_agent_sdk", "claude-agent-sdk"),
     ],
 )
 def test_a_missing_package_names_its_extra(module: str, extra: str) -> None:

@@ -69,7 +69,8 @@ def rows() -> Iterator[tuple[tuple[str, ...], Command]]:
 
     for path, entry in ALL.items():
         module, _, name = entry.home.partition(":")
-        yield path, getattr(importlib.import_module(f"muniment.surfaces.cli.commands.{module}"), name)
+        home = module if "." in module else f"muniment.surfaces.cli.commands.{module}"
+        yield path, getattr(importlib.import_module(home), name)
 
 
 # -- help ---------------------------------------------------------------------------------------------

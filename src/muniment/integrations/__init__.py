@@ -9,7 +9,8 @@ pydantic_ai     message history, a history processor and a toolset
 llama_index     a `BaseMemory`
 anthropic       the memory tool's commands on /memories
 mem0            the calls of mem0, for people who move over
-hooks           a command for the hooks of coding agents
+claude_agent_sdk    hooks and tools for agents built with the Claude Agent SDK
+hooks           the command for the hooks of coding agents, as a module; it stands in `surfaces.hosts`
 
 A module whose package is not installed raises `MissingDependency` when it is imported. Everything goes through the
 public face (`Memory`, `Run`, `Corpus`), so that a store behind `muniment.connect(…)` serves as well as one on disk.

@@ -1,12 +1,13 @@
 """Settings, in one order everywhere: argument > `MUNIMENT_*` environment > `muniment.toml` > default.
 
     MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_EMBEDDER,
-    MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_PROOF_KEY, MUNIMENT_SEAL_KEY, MUNIMENT_CONFIG
-    (another toml); MUNIMENT_DB_FILE names a file that holds the value of MUNIMENT_DB
+    MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_PROOF_KEY, MUNIMENT_SEAL_KEY,
+    MUNIMENT_REPOSITORY, MUNIMENT_BRANCHES, MUNIMENT_DIRECTORY, MUNIMENT_CONFIG (another toml); MUNIMENT_DB_FILE
+    names a file that holds the value of MUNIMENT_DB
 
-`muniment.toml` is looked for in the working directory; its `[policy]` table is the policy, its
-`[server]` table what `muniment serve` is told (`surfaces.http.settings`), `[mcp]` what `muniment mcp` is, `[proxy]`
-what `muniment proxy` is.
+`muniment.toml` is looked for in the working directory (in `~/.muniment` where MUNIMENT_REPOSITORY is set); its
+`[policy]` table is the policy, its `[server]` table what `muniment serve` is told (`surfaces.http.settings`), `[mcp]`
+what `muniment mcp` is, `[proxy]` what `muniment proxy` is.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from getpass import getuser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -38,6 +40,9 @@ NAMES: Mapping[str, str] = {
     "extract_model": "none",
     "proof_key": "none",
     "seal_key": "none",
+    "repository": "none",
+    "branches": "any",
+    "directory": "",
 }
 """Every setting and its default."""
 _TABLES = ("policy", "server", "mcp", "proxy")
@@ -69,6 +74,14 @@ class Settings:
     """Where the key lies that builds and receipts are proven with: `none`, `file:<path>`, `env:<NAME>`."""
     seal_key: str
     """Where the key lies for what `ledger.redact = "seal"` keeps: `none`, `file:<path>`, `env:<NAME>`."""
+    repository: str
+    """Whether each repository has a memory of its own, as a tenant below `tenant` unless one is given as an argument:
+    `none`, `checkout` (a checkout and its worktrees), `remote` (all checkouts of one remote).
+    """
+    branches: str
+    """Which branches share it: `any`, `same` (each its own), or a list such as `main,release/*`."""
+    directory: str
+    """The directory whose repository is meant, where it is not the one that the command is run in."""
     policy: Mapping[str, Any]
     """The `[policy]` table: what differs from the default policy."""
 
@@ -89,10 +102,36 @@ def load_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | 
         if not isinstance(value, str):
             raise InvalidInput(f"the setting {name!r} should be a string", path=f"$.{name}")
         values[name] = value
+    values["db"] = _at_home(values["db"])
+    if values["repository"] != "none":
+        values["user"] = values["user"] or getuser()
+        if given.get("tenant") is None:
+            values["tenant"] = _repository_tenant(values, env)
     policy = config.get("policy", {})
     if not isinstance(policy, dict):
         raise InvalidInput("[policy] should be a table", path="$.policy")
     return Settings(policy=policy, **values)
+
+
+def _at_home(db: str) -> str:
+    """A path that begins with `~/`: in a configuration file there is no shell that says what it means."""
+    return str(Path(db).expanduser()) if db.startswith("~/") else db
+
+
+def _repository_tenant(values: Mapping[str, str], env: Mapping[str, str]) -> str:
+    """The tenant of the repository that is meant. A host may start a server anywhere: the home directory and the root
+    are no project unless they are named, else what is said in one repository would be told in another.
+    """
+    from muniment.surfaces.hosts.repository import find_repository, scoped_tenant
+
+    named = values["directory"] or env.get("CLAUDE_PROJECT_DIR", "")
+    directory = Path(named or ".").resolve()
+    is_anywhere = directory in (Path.home(), Path(directory.anchor))
+    if not named and is_anywhere and find_repository(directory).git_dir is None:
+        raise InvalidInput(
+            "which project is meant is not said", path="$.directory", hint="set MUNIMENT_DIRECTORY to its directory"
+        )
+    return scoped_tenant(values["tenant"], directory, kind=values["repository"], branches=values["branches"])
 
 
 def _db_in_file(env: Mapping[str, str]) -> str | None:
@@ -108,7 +147,7 @@ def _db_in_file(env: Mapping[str, str]) -> str | None:
 
 def read_config(env: Mapping[str, str]) -> dict[str, Any]:
     named = env.get("MUNIMENT_CONFIG")
-    path = Path(named or "muniment.toml")
+    path = Path(named or _config_folder(env) / "muniment.toml")
     if not path.is_file():
         if named:
             raise InvalidInput(f"no configuration file at {named}", hint="MUNIMENT_CONFIG names it")
@@ -124,6 +163,17 @@ def read_config(env: Mapping[str, str]) -> dict[str, Any]:
             hint=f"known are {', '.join([*NAMES, *_TABLES])}",
         )
     return config
+
+
+def _config_folder(env: Mapping[str, str]) -> Path:
+    """Where `muniment.toml` is looked for. Where a host starts muniment in whatever repository is worked on, that is
+    the person's own folder: a file of the repository must not say where memory is sent.
+    """
+    if env.get("MUNIMENT_REPOSITORY", "none") == "none":
+        return Path()
+    from muniment.surfaces.hosts.hook_command import home_folder
+
+    return home_folder()
 
 
 def settle_table(

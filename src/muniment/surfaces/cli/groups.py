@@ -112,10 +112,11 @@ def made(path: tuple[str, ...], entry: Entry) -> click.Command:
             return DefaultGroup(path, entry.entries, entry.default, **told)
         return TreeGroup(path, entry.entries, **told)
     module, _, name = entry.home.partition(":")
+    home = module if "." in module else f"{_HOME}.{module}"
     try:
-        found = getattr(importlib.import_module(f"{_HOME}.{module}"), name)
+        found = getattr(importlib.import_module(home), name)
     except ModuleNotFoundError as error:
-        if error.name is None or not f"{_HOME}.{module}".startswith(error.name):
+        if error.name is None or not home.startswith(error.name):
             raise
         raise click.ClickException(f"the command {path[-1]!r} is not part of this build") from None
     command: click.Command = found.made(path, entry.summary)

@@ -17,7 +17,7 @@ class Entry(NamedTuple):
 
     summary: str
     home: str = ""
-    """The module of a command, and its name there."""
+    """The module of a command, and its name there: a module of `commands`, else one by its whole name."""
     entries: Mapping[str, Entry] = {}
     """The commands of a group, in the order in which they are shown."""
     about: str = ""
@@ -30,6 +30,8 @@ def _group(summary: str, about: str = "", default: str = "", /, **entries: Entry
     named = {name.strip("_").replace("_", "-"): entry for name, entry in entries.items()}
     return Entry(summary, "", named, about, default)
 
+
+_HOSTS = "muniment.surfaces.hosts.commands"
 
 _REPLAY = Entry("Compose a kept build again: the same bytes.", "packets:replay")
 _DIFF = Entry("Say what changed between two builds, and why.", "packets:diff")
@@ -244,6 +246,9 @@ TREE: Mapping[str, Entry] = {
     "extract": Entry(
         "Have a model read what users said, within a budget; goes on where it stopped.", "memory:extract_pending"
     ),
+    "install": Entry("Put memory into a coding agent: its hooks and its MCP server.", f"{_HOSTS}:install"),
+    "uninstall": Entry("Take out of a coding agent what install put in.", f"{_HOSTS}:uninstall", hidden=True),
+    "hook": Entry("Take one event of a coding agent's hook; a host runs it.", f"{_HOSTS}:hook", hidden=True),
     "run": _RUN,
     "memory": _MEMORY,
     "packet": _PACKET,

@@ -86,6 +86,7 @@ def _doctor(call: Call) -> dict[str, Any]:
         "embedder": _embedder(settings),
         "sandbox": _sandbox(),
         "inspector": _inspector(),
+        "hosts": _hosts(),
         "settings": {
             "db": _without_password(settings.db),
             "tenant": settings.tenant,
@@ -137,6 +138,20 @@ def _inspector() -> dict[str, str]:
     return {"state": "built"} if is_built() else {"state": "missing", "hint": NOT_BUILT}
 
 
+def _hosts() -> list[dict[str, Any]]:
+    """The coding agents that have something of ours in their configuration, for this user or in this project."""
+    from muniment.surfaces.hosts.commands import setup_here
+    from muniment.surfaces.hosts.installing import list_installed
+
+    states = [{"host": each["host"], **_installed(each)} for each in list_installed(setup_here())]
+    return [each for each in states if len(each) > 1]
+
+
+def _installed(host: Mapping[str, Any]) -> dict[str, str]:
+    scopes = {scope: host[scope]["state"] for scope in ("user", "project") if scope in host}
+    return {scope: state for scope, state in scopes.items() if state != "none"}
+
+
 def _without_password(db: str) -> str:
     if "://" not in db or "@" not in db:
         return db
@@ -176,6 +191,9 @@ def _show(call: Call) -> Iterator[str]:
     sandbox = found["sandbox"]
     yield f"  sandbox: {sandbox.get('bwrap') or sandbox['error']['message']}{_in_brackets(sandbox)}"
     yield f"  inspector: {found['inspector'].get('hint', 'built')}"
+    for host in found["hosts"]:
+        states = [f"{scope}: {state}" for scope, state in host.items() if scope != "host"]
+        yield f"  in {host['host']}: {', '.join(states)}"
     store = found["store"]
     yield f"store: {found['settings']['db']}"
     if store["state"] == "ok":

@@ -1,0 +1,227 @@
+"""A host's configuration file: read whole, edited, and written at once or not at all.
+
+What was there before an installation is kept beside a note of what was written, in a folder that only its owner reads.
+As long as the file is as it was written, taking the installation out puts back what was there, byte for byte; where it
+was changed meanwhile, our entries alone are taken out of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from muniment.errors import InvalidInput
+from muniment.surfaces.hosts import json_text, toml_text
+from muniment.surfaces.hosts.hosts import Edit, is_our_hook, is_our_server
+
+__all__ = ["apply_edit", "holds", "read_config", "stripped", "write_config"]
+
+_BYTES_MAX = 64 * 1024 * 1024
+
+
+# -- files --------------------------------------------------------------------------------------------
+
+
+def read_config(path: Path) -> str | None:
+    """A file's text; None where there is none. What is no file of UTF-8 text is refused."""
+    real = Path(os.path.realpath(path))
+    try:
+        about = real.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}", path="$") from None
+    if not stat.S_ISREG(about.st_mode) or about.st_size > _BYTES_MAX:
+        raise InvalidInput(f"{path} is no configuration file", hint="it should be a plain file")
+    try:
+        return real.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is not text in UTF-8", hint="nothing was changed") from None
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}", path="$") from None
+
+
+def write_config(path: Path, before: str | None, after: str | None, new_mode: int) -> None:
+    """Put a text in the place of another, or take the file away. A link stays a link, a mode the mode."""
+    if read_config(path) != before:
+        raise InvalidInput(f"{path} was changed meanwhile", hint="nothing was written to it; run it again")
+    real = Path(os.path.realpath(path))
+    if after is None:
+        real.unlink()
+        return
+    mode = stat.S_IMODE(real.stat().st_mode) if before is not None else new_mode
+    write_whole(real, after.encode("utf-8"), mode)
+
+
+def write_whole(path: Path, data: bytes, mode: int) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(beside, mode)
+        os.replace(beside, path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+# -- what stands in them ------------------------------------------------------------------------------
+
+
+def _parsed(path: Path, text: str) -> Any:
+    try:
+        return toml_text.parse(text) if path.suffix == ".toml" else json_text.parse(text).value
+    except InvalidInput as error:
+        raise _refused(path, error) from None
+
+
+def _refused(path: Path, error: InvalidInput) -> InvalidInput:
+    return InvalidInput(f"{path}: {error.message}", hint=error.hint or "nothing was changed; mend the file first")
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def holds(edit: Edit, text: str | None) -> bool:
+    """Whether a file has what an edit puts there, of whatever version."""
+    if text is None:
+        return False
+    whole = _parsed(edit.path, text)
+    server = not edit.server_at or is_our_server(_at(whole, edit.server_at))
+    found = _at(whole, edit.hooks_at) if edit.hooks_at else None
+    lists = [found.get(name) for name in edit.hooks or ()] if isinstance(found, dict) else []
+    hooks = edit.hooks is None or any(is_our_hook(each) for each_list in lists for each in each_list or ())
+    return server and hooks
+
+
+def apply_edit(edit: Edit, text: str | None) -> str:
+    """The text with what the edit puts in; it has nothing of ours yet."""
+    made = text or ""
+    try:
+        whole = _parsed(edit.path, made)
+        _check(edit, whole)
+        if edit.path.suffix == ".toml":
+            return toml_text.with_table(made, edit.server_at, edit.server or {})
+        for name, value in edit.needs:
+            if name not in whole:
+                made = json_text.with_member(made, (name,), value)
+        for event, entry in (edit.hooks or {}).items():
+            made = json_text.with_element(made, (*edit.hooks_at, event), dict(entry))
+        if edit.server is not None:
+            made = json_text.with_member(made, edit.server_at, dict(edit.server))
+    except InvalidInput as error:
+        if str(edit.path) in error.message:
+            raise
+        raise _refused(edit.path, error) from None
+    return made
+
+
+def _check(edit: Edit, whole: Any) -> None:
+    """What is written in another shape than its host reads is not ours to change."""
+    if not isinstance(whole, dict):
+        raise InvalidInput("an object is expected", path="$")
+    for path in filter(None, (edit.server_at[:-1], edit.hooks_at)):
+        held = _at(whole, path)
+        if held is not None and not isinstance(held, dict):
+            raise InvalidInput(f"an object is expected at {'.'.join(path)}", path="$")
+    for event, entries in (_at(whole, edit.hooks_at) or {}).items() if edit.hooks_at else ():
+        if event in (edit.hooks or {}) and not isinstance(entries, list):
+            raise InvalidInput(f"a list is expected at {'.'.join(edit.hooks_at)}.{event}", path="$")
+    if edit.server_at and _at(whole, edit.server_at) is not None:
+        raise InvalidInput(
+            f"it has a server named {edit.server_at[-1]} that is not ours", hint="give that one another name first"
+        )
+
+
+def stripped(edit: Edit, text: str, before: str | None) -> str | None:
+    """The text without our entries. `before` is what stood there when they were put in: what was there then stays,
+    though it be empty; None where there was no file, and then none is left where nothing else came in.
+    """
+    whole = _parsed(edit.path, text)
+    was = _parsed(edit.path, before) if before is not None else {}
+    if edit.path.suffix == ".toml":
+        made = toml_text.without_table(text, edit.server_at) if is_our_server(_at(whole, edit.server_at)) else text
+        return made if before is not None or made.strip() else None
+    made = text
+    if edit.server_at and is_our_server(_at(whole, edit.server_at)):
+        made = json_text.without_member(made, edit.server_at)
+        made = _pruned(made, edit.server_at[:-1], was)
+    for event in edit.hooks or ():
+        shorter = json_text.without_elements(made, (*edit.hooks_at, event), is_our_hook)
+        made = _pruned(shorter, (*edit.hooks_at, event), was) if shorter != made else made
+    if edit.hooks_at and made != text:
+        made = _pruned(made, edit.hooks_at, was)
+    left = json_text.parse(made).value
+    made_by_us = all(name in dict(edit.needs) for name in left)
+    return None if before is None and made_by_us and made != text else made
+
+
+def _pruned(text: str, path: tuple[str, ...], was: Any) -> str:
+    """Without a list or object that is empty now and was not there before."""
+    held = _at(json_text.parse(text).value, path)
+    return json_text.without_member(text, path) if held in ([], {}) and _at(was, path) is None else text
+
+
+# -- what was there before ----------------------------------------------------------------------------
+
+
+class Notes:
+    """What was written where, and what stood there before: one note for each file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def _place(self, path: Path) -> Path:
+        return self.folder / sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+    def backup(self, path: Path) -> Path:
+        return self._place(path).with_suffix(".before")
+
+    def read(self, path: Path) -> dict[str, Any] | None:
+        try:
+            said = json.loads(self._place(path).with_suffix(".json").read_bytes())
+        except (OSError, ValueError):
+            return None
+        return said if isinstance(said, dict) and said.get("path") == str(path) else None
+
+    def before(self, path: Path) -> str | None:
+        """What stood there; None where there was no file."""
+        note = self.read(path)
+        if note is None or note.get("created"):
+            return None
+        try:
+            text = self.backup(path).read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+        return text if _digest(text) == note.get("before") else None
+
+    def is_as_written(self, path: Path, text: str) -> bool:
+        note = self.read(path)
+        intact = note is not None and (note.get("created") or self.before(path) is not None)
+        return bool(intact and note is not None and note.get("after") == _digest(text))
+
+    def write(self, path: Path, before: str | None, after: str, folders: list[str]) -> None:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        note = {"path": str(path), "created": before is None, "after": _digest(after), "folders": folders}
+        if before is not None:
+            note["before"] = _digest(before)
+            write_whole(self.backup(path), before.encode("utf-8"), 0o600)
+        write_whole(self._place(path).with_suffix(".json"), json.dumps(note).encode(), 0o600)
+
+    def drop(self, path: Path) -> None:
+        for each in (self._place(path).with_suffix(".json"), self.backup(path)):
+            each.unlink(missing_ok=True)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8")).hexdigest()

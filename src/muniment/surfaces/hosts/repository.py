@@ -1,0 +1,205 @@
+"""Which repository a directory belongs to, and the tenant that its memory is kept under.
+
+Nothing crosses a tenant, so a repository is one: what a session says there is told in no other. A checkout is known by
+a mark in its git directory, made of chance, so that nobody can guess it and a renamed directory keeps it. Worktrees
+share the git directory and so the memory; a submodule has its own. A copy of the whole directory is told from a
+renamed one by looking whether the mark still stands where it was made, and gets a mark of its own.
+
+Git is never run: its files are read, and nothing of them is executed. Only what the standard library holds is loaded,
+since this is on the way of every hook.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from muniment.errors import InvalidInput
+
+__all__ = ["KINDS", "Repository", "find_repository", "scoped_tenant"]
+
+KINDS = ("none", "checkout", "remote")
+"""What one memory is: everything (`none`), a checkout with its worktrees, or all checkouts of one remote."""
+
+_MARK = "muniment-repository.json"
+_MARK_BYTES_MAX = 4096
+_GIT_FILE_BYTES_MAX = 1 << 20
+_ID = re.compile(r"[a-z0-9-]{1,40}-[0-9a-f]{16}")
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+
+
+class Repository(NamedTuple):
+    """A directory's repository, or the directory itself where there is none."""
+
+    root: Path
+    """The checkout's own directory."""
+    git_dir: Path | None
+    """Where git keeps it: one for all worktrees; None outside of a repository."""
+    branch: str
+    """The branch that is checked out; empty where none is."""
+
+
+def find_repository(directory: str | os.PathLike[str]) -> Repository:
+    """The repository that a directory is in: the nearest that stands above it."""
+    start = Path(os.path.realpath(directory))
+    for place in (start, *start.parents):
+        own = _git_dir(place)
+        if own is not None:
+            return Repository(place, _common(own), _branch(own))
+    return Repository(start, None, "")
+
+
+def scoped_tenant(
+    base: str, directory: str | os.PathLike[str], *, kind: str = "checkout", branches: str = "any"
+) -> str:
+    """The tenant of a directory's repository below a tenant.
+
+    `branches` says which branches have one memory: `any` all of them, `same` each its own, else a list with commas
+    (`main,release/*`): those together, and every other one by itself.
+    """
+    if kind not in KINDS:
+        raise InvalidInput(f"repository is one of {', '.join(KINDS)}, not {kind!r:.40}", path="$.repository")
+    if kind == "none":
+        return base
+    found = find_repository(directory)
+    tenant = f"{base}.{_name_of(found, kind)}"
+    shared = branches == "any" or (branches != "same" and _is_listed(found.branch, branches.split(",")))
+    return tenant if shared or found.git_dir is None else f"{tenant}.{_slug(found.branch)}-{_digest(found.branch)}"
+
+
+def _is_listed(branch: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(branch, pattern.strip()) for pattern in patterns)
+
+
+def _name_of(found: Repository, kind: str) -> str:
+    if found.git_dir is None:
+        return f"{_slug(found.root.name)}-{_digest(str(found.root))}"
+    remote = _remote(found.git_dir) if kind == "remote" else ""
+    if remote:
+        return f"{_slug(remote.rpartition('/')[2])}-{_digest(remote)}"
+    return _marked(found.git_dir, found.git_dir.parent.name if found.git_dir.name == ".git" else found.root.name)
+
+
+def _slug(name: str) -> str:
+    return _NOT_IN_NAMES.sub("-", name.lower()).strip("-")[:40].strip("-") or "project"
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+# -- git's files --------------------------------------------------------------------------------------
+
+
+def _read(path: Path, bytes_max: int = _GIT_FILE_BYTES_MAX) -> str:
+    """A small file's text; empty where there is none that can be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(bytes_max).decode("utf-8", "surrogateescape")
+    except OSError:
+        return ""
+
+
+def _git_dir(place: Path) -> Path | None:
+    """The git directory of a checkout that begins here: `.git` itself, or what the file of that name points to."""
+    dot = place / ".git"
+    if dot.is_dir():
+        return dot if (dot / "HEAD").is_file() else None
+    pointed = _read(dot) if dot.is_file() else ""
+    if not pointed.startswith("gitdir:"):
+        return None
+    target = place / pointed.removeprefix("gitdir:").strip()
+    return target if target.is_dir() else None
+
+
+def _common(own: Path) -> Path:
+    """What all worktrees share; a worktree's own directory names it."""
+    named = _read(own / "commondir").strip()
+    return Path(os.path.realpath(own / named if named else own))
+
+
+def _branch(own: Path) -> str:
+    head = _read(own / "HEAD").strip()
+    return head.removeprefix("ref:").strip().removeprefix("refs/heads/") if head.startswith("ref:") else ""
+
+
+def _remote(git_dir: Path) -> str:
+    """The address of the remote `origin`, the same however it is reached; empty where there is none."""
+    inside = False
+    for line in _read(git_dir / "config").splitlines():
+        text = line.strip()
+        if text.startswith("["):
+            inside = text.replace(" ", "").lower() == '[remote"origin"]'
+        elif inside and text.partition("=")[0].strip().lower() == "url":
+            return _plain_address(text.partition("=")[2].strip(), git_dir.parent)
+    return ""
+
+
+def _plain_address(url: str, root: Path) -> str:
+    scheme, found, rest = url.partition("://")
+    if not found:
+        host, colon, path = url.partition(":")
+        if not colon or "/" in host:  # a path on this machine
+            return os.path.realpath(root / url)
+        rest = f"{host}/{path}"
+    elif scheme == "file":
+        return os.path.realpath(rest)
+    host, _, path = rest.rpartition("@")[2].partition("/") if "@" in rest.partition("/")[0] else rest.partition("/")
+    return f"{host.partition(':')[0].lower()}/{path.strip('/').removesuffix('.git')}"
+
+
+# -- the mark -----------------------------------------------------------------------------------------
+
+
+def _marked(git_dir: Path, name: str) -> str:
+    """The id in a git directory's mark, which is made where there is none, or where this is a copy of another.
+
+    A directory that cannot be written is known by its path.
+    """
+    held = _held(git_dir)
+    if held is not None:
+        made_at, known = Path(held["path"]), str(held["id"])
+        if made_at == git_dir:
+            return known
+        there = _held(made_at)
+        if there is None or there["id"] != known:  # it was renamed
+            _write_mark(git_dir, known, replaces=True)
+            return known
+    fresh = f"{_slug(name)}-{os.urandom(8).hex()}"
+    if _write_mark(git_dir, fresh, replaces=held is not None):
+        return fresh
+    held = _held(git_dir)  # another process was quicker
+    return f"{_slug(name)}-{_digest(str(git_dir))}" if held is None else str(held["id"])
+
+
+def _held(git_dir: Path) -> dict[str, str] | None:
+    try:
+        said = json.loads(_read(git_dir / _MARK, _MARK_BYTES_MAX))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict) or not isinstance(said.get("path"), str) or not isinstance(said.get("id"), str):
+        return None
+    return said if _ID.fullmatch(said["id"]) else None
+
+
+def _write_mark(git_dir: Path, known: str, *, replaces: bool) -> bool:
+    """Whether the mark was written: whole or not at all, and over another only where it is to replace that."""
+    beside = git_dir / f"{_MARK}.{os.getpid()}"
+    try:
+        beside.write_text(json.dumps({"id": known, "path": str(git_dir)}) + "\n", "utf-8")
+        try:
+            if replaces:
+                beside.replace(git_dir / _MARK)
+            else:
+                os.link(beside, git_dir / _MARK)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True

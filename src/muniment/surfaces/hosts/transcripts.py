@@ -1,0 +1,152 @@
+"""The hosts' transcripts of a session, read as turns: Claude Code's JSON lines and Codex's rollouts.
+
+Neither format is promised to stay as it is. A line that is not understood is passed over, a line that was torn too;
+what is read are messages and tools' results, with the ids that the host gave them. Thoughts, titles, attachments and
+what the host itself put into the conversation are no turns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from muniment.errors import InvalidInput
+from muniment.surfaces.hosts.events import result_text, short_arguments
+
+__all__ = ["Turn", "read_transcript", "read_turns"]
+
+_BYTES_MAX = 16 * 1024 * 1024
+"""How much of a transcript's end is read."""
+_NOT_SAID = (
+    "<command-name>", "<command-message>", "<local-command", "<system-reminder>", "<task-notification>", "Caveat:",
+    "<environment_context>", "<user_instructions>", "<permissions", "<turn_aborted>", "# AGENTS.md instructions",
+    "[Request interrupted",
+)  # fmt: skip
+"""How texts begin that a host puts where the user's would stand."""
+
+
+class Turn(NamedTuple):
+    """A message or a tool's result."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str
+    at: str | None = None
+    call: str | None = None
+    """The id of the call that a result belongs to."""
+    tool: str = ""
+    arguments: Mapping[str, Any] | None = None
+    ok: bool = True
+
+
+def read_transcript(path: str) -> list[Turn]:
+    """The turns of a transcript, in order."""
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _BYTES_MAX))
+            data = file.read(_BYTES_MAX)
+    except OSError as error:
+        said = f"the transcript cannot be read: {error.strerror or error}"
+        raise InvalidInput(said, path="$.transcript_path") from None
+    return list(read_turns(data.splitlines()))
+
+
+def read_turns(lines: Iterable[bytes | str]) -> Iterator[Turn]:
+    calls: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(entry, dict):
+            continue
+        at = entry.get("timestamp")
+        turns = _of_rollout(entry, calls) if isinstance(entry.get("payload"), dict) else _of_claude(entry, calls)
+        for turn in turns:
+            if turn.role == "tool" or (turn.text.strip() and not turn.text.lstrip().startswith(_NOT_SAID)):
+                yield turn._replace(at=at if isinstance(at, str) else None)
+
+
+def _blocks(content: Any) -> list[Mapping[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+
+
+# -- Claude Code --------------------------------------------------------------------------------------
+
+
+def _of_claude(entry: Mapping[str, Any], calls: dict[str, tuple[str, Mapping[str, Any]]]) -> Iterator[Turn]:
+    message = entry.get("message")
+    role = entry.get("type")
+    put_in = entry.get("isMeta") or entry.get("isSidechain") or entry.get("isCompactSummary")
+    if role not in ("user", "assistant") or not isinstance(message, Mapping) or put_in:
+        return
+    blocks = _blocks(message.get("content"))
+    whole = entry.get("toolUseResult") if len(blocks) == 1 else None  # what a hook is told, lines of a patch and all
+    for block in blocks:
+        kind = block.get("type")
+        if kind == "text" and isinstance(block.get("text"), str):
+            yield Turn(role, block["text"])
+        elif kind == "tool_use":
+            _keep_call(calls, block.get("id"), block.get("name"), block.get("input"), entry.get("cwd"))
+        elif kind == "tool_result":
+            ok = block.get("is_error") is not True
+            told = whole if ok and isinstance(whole, Mapping) else block.get("content")
+            yield from _result(calls, block.get("tool_use_id"), told, ok)
+
+
+def _keep_call(
+    calls: dict[str, tuple[str, Mapping[str, Any]]], call: Any, name: Any, given: Any, directory: Any = None
+) -> None:
+    if isinstance(call, str) and isinstance(name, str):
+        below = directory if isinstance(directory, str) else ""
+        calls[call] = (name, short_arguments(given, below) if isinstance(given, Mapping) else {})
+
+
+def _result(calls: Mapping[str, tuple[str, Mapping[str, Any]]], call: Any, content: Any, ok: bool) -> Iterator[Turn]:
+    if isinstance(call, str) and call in calls:
+        name, arguments = calls[call]
+        yield Turn("tool", result_text(content), call=call, tool=name, arguments=arguments, ok=ok)
+
+
+# -- Codex --------------------------------------------------------------------------------------------
+
+
+def _of_rollout(entry: Mapping[str, Any], calls: dict[str, tuple[str, Mapping[str, Any]]]) -> Iterator[Turn]:
+    item = entry["payload"]
+    kind, call = item.get("type"), item.get("call_id")
+    if entry.get("type") != "response_item":
+        return
+    if kind == "message" and item.get("role") in ("user", "assistant"):
+        texts = [block.get("text") for block in _blocks(item.get("content"))]
+        for text in texts:
+            if isinstance(text, str):
+                yield Turn(item["role"], text)
+    elif kind in ("function_call", "custom_tool_call"):
+        _keep_call(calls, call, item.get("name"), _arguments(item.get("arguments", item.get("input"))))
+    elif kind == "local_shell_call":
+        _keep_call(calls, call, "shell", item.get("action"))
+    elif kind in ("function_call_output", "custom_tool_call_output"):
+        text, ok = _output(item.get("output"))
+        yield from _result(calls, call, text, ok)
+
+
+def _arguments(given: Any) -> Mapping[str, Any]:
+    try:
+        read = json.loads(given) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        read = given
+    return read if isinstance(read, Mapping) else {"input": read}
+
+
+def _output(given: Any) -> tuple[str, bool]:
+    """The text of a result and whether it worked; older versions wrap both into JSON in a text."""
+    read = _arguments(given) if isinstance(given, str) and given.startswith("{") else given
+    if not isinstance(read, Mapping):
+        return result_text(read), True
+    about = read.get("metadata")
+    code = about.get("exit_code") if isinstance(about, Mapping) else None
+    return result_text(read), read.get("success") is not False and code in (None, 0)
