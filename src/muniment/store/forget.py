@@ -310,12 +310,6 @@ def _collect(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, 
             _take_scope(tx, tenant_id, erasure, (("user_id", "in", owners),))
 
 
-class _Name(NamedTuple):
-    space: str
-    path: str
-    name: str
-
-
 class _Keeping(NamedTuple):
     entry_id: str
     space: str
@@ -325,9 +319,9 @@ class _Keeping(NamedTuple):
 
 def _take_values(tx: Transaction, entry_ids: Sequence[str], erasure: _Erasure) -> None:
     """Add every entry that ever kept something under the names of these."""
-    names = set(by_ids(tx, PLACES, entry_ids, column="entry_id", into=_Name))
-    found = by_ids(tx, PLACES, sorted({each.name for each in names}), column="name", into=_Keeping)
-    ids = {*entry_ids, *(each.entry_id for each in found if _Name(*each[1:]) in names)}
+    names = {each[1:] for each in by_ids(tx, PLACES, entry_ids, column="entry_id", into=_Keeping)}
+    found = by_ids(tx, PLACES, sorted({name for _, _, name in names}), column="name", into=_Keeping)
+    ids = {*entry_ids, *(each.entry_id for each in found if each[1:] in names)}
     for entry in by_ids(tx, ENTRIES, sorted(ids)):
         if not _is_gone(entry):
             erasure.entries[entry.id] = (entry.hash, entry.salt)

@@ -24,7 +24,6 @@ __all__ = [
     "Rewritten",
     "add_item",
     "checked_item",
-    "derived_from",
     "digest_name",
     "emptied_item",
     "empty_items",
@@ -349,11 +348,6 @@ def links_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> list
             for turn in wanted.intersection(lineage.turns.split(_BETWEEN)):
                 found[LinkRow(turn, lineage.item_id)] = None
     return list(found)
-
-
-def derived_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> set[str]:
-    """The items that were made from one of these; `users` are those whose turns are among them."""
-    return {link.item_id for link in links_from(reader, ids, users)}
 
 
 _SHARED = ""
