@@ -19,6 +19,7 @@ from benchmarks.doubling_texts import SIGNS, Recipe, pieces_of, pumps_of
 
 from effort import SOAK, one_in
 from muniment.core.markdown import escaped
+from muniment.core.policy.verify import FactCheckPolicy
 from muniment.core.text.citation_marks import split_citations
 from muniment.core.text.offsets import lines_at
 from muniment.memory.extraction.sentences import sentences
@@ -29,6 +30,9 @@ from muniment.research.outside.page_text import read_text
 from muniment.research.reading import marks
 from muniment.runs.compaction.transitions import failure_fingerprint
 from muniment.store.ledger.secrets import redact_text, redact_value
+from muniment.verify.facts.claims import read_claim
+from muniment.verify.facts.evidence import pick_evidence
+from muniment.verify.facts.source import Source, SourceText
 
 
 class Case(NamedTuple):
@@ -37,6 +41,11 @@ class Case(NamedTuple):
     read: Callable[[Any], object]
     make: Callable[[int], Any]
     sizes: tuple[int, int] = (4_000, 16_000)
+
+
+def _claim_of_itself(text: str) -> object:
+    source = Source([SourceText("said", text), SourceText("half", text[: len(text) // 2])])
+    return pick_evidence(read_claim(text, source), source, FactCheckPolicy())
 
 
 TOKEN = "ghp_" + "a" * 255
@@ -63,6 +72,9 @@ CASES: dict[str, Case] = {
     "letters and dots": Case(lambda text: failure_fingerprint("tool", "x", text), lambda n: "a." * (n // 2)),
     "letters and strokes": Case(lambda text: failure_fingerprint("tool", "x", text), lambda n: "a/" * (n // 2)),
     "marks of an answer": Case(lambda text: resolve(text, {}), lambda n: "[1]. " * (n // 5), (40_000, 160_000)),
+    "a claim that says few words over and over": Case(
+        _claim_of_itself, lambda n: "俺のことはークオホってよん" * (n // 13), (6_000, 24_000)
+    ),
     "places in lines": Case(
         lambda text: lines_at(text, [found.start() for found in re.finditer("a", text)]),
         lambda n: "a\n" * n,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -132,19 +133,19 @@ def _best_sentences(
     """The few that cover it best, and how much of it the first of them does."""
     cover: dict[int, float] = {}
     meant: dict[int, float] = {}
-    total = 0.0
-    for word, forms in zip(words, variants, strict=True):
-        if word.kind == "small":
-            continue
-        total += source.rarity(word.key)
+    said = Counter(
+        (word.key, word.kind, tuple(forms)) for word, forms in zip(words, variants, strict=True) if word.kind != "small"
+    )
+    total = sum(source.rarity(key) * times for (key, _, _), times in said.items())
+    for (_, kind, forms), times in said.items():  # a word that is said again goes through the source once
         held: dict[int, float] = {}
         for form in forms:
-            worth = form.degree * source.rarity(form.key)
+            worth = form.degree * source.rarity(form.key) * times
             for place in source.spread[form.key]:
                 held[place] = max(held.get(place, 0.0), worth)
         for place, worth in held.items():
             cover[place] = cover.get(place, 0.0) + worth
-            if word.kind == "name" and place + 1 in source.with_pronoun and place + 1 not in held:
+            if kind == "name" and place + 1 in source.with_pronoun and place + 1 not in held:
                 meant[place + 1] = meant.get(place + 1, 0.0) + _MEANT * worth
     values = {
         place: held + meant.get(place, 0.0) + _BEFORE * cover.get(place - 1, 0.0) + _AFTER * cover.get(place + 1, 0.0)

@@ -21,12 +21,11 @@ _WORD_CHARS_MAX = 100
 def pick_evidence(claim: Claim, source: Source, policy: FactCheckPolicy) -> list[int]:
     """Sentences that together hold most of the claim: the one that holds most, then each that adds enough."""
     held: dict[str, dict[int, float]] = {}
-    for at in claim.content:
-        for form in claim.variants[at]:
-            worth = form.degree * source.rarity(form.key)
-            by_place = held.setdefault(claim.words[at].key, {})
-            for place in source.spread[form.key]:
-                by_place[place] = max(by_place.get(place, 0.0), worth)
+    for key, form in dict.fromkeys((claim.words[at].key, form) for at in claim.content for form in claim.variants[at]):
+        worth = form.degree * source.rarity(form.key)
+        by_place = held.setdefault(key, {})
+        for place in source.spread[form.key]:
+            by_place[place] = max(by_place.get(place, 0.0), worth)
     total = sum(max(by_place.values()) for by_place in held.values())
     have = dict.fromkeys(held, 0.0)
     picked: list[int] = []
