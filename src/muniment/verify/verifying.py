@@ -13,7 +13,7 @@ from muniment.errors import InvalidInput
 from muniment.memory.patches import Decided, cleaned, draft_patch, read_evidence, text_of, write_patches
 from muniment.packets.page.answers import unmarked
 from muniment.runs.citing import owners_of
-from muniment.store.items import Item, select_items
+from muniment.store.items import Item, latest, select_items
 from muniment.store.ledger.run_events import OUTPUT_VERIFIED
 from muniment.store.ledger.secrets import redact_text
 from muniment.store.lists.seeking import each_made, read_listed, seek
@@ -214,6 +214,9 @@ def page_results(ctx: Context, scope: Scope, asked: Listing) -> Iterator[Placed[
     def made(item: Item) -> VerifierResult | None:
         return VerifierResult.from_wire(item.plain()["result"]) if item.user_id == scope.user_id else None
 
+    run = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, scope.run_id))
+    if run is None or run.user_id != scope.user_id:
+        return iter(())  # the results of another's run are not even looked at (LG-02)
     read = read_listed("verification", scope.run_id, each_made(made), asked)
     return seek(ctx, scope.tenant_id, read, asked)
 

@@ -243,9 +243,7 @@ TREE: Mapping[str, Entry] = {
     "mcp": Entry("Serve one user's memory to an agent over MCP (stdio).", "serving:mcp"),
     "proxy": Entry("Put this memory in front of a model's server.", "serving:proxy"),
     "doctor": Entry("Say what is installed, what is missing, how to get it.", "first_steps:doctor"),
-    "extract": Entry(
-        "Have a model read what users said, within a budget; goes on where it stopped.", "memory:extract_pending"
-    ),
+    "extract": Entry("Have a model read what users said, within a budget.", "memory:extract_pending"),
     "install": Entry("Put memory into a coding agent: its hooks and its MCP server.", f"{_HOSTS}:install"),
     "uninstall": Entry("Take out of a coding agent what install put in.", f"{_HOSTS}:uninstall", hidden=True),
     "hook": Entry("Take one event of a coding agent's hook; a host runs it.", f"{_HOSTS}:hook", hidden=True),

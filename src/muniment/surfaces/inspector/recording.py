@@ -45,8 +45,7 @@ def record_run(memory: Memory, run: RunState, view: View | None = None) -> Answe
         own = ("runs", run.run_id)
         recorder.one(*own)
         events = recorder.all(*own, "events")
-        turns = recorder.all(*own, "turns")
-        recorder.keep(("turns",), {"items": turns})
+        recorder.keep(("turns",), {"items": list(recorder.listed("turns", run_id=run.run_id))})
         claims = recorder.all(*own, "claims") + recorder.all(*own, "conflicts")
         _record_snapshots(recorder, own)
         pools = _record_builds(recorder, run.run_id, view)
@@ -91,16 +90,19 @@ class _Recorder:
 
     def all(self, *parts: str, wanted: Callable[[Any], bool] | None = None, **query: str) -> list[Any]:
         """A whole list, or what is wanted of it, as one page."""
-        items: list[Any] = []
+        items = [each for each in self.listed(*parts, **query) if wanted is None or wanted(each)]
+        self.keep(parts, {"items": items}, **query)
+        return items
+
+    def listed(self, *parts: str, **query: str) -> Iterator[Any]:
+        """A whole list, which is not kept."""
         more: dict[str, str] = {"limit": str(LIMIT_MAX)}
         while True:
             page = self._ask(parts, query | more)
-            items += page["items"] if wanted is None else filter(wanted, page["items"])
+            yield from page["items"]
             if "next" not in page:
-                break
+                return
             more["cursor"] = page["next"]
-        self.keep(parts, {"items": items}, **query)
-        return items
 
     def _ask(self, parts: tuple[str, ...], query: dict[str, str]) -> Any:
         found = self._router.find("GET", ("v1", *self._base, *parts))

@@ -346,7 +346,8 @@ def _show_import(call: Call) -> Iterator[str]:
     written, skipped = sum(report.written.values()), sum(report.skipped.values())
     yield f"{written} rows written, {skipped} were there already (tenant {report.tenant_id})"
     if report.proven:
-        yield f"{report.proven} proofs of builds and receipts were made anew: a dump brings none, compare its digest"
+        made = "1 proof was" if report.proven == 1 else f"{report.proven} proofs were"
+        yield f"{made} made anew, of builds and receipts: a dump brings none, compare its digest"
 
 
 import_ = Command(
