@@ -200,6 +200,8 @@ def test_every_method_answers_and_fails_as_if_nobody_else_were_there(doors: Door
         call = library_call(asked)
         alone, beside = outcome(doors.alone.store, call), outcome(doors.beside.store, call)
         count += 1
+        if operation.call.startswith("forget"):  # as above
+            alone, beside = (re.sub(r'"hash":"[0-9a-f]{64}"', "", repr(each)) for each in (alone, beside))
         if alone != beside:
             told.append(f"{asked}\n    {alone!r:.500}\n    {beside!r:.500}")
     assert count > 100

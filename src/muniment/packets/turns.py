@@ -15,7 +15,7 @@ from muniment.core.ports.schema import ITEMS, PROOFS, SESSIONS
 from muniment.errors import InvalidInput, NotFound
 from muniment.packets.session_turns import RunTurn, SessionTurns, TurnBuild, TurnScope
 from muniment.runs.resuming import run_item
-from muniment.store.items import latest
+from muniment.store.items import Item
 from muniment.store.lists.entries import count_entries
 from muniment.store.lists.seeking import count_rows, seek
 
@@ -103,13 +103,15 @@ def _scope_of(
 
 
 def _run_scope(reader: Reader, tenant_id: str, run_id: str, user_id: str | None) -> TurnScope:
-    if latest(reader, run_id) is None:
+    run: Item | _Held | None
+    try:
+        run = run_item(reader, run_id, user_id)
+    except NotFound:  # or another user's, which is looked for in the same way
         where: Where = (("kind", "=", "build"), ("run_id", "=", run_id), ("receipt_id", "=", None))
         where += () if user_id is None else (("user_id", "=", user_id),)
-        built = first(reader, ITEMS, where, into=_Held)
-        if built is not None:
-            return TurnScope(tenant_id, built.user_id or "", built.session_id or "", run_id)
-    run = run_item(reader, run_id, user_id)
+        run = first(reader, ITEMS, where, into=_Held)
+        if run is None:
+            raise
     return TurnScope(tenant_id, run.user_id or "", run.session_id or "", run_id)
 
 
