@@ -359,3 +359,12 @@ def test_what_is_cancelled_stops_and_writes_nothing(memory: Memory, monkeypatch:
     at(served(memory), talk)
     contents = [entry.content for entry in memory.ledger.entries(user_id="ana", kind="message")]
     assert contents == ["written"]
+
+
+@pytest.mark.parametrize("text", ["a" * 5000, f"{'b' * 3000} and {'c' * 3000} end", f"short {'d' * 9000}"])
+def test_a_word_longer_than_the_part_that_is_shown_is_shown_from_its_beginning(text: str) -> None:
+    longest = max(text.split(), key=len)
+    part = excerpt(text, longest, 800)
+    assert part.text == text[part.start : part.end]
+    assert len(part.text) == 800
+    assert part.start <= text.index(longest) < part.end

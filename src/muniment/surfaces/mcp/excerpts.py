@@ -52,7 +52,7 @@ def _densest(text: str, wanted: set[str], width: int) -> int:
             continue
         inside.append((match.start(), word))
         counts[word] += 1
-        while inside[0][0] < match.end() - width:
+        while len(inside) > 1 and inside[0][0] < match.end() - width:  # a word may be longer than the part
             _, gone = inside.popleft()
             counts[gone] -= 1
             if not counts[gone]:
