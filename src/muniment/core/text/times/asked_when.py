@@ -90,7 +90,8 @@ _DIGIT = re.compile(r"\d")
 _TIME_WORDS = CUE_WORDS | MONTHS.keys() | frozenset(WEEKDAY[len("(?P<weekday>") : -1].split("|"))
 
 _AHEAD = lazy_pattern(
-    r"\b(?:will|going to|plans?|planned|planning|scheduled?|upcoming|appointments?|do (?:i|we) have|have to|need to)\b"
+    r"\b(?:will|shall|should|let[’']s|going to|plans?|planned|planning|scheduled?|upcoming|appointments?|free|available"
+    r"|(?:can|could|may) (?:i|we)|(?:am i|are we) [a-z]+ing|do (?:i|we) have|have to|need to)\b"
     r"|安排|计划|打算|预约|要做|예정|계획|약속|일정|할 거"
 )
 _PAST = lazy_pattern(r"\b(?:did|was|were|had|went)\b|[了过]|[했었았갔]")
