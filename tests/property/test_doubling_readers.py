@@ -137,7 +137,14 @@ def test_twice_the_text_is_about_twice_the_work_at_every_door(door: str, recipe:
 def test_the_hunt_finds_no_text_that_grows_too_fast() -> None:
     pieces = pieces_of([r"[.!?]+\s", r"\[[^\]]*\]\(", r"(?:\w+ ){1,6}tool"], seed=1)
     found = hunt(one_in(20, list(DOORS), start=1), pieces, 20 if SOAK else 0.2, seed=1)
-    assert not [blame(growth, f"{door}: {recipe.told()}") for door, recipe, growth in found if growth.is_too_much]
+    steep = [(door, recipe, growth) for door, recipe, growth in found if growth.is_too_much]
+    # What is spent whatever the text weighs on a short one, the more so on a busy machine: a longer one decides.
+    longer = (4 * SIZES[0], 4 * SIZES[1])
+    assert not [
+        blame(growth, f"{door}: {recipe.told()}")
+        for door, recipe, growth in steep
+        if growth_of(door, recipe, longer).is_too_much
+    ]
 
 
 def test_the_harness_finds_what_goes_back() -> None:
