@@ -9,8 +9,8 @@ STAMP := $(VENV)/.installed
 STAMP_CORE := $(VENV)/.installed-core
 STAMP_SERVER := $(VENV)/.installed-server
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
-# A third of the suite's time is waiting, for servers, locks and processes: two workers more than there are cores.
-WORKERS := $(shell $(PYTHON) -c 'import os; print(min(6, 2 + (os.cpu_count() or 1)))')
+# A third of the suite's time is waiting, for servers, locks and processes: one worker more than there are cores.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 
 # Bytecode is kept: tests start many processes, and each would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
