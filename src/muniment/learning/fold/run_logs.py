@@ -282,7 +282,7 @@ def _verifier_block(result: VerifierResult | None) -> dict[str, Any]:
 
 
 def _run_block(run: Finished) -> dict[str, Any]:
-    block: dict[str, Any] = {"mode": run.blocks.mode, **_blocks(run, ("attempt",))}
+    block: dict[str, Any] = {"mode": run.blocks.mode, **_blocks(run, ("attempt", "task"))}
     return block if run.cfg is None else block | {"cfg": run.cfg.to_wire()}
 
 
