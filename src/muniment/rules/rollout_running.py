@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from muniment.rules.attempt_runs import Bench
     from muniment.rules.effort import Plan
     from muniment.rules.routing.records import Tier
+    from muniment.store.ledger.records import StopReason
 
 __all__ = ["Rollout"]
 
@@ -144,6 +145,11 @@ class Rollout:
             timeout_s=bench.timeout_s,
             output_bytes_max=bench.policy.output_bytes_max,
         )
+        fault = next((each.fault for each in answers if each.fault is not None), None)
+        if fault is not None:
+            for trial in (*self._trials, *trials):
+                _finish(trial, "NO_EVIDENCE")
+            raise fault
         for trial, answered in zip(trials, answers, strict=True):
             self._settle(trial, answered)
             self._trials.append(trial)
@@ -162,7 +168,7 @@ class Rollout:
             trial.output, trial.signals = trial.output.model_copy(update={"text": talk.answer}), talk.signals
         self._watch(trial)
         if trial.code == "tool_timeout":  # what it still does is no part of the run
-            _finish(trial)
+            _finish(trial, "BUDGET_EXCEEDED")
         elif trial.output.text and not _tell(trial):
             trial.code, words = "tool_output_invalid", "the agent ended its run itself"
         trial.result = bench.judge(trial.output) if trial.code is None else bench.failed(trial.code, words)
@@ -333,7 +339,8 @@ def _tell(trial: Trial) -> bool:
     return True
 
 
-def _finish(trial: Trial) -> None:
+def _finish(trial: Trial, stop_reason: StopReason) -> None:
+    """End a run without learning from it."""
     with suppress(RunFinished):  # the agent may have been first
-        trial.run.finish("BUDGET_EXCEEDED")
+        trial.run.finish(stop_reason)
     trial.is_over = True
