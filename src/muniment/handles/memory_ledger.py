@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.listing import listing_given, shown
@@ -119,7 +119,7 @@ class MemoryLedger:
 
     def ingest_otel(
         self,
-        data: Mapping[str, Any] | Iterable[Mapping[str, Any]] | str | bytes,
+        data: Any,
         *,
         user_id: str | None = None,
         default_user_id: str | None = None,

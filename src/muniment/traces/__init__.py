@@ -1,4 +1,4 @@
-"""Traces: what an agent that is traced by OpenTelemetry said and did, read as conversations and written into the ledger.
+"""Traces: what an agent that is traced by OpenTelemetry said and did, read as conversations, written into the ledger.
 
 Read `ingesting` first, which orders the steps: `otlp` reads what an exporter sends (OTLP as protobuf or JSON, a file of
 the collector, the console's JSON), `dialects` finds the messages in a span by whichever conventions it was written,

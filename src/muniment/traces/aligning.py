@@ -79,8 +79,8 @@ class KnownSession:
     def new_places(
         self, marks: Sequence[str], roles: Sequence[str], ts: str, agent: str, *, is_answered: bool
     ) -> list[int]:
-        """The places of a piece's messages that are new. `roles` say whose each is; the piece began at `ts`. One that is
-        not answered in itself may be a part of a piece, of which the rest comes later.
+        """The places of a piece's messages that are new. `roles` say whose each is; the piece began at `ts`. One that
+        is not answered in itself may be a part of a piece, of which the rest comes later.
         """
         start, end = self._window(marks)
         found = {
@@ -126,7 +126,7 @@ class KnownSession:
         return erased
 
     def _went_on(self, found: Mapping[int, int], ts: str, agent: str) -> bool:
-        """Had the conversation gone on behind the question before the piece began, with what the piece does not hold?"""
+        """Had the talk gone on behind the question before the piece began, with what the piece does not hold?"""
         matched = set(found.values())
         for number in range(found[0] + 1, min(len(self.turns), found[0] + _WINDOW)):
             turn = self.turns[number]

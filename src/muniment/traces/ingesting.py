@@ -184,7 +184,9 @@ class _Ingest:
             run_id = self._run_id(user, trace_id)
             item = self._ctx.engine.read(self._whose.tenant_id, lambda reader: latest(reader, run_id))
             is_own = item is not None and item.kind == "run" and item.user_id == user
-            self._traces[key] = _Trace(str(item.session_id), str(item.agent_id)) if item is not None and is_own else None
+            self._traces[key] = (
+                _Trace(str(item.session_id), str(item.agent_id)) if item is not None and is_own else None
+            )
         return self._traces[key]
 
     def _run_id(self, user: str, trace_id: str, *more: str) -> str:
@@ -244,7 +246,9 @@ class _Ingest:
         made = entry.metadata.get("tool_calls")
         calls = [call for call in made if isinstance(call, Mapping)] if isinstance(made, list | tuple) else []
         for call in calls:
-            held.calls[str(call["id"])] = Called(str(call["id"]), str(call["name"]), call.get("args"))
+            args = call.get("args")
+            known_args = args if isinstance(args, dict) else None
+            held.calls[str(call["id"])] = Called(str(call["id"]), str(call["name"]), known_args)
         tool = entry.body.tool if entry.body is not None else None
         call_id = (tool.call_id if tool is not None else None) or ""
         mark = self._marks.of(entry.role, self._content(entry), call_id, [str(call["id"]) for call in calls])
@@ -291,7 +295,11 @@ class _Ingest:
             if mark in held.prompts:
                 continue
             held.prompts.add(mark)
-            event: dict[str, Any] = {"role": "system", "content": text, "metadata": {"otel": about_turn(unit, is_answer=False)}}
+            event: dict[str, Any] = {
+                "role": "system",
+                "content": text,
+                "metadata": {"otel": about_turn(unit, is_answer=False)},
+            }
             event["idempotency_key"] = f"otel:{held.session[:100]}:prompt:{mark[:32]}"
             held.write(place, event, ts, unit.signal)
 

@@ -123,11 +123,9 @@ def _add_logs(logs: Iterable[Log], spans: Mapping[str, Span], found: Units) -> N
         if span is not None:
             times = (span.start_ns, max(span.start_ns, span.end_ns))
         attributes = {**(span.attributes if span is not None else {}), **first.attributes}
+        about, resource, count = about_of(attributes), first.resource, len(events)
         found.units.append(
-            Unit(
-                trace_id, key, "model", *times, conversation, None, about_of(attributes), attributes, first.resource,
-                len(events), "logs",
-            )  # fmt: skip
+            Unit(trace_id, key, "model", *times, conversation, None, about, attributes, resource, count, "logs")
         )
 
 

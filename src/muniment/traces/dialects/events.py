@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from muniment.traces.dialects.said import Said, json_of, messages_of, said_of
 
-__all__ = ["Conversation", "EVENT_NAMES", "Told", "read_details", "read_events"]
+__all__ = ["EVENT_NAMES", "Conversation", "Told", "read_details", "read_events"]
 
 DETAILS = "gen_ai.client.inference.operation.details"
 _CHOICES = ("gen_ai.choice", "gen_ai.assistant.choice")

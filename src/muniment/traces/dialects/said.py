@@ -21,9 +21,8 @@ __all__ = ["Called", "Returned", "Said", "json_of", "messages_of", "said_of", "t
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal", "text-delta")
 _CALLS = ("tool_call", "tool_use", "tool-call", "function_call", "server_tool_call", "custom_tool_call", "toolUse")
-_RETURNS = (
-    "tool_call_response", "tool_result", "tool-result", "function_call_output", "server_tool_call_response", "toolResult",
-)  # fmt: skip
+_RETURNS = ("tool_call_response", "tool_result", "tool-result", "function_call_output", "server_tool_call_response",
+            "toolResult")  # fmt: skip
 _UNSAID = ("reasoning", "thinking", "redacted_thinking", "compaction", "cache_point", "cachePoint", "step-start")
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
 _SPOKEN = ("user", "assistant", "system", "tool")
@@ -178,7 +177,9 @@ def _is_part(part: Mapping[str, Any]) -> bool:
 
 
 def _part(part: Mapping[str, Any], said: Said, texts: list[str]) -> None:
-    kind = part.get("type") or part.get("kind") or next((key for key in ("toolUse", "toolResult") if key in part), "text")
+    kind = (
+        part.get("type") or part.get("kind") or next((key for key in ("toolUse", "toolResult") if key in part), "text")
+    )
     if kind in _CALLS:
         _call(part.get("toolUse", part), said)
     elif kind in _RETURNS:
@@ -232,7 +233,7 @@ def _arguments(given: Any) -> dict[str, Any] | None:
 def _return(held: Any, said: Said) -> None:
     if not isinstance(held, Mapping):
         return
-    keys = ("id", "tool_call_id", "tool_use_id", "toolUseId", "toolCallId", "call_id")
+    keys: tuple[str, ...] = ("id", "tool_call_id", "tool_use_id", "toolUseId", "toolCallId", "call_id")
     if held.get("type") == "function_call_output":
         keys = ("call_id",)
     id_ = next((_id(held[key]) for key in keys if held.get(key)), "")

@@ -28,10 +28,12 @@ _KINDS: Mapping[str, Mapping[str, Kind]] = {
     "traceloop.span.kind": {"tool": "tool"},
     "langfuse.observation.type": {"generation": "model", "tool": "tool", "agent": "agent"},
     "ai.operationId": {
-        "ai.generateText.doGenerate": "model", "ai.streamText.doStream": "model", "ai.generateObject.doGenerate": "model",
-        "ai.streamObject.doStream": "model", "ai.generateText": "agent", "ai.streamText": "agent", "ai.toolCall": "tool",
+        **dict.fromkeys(("ai.generateText.doGenerate", "ai.streamText.doStream"), "model"),
+        **dict.fromkeys(("ai.generateObject.doGenerate", "ai.streamObject.doStream"), "model"),
+        **dict.fromkeys(("ai.generateText", "ai.streamText"), "agent"),
+        "ai.toolCall": "tool",
     },
-}  # fmt: skip
+}
 _MODEL_SIGNS = ("gen_ai.prompt.0.role", "gen_ai.prompt.0.content", "llm.request.type", "request_data", "events")
 _AGENT_SIGNS = ("pydantic_ai.all_messages", "all_messages_events")
 
@@ -72,8 +74,10 @@ def read_conversation(span: Span) -> Conversation:
     """What was sent to a model or an agent, and what came back; empty where nothing was captured."""
     told = [Told(event.name, event.attributes) for event in span.events]
     readers: tuple[Callable[[Mapping[str, Any]], Conversation], ...] = (
-        read_details, lambda _: read_events(told), _numbered, _vercel, _pydantic_ai, _logfire, _langfuse, _prompted, _values,
-    )  # fmt: skip
+        read_details,
+        lambda _: read_events(told),
+        *(_numbered, _vercel, _pydantic_ai, _logfire, _langfuse, _prompted, _values),
+    )
     for read in readers:
         found = read(span.attributes)
         if found.inputs or found.outputs:
@@ -139,7 +143,9 @@ def _pydantic_ai(held: Mapping[str, Any]) -> Conversation:
     events = json_of(held.get("all_messages_events", held.get("events")))
     if not isinstance(events, list):
         return found
-    told = [Told(str(each.get("event.name") or _event_name(each)), each) for each in events if isinstance(each, Mapping)]
+    told = [
+        Told(str(each.get("event.name") or _event_name(each)), each) for each in events if isinstance(each, Mapping)
+    ]
     return read_events(told)
 
 
@@ -243,7 +249,7 @@ def _failure(span: Span) -> str:
 
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.model.id", "llm.request.model")
 _PROVIDERS = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system", "ai.model.provider")
-_USAGE = {
+_USAGE: Mapping[str, tuple[str, ...]] = {
     "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt",
                      "llm.usage.prompt_tokens", "ai.usage.promptTokens", "ai.usage.inputTokens"),
     "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion",
@@ -254,7 +260,8 @@ _USAGE = {
 def about_of(held: Mapping[str, Any]) -> dict[str, Any]:
     """The model that answered, and what it used."""
     found: dict[str, Any] = {}
-    for key, names in (("model", _MODELS), ("provider", _PROVIDERS)):
+    told: tuple[tuple[str, tuple[str, ...]], ...] = (("model", _MODELS), ("provider", _PROVIDERS))
+    for key, names in told:
         value = next((held[name] for name in names if isinstance(held.get(name), str) and held[name]), None)
         if value is not None:
             found[key] = value[:200]

@@ -176,5 +176,7 @@ class _Decoder:
 
 def _bad(said: str, at: int) -> InvalidInput:
     return InvalidInput(
-        f"not OTLP: {said}, at byte {at}", path="$", hint="send an ExportTraceServiceRequest or ExportLogsServiceRequest"
+        f"not OTLP: {said}, at byte {at}",
+        path="$",
+        hint="send an ExportTraceServiceRequest or ExportLogsServiceRequest",
     )
