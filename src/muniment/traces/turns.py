@@ -44,7 +44,9 @@ def turns_of(unit: Unit, calls: dict[str, Called]) -> list[Turn]:
     if unit.tool is not None:
         tool = unit.tool
         result = Returned(tool.id, tool.name, tool.text or "", tool.ok)
-        return [Turn(_result(result, Called(tool.id, tool.name, tool.args)), is_answer=True)]
+        made = calls.get(tool.id) if tool.id else None
+        args = tool.args or (made.args if made is not None else None)
+        return [Turn(_result(result, Called(tool.id, tool.name, args)), is_answer=True)]
     found = [Turn(event, False) for said in unit.conversation.inputs for event in _events(said, calls)]
     return found + [Turn(event, True) for said in unit.conversation.outputs for event in _events(said, calls)]
 

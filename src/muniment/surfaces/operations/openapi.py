@@ -177,18 +177,21 @@ def _server_paths() -> dict[str, Any]:
     }
 
 
+_BINARY = {"type": "string", "format": "binary"}
+
+
 def _receiver(name: str, what: str, message: str) -> dict[str, Any]:
     """An address of OTLP, where an exporter sends by itself."""
     sent = {"type": "object", "description": f"`{message}` of OTLP.", "additionalProperties": True}
-    kinds = {"application/json": {"schema": sent}, "application/x-protobuf": {}}
+    kinds = {"application/json": {"schema": sent}, "application/x-protobuf": {"schema": _BINARY}}
     partial = {"type": "object", "additionalProperties": True}
     answered = {"type": "object", "properties": {"partialSuccess": partial}}
     status = {"type": "object", "description": "A `google.rpc.Status`.", "additionalProperties": True}
-    refused = {"application/json": {"schema": status}, "application/x-protobuf": {}}
+    refused = {"application/json": {"schema": status}, "application/x-protobuf": {"schema": _BINARY}}
     answers: dict[str, Any] = {
         "200": {
             "description": titled(200),
-            "content": {"application/json": {"schema": answered}, "application/x-protobuf": {}},
+            "content": {"application/json": {"schema": answered}, "application/x-protobuf": {"schema": _BINARY}},
         }
     }
     for code in (400, 401, 403, 413, 415, 429, 503, 504):
