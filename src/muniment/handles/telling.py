@@ -87,9 +87,9 @@ def _tell(span: OpenSpan, asked: _Asked, answer: Any) -> None:
             found = [{"id": hit.id, "score": float(hit.score), "content": hit.text} for hit in answer]
             _tell_records(span, asked, len(found), asked.argument("query", 0), found)
         case "remember":
-            span.set({"gen_ai.memory.record.id": answer.id})
-            content = {"key": answer.key, "value": answer.value}
-            _tell_records(span, asked, 1, None, [{"id": answer.id, "content": content}])
+            span.set({"gen_ai.memory.record.id": answer.fact_id})
+            content = {"key": answer.fact_key, "value": answer.value}
+            _tell_records(span, asked, 1, None, [{"id": answer.fact_id, "content": content}])
         case "forget":
             named = asked.given.get("event") or asked.given.get("fact")
             span.set({"gen_ai.memory.record.id": named, "muniment.receipt.id": answer.receipt_id})

@@ -1,4 +1,4 @@
-"""What real emitters write is read as what was said: each message once, in order, whatever it was sent as (TM-31)."""
+"""What real emitters write is read as what was said: each message once, in order, whatever it was sent as (TM-16)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_capture_is_looked_at() -> None:
     assert {path.stem for path in CAPTURED.glob("*.json")} == WHOLE.keys() | others
 
 
-@pytest.mark.req("TM-31")
+@pytest.mark.req("TM-16")
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_conversation_is_read_as_it_was(mem: Memory, name: str) -> None:
     report = mem.ledger.ingest_otel(captured(name), default_user_id="ana")
@@ -58,7 +58,7 @@ def test_a_conversation_is_read_as_it_was(mem: Memory, name: str) -> None:
     assert mem.verify().ok
 
 
-@pytest.mark.req("TM-31")
+@pytest.mark.req("TM-16")
 @pytest.mark.parametrize("name", WHOLE)
 def test_sent_again_nothing_is_written_twice(mem: Memory, name: str) -> None:
     mem.ledger.ingest_otel(captured(name), default_user_id="ana")
@@ -68,7 +68,7 @@ def test_sent_again_nothing_is_written_twice(mem: Memory, name: str) -> None:
     assert said(mem) == WHOLE[name]
 
 
-@pytest.mark.req("TM-31")
+@pytest.mark.req("TM-16")
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", WHOLE)
 def test_span_by_span_in_any_order_it_is_the_same(mem: Memory, name: str, seed: int) -> None:

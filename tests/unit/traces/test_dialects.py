@@ -16,7 +16,8 @@ PARTS = [{"type": "text", "text": "Where is my order?"}]
 VERCEL = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": PARTS},
-    {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "k", "toolName": "track", "input": {"n": 4}}]},
+    {"role": "assistant", "content": [
+        {"type": "tool-call", "toolCallId": "k", "toolName": "track", "input": {"n": 4}}]},
     {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "k", "toolName": "track",
                                   "output": {"type": "text", "value": "left Oslo"}}]},
 ]  # fmt: skip
@@ -93,7 +94,8 @@ SPANS: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps([text(*ASKED)]),
          "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [
              {"type": "server_tool_call", "id": "k", "name": "web", "server_tool_call": {"type": "web", "q": "x"}},
-             {"type": "server_tool_call_response", "id": "k", "server_tool_call_response": {"type": "web", "result": "left Oslo"}},
+             {"type": "server_tool_call_response", "id": "k",
+              "server_tool_call_response": {"type": "web", "result": "left Oslo"}},
              {"type": "text", "content": ANSWERED[1]}]}])},
         [ASKED, ANSWERED, CALLED],
     ),
