@@ -39,13 +39,14 @@ class Marks:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, tuple[str, ...]], str] = {}
 
-    def of(self, role: str, content: str, call_id: str, call_ids: Sequence[str]) -> str:
+    def of(self, role: str, content: str, call_id: str, call_ids: Sequence[str], *, is_recorded: bool = False) -> str:
+        """What is recorded has lost its secrets already."""
         if role == "tool" and call_id:
             return digest_of(["result", call_id])
         text = content.strip()
         key = (role, text, tuple(call_ids))
         if key not in self._known:
-            said = redact_value(text, Counter())
+            said = text if is_recorded else redact_value(text, Counter())
             self._known[key] = digest_of([role, said, *call_ids])
         return self._known[key]
 
@@ -120,9 +121,9 @@ class KnownSession:
             gone = [each.role for each in self.turns[turn + 1 : next_turn] if not each.mark]
             at = 0
             for number in range(place + 1, next_place):
-                if at < len(gone) and roles[number] == gone[at]:
+                if roles[number] in gone[at:]:
                     erased.add(number)
-                    at += 1
+                    at = gone.index(roles[number], at) + 1
         return erased
 
     def _went_on(self, found: Mapping[int, int], ts: str, agent: str) -> bool:

@@ -10,35 +10,30 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import digest_of, short_id
-from muniment.core.listing import listing_given
 from muniment.errors import InvalidInput
 from muniment.store.idempotency import match_keys
 from muniment.store.items import latest
 from muniment.store.ledger.admission import admit
 from muniment.store.ledger.drafts import draft_of
-from muniment.store.reading import content_of, list_entries
-from muniment.traces.aligning import KnownSession, KnownTurn, Marks
-from muniment.traces.dialects.said import Called
+from muniment.traces.aligning import KnownTurn, Marks
 from muniment.traces.otlp.documents import read_export
 from muniment.traces.placing import NOBODY, Lineage, Named
 from muniment.traces.records import TracedSession, TraceReport
+from muniment.traces.talks import Pending, Place, TracedTalk, load_talk
 from muniment.traces.turns import Turn, about_turn, instant_of, prompts_of, turns_of
-from muniment.traces.units import Evaluation, Sent, Unit, units_of
+from muniment.traces.units import Evaluation, Unit, units_of
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft, LedgerEntry
+    from muniment.store.ledger.records import EntryDraft
     from muniment.traces.otlp.spans import Export
     from muniment.traces.otlp.wire import Signal
 
 __all__ = ["OpenRun", "Whose", "ingest"]
 
-_KNOWN_MAX = 4_000
-"""How many of a session's latest entries a trace is laid beside."""
 _DEFAULT_AGENT = "agent"
 _UNNAMED = "trace-"
 """How the name of a session begins that no span names."""
@@ -62,41 +57,11 @@ class Whose(NamedTuple):
     user_attributes: tuple[str, ...]
 
 
-class _Place(NamedTuple):
-    """The run that an event goes to."""
-
-    agent: str
-    run_id: str
-
-
-class _Pending(NamedTuple):
-    """An event that is to be written."""
-
-    place: _Place
-    event: dict[str, Any]
-    signal: Sent
-
-
 class _Trace(NamedTuple):
     """The run that a trace began with."""
 
     session: str
     agent: str
-
-
-@dataclass
-class _Session:
-    """What is known of a session, and what is to be written to it."""
-
-    user: str
-    session: str
-    known: KnownSession = field(default_factory=KnownSession)
-    calls: dict[str, Called] = field(default_factory=dict)
-    prompts: set[str] = field(default_factory=set)
-    pending: list[_Pending] = field(default_factory=list)
-
-    def write(self, place: _Place, event: dict[str, Any], ts: str, signal: Sent) -> None:
-        self.pending.append(_Pending(place, event | ({"ts": ts} if ts else {}), signal))
 
 
 def ingest(ctx: Context, open_run: OpenRun, data: Any, whose: Whose, signal: Signal | None = None) -> TraceReport:
@@ -156,7 +121,9 @@ class _Ingest:
             return None
         trace = self._trace(user, unit.trace_id) if unit.trace_id else None
         session = named.session or (self._begun(user, unit) if trace is None else trace.session)
-        found = named._replace(user=user, session=session, agent=named.agent or _DEFAULT_AGENT)
+        known_agent = "" if trace is None else trace.agent
+        agent = named.agent or known_agent or named.service or _DEFAULT_AGENT
+        found = named._replace(user=user, session=session, agent=agent)
         if trace is None and unit.trace_id:
             self._traces[user, unit.trace_id] = _Trace(session, found.agent)
         elif trace is not None and not found.caller and trace.agent != found.agent and named.agent:
@@ -192,11 +159,11 @@ class _Ingest:
     def _run_id(self, user: str, trace_id: str, *more: str) -> str:
         return short_id("run", ["otel", self._whose.tenant_id, user, trace_id, *more])
 
-    def _place(self, named: Named, trace_id: str) -> _Place:
+    def _place(self, named: Named, trace_id: str) -> Place:
         trace = self._traces.get((named.user, trace_id))
         if trace == (named.session, named.agent):
-            return _Place(named.agent, self._run_id(named.user, trace_id))
-        return _Place(named.agent, self._run_id(named.user, trace_id, named.session, named.agent))
+            return Place(named.agent, self._run_id(named.user, trace_id))
+        return Place(named.agent, self._run_id(named.user, trace_id, named.session, named.agent))
 
     # -- one session ------------------------------------------------------------------------------------------
 
@@ -217,49 +184,13 @@ class _Ingest:
             self._write(held, place, held.pending[at:end])
             at = end
 
-    def _load(self, user: str, session: str, trace_ids: set[str]) -> _Session:
+    def _load(self, user: str, session: str, trace_ids: set[str]) -> TracedTalk:
         """The session as it stands; with it what a trace of it said before it was known which session that was."""
-        held = _Session(user, session)
         elsewhere = {trace.session for id_ in trace_ids if (trace := self._trace(user, id_)) is not None}
         early = sorted(name for name in elsewhere if name != session and name.startswith(_UNNAMED))
-        for name in (*early, session):
-            for entry in self._entries(user, name):
-                self._know(held, entry)
-        return held
+        return load_talk(self._ctx, self._whose.tenant_id, user, (*early, session), self._marks)
 
-    def _entries(self, user: str, session: str) -> list[LedgerEntry]:
-        asked = listing_given(order="desc", limit=_KNOWN_MAX)
-        found = list(list_entries(self._ctx, self._whose.tenant_id, user, session, None, asked))
-        return found[::-1]
-
-    def _know(self, held: _Session, entry: LedgerEntry) -> None:
-        event = None if entry.is_forgotten else entry.metadata.get("event")
-        is_turn = entry.kind in ("message", "tool_result") or event == "tool_calls"
-        if entry.is_forgotten:
-            if is_turn:
-                held.known.add([KnownTurn("", entry.role, entry.ts, entry.scope.agent_id)])
-            return
-        if not is_turn:
-            if entry.kind == "system" and isinstance(entry.metadata.get("otel"), Mapping):
-                held.prompts.add(digest_of(self._content(entry)))
-            return
-        made = entry.metadata.get("tool_calls")
-        calls = [call for call in made if isinstance(call, Mapping)] if isinstance(made, list | tuple) else []
-        for call in calls:
-            args = call.get("args")
-            known_args = args if isinstance(args, dict) else None
-            held.calls[str(call["id"])] = Called(str(call["id"]), str(call["name"]), known_args)
-        tool = entry.body.tool if entry.body is not None else None
-        call_id = (tool.call_id if tool is not None else None) or ""
-        mark = self._marks.of(entry.role, self._content(entry), call_id, [str(call["id"]) for call in calls])
-        held.known.add([KnownTurn(mark, entry.role, entry.ts, entry.scope.agent_id)])
-
-    def _content(self, entry: LedgerEntry) -> str:
-        if entry.content is not None:
-            return entry.content
-        return content_of(self._ctx, self._whose.tenant_id, entry.id, entry.scope.user_id)
-
-    def _add(self, held: _Session, unit: Unit, named: Named) -> None:
+    def _add(self, held: TracedTalk, unit: Unit, named: Named) -> None:
         place = self._place(named, unit.trace_id)
         start, end = instant_of(unit.start_ns), instant_of(unit.end_ns)
         for said in (*unit.conversation.inputs, *unit.conversation.outputs):
@@ -282,14 +213,14 @@ class _Ingest:
             held.write(place, event, ts, unit.signal)
             held.known.add([KnownTurn(marks[number], roles[number], ts, named.agent)])
 
-    def _attributed(self, held: _Session, turn: Turn, named: Named) -> Turn:
+    def _attributed(self, held: TracedTalk, turn: Turn, named: Named) -> Turn:
         """What an agent was sent by another one is not the user's: it was said by that agent."""
         event = turn.event
         if not named.caller or event["role"] != "user" or self._marks.of_event(event) in held.known:
             return turn
         return turn._replace(event={**event, "role": "assistant", "speaker": named.caller})
 
-    def _add_prompts(self, held: _Session, unit: Unit, place: _Place, ts: str) -> None:
+    def _add_prompts(self, held: TracedTalk, unit: Unit, place: Place, ts: str) -> None:
         for text in prompts_of(unit):
             mark = digest_of(text)
             if mark in held.prompts:
@@ -303,7 +234,7 @@ class _Ingest:
             event["idempotency_key"] = f"otel:{held.session[:100]}:prompt:{mark[:32]}"
             held.write(place, event, ts, unit.signal)
 
-    def _add_evaluation(self, held: _Session, evaluation: Evaluation, named: Named) -> None:
+    def _add_evaluation(self, held: TracedTalk, evaluation: Evaluation, named: Named) -> None:
         ts = instant_of(evaluation.time_ns)
         told = {"trace_id": evaluation.trace_id, "span_id": evaluation.key}
         metadata = {"event": "evaluation", "evaluation": dict(evaluation.metadata), "otel": told}
@@ -313,7 +244,7 @@ class _Ingest:
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def _write(self, held: _Session, place: _Place, pending: list[_Pending]) -> None:
+    def _write(self, held: TracedTalk, place: Place, pending: list[Pending]) -> None:
         run = self._opened(held, place)
         drafts = [draft for each in pending if (draft := self._draft(each)) is not None]
         found = self._ctx.engine.read(run.scope.tenant_id, lambda reader: match_keys(reader, run.scope, drafts))
@@ -328,7 +259,7 @@ class _Ingest:
             self._counts[kind or "other"] += 1
             self._written[held.user, place.agent, held.session] += 1
 
-    def _draft(self, pending: _Pending) -> EntryDraft | None:
+    def _draft(self, pending: Pending) -> EntryDraft | None:
         """What the ledger takes; None of what it would refuse, which is counted."""
         try:
             draft = draft_of(pending.event)
@@ -339,7 +270,7 @@ class _Ingest:
             return None
         return draft
 
-    def _opened(self, held: _Session, place: _Place) -> Any:
+    def _opened(self, held: TracedTalk, place: Place) -> Any:
         """The run, or a further one where it has ended or is locked."""
         number = 0
         while True:

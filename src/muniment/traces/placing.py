@@ -47,6 +47,8 @@ class Named(NamedTuple):
     user: str
     session: str
     agent: str
+    service: str
+    """What the process is called that the agent runs in."""
     caller: str
     """The agent that called this one, where a trace shows that it was called by one."""
 
@@ -77,9 +79,8 @@ class Lineage:
             )
         agent = self._own("agent", attributes) or self._above("agent", key)
         service = id_text(resource.get(_SERVICE))
-        if not agent and not service.startswith(_NO_SERVICE):
-            agent = service
-        return Named(found["user"], found["session"], agent, self._caller(key, agent))
+        service = "" if service.startswith(_NO_SERVICE) else service
+        return Named(found["user"], found["session"], agent, service, self._caller(key, agent) if agent else "")
 
     def _own(self, kind: str, held: Mapping[str, Any]) -> str:
         for name in self._names[kind]:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from traced import TRACE, captured, chat, export, said, span, text, turns
+from traced import TRACE, captured, chat, export, in_pieces, said, span, text, turns
 
 from muniment import Memory
 from muniment.errors import InvalidInput, InvalidRecord
@@ -171,6 +171,16 @@ def test_what_was_forgotten_does_not_come_back(mem: Memory) -> None:
         span(2, chat([*ill, *NOTED, *HELLO], NOTED, **CONVERSATION), at=50),
     ):
         assert ingest(mem, again).messages == 0
+
+
+@pytest.mark.parametrize("name", ["pydantic-ai.traces", "strands.traces", "openai-v2-chat.logs"])
+def test_a_session_that_was_forgotten_stays_so_whatever_is_sent_again(mem: Memory, name: str) -> None:
+    (session,) = {each.session_id for each in mem.ledger.ingest_otel(captured(name), default_user_id="ana").sessions}
+    mem.forget(session=session, user_id="ana")
+    for piece in [captured(name), *in_pieces(captured(name), 0)]:
+        mem.ledger.ingest_otel(piece, default_user_id="ana")
+    told = [entry for entry in mem.ledger.entries(user_id="ana") if not entry.is_forgotten]
+    assert not [entry for entry in told if entry.content or "tool_calls" in entry.metadata]
 
 
 def test_a_run_that_has_ended_is_followed_by_another(mem: Memory) -> None:
