@@ -25,6 +25,28 @@ KINDS = {
 }  # fmt: skip
 """Of what kind an id in a path is."""
 MESSAGE = {"role": "user", "content": "x"}
+TRACED = {
+    "resourceSpans": [
+        {
+            "scopeSpans": [
+                {
+                    "spans": [
+                        {
+                            "traceId": "1" * 32,
+                            "spanId": "2" * 16,
+                            "attributes": [
+                                {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+                                {"key": "gen_ai.conversation.id", "value": {"stringValue": "@session"}},
+                                {"key": "gen_ai.prompt.0.role", "value": {"stringValue": "user"}},
+                                {"key": "gen_ai.prompt.0.content", "value": {"stringValue": "tea"}},
+                            ],
+                        }
+                    ]
+                }
+            ]
+        }
+    ]
+}
 BODIES: dict[str, list[Any]] = {
     "memory.run": [{"run_id": "@run"}, {"run_id": "@run", "start": True}, {"session_id": "@session"}],
     "memory.resume": [{}, {"repair": True}],
@@ -39,6 +61,7 @@ BODIES: dict[str, list[Any]] = {
         [{"corpus_id": "@corpus", "document_id": "@document", "text": "x"}],
         [{"corpus_id": "new", "document_id": "@document", "text": "x"}],
     ],
+    "memory.ingest_otel": [{"data": TRACED}, {"data": TRACED, "default_user_id": "bo"}],
     "memory.research": [{"question": "How do heat pumps work?", "run_id": "@study"}],
     "run.observe": [MESSAGE, MESSAGE | {"id": "@event"}, MESSAGE | {"build": "@build"}],
     "run.observe_tool": [{"name": "t", "content": "x", "id": "@event"}],

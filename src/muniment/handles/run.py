@@ -14,6 +14,7 @@ from muniment.core.policy.given import policy_named
 from muniment.core.record import JsonObject
 from muniment.errors import InvalidInput, RunFinished
 from muniment.handles.given import answer_given, check_stop_reason, event_given, opening_given, plain
+from muniment.handles.telling import told
 from muniment.store.items import latest
 from muniment.store.ledger.drafts import drafts_of, make_draft, refuse_reserved
 from muniment.store.ledger.records import EntryDraft, RunState
@@ -167,18 +168,10 @@ class Run:
         """
         draft = make_draft(
             kind="message" if role not in ("system", "developer") else "system",
-            role=role,
-            content=content,
-            speaker=speaker,
-            ts=ts,
-            id=id,
-            tags=tags,
-            entities=entities,
-            metadata=metadata,
-            idempotency_key=idempotency_key,
-            trust=trust,
+            role=role, content=content, speaker=speaker, ts=ts, id=id, tags=tags, entities=entities,
+            metadata=metadata, idempotency_key=idempotency_key, trust=trust,
             cited=None if build is None else self._cite(role, content, build, "$.build"),
-        )
+        )  # fmt: skip
         refuse_reserved(draft, "$")
         return self._append([draft])[0]
 
@@ -282,6 +275,7 @@ class Run:
 
     # -- memory ---------------------------------------------------------------------------------------
 
+    @told
     def remember(
         self,
         key: str,
@@ -421,6 +415,7 @@ class Run:
 
     # -- recall ---------------------------------------------------------------------------------------
 
+    @told
     def search(self, query: str, *, k: int = 10, now: Any = None, min_score: float | None = None) -> list[Hit]:
         """The best `k` of this user's turns (of all sessions) and facts for a query, best first, each saying why.
 
@@ -432,6 +427,7 @@ class Run:
 
         return search_user(self._ctx, self._scope, query, k, now, min_score)
 
+    @told
     def compose(
         self,
         purpose: str,
@@ -481,6 +477,7 @@ class Run:
 
     # -- verification ---------------------------------------------------------------------------------
 
+    @told
     def verify(
         self,
         output: str | Mapping[str, Any] | Output,

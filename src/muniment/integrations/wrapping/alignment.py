@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text
-from muniment.integrations.wrapping.matching import common_stretches
+from muniment.core.matching import common_stretches
 from muniment.store.ledger.messages import MessageEvent
 from muniment.store.ledger.secrets import redact_value
 

@@ -76,6 +76,7 @@ _MEMORY = (
     row("memory.ledger", "unseal", "POST events/{event_id}/unseal", "admin", "user"),
     row("memory.ledger", "resolve", "POST resolve", "read", "tenant"),
     row("memory.ledger", "entries", "GET events", "read", "user", is_listed=True),
+    row("memory.ledger", "ingest_otel", "POST traces", "write", "tenant", "user"),
     row("memory.ledger", "changes", "GET changes", "read", "user", is_watched=True),
     row("memory.ledger", "episodes", "GET episodes", "read", "user", is_listed=True),
     row("memory", "forget", "POST forget", "admin", "tenant",
