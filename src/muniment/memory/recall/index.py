@@ -18,6 +18,7 @@ from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.stated.attributes import marks
 from muniment.core.text.stated.measures import value_marks
 from muniment.core.text.times.turn_dates import date_terms
+from muniment.memory.recall.fields import without_fields
 from muniment.memory.recall.segments import ROLES as STORED_ROLES
 from muniment.memory.recall.segments import IndexedPassage, Segment, join_names
 
@@ -440,7 +441,7 @@ class StoredIndex(Kept):
         found = self._terms.get(ordinal)
         if found is None:
             segment, number = self._find(ordinal)
-            found = segment.terms_of(number)
+            found = without_fields(segment.terms_of(number))
             if len(self._terms) >= TERMS_KEPT:
                 self._terms = {}
             self._terms[ordinal] = found
