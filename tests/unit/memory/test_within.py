@@ -48,6 +48,7 @@ def found(mem: muniment.Memory, within: dict[str, Any] | None) -> set[str]:
         ({"until": "2026-01-02T00:00:00Z"}, {"e0", "e1"}),
         ({"any_of": [{"fields": ["green"]}, {"sessions": ["s2"]}]}, {"e0", "e1", "e2", "x"}),
         ({"any_of": []}, set()),
+        ({"all_of": [{"fields": ["green"]}, {"any_of": [{"events": ["e1"]}, {"events": ["e5"]}]}]}, {"e1"}),
         ({"sessions": ["s1"], "none_of": [{"roles": ["user"]}, {"fields": ["n=0"]}]},
          {f"e{n}" for n in range(0, 20, 2) if n % 5}),
     ],
@@ -75,7 +76,7 @@ def test_what_is_no_condition_is_refused_at_its_place(mem: muniment.Memory, with
 
 def test_conditions_stand_no_deeper_than_they_may(mem: muniment.Memory) -> None:
     deep: dict[str, Any] = {"roles": ["user"]}
-    for _ in range(9):
+    for _ in range(24):
         deep = {"any_of": [deep]}
     with pytest.raises(InvalidInput, match="deep"):
         found(mem, deep)

@@ -19,7 +19,7 @@ from muniment.memory.recall.index import StoredIndex, role_number
 __all__ = ["DEPTH_MAX", "EVENTS_MAX", "Within", "ids_let_in", "mask_of", "within_given"]
 
 EVENTS_MAX = 20_000
-DEPTH_MAX = 8
+DEPTH_MAX = 24
 
 Mask = npt.NDArray[np.bool_]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,6 +40,8 @@ class Within(Record):
     """Said from this moment on, by whole seconds."""
     until: Absent[str] = None
     """Said up to this moment, by whole seconds."""
+    all_of: Absent[Items[Within]] = None
+    """All of these hold."""
     any_of: Absent[Items[Within]] = None
     """One of these holds."""
     none_of: Absent[Items[Within]] = None
@@ -66,7 +68,7 @@ def _check(asked: Within, path: str, depth: int) -> None:
         moment = getattr(asked, name)
         if moment is not None:
             parse_instant(moment, path=f"{path}.{name}")
-    for name in ("any_of", "none_of"):
+    for name in ("all_of", "any_of", "none_of"):
         for number, each in enumerate(getattr(asked, name) or ()):
             _check(each, f"{path}.{name}[{number}]", depth + 1)
 
@@ -90,6 +92,8 @@ def mask_of(index: StoredIndex, asked: Within) -> Mask:
         found &= index.ts >= _seconds(asked.since)
     if asked.until is not None:
         found &= index.ts <= _seconds(asked.until)
+    for each in asked.all_of or ():
+        found &= mask_of(index, each)
     if asked.any_of is not None:
         found &= _any(index, asked.any_of)
     if asked.none_of is not None:
