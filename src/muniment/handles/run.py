@@ -428,8 +428,8 @@ class Run:
         """The best `k` of this user's turns (of all sessions) and facts for a query, best first, each saying why.
 
         `now` is the moment the question is asked at, against which "last week" is read; later turns are not hidden. A
-        hit's score is the chance that it is evidence, 0 to 1, for every query alike; `min_score` leaves out what is not
-        as likely. `within` says where to look: events with `fields`, of `roles` or `sessions`, `since` a moment …
+        score is the chance of being evidence, 0 to 1, of every query alike; `min_score` leaves out the less likely.
+        `within` says where to look: `fields`, `roles`, `sessions`, `since` …; an empty query asks for the newest there.
         """
         from muniment.packets.searching import search_user
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.canonical import canonical_text
 from muniment.memory.fact_rows import visible_facts
 from muniment.memory.recall.records import Hit
-from muniment.memory.searching import check_min_score, check_search, find_turns, load_index, turn_hit
-from muniment.memory.turn_reading import check_cited
+from muniment.memory.searching import check_min_score, check_search, find_turns, load_index, turn_hit, unranked_hit
+from muniment.memory.turn_reading import check_cited, turns_by_id
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ def search_user(
     within: Mapping[str, Any] | None = None,
 ) -> list[Hit]:
     """The best `k` turns and facts of the scope's user for a query, best first; none that is less likely evidence than
-    `min_score`, and none beyond what is `within` the conditions given.
+    `min_score`, and none beyond what is `within` the conditions given. Where nothing is asked, the newest turns there.
     """
     query, k, moment = check_search(ctx, query, k, now)
     least = check_min_score(min_score)
@@ -49,6 +49,8 @@ def search_user(
         if asked is not None:
             index = load_index(ctx, reader, scope.tenant_id, scope.user_id)
             among = _mask(index, asked)
+            if not query.strip():
+                return [] if least > 0 else _newest(ctx, reader, scope.tenant_id, index, among, k)
         turns = find_turns(
             ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, policy, index=index, among=among
         )
@@ -75,6 +77,18 @@ def _mask(index: StoredIndex, asked: Within) -> npt.NDArray[np.bool_]:
     from muniment.memory.recall.within import mask_of
 
     return mask_of(index, asked)
+
+
+def _newest(
+    ctx: Context, reader: Reader, tenant_id: str, index: StoredIndex, among: npt.NDArray[np.bool_], k: int
+) -> list[Hit]:
+    """Nothing is asked: the newest turns that are let in, newest first, none of them likelier evidence than another."""
+    from muniment.memory.recall.within import newest_ids
+
+    ids = newest_ids(index, among, k)
+    turns = turns_by_id(ctx, reader, tenant_id, ids)
+    check_cited(ctx, reader, tenant_id, list(turns))
+    return [unranked_hit(turns[id_], "it lies within the conditions") for id_ in ids if id_ in turns]
 
 
 def _resting_on(index: StoredIndex, among: npt.NDArray[np.bool_], facts: list[Hit]) -> list[Hit]:

@@ -82,6 +82,17 @@ def test_conditions_stand_no_deeper_than_they_may(mem: muniment.Memory) -> None:
         found(mem, deep)
 
 
+def test_without_a_question_the_newest_there_are_found(mem: muniment.Memory) -> None:
+    run = mem.run(user_id="ana")
+    assert [hit.id for hit in run.search("", k=3, within={})] == ["x", "e19", "e18"]
+    assert [hit.id for hit in run.search("  ", k=9, within={"fields": ["n=3"]})] == ["e18", "e13", "e8", "e3"]
+    assert {hit.score for hit in run.search("", k=9, within={})} == {0.0}
+    assert run.search("", k=9, within={}, min_score=0.1) == []
+    assert run.search("", k=9) == []
+    mem.forget(event="e18")
+    assert [hit.id for hit in run.search("", k=2, within={"sessions": ["s1"]})] == ["e19", "e17"]
+
+
 def test_a_fact_is_within_where_a_source_is() -> None:
     with muniment.open(":memory:") as mem:
         run = mem.run(user_id="ana", session_id="s1")

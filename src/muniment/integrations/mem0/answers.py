@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.integrations.mem0.exceptions import UnsupportedError
 from muniment.integrations.mem0.scoping import EVERYBODY, OWNERS_MAX
-from muniment.integrations.mem0.searching import Search, search_owner
+from muniment.integrations.mem0.searching import Search, newest_memories, search_owner
 
 if TYPE_CHECKING:
     from muniment.integrations.mem0.filters import Group
-    from muniment.integrations.mem0.memories import Memories
+    from muniment.integrations.mem0.memories import Memories, Shown
 
 __all__ = ["list_memories", "owners_of", "search_memories"]
 
@@ -40,8 +40,13 @@ def search_memories(memories: Memories, owners: frozenset[str], asked: Search) -
 def list_memories(
     memories: Memories, owners: frozenset[str], tree: Group, limit: int | None, *, show_expired: bool
 ) -> list[dict[str, Any]]:
-    """Memories that fit a filter, owner by owner."""
-    several: Iterator[Any] = chain.from_iterable(
-        memories.walk(owner, tree, show_expired=show_expired, limit=limit) for owner in owners_of(memories, owners)
+    """Memories that fit a filter, owner by owner: so many of the newest, or all of them."""
+    if limit == 0:
+        return []
+    several: Iterator[Shown] = chain.from_iterable(
+        memories.walk(owner, tree, show_expired=show_expired)
+        if limit is None
+        else newest_memories(memories, owner, tree, limit, show_expired=show_expired)
+        for owner in owners_of(memories, owners)
     )
     return [shown.memory for shown in islice(several, limit)]

@@ -6,7 +6,7 @@ So a store behind `muniment.connect` serves as well. Whoever calls has checked w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.errors import Forgotten, NotFound, UnknownScope
 from muniment.integrations.mem0.exceptions import MemoryNotFoundError, UnsupportedError, ValidationError
@@ -233,28 +233,18 @@ class Memories:
         if memory_id != entry.id and "created_at" not in own:  # an update of before
             first = self.entry(memory_id)
         shown = memory_json(entry, self.text(entry), first)
-        if not (show_expired or not self._is_expired(shown)) or not matches(tree, shown):
+        if not matches(tree, shown) or (self._is_expired(shown) and not show_expired):
             return None
         newest = self._newest(memory_id, entry.scope.user_id)
         is_present = newest is None if memory_id == entry.id else newest is not None and newest.id == entry.id
         return Shown(shown, entry.id) if is_present else None
 
-    def walk(
-        self, owner: str, tree: Group, *, show_expired: bool, limit: int | None = None, newest_first: bool = False
-    ) -> Iterator[Shown]:
-        """An owner's memories that fit a filter, session by session, as far as whoever asks goes on."""
-        if limit == 0:
-            return
-        count = 0
-        order: Literal["asc", "desc"] = "desc" if newest_first else "asc"
-        entries = self.mem.ledger.entries(user_id=owner, kind="message", order=order, tenant_id=self.tenant_id)
-        for entry in entries:
+    def walk(self, owner: str, tree: Group, *, show_expired: bool) -> Iterator[Shown]:
+        """An owner's memories that fit a filter, session by session: the whole ledger, if whoever asks goes on."""
+        for entry in self.mem.ledger.entries(user_id=owner, kind="message", tenant_id=self.tenant_id):
             shown = self.shown_if(entry, tree, show_expired=show_expired)
             if shown is not None:
                 yield shown
-                count += 1
-                if count == limit:
-                    return
 
     def _is_expired(self, shown: Mapping[str, Any]) -> bool:
         day = shown.get("expiration_date")

@@ -119,7 +119,7 @@ class Memory:
         show_expired: bool = False,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Memories of whom the filters name, session by session, at most `top_k`."""
+        """Memories of whom the filters name, newest first, at most `top_k`."""
         refuse_top_level(kwargs, "get_all")
         check_search_params(top_k=top_k)
         tree, owners = filters_given(filters)

@@ -26,6 +26,8 @@ class Asked(NamedTuple):
 
     kind: Literal["profile", "preferences"]
     share: float
+    leaning: Literal["likes", "dislikes"] | None = None
+    """Of preferences: which of the two is meant; None where it is both."""
 
 
 @cache
@@ -49,5 +51,9 @@ def read_question(query: str, names: Collection[str] = ()) -> Asked | None:
     if not is_about:
         return None
     if preferring:
-        return Asked("preferences", 1 / (1 + len(rest)))
+        disliking = [word in _section("disliking") for word in preferring]
+        leaning: Literal["likes", "dislikes"] | None = "dislikes" if all(disliking) else None
+        if leaning is None and not any(disliking) and not _section("either").issuperset(preferring):
+            leaning = "likes"
+        return Asked("preferences", 1 / (1 + len(rest)), leaning)
     return Asked("profile", 1.0) if knowing and not rest else None

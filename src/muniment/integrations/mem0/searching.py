@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.integrations.mem0.filters import Group, every_field
@@ -17,16 +18,19 @@ from muniment.integrations.mem0.profile import Asked, read_question
 if TYPE_CHECKING:
     from muniment.contracts.memory_packet import Fact
     from muniment.handles.run import Run
-    from muniment.integrations.mem0.memories import Memories
+    from muniment.integrations.mem0.memories import Memories, Shown
     from muniment.memory.recall.records import Hit
 
-__all__ = ["Search", "search_owner"]
+__all__ = ["Search", "newest_memories", "search_owner"]
 
 _HITS_MAX = 1000
 """The most that one search of a store gives."""
 _LOOKED_MAX = 4000
 """Hits that are held against a filter one by one; behind them the ledger is walked once for what fits."""
 _EVENTS_AT_ONCE = 20_000
+_DISLIKES = ("dislikes", "avoids")
+_OTHER_WAY = 0.5
+"""What is left of a dislike's score for whoever asks for likes, and the other way round."""
 _SAID_ANYWAY = 0.5
 """The score of what somebody said, for whoever asks for everything about them: it may be meant as well as not."""
 
@@ -82,12 +86,21 @@ def _of_person(
         if shown is not None:
             told.update(fact.sources)
             why = f"a fact that stands, and the question asks for {question.kind}"
-            yield _scored(shown, (1.0 if fact.confidence is None else fact.confidence) * question.share, asked, {}, why)
+            yield _scored(shown, _chance(fact, question), asked, {}, why)
     if question.kind == "profile":
-        said = memories.walk(owner, asked.tree, show_expired=asked.show_expired, limit=asked.top, newest_first=True)
-        for each in said:
+        said = newest_memories(memories, owner, asked.tree, asked.top, show_expired=asked.show_expired)
+        for each in islice(said, asked.top):
             if each.event_id not in told:
                 yield _scored(each.memory, _SAID_ANYWAY, asked, {}, "the question asks for everything")
+
+
+def _chance(fact: Fact, question: Asked) -> float:
+    """How likely a fact is meant: as sure as it is, and less where the question says more or leans the other way."""
+    chance = (1.0 if fact.confidence is None else fact.confidence) * question.share
+    is_dislike = fact.fact_key.rpartition(".")[2] in _DISLIKES
+    if question.leaning is None or is_dislike is (question.leaning == "dislikes"):
+        return chance
+    return chance * _OTHER_WAY
 
 
 def _by_subject(fact: Fact) -> tuple[bool, str]:
@@ -108,6 +121,8 @@ def _ranked(memories: Memories, owner: str, asked: Search, facts: Mapping[str, F
         hits = _hits(run, asked, size, _beyond(within, seen))
         fresh = [hit for hit in hits if hit.id not in seen]
         for hit in fresh:
+            if count >= asked.top:
+                return
             seen.add(hit.id)
             shown = _shown(memories, asked, hit, facts)
             if shown is not None:
@@ -152,6 +167,28 @@ def _walked(
             shown = _shown(memories, asked, hit, facts)
             if shown is not None:
                 yield _scored(shown, min(last, hit.score), asked, hit.parts, *hit.why)
+
+
+def newest_memories(memories: Memories, owner: str, tree: Group, about: int, *, show_expired: bool) -> Iterator[Shown]:
+    """An owner's memories that fit a filter, newest first, where about so many are wanted."""
+    run, within = memories.run(owner), within_of(tree) or {}
+    seen: set[str] = set()
+    size = min(_HITS_MAX, 2 * about + 20)
+    while True:
+        hits = run.search("", k=size, within=_beyond(within, seen))
+        for hit in hits:
+            entry = None if hit.id in seen else memories.entry(hit.id)
+            seen.add(hit.id)
+            shown = None if entry is None else memories.shown_if(entry, tree, show_expired=show_expired)
+            if shown is not None:
+                yield shown
+        if len(hits) < size:
+            return
+        if len(seen) >= _LOOKED_MAX:
+            walked = memories.walk(owner, tree, show_expired=show_expired)
+            yield from (each for each in walked if each.event_id not in seen)
+            return
+        size = _HITS_MAX
 
 
 def _hits(run: Run, asked: Search, size: int, within: dict[str, Any] | None) -> list[Hit]:

@@ -382,6 +382,12 @@ class StoredIndex(Kept):
         flat = [id_ for segment in self._segments for id_ in segment.ids]
         return flat if self._order is None else [flat[number] for number in self._order.tolist()]
 
+    def newest(self, among: npt.NDArray[np.bool_], count: int) -> list[int]:
+        """The ordinals of the newest of some turns, newest first."""
+        (ordinals,) = among.nonzero()
+        found: list[int] = ordinals[np.lexsort((-ordinals, -self.ts[ordinals]))][:count].tolist()
+        return found
+
     def aligned(self, state: Hashable, blocks: Sequence[Sequence[str]]) -> Ints | slice | None:
         """For each turn its place among the ids of `blocks`, end to end: rows kept elsewhere, in ordinal order.
 

@@ -16,7 +16,7 @@ from muniment.errors import InvalidInput, InvalidRecord
 from muniment.memory.recall.fields import field_term
 from muniment.memory.recall.index import StoredIndex, role_number
 
-__all__ = ["DEPTH_MAX", "EVENTS_MAX", "Within", "ids_let_in", "mask_of", "within_given"]
+__all__ = ["DEPTH_MAX", "EVENTS_MAX", "Within", "ids_let_in", "mask_of", "newest_ids", "within_given"]
 
 EVENTS_MAX = 20_000
 DEPTH_MAX = 24
@@ -110,6 +110,11 @@ def _any(index: StoredIndex, several: Iterable[Within]) -> Mask:
 
 def _seconds(moment: str) -> int:
     return int((parse_instant(moment) - _EPOCH).total_seconds())
+
+
+def newest_ids(index: StoredIndex, mask: Mask, count: int) -> list[str]:
+    """The newest turns that the mask lets in, newest first."""
+    return [index.id(ordinal) for ordinal in index.newest(mask, count)]
 
 
 def ids_let_in(index: StoredIndex, mask: Mask, ids: Iterable[str]) -> frozenset[str]:
