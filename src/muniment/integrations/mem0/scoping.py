@@ -31,7 +31,7 @@ def filters_given(filters: Any, *, nested: bool = False) -> tuple[Group, frozens
     given = dict(filters or {})
     if not nested:
         for name in ENTITIES:
-            if name in given:
+            if name in given and not isinstance(given[name], Mapping | list | tuple):
                 given[name] = entity_id(given[name], name)
         given = {key: value for key, value in given.items() if value is not None or key not in ENTITIES}
         if not any(name in given for name in ENTITIES):
