@@ -87,7 +87,7 @@ def served(path: Path, **settings: Any) -> Iterator[Any]:
     from muniment.surfaces.http.settings import ServerSettings
 
     with muniment.open(path / "served.db") as mem:
-        app = create_app(mem, ServerSettings(research_dir=str(path), **settings))
+        app = create_app(mem, ServerSettings(research_dir=str(path), keys=str(path / "keys.json"), **settings))
         with TestClient(app, base_url="http://localhost") as http:
             yield http
 

@@ -34,7 +34,7 @@ BOTH = [
     ({"n": {"lt": 2}}, [0]),
     ({"n": {"lte": 2}}, [0, 1]),
     ({"n": {"gt": 1, "lt": 4}}, [1, 2]),
-    ({"topic": {"contains": "Food"}}, [2]),
+    ({"topic": {"contains": "trucks"}}, [2]),
     ({"tags": "b"}, [0, 1]),
     ({"tags": {"in": ["a", "z"]}}, [0]),
     ({"draft": True}, [0]),
@@ -48,6 +48,7 @@ BOTH = [
 ]  # fmt: skip
 OURS = [
     ({"topic": "*"}, [0, 1, 2]),  # mem0 with Qdrant lets everything in
+    ({"topic": {"contains": "Food"}}, [2]),  # whose case counts; not in Qdrant
     ({"topic": {"icontains": "FOOD"}}, [0, 2]),
     ({"tags": {"contains": "a"}}, [0]),
     ({"tags": {"nin": ["b"]}}, []),

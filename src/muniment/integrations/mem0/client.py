@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 from muniment.core.outside.system import system_clock
 from muniment.core.scope import DEFAULT_TENANT
-from muniment.errors import MunimentError, NotFound
+from muniment.errors import MunimentError
 from muniment.handles import memory as runtime
 from muniment.integrations.mem0.answers import list_memories, search_memories
 from muniment.integrations.mem0.client_filters import ADDED, ENTITY_NAMES, LISTED, SEARCHED, UPDATED, asked_filters
@@ -28,7 +27,6 @@ from muniment.integrations.mem0.exceptions import (
     ValidationError,
     translated,
 )
-from muniment.integrations.mem0.filters import read_filters
 from muniment.integrations.mem0.memories import not_found
 from muniment.integrations.mem0.memory import Memory
 from muniment.integrations.mem0.options import options_given
@@ -238,11 +236,10 @@ class MemoryClient(PlatformOnly):
                 raise ValidationError("No entities to delete")
         else:
             owners = [owner_of({one[0]: str(entity_id(one[1], one[0]))})]
+            if not memories.has_owner(owners[0]):
+                raise MemoryNotFoundError(f"no {one[0].removesuffix('_id')} {one[1]}", path=f"$.{one[0]}")
         for owner in owners:
-            try:
-                memories.mem.forget(user_id=owner, tenant_id=memories.tenant_id)
-            except NotFound as missing:
-                raise MemoryNotFoundError.of(missing) from missing
+            memories.mem.forget(user_id=owner, tenant_id=memories.tenant_id)
         all_gone = "All users, agents, apps and runs deleted."
         return {"message": all_gone if one is None else "Entity deleted successfully."}
 
@@ -295,7 +292,7 @@ class MemoryClient(PlatformOnly):
     def get_profile(self, entity_id: str) -> dict[str, Any]:
         """What is known of a user: the facts that stand, by their keys."""
         memories = self._memory.memories
-        if next(islice(memories.walk(entity_id, read_filters({}), show_expired=True), 1), None) is None:
+        if not memories.has_owner(entity_id):
             raise MemoryNotFoundError(f"no user {entity_id}", path="$.entity_id")
         profile: dict[str, list[Any]] = {}
         for fact in memories.facts(entity_id):

@@ -13,11 +13,13 @@ from typing import Any, Self
 
 from muniment.errors import (
     InvalidInput,
+    ModelFailure,
     MunimentError,
     NotFound,
     QueueFull,
     RateLimited,
     Refused,
+    StorageFailure,
     StorageLost,
     Unauthorized,
 )
@@ -25,6 +27,7 @@ from muniment.errors import (
 __all__ = [
     "AuthenticationError",
     "ConfigurationError",
+    "LLMError",
     "MemoryError",
     "MemoryNotFoundError",
     "NetworkError",
@@ -117,6 +120,12 @@ class RateLimitError(MemoryError, RateLimited):
     usual_code = "RATE_001"
 
 
+class LLMError(MemoryError, ModelFailure):
+    """The model that proposes facts did not do its part. What was said is kept all the same."""
+
+    usual_code = "LLM_001"
+
+
 class NetworkError(MemoryError, StorageLost):
     """The server was not reached, or broke off."""
 
@@ -133,6 +142,8 @@ def translated(error: MunimentError) -> MunimentError:
         case Unauthorized() | Refused(status=403):
             return AuthenticationError.of(error)
         case StorageLost():
+            return NetworkError.of(error)
+        case StorageFailure() if type(error) is StorageFailure:  # of a connection: the server was not reached
             return NetworkError.of(error)
         case _:
             return error

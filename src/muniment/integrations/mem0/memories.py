@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.errors import Forgotten, NotFound, UnknownScope
-from muniment.integrations.mem0.exceptions import MemoryNotFoundError, UnsupportedError, ValidationError
+from muniment.errors import Forgotten, ModelFailure, NotFound, UnknownScope
+from muniment.integrations.mem0.exceptions import LLMError, MemoryNotFoundError, UnsupportedError, ValidationError
 from muniment.integrations.mem0.filters import Group, matches
 from muniment.integrations.mem0.marks import fields_of
 from muniment.integrations.mem0.shapes import (
@@ -96,7 +96,11 @@ class Memories:
     def _extracted(self, run: Run, entries: list[LedgerEntry]) -> list[dict[str, Any]]:
         if not entries:
             return []
-        found = run.extract([entry.id for entry in entries], model=self._model)
+        try:
+            found = run.extract([entry.id for entry in entries], model=self._model)
+        except ModelFailure as error:
+            said = {"results": [added(entry, self.text(entry)) for entry in entries]}
+            raise LLMError(f"LLM extraction failed: {error.message}", None, said, error.hint) from error
         return [
             {"id": f"{each.fact_id}@{each.sources[0]}", "key": each.key, "value": each.value}
             for each in found
@@ -130,7 +134,7 @@ class Memories:
             metadata={**kept, OWN: own, FIELDS_KEY: fields},
         )
         if text is not None and own.get(_INFER, True):
-            run.extract([entry.id], model=self._model)
+            self._extracted(run, [entry])
 
     def delete(self, memory_id: str) -> str:
         """Erase a memory with all it was before, or a fact; answers the receipt."""
@@ -170,6 +174,11 @@ class Memories:
 
     def owners(self) -> Iterator[str]:
         return (each.user_id for each in self.mem.store.users(tenant_id=self.tenant_id))
+
+    def has_owner(self, owner: str) -> bool:
+        """Is there anything of an owner's?"""
+        named = self.mem.store.users(q=owner, tenant_id=self.tenant_id)
+        return any(each.user_id == owner for each in named)
 
     def entry(self, event_id: str) -> LedgerEntry | None:
         """An event that is there, forgotten or not."""

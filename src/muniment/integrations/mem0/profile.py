@@ -16,7 +16,7 @@ from muniment.core.text.word_lists import WordList
 __all__ = ["Asked", "read_question"]
 
 _WORDS = WordList("muniment.integrations.mem0", "profile.txt")
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _QUERY_CHARS_MAX = 400
 """Nobody asks such a question at greater length."""
 
