@@ -3,72 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import inspect
-import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mem0_room import mem0_itself, needs_mem0, texts
 
 import muniment
 from muniment.integrations.mem0 import AsyncMemory, Memory
 from muniment.memory.facts.candidate_records import Proposal
-from muniment.memory.outside.embed_hashed import HashEmbedder
 
-HAS_MEM0 = importlib.util.find_spec("mem0") is not None
-needs_mem0 = pytest.mark.skipif(not HAS_MEM0, reason="mem0 is not installed: pip install mem0ai, to compare with it")
 ANA = {"filters": {"user_id": "ana"}}
-
-
-class _Vectors:
-    """mem0's embedder without a network."""
-
-    def embed(self, text: str, _action: str | None = None) -> list[float]:
-        vector: list[float] = HashEmbedder().embed([text])[0].tolist()
-        return vector
-
-    def embed_batch(self, texts: list[str], _action: str | None = None) -> list[list[float]]:
-        return [self.embed(text) for text in texts]
-
-
-def real_mem0(path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("MEM0_TELEMETRY", "False")
-    monkeypatch.setenv("MEM0_DIR", str(path))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import mem0
-
-        vectors = {"path": str(path / "q"), "embedding_model_dims": HashEmbedder().dim, "collection_name": "t"}
-        made = mem0.Memory.from_config(
-            {
-                "embedder": {"provider": "openai", "config": {"api_key": "none"}},
-                "llm": {"provider": "openai", "config": {"api_key": "none"}},
-                "vector_store": {"provider": "qdrant", "config": vectors},
-                "history_db_path": str(path / "history.db"),
-            }
-        )
-    made.embedding_model = _Vectors()
-    return made
 
 
 @pytest.fixture(params=["muniment", pytest.param("mem0", marks=needs_mem0)])
 def memory(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     if request.param == "mem0":
-        made = real_mem0(tmp_path, monkeypatch)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with mem0_itself(tmp_path, monkeypatch) as made:
             yield made
-            made.vector_store.client.close()
     else:
         with muniment.open(tmp_path / "agent.db") as mem:
             yield Memory(mem)
-
-
-def texts(answer: dict[str, Any]) -> list[str]:
-    return [each["memory"] for each in answer["results"]]
 
 
 def test_adding(memory: Any) -> None:
@@ -225,22 +182,14 @@ def mem() -> Iterator[muniment.Memory]:
         yield opened
 
 
-@needs_mem0
-def test_every_argument_of_mem0_is_taken() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import mem0
-    for name in ("add", "search", "get_all", "get", "update", "delete", "delete_all", "history"):
-        theirs = inspect.signature(getattr(mem0.Memory, name)).parameters
-        ours = inspect.signature(getattr(Memory, name)).parameters
-        assert {each for each in theirs if each != "kwargs"} <= set(ours), name
-
-
-def test_the_older_calls_are_taken_too(mem: muniment.Memory) -> None:
+def test_what_older_versions_took_is_refused_as_mem0_does(mem: muniment.Memory) -> None:
     memory = Memory(mem)
     memory.add("I like tea", user_id="ana")
-    assert texts(memory.search("tea", user_id="ana", limit=1)) == ["I like tea"]
-    assert texts(memory.get_all(user_id="ana", limit=1)) == ["I like tea"]
+    with pytest.raises(ValueError, match="Use filters="):
+        memory.search("tea", user_id="ana")
+    with pytest.raises(ValueError, match="limit") as refused:
+        memory.get_all(filters={"user_id": "ana"}, limit=1)
+    assert "top_k" in refused.value.hint
 
 
 def test_what_was_added_is_composed_with_its_evidence(mem: muniment.Memory) -> None:
@@ -310,7 +259,7 @@ def test_the_same_with_await(mem: muniment.Memory) -> None:
         memory = AsyncMemory(mem)
         id_ = (await memory.add("I like tea", user_id="ana"))["results"][0]["id"]
         assert (await memory.get(id_))["memory"] == "I like tea"
-        assert texts(await memory.search("tea", **ANA)) == ["I like tea"]
+        assert texts(await memory.search("tea", **ANA)) == ["I like tea", "user.likes: tea"]
         await memory.delete(id_)
         assert await memory.get(id_) is None
 

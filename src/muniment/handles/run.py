@@ -416,16 +416,19 @@ class Run:
     # -- recall ---------------------------------------------------------------------------------------
 
     @told
-    def search(self, query: str, *, k: int = 10, now: Any = None, min_score: float | None = None) -> list[Hit]:
+    def search(
+        self, query: str, *, k: int = 10, now: Any = None, min_score: float | None = None,
+        within: JsonObject | None = None,
+    ) -> list[Hit]:  # fmt: skip
         """The best `k` of this user's turns (of all sessions) and facts for a query, best first, each saying why.
 
-        `now` is the moment the question is asked at, against which "last week" is read; later turns are not hidden.
-        A hit's score is the chance that it is evidence, 0 to 1, for every query alike: `min_score` leaves out what is
-        less likely. By default nothing is left out: where half of what is left is evidence, much of it is lost.
+        `now` is the moment the question is asked at, against which "last week" is read; later turns are not hidden. A
+        score is the chance of being evidence, 0 to 1, of every query alike; `min_score` leaves out the less likely.
+        `within` says where to look: `fields`, `roles`, `sessions`, `since` …; an empty query asks for the newest there.
         """
         from muniment.packets.searching import search_user
 
-        return search_user(self._ctx, self._scope, query, k, now, min_score)
+        return search_user(self._ctx, self._scope, query, k, now, min_score, within)
 
     @told
     def compose(

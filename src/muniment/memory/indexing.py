@@ -16,6 +16,7 @@ from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.core.ports.schema import SEGMENTS as SEGMENT_ROWS
 from muniment.core.text.analyzer import analyze, term_hash, term_hashes
 from muniment.errors import StoreDamaged
+from muniment.memory.recall.fields import field_terms
 from muniment.memory.recall.index import ReadPassage, index_text, read_text
 from muniment.memory.recall.segments import (
     IndexedPassage,
@@ -163,6 +164,9 @@ def indexed(entry: LedgerEntry, text: str, read: ReadText | None = None) -> Inde
         length, terms = passages[0]
         marks = call_marks(entry.tool, text) if is_call and entry.tool is not None else []
         passages[0] = IndexedPassage(length + len(told) + len(rest), [*terms, *told, *rest, *term_hashes(marks)])
+    fields = field_terms(entry.metadata)
+    if fields:
+        passages[0] = passages[0]._replace(terms=[*passages[0].terms, *fields])
     voice = _voice(speaker_of(entry))
     return IndexedTurn(entry.id, entry.scope.session_id, entry.seq, voice, entry.role, seconds, passages)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -37,7 +37,7 @@ from muniment.store.context import Context
 from muniment.store.ledger.rows import check_header
 from muniment.store.turns import speaker_of
 
-__all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "load_index", "turn_hit"]
+__all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "load_index", "turn_hit", "unranked_hit"]
 
 SEARCH_MAX = 1000
 HitCount = Annotated[int, Numeric(integral=True, minimum=1, maximum=SEARCH_MAX)]
@@ -233,23 +233,39 @@ def _moments(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -
 
 
 def turn_hit(found: FoundTurn, kind: Literal["event", "chunk"] = "event", *why: str) -> Hit:
-    """What was found, as it is answered; its parts are the ledger's and the ranking's own, which are typed."""
-    turn = found.turn
+    """What was found, as it is answered."""
+    return _hit(found.turn, kind, found.ranked.chance, found.reasons + why, found.ranked.parts, found.superseded)
+
+
+def unranked_hit(turn: LiveTurn, *why: str) -> Hit:
+    """A turn that answers no question, as it is answered."""
+    return _hit(turn, "event", 0.0, why, {}, ())
+
+
+def _hit(
+    turn: LiveTurn,
+    kind: Literal["event", "chunk"],
+    score: float,
+    why: tuple[str, ...],
+    parts: Mapping[str, float],
+    superseded: tuple[SupersededStatement, ...],
+) -> Hit:
+    """Its parts are the ledger's and the ranking's own, which are typed."""
     return Hit.unchecked(
         {
             "id": turn.id,
             "kind": kind,
             "text": turn.text,
-            "score": found.ranked.chance,
+            "score": score,
             "ts": turn.ts,
             "sources": (turn.id,),
-            "why": found.reasons + why,
-            "parts": dict(found.ranked.parts),
+            "why": why,
+            "parts": dict(parts),
             "session_id": turn.session_id,
             "speaker": turn.call or turn.speaker,
             "role": turn.role,
-            "superseded": found.superseded,
-            "superseded_by": outdated_by(found.superseded),
+            "superseded": superseded,
+            "superseded_by": outdated_by(superseded),
         },
         _HIT_FIELDS,
     )

@@ -229,8 +229,7 @@ def _newest(
     """Nothing is asked, but a cue points at turns: the newest of them, by ordinal."""
     if chosen is None:
         return {}
-    (ordinals,) = chosen.nonzero()
-    newest = ordinals[np.lexsort((-ordinals, -index.ts[ordinals]))][:count].tolist()
+    newest = index.newest(chosen, count)
     ids = [index.id(ordinal) for ordinal in newest]
     turns = turns_by_id(ctx, reader, request.scope.tenant_id, ids, is_asked_later=True)
     hits: dict[int, HitCandidate] = {}

@@ -2,40 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import canonical_text
 from muniment.memory.fact_rows import visible_facts
 from muniment.memory.recall.records import Hit
-from muniment.memory.searching import check_min_score, check_search, find_turns, turn_hit
-from muniment.memory.turn_reading import check_cited
+from muniment.memory.searching import check_min_score, check_search, find_turns, load_index, turn_hit, unranked_hit
+from muniment.memory.turn_reading import check_cited, turns_by_id
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from muniment.contracts.memory_packet import Fact
     from muniment.core.policy.recall import RecallPolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
+    from muniment.memory.recall.index import StoredIndex
+    from muniment.memory.recall.within import Within
     from muniment.packets.pool import FactCandidate
     from muniment.store.context import Context
 
 __all__ = ["search_user"]
 
 
-def search_user(ctx: Context, scope: Scope, query: str, k: int, now: Any, min_score: float | None = None) -> list[Hit]:
+def search_user(
+    ctx: Context,
+    scope: Scope,
+    query: str,
+    k: int,
+    now: Any,
+    min_score: float | None = None,
+    within: Mapping[str, Any] | None = None,
+) -> list[Hit]:
     """The best `k` turns and facts of the scope's user for a query, best first; none that is less likely evidence than
-    `min_score`.
+    `min_score`, and none beyond what is `within` the conditions given. Where nothing is asked, the newest turns there.
     """
     query, k, moment = check_search(ctx, query, k, now)
     least = check_min_score(min_score)
     policy = ctx.recall_policy
+    asked = None if within is None else _conditions(within)
 
     def work(reader: Reader) -> list[Hit]:
-        turns = find_turns(ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, policy)
+        index, among = None, None
+        if asked is not None:
+            index = load_index(ctx, reader, scope.tenant_id, scope.user_id)
+            among = _mask(index, asked)
+            if not query.strip():
+                return [] if least > 0 else _newest(ctx, reader, scope.tenant_id, index, among, k)
+        turns = find_turns(
+            ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, policy, index=index, among=among
+        )
         check_cited(ctx, reader, scope.tenant_id, [found.turn.id for found in turns])
-        hits = [turn_hit(found) for found in turns] + _fact_hits(reader, scope, query, moment, policy)
+        facts = _fact_hits(reader, scope, query, moment, policy)
+        if index is not None and among is not None and facts:
+            facts = _resting_on(index, among, facts)
+        hits = [turn_hit(found) for found in turns] + facts
         return [hit for hit in sorted(hits, key=lambda hit: -hit.score)[:k] if hit.score >= least]
 
     return ctx.engine.read(scope.tenant_id, work)
+
+
+# Most searches look everywhere: a process that makes no other loads nothing of what follows.
+
+
+def _conditions(within: Any) -> Within:
+    from muniment.memory.recall.within import within_given
+
+    return within_given(within)
+
+
+def _mask(index: StoredIndex, asked: Within) -> npt.NDArray[np.bool_]:
+    from muniment.memory.recall.within import mask_of
+
+    return mask_of(index, asked)
+
+
+def _newest(
+    ctx: Context, reader: Reader, tenant_id: str, index: StoredIndex, among: npt.NDArray[np.bool_], k: int
+) -> list[Hit]:
+    """Nothing is asked: the newest turns that are let in, newest first, none of them likelier evidence than another."""
+    from muniment.memory.recall.within import newest_ids
+
+    ids = newest_ids(index, among, k)
+    turns = turns_by_id(ctx, reader, tenant_id, ids)
+    check_cited(ctx, reader, tenant_id, list(turns))
+    return [unranked_hit(turns[id_], "it lies within the conditions") for id_ in ids if id_ in turns]
+
+
+def _resting_on(index: StoredIndex, among: npt.NDArray[np.bool_], facts: list[Hit]) -> list[Hit]:
+    """The facts of which one source is a turn that is let in."""
+    from muniment.memory.recall.within import ids_let_in
+
+    let_in = ids_let_in(index, among, [source for fact in facts for source in fact.sources])
+    return [fact for fact in facts if not let_in.isdisjoint(fact.sources)]
 
 
 def _fact_hits(reader: Reader, scope: Scope, query: str, now: str, policy: RecallPolicy) -> list[Hit]:

@@ -1,77 +1,128 @@
-"""Events as memories in the shapes of mem0, and what is kept of a memory beside its text."""
+"""Events as memories in the shapes that mem0 answers, and what is kept of a memory beside its text.
+
+A memory is an event, or the one that took its place: an update is an event of its own, in a session named after the
+memory (`updates_of`), and says of itself whose place it takes. Nothing here reads a store.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import md5
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.canonical import short_id
-from muniment.core.instants import parse_instant
-from muniment.integrations.messages import content_text
+from muniment.core.canonical import canonical_text, short_id
+from muniment.integrations.mem0.exceptions import ValidationError
+from muniment.integrations.mem0.validation import ENTITIES, OWN
+from muniment.memory.recall.fields import FIELDS_KEY
 
 if TYPE_CHECKING:
+    from muniment.contracts.memory_packet import Fact
     from muniment.store.ledger.records import LedgerEntry
 
 __all__ = [
-    "OWN",
+    "AGENT",
+    "FACT",
     "OWNERLESS",
     "added",
     "change",
-    "date_of",
-    "events_of",
+    "entities_of_owner",
+    "fact_id_of",
+    "fact_json",
+    "fact_text",
     "memory_id_of",
+    "memory_json",
     "metadata_of",
     "own_data",
     "owner_of",
-    "split_filters",
     "updates_of",
 ]
 
-OWN = "mem0"
-"""Under this key of an event's metadata stands what is not the caller's: whose place it takes, when it expires."""
+AGENT = "mem0"
+"""The agent of whatever names none."""
 OWNERLESS = "mem0:"
 """How the ledger of an agent or a run without a user is named."""
-ENTITIES = ("user_id", "agent_id", "run_id")
+FACT = "muniment"
+"""Under this key of a result's metadata stands that it is a fact, and which."""
+_MINTED = "ses_"
+"""How a session begins that nobody named."""
+_FACT_AT = "@"
+"""Between a fact's id and that of the event it rests on: so whose it is can be looked up."""
 
 
-def owner_of(entities: Mapping[str, str | None]) -> str:
+def owner_of(entities: Mapping[str, str]) -> str:
     """Whose ledger it is: the user's; of an agent or a run without a user, a ledger of its own."""
     for name in ENTITIES:
         value = entities.get(name)
         if value:
             return value if name == "user_id" else f"{OWNERLESS}{name}:{value}"
-    raise ValueError("At least one of user_id, agent_id, run_id must be given, such as filters={'user_id': 'u1'}")
+    raise ValidationError(
+        "At least one of 'user_id', 'agent_id', or 'run_id' must be provided.",
+        "VALIDATION_001",
+        {"provided_ids": dict.fromkeys(ENTITIES)},
+        "Please provide at least one identifier to scope the memory operation.",
+    )
 
 
-def split_filters(
-    filters: Mapping[str, Any] | None, named: Mapping[str, str | None]
-) -> tuple[dict[str, str | None], dict[str, Any]]:
-    """Whose memories, and what else is asked of them."""
-    given = dict(filters or {})
-    entities = {name: given.pop(name, None) or named[name] for name in ENTITIES}
-    return entities, given
+def entities_of_owner(owner: str) -> tuple[str, str]:
+    """Which id a ledger is named by, and the id."""
+    if not owner.startswith(OWNERLESS):
+        return "user_id", owner
+    name, _, value = owner.removeprefix(OWNERLESS).partition(":")
+    return name, value
 
 
-def events_of(messages: Any, said: dict[str, Any], timestamp: Any) -> list[dict[str, Any]]:
-    if isinstance(messages, str):
-        messages = [{"role": "user", "content": messages}]
-    elif isinstance(messages, Mapping):
-        messages = [messages]
-    shared = ({"metadata": said} if said else {}) | ({"ts": timestamp} if timestamp is not None else {})
-    return [
-        {"role": each["role"], "content": content_text(each["content"]), "speaker": each.get("name"), **shared}
-        for each in messages
-        if each.get("content") is not None and each.get("role") in ("user", "assistant")
-    ]
+def own_data(entry: LedgerEntry) -> dict[str, Any]:
+    own = entry.metadata.get(OWN)
+    return dict(own) if isinstance(own, dict) else {}
 
 
-def added(entry: LedgerEntry) -> dict[str, Any]:
-    return {"id": entry.id, "memory": entry.content, "event": "ADD", "actor_id": entry.speaker, "role": entry.role}
+def metadata_of(entry: LedgerEntry) -> dict[str, Any]:
+    return {key: value for key, value in entry.metadata.items() if key not in (OWN, FIELDS_KEY)}
+
+
+def memory_id_of(entry: LedgerEntry) -> str:
+    return str(own_data(entry).get("memory_id", entry.id))
+
+
+def updates_of(memory_id: str) -> str:
+    """The session of the events that take a memory's place."""
+    return short_id("mem0", memory_id)
+
+
+def memory_json(entry: LedgerEntry, text: str, first: LedgerEntry | None = None) -> dict[str, Any]:
+    """A memory as mem0 answers it. `first` is the event it began with, where an update does not say itself."""
+    own = own_data(entry)
+    begun = entry if first is None else first
+    session = own.get("run_id", begun.scope.session_id)
+    user = entry.scope.user_id
+    shown: dict[str, Any] = {
+        "id": memory_id_of(entry),
+        "memory": text,
+        "hash": md5(text.encode(), usedforsecurity=False).hexdigest(),
+        "metadata": metadata_of(entry) or None,
+        "score": None,
+        "created_at": own.get("created_at", begun.ts),
+        "updated_at": entry.ts if memory_id_of(entry) == entry.id else entry.recorded_at,
+        "role": entry.role,
+    }
+    optional = {
+        "user_id": None if user.startswith(OWNERLESS) else user,
+        "run_id": None if session.startswith(_MINTED) else session,
+        "agent_id": None if entry.scope.agent_id == AGENT else entry.scope.agent_id,
+        "actor_id": entry.speaker,
+        "expiration_date": own.get("expiration_date"),
+    }
+    return shown | {name: value for name, value in optional.items() if value is not None}
+
+
+def added(entry: LedgerEntry, text: str) -> dict[str, Any]:
+    return {"id": entry.id, "memory": text, "event": "ADD", "actor_id": entry.speaker, "role": entry.role}
 
 
 def change(
     memory_id: str, entry: LedgerEntry, event: str, before: str | None, after: str | None, created_at: str
 ) -> dict[str, Any]:
+    """A row of a memory's history."""
     return {
         "id": entry.id,
         "memory_id": memory_id,
@@ -86,26 +137,35 @@ def change(
     }
 
 
-def own_data(entry: LedgerEntry) -> dict[str, Any]:
-    own = entry.metadata.get(OWN)
-    return dict(own) if isinstance(own, dict) else {}
+# -- facts --------------------------------------------------------------------------------------------
 
 
-def metadata_of(entry: LedgerEntry) -> dict[str, Any]:
-    return {key: value for key, value in entry.metadata.items() if key != OWN}
+def fact_text(fact: Fact) -> str:
+    value = fact.value if isinstance(fact.value, str) else canonical_text(fact.value)
+    return f"{fact.fact_key}: {value}"
 
 
-def memory_id_of(entry: LedgerEntry) -> str:
-    return str(own_data(entry).get("memory_id", entry.id))
+def fact_id_of(memory_id: str) -> tuple[str, str] | None:
+    """The fact that an id names, and the event it rests on; None where it names no fact."""
+    fact_id, found, event_id = memory_id.partition(_FACT_AT)
+    return (fact_id, event_id) if found and fact_id.startswith("fct_") and event_id else None
 
 
-def updates_of(memory_id: str) -> str:
-    return short_id("mem0", memory_id)
-
-
-def date_of(given: Any) -> str:
-    return (
-        parse_instant(given if isinstance(given, str) else given.isoformat(), path="$.expiration_date")
-        .date()
-        .isoformat()
-    )
+def fact_json(fact: Fact, source: Mapping[str, Any], event_id: str) -> dict[str, Any]:
+    """A fact in the shape of a memory: what is said of it beside its text is said of the memory it rests on."""
+    text = fact_text(fact)
+    told = {
+        "kind": "fact",
+        "key": fact.fact_key,
+        "value": fact.value,
+        "status": fact.status,
+        "confidence": fact.confidence,
+        "sources": list(fact.sources),
+    }
+    return {
+        **source,
+        "id": f"{fact.fact_id}{_FACT_AT}{event_id}",
+        "memory": text,
+        "hash": md5(text.encode(), usedforsecurity=False).hexdigest(),
+        "metadata": {**(source.get("metadata") or {}), FACT: told},
+    }

@@ -18,6 +18,7 @@ from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.stated.attributes import marks
 from muniment.core.text.stated.measures import value_marks
 from muniment.core.text.times.turn_dates import date_terms
+from muniment.memory.recall.fields import without_fields
 from muniment.memory.recall.segments import ROLES as STORED_ROLES
 from muniment.memory.recall.segments import IndexedPassage, Segment, join_names
 
@@ -381,6 +382,12 @@ class StoredIndex(Kept):
         flat = [id_ for segment in self._segments for id_ in segment.ids]
         return flat if self._order is None else [flat[number] for number in self._order.tolist()]
 
+    def newest(self, among: npt.NDArray[np.bool_], count: int) -> list[int]:
+        """The ordinals of the newest of some turns, newest first."""
+        (ordinals,) = among.nonzero()
+        found: list[int] = ordinals[np.lexsort((-ordinals, -self.ts[ordinals]))][:count].tolist()
+        return found
+
     def aligned(self, state: Hashable, blocks: Sequence[Sequence[str]]) -> Ints | slice | None:
         """For each turn its place among the ids of `blocks`, end to end: rows kept elsewhere, in ordinal order.
 
@@ -440,7 +447,7 @@ class StoredIndex(Kept):
         found = self._terms.get(ordinal)
         if found is None:
             segment, number = self._find(ordinal)
-            found = segment.terms_of(number)
+            found = without_fields(segment.terms_of(number))
             if len(self._terms) >= TERMS_KEPT:
                 self._terms = {}
             self._terms[ordinal] = found

@@ -56,6 +56,11 @@ WORDS: Mapping[str, Word] = {
     "k": Word("How many, at most.", metavar="N"),
     "now": Word("When the question is asked (ISO 8601); later turns are not hidden.", metavar=_TIME),
     "min_score": Word("Only what is evidence at least this likely, 0 to 1.", metavar="SHARE"),
+    "within": Word(
+        'Where to look, such as {"roles": ["user"], "since": "2026-01-01"}.',
+        metavar="JSON",
+        read=reading.json_given("within", 'write an object, such as {"roles": ["user"]}'),
+    ),
     "exclude_session": Word("Without what was said in this session."),
     "exclude": Word("Without this event; may be repeated.", metavar=_ID),
     "since": Word("From then on (ISO 8601).", metavar=_TIME),

@@ -61,7 +61,6 @@ _DIGITS_MAX = 18
 _COUNT = re.compile(r"[0-9]{1,12}")
 _POLICY_HINT = "write what differs from the default, as in the [policy] table of muniment.toml"
 _KEY = "OPENAI_API_KEY"
-_CUES_HINT = 'write an object, such as {"tags": ["trip"], "keywords": ["visa"]}'
 
 
 # -- text and files -----------------------------------------------------------------------------------
@@ -107,17 +106,21 @@ def write_bytes(name: str, data: bytes, path: str) -> str:
     return name
 
 
-def json_given(text: str) -> dict[str, Any]:
-    """Cues: a JSON object on the command line."""
-    from muniment.core.canonical import parse_json
+def json_given(name: str, hint: str) -> Callable[[str], dict[str, Any]]:
+    """A reader of a JSON object on the command line, for the argument of this name."""
 
-    try:
-        cues = parse_json(text)
-    except InvalidJson as error:
-        raise InvalidInput(f"the cues are {error.message}", path="$.cues", hint=_CUES_HINT) from None
-    if not isinstance(cues, dict):
-        raise InvalidInput(f"cues are an object, not {type(cues).__name__}", path="$.cues")
-    return cues
+    def read(text: str) -> dict[str, Any]:
+        from muniment.core.canonical import parse_json
+
+        try:
+            given = parse_json(text)
+        except InvalidJson as error:
+            raise InvalidInput(f"{name}: {error.message}", path=f"$.{name}", hint=hint) from None
+        if not isinstance(given, dict):
+            raise InvalidInput(f"{name} should be an object, not {type(given).__name__}", path=f"$.{name}")
+        return given
+
+    return read
 
 
 def policy_given(name: str) -> dict[str, Any]:

@@ -146,6 +146,7 @@ _WORDS: Mapping[str, str] = {
     "where": "Where it happened.",
     "window_turns": "How many of the last turns stand as they are.",
     "why": "Why it happened.",
+    "within": "Where to look: conditions on events that hold together.",
 }
 """By the name of the argument."""
 

@@ -51,6 +51,7 @@ _CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
     "run.insight": "muniment.contracts.memory_packet:InsightItem",
     "run.judge_insight": "muniment.memory.insight_writing:JudgementRequest",
     "run.search": _SEARCH,
+    "run.search.within": "muniment.memory.recall.within:Within",
     "corpus.search": _SEARCH,
     "run.compose": "muniment.packets.builds:KeyedRequest",
     "run.compose.cues": "muniment.contracts.memory_packet:Cues",

@@ -76,7 +76,9 @@ compose = Command(
     words={
         "query": Word("What it is about; `-` is standard input.", metavar="TEXT"),
         "cues": Word(
-            'Explicit cues, such as {"tags": ["trip"], "keywords": ["visa"]}.', metavar="JSON", read=reading.json_given
+            'Explicit cues, such as {"tags": ["trip"], "keywords": ["visa"]}.',
+            metavar="JSON",
+            read=reading.json_given("cues", 'write an object, such as {"tags": ["trip"], "keywords": ["visa"]}'),
         ),
         "max_tokens": Word("The whole budget (default: the policy's).", metavar="N", type=click.INT),
         "per_section": Word(
