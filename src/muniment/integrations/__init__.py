@@ -1,5 +1,6 @@
 """Seams for the frameworks people already use, each behind an extra.
 
+session         what all of them stand on: one session of one user, with record, compose, search and forget
 wrapping        the official OpenAI and Anthropic clients with a memory: `muniment.wrap`
 proxy           the same in front of any model's server: `muniment proxy`
 litellm         the same as a callback of LiteLLM

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 from muniment.core.canonical import short_id
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import NotFound
+from muniment.integrations.messages import once_key
+from muniment.integrations.session.memory import SessionMemory, store_of
 
 if TYPE_CHECKING:
+    from muniment.aio import AsyncMemory
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.store.ledger.records import LedgerEntry
@@ -34,6 +37,8 @@ class Line(NamedTuple):
     text_at: str | None = None
     """Where the text stands in the item, if it is there as a whole; it is put back from the event when it is read."""
     tool: Mapping[str, Any] | None = None
+    key: str | None = None
+    """The framework's own id of it, under which it is written once."""
 
 
 class Transcript:
@@ -41,7 +46,7 @@ class Transcript:
 
     def __init__(
         self,
-        mem: Memory,
+        mem: Memory | AsyncMemory,
         name: str,
         *,
         user_id: str,
@@ -49,26 +54,29 @@ class Transcript:
         agent_id: str,
         tenant_id: str = DEFAULT_TENANT,
         erase: bool = False,
+        on_error: Literal["open", "closed"] = "open",
     ) -> None:
-        self._mem = mem
+        self._mem = store_of(mem)
         self._name = name
         self._user_id = user_id
         self._session_id = session_id
-        self._agent_id = agent_id
         self._tenant_id = tenant_id
         self._erase = erase
         self._lock = RLock()
+        self.memory = SessionMemory(
+            mem,
+            user_id=user_id,
+            session_id=session_id,
+            agent_id=agent_id,
+            tenant_id=tenant_id,
+            run_id=short_id("run", [name, tenant_id, user_id, session_id]),
+            on_error=on_error,
+        )
 
     @property
     def run(self) -> Run:
         """The run the items are written in: the same each time."""
-        return self._mem.run(
-            user_id=self._user_id,
-            agent_id=self._agent_id,
-            session_id=self._session_id,
-            run_id=short_id("run", [self._name, self._tenant_id, self._user_id, self._session_id]),
-            tenant_id=self._tenant_id,
-        )
+        return self.memory.run
 
     def items(self) -> list[dict[str, Any]]:
         """What stands, in order, each item as it was given."""
@@ -125,6 +133,8 @@ class Transcript:
         kept = {key: value for key, value in line.item.items() if key != line.text_at}
         said = {"item": kept} if line.text_at is None else {"item": kept, "text_at": line.text_at}
         event: dict[str, Any] = {"content": line.text, "metadata": {self._name: said}}
+        if line.key is not None:
+            event["idempotency_key"] = once_key(f"{self._name}:{self._session_id}", line.key, 0, None)
         if line.role is None:
             return {"kind": "system", "role": "system", **event}
         return {"role": line.role, **event, **({} if line.tool is None else {"tool": dict(line.tool)})}
@@ -146,7 +156,7 @@ class Conversation:
 
     def __init__(
         self,
-        mem: Memory,
+        mem: Memory | AsyncMemory,
         *,
         user_id: str,
         session_id: str,
@@ -168,3 +178,8 @@ class Conversation:
     def run(self) -> Run:
         """The run its items are written in: for `compose`, `search`, `remember` and the like."""
         return self._transcript.run
+
+    @property
+    def memory(self) -> SessionMemory:
+        """The memory of this session: what is known beside it, and how something of it is forgotten."""
+        return self._transcript.memory
