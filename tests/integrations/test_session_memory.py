@@ -160,8 +160,14 @@ def test_what_was_forgotten_does_not_come_back_with_its_message(mem: muniment.Me
     talk = session(mem)
     talk.record([user(BERLIN)], ids=["m1"])
     talk.forget(talk.search("Berlin")[0].id)
-    talk.record([user(BERLIN)], ids=["m1"])
-    assert talk.search("Berlin") == []
+    session(mem, on_error="closed").record([user(BERLIN), user("I like ramen.")], ids=["m1", "m2"])
+    assert [text for _role, text in turns(talk)] == ["", "I like ramen."]
+    listed = session(mem, "s2", on_error="closed")
+    (said,) = listed.record([user(BERLIN)])
+    listed.forget(said.id)
+    listed.record([user(BERLIN), says("Noted."), user("I like tea.")])
+    assert [text for _role, text in turns(listed)] == ["", "Noted.", "I like tea."]
+    assert "Berlin" not in str(talk.search("Berlin"))
 
 
 def test_a_line_with_a_key_is_written_once(here: muniment.Memory) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from muniment.core.canonical import short_id
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import NotFound
-from muniment.integrations.messages import once_key
+from muniment.integrations.messages import observe_once, once_key
 from muniment.integrations.session.memory import SessionMemory, store_of
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class Line(NamedTuple):
     tool: Mapping[str, Any] | None = None
     key: str | None = None
     """The framework's own id of it, under which it is written once."""
+    ts: str | None = None
+    """When it happened, where the framework says so."""
+    build: str | None = None
+    """Of an answer, the build it was given."""
 
 
 class Transcript:
@@ -54,8 +58,9 @@ class Transcript:
         agent_id: str,
         tenant_id: str = DEFAULT_TENANT,
         erase: bool = False,
-        on_error: Literal["open", "closed"] = "open",
+        **telling: Any,
     ) -> None:
+        """`telling` is how the session's memory tells and fails: `max_tokens`, `on_error`, `recent`."""
         self._mem = store_of(mem)
         self._name = name
         self._user_id = user_id
@@ -70,7 +75,7 @@ class Transcript:
             agent_id=agent_id,
             tenant_id=tenant_id,
             run_id=short_id("run", [name, tenant_id, user_id, session_id]),
-            on_error=on_error,
+            **telling,
         )
 
     @property
@@ -82,10 +87,10 @@ class Transcript:
         """What stands, in order, each item as it was given."""
         return [self._item(entry) for entry in self._standing()]
 
-    def append(self, lines: Iterable[Line]) -> None:
+    def append(self, lines: Iterable[Line]) -> list[LedgerEntry]:
+        """Write items; answered are their entries, of those that were written before under their key as well."""
         events = [self._event(line) for line in lines]
-        if events:
-            self.run.observe_many(events)
+        return observe_once(self.run, events)
 
     def pop(self) -> dict[str, Any] | None:
         """Take the last item back; answers it, or None where there is none."""
@@ -135,8 +140,12 @@ class Transcript:
         event: dict[str, Any] = {"content": line.text, "metadata": {self._name: said}}
         if line.key is not None:
             event["idempotency_key"] = once_key(f"{self._name}:{self._session_id}", line.key, 0, None)
+        if line.ts is not None:
+            event["ts"] = line.ts
         if line.role is None:
             return {"kind": "system", "role": "system", **event}
+        if line.build is not None:
+            event["build"] = line.build
         return {"role": line.role, **event, **({} if line.tool is None else {"tool": dict(line.tool)})}
 
     def _item(self, entry: LedgerEntry) -> dict[str, Any]:

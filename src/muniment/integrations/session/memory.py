@@ -144,7 +144,8 @@ class SessionMemory:
 
         Without `ids`, the list is the conversation as the framework holds it: whole, cut in front, summed up or edited;
         `answer` is what a model said to it, and `build` what it was told. With `ids`, these messages are what is new,
-        and one that was handed over before under its id is not written again.
+        and one that was handed over before under its id is not written again. A session is recorded in one of the two
+        ways: neither looks for what the other wrote.
         """
         with Failing("messages were not recorded", is_open=self._is_open):
             if ids is not None:

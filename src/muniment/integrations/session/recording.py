@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import digest_of
 from muniment.errors import IdempotencyMismatch, InvalidInput, MessagesDiffer
-from muniment.integrations.messages import once_key
+from muniment.integrations.messages import observe_once, once_key
 from muniment.integrations.session.alignment import (
     Aligned,
     Recorded,
@@ -92,7 +92,7 @@ def record_named(
             said = [each.event["role"], each.event["content"], nth[each.at]]
             drafts.append({**each.event, "idempotency_key": once_key(place, ids[each.at], each.at, said)})
             nth[each.at] += 1
-    return run.observe_many(_with_build(drafts, build))
+    return observe_once(run, _with_build(drafts, build))
 
 
 def event_texts(messages: Sequence[Any]) -> list[str]:
