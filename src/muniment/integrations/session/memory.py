@@ -138,21 +138,21 @@ class SessionMemory:
         *,
         answer: Sequence[Any] = (),
         ids: Sequence[str] | None = None,
-        build: Build | None = None,
+        build: Build | str | None = None,
     ) -> list[LedgerEntry]:
         """Record messages, each once, and say what was written.
 
         Without `ids`, the list is the conversation as the framework holds it: whole, cut in front, summed up or edited;
-        `answer` is what a model said to it, and `build` what it was told. With `ids`, these messages are what is new,
-        and one that was handed over before under its id is not written again. A session is recorded in one of the two
-        ways: neither looks for what the other wrote.
+        `answer` is what a model said to it, where the list does not hold that, and `build` what the model was told.
+        With `ids`, these messages are what is new, and one that was handed over before under its id is not written
+        again. A session is recorded in one of the two ways: neither looks for what the other wrote.
         """
         with Failing("messages were not recorded", is_open=self._is_open):
             if ids is not None:
                 return record_named(self.mem, self.run, [*messages, *answer], ids, build)
             if answer:
                 return record_answer(self.mem, self.run, messages, answer, build)
-            return self.record_all(messages).entries
+            return self.record_all(messages, build).entries
         return []
 
     def compose(self, sent: Sequence[Any] = (), *, query: str | None = None) -> Build | None:
@@ -168,9 +168,11 @@ class SessionMemory:
             return self.composed(messages, left, query)
         return None
 
-    def record_all(self, messages: Sequence[Any], *, goes_on_from: str | None = None) -> Written:
+    def record_all(
+        self, messages: Sequence[Any], build: Build | str | None = None, *, goes_on_from: str | None = None
+    ) -> Written:
         """Record what of a list is new; also what a packet beside it leaves out. Raises where it cannot."""
-        return record_list(self.mem, self.run, messages, goes_on_from=goes_on_from)
+        return record_list(self.mem, self.run, messages, build, goes_on_from=goes_on_from)
 
     def composed(self, messages: Sequence[Any], left: dict[str, Any], query: str | None = None) -> Build:
         """The packet for what is asked; the one that the question was given, where only tools were asked since. Raises

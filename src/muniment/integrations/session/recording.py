@@ -45,14 +45,23 @@ class Written(NamedTuple):
     left_out: dict[str, Any]
 
 
-def record_list(mem: Memory, run: Run, messages: Sequence[Any], *, goes_on_from: str | None = None) -> Written:
-    """Write what is new of a list. With `goes_on_from`, the list is only what comes after what a server holds."""
+def record_list(
+    mem: Memory,
+    run: Run,
+    messages: Sequence[Any],
+    build: Build | str | None = None,
+    *,
+    goes_on_from: str | None = None,
+) -> Written:
+    """Write what is new of a list, its last answer with the build it was given. With `goes_on_from`, the list is only
+    what comes after what a server holds.
+    """
     if goes_on_from is None:
         try:
-            return Written(run.record(messages), {"exclude_session": True})
+            return Written(run.record(messages, build=build), {"exclude_session": True})
         except _OTHERWISE:
             pass
-    aligned, entries = _record_new(mem, run, messages, (), goes_on_from=goes_on_from)
+    aligned, entries = _record_new(mem, run, messages, (), build, goes_on_from=goes_on_from)
     if goes_on_from is not None:  # the server adds what it holds, which is the whole session
         return Written(entries, {"exclude_session": True})
     return Written(entries, {"exclude": [*aligned.known_ids, *(entry.id for entry in entries)]})
@@ -63,7 +72,7 @@ def record_answer(
     run: Run,
     messages: Sequence[Any],
     answer: Sequence[Any],
-    build: Build | None,
+    build: Build | str | None,
     *,
     goes_on_from: str | None = None,
 ) -> list[LedgerEntry]:
@@ -77,7 +86,7 @@ def record_answer(
 
 
 def record_named(
-    mem: Memory, run: Run, messages: Sequence[Any], ids: Sequence[str], build: Build | None = None
+    mem: Memory, run: Run, messages: Sequence[Any], ids: Sequence[str], build: Build | str | None = None
 ) -> list[LedgerEntry]:
     """Write messages under ids that their framework gave them: each once, whatever the number of times it is handed
     over. The caller's own prompts are left out. Answered are the entries of all of them.
@@ -123,7 +132,7 @@ def _record_new(
     run: Run,
     messages: Sequence[Any],
     answer: Sequence[Any],
-    build: Build | None = None,
+    build: Build | str | None = None,
     *,
     goes_on_from: str | None = None,
 ) -> tuple[Aligned, list[LedgerEntry]]:
@@ -159,7 +168,7 @@ def _drafts(turns: Sequence[MessageEvent], after: str | None, events: Sequence[M
     return drafts
 
 
-def _with_build(drafts: Iterable[dict[str, Any]], build: Build | None) -> list[dict[str, Any]]:
+def _with_build(drafts: Iterable[dict[str, Any]], build: Build | str | None) -> list[dict[str, Any]]:
     """The events, the last answer among them with the build it was given."""
     found = list(drafts)
     said = [draft for draft in found if draft["role"] == "assistant"]
