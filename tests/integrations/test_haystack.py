@@ -180,7 +180,7 @@ def test_pipelines_are_written_into_files_and_read(tmp_path: Path) -> None:
     place = str(tmp_path / "a.db")
     store = MunimentStore(place, key=Secret.from_env_var("MUNIMENT_KEY", strict=False))
     pipeline = Pipeline()
-    pipeline.add_component("recall", MunimentRecaller(store, user_id="ana", max_tokens=77, on_error="closed"))
+    pipeline.add_component("recall", MunimentRecaller(store, user_id="ana", max_tokens=777, on_error="closed"))
     pipeline.add_component("record", MunimentWriter(store, user_id="ana"))
     pipeline.connect("recall.messages", "record.messages")
     read = Pipeline.loads(pipeline.dumps(), allowed_modules=["muniment.integrations.haystack"])

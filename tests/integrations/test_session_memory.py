@@ -255,6 +255,20 @@ def test_functions_for_a_model(here: muniment.Memory) -> None:
         assert all(f"{name}: " in described for name in inspect.signature(each).parameters), each.__name__
 
 
+def test_what_memory_answered_is_not_recorded_as_news(here: muniment.Memory) -> None:
+    talk = session(here)
+    (said,) = session(here, "old").record([user(BERLIN)])
+    asked = [user("Where do I live?"), calls("c1", "search_memory")]
+    talk.record([*asked, result("c1", f"[{said.id}] {BERLIN}"), says("In Berlin.")])
+    talk.record([calls("c2", "weather"), result("c2", "12 °C")], ids=["m1", "m2"])
+    talk.record([result("c3", BERLIN, name="search_memory")], ids=["m3"])
+    talk.record([*asked, result("c1", f"[{said.id}] {BERLIN}"), says("In Berlin."), user("Thanks.")])
+    echo = "(what memory answered)"
+    assert [text for _role, text in turns(talk)] == ["Where do I live?", echo, "In Berlin.", "12 °C", echo, "Thanks."]
+    talk.forget(said.id)
+    assert BERLIN not in str(talk.search("Where do I live?", k=20))
+
+
 # -- failing ------------------------------------------------------------------------------------------------------
 
 
@@ -312,7 +326,15 @@ def test_without_a_packet_what_was_said_is_still_recorded(here: muniment.Memory)
 
 
 @pytest.mark.parametrize(
-    "odd", [{"user_id": ""}, {"session_id": "a\nb"}, {"tenant_id": 3}, {"agent_id": ""}, {"on_error": "maybe"}]
+    "odd",
+    [
+        {"user_id": ""},
+        {"session_id": "a\nb"},
+        {"tenant_id": 3},
+        {"agent_id": ""},
+        {"on_error": "maybe"},
+        {"max_tokens": 77},
+    ],
 )
 def test_odd_arguments_are_refused_at_once(here: muniment.Memory, odd: dict[str, Any]) -> None:
     with pytest.raises((InvalidRecord, InvalidInput)):

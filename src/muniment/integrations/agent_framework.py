@@ -21,7 +21,7 @@ from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
 from muniment.integrations.live_history import before_question
 from muniment.integrations.packages import missing
-from muniment.integrations.session.functions import memory_functions
+from muniment.integrations.session.functions import ECHOES, memory_functions
 from muniment.integrations.session.memory import Failing, SessionMemory
 from muniment.integrations.session.questions import RecentBuilds
 from muniment.integrations.transcript import Line, Transcript
@@ -223,10 +223,11 @@ def _line(message: Message, names: Mapping[str, str]) -> Line:
     item: dict[str, Any] = {"message": message.to_dict()}
     results = _results(message)
     if results:
-        name = ", ".join(names.get(str(each.call_id), "tool") for each in results)[:200]
-        return Line(
-            item, _result_text(results), "tool", None, {"name": name, "ok": not any(each.exception for each in results)}
-        )
+        called = [names.get(str(each.call_id), "tool") for each in results]
+        if all(name in ECHOES for name in called):  # what memory answered is no news to it
+            return Line(item)
+        is_ok = not any(each.exception for each in results)
+        return Line(item, _result_text(results), "tool", None, {"name": ", ".join(called)[:200], "ok": is_ok})
     text, role = _text(message), _ROLES.get(message.role)
     if role is None or not text:
         return Line(item, text)

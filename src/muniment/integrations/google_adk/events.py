@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text, digest_of
 from muniment.integrations.packages import missing
+from muniment.integrations.session.functions import ECHOES
 from muniment.integrations.session.memory import SessionMemory, store_of
 from muniment.integrations.transcript import Line, Transcript
 
@@ -36,6 +37,7 @@ BUILD = "muniment_build_id"
 LIVE: ContextVar[SessionName | None] = ContextVar("muniment_google_adk_live", default=None)
 """The session that is under way in this task: the kit sends it itself, and asks memory without naming it."""
 _NAME = "google_adk"
+_ECHOES = ECHOES | {"load_memory"}
 
 
 class SessionName(NamedTuple):
@@ -124,7 +126,10 @@ def _line(event: Event) -> Line:
     responses = event.get_function_responses()
     if responses:
         text = results_text(responses)
-        tool = {"name": ", ".join(part.name or "tool" for part in responses)[:200], "ok": True}
+        names = [part.name or "tool" for part in responses]
+        if all(name in _ECHOES for name in names):
+            return Line({"event": dumped}, key=key, ts=ts)
+        tool = {"name": ", ".join(names)[:200], "ok": True}
         return Line({"event": dumped}, text, "tool", tool=tool, key=key, ts=ts)
     text, build = text_of(event.content), (event.custom_metadata or {}).get(BUILD)
     if not text:

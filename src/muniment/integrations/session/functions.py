@@ -6,7 +6,7 @@ model, unless `refuse` says otherwise, so that it can try again with another quo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from muniment.errors import MunimentError
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from muniment.memory.recall.records import Hit
     from muniment.store.ledger.records import Receipt
 
-__all__ = ["forget_function", "hit_told", "memory_functions"]
+__all__ = ["ECHO", "ECHOES", "forget_function", "hit_told", "memory_functions", "without_echoes"]
+
+ECHOES = frozenset({"search_memory", "propose_fact", "forget_memory"})
+"""The names of these functions. What memory answered is no news to it: recorded once more, it would be found beside
+what it quotes, and stay when that is forgotten.
+"""
+ECHO = "(what memory answered)"
+"""What is recorded in its place."""
 
 
 class _Searched(Protocol):
@@ -39,6 +46,24 @@ def hit_told(hit: Hit) -> dict[str, Any]:
 def _told(error: MunimentError) -> dict[str, Any]:
     said = {"error": error.code, "message": error.message, "hint": error.hint}
     return {name: value for name, value in said.items() if value}
+
+
+def without_echoes(messages: Sequence[Any]) -> Sequence[Any]:
+    """Chat messages as they are recorded: a result of one of these functions says only that there was one."""
+    if isinstance(messages, str | bytes | Mapping):  # no list of messages: whoever records it says so
+        return messages
+    names: dict[Any, Any] = {}
+    found = []
+    for message in messages:
+        if isinstance(message, Mapping):
+            for call in message.get("tool_calls") or ():
+                if isinstance(call, Mapping) and isinstance(call.get("function"), Mapping):
+                    names[call.get("id")] = call["function"].get("name")
+            id_ = message.get("tool_call_id")
+            if message.get("role") == "tool" and (names.get(id_) or message.get("name")) in ECHOES:
+                message = {**message, "content": ECHO}
+        found.append(message)
+    return found
 
 
 def memory_functions(

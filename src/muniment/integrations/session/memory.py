@@ -20,6 +20,7 @@ from muniment.core.canonical import digest_of
 from muniment.core.scope import DEFAULT_TENANT, scope_given
 from muniment.errors import Forgotten, InvalidInput, MunimentError, NotFound
 from muniment.integrations.live_history import left_out
+from muniment.integrations.session.functions import without_echoes
 from muniment.integrations.session.questions import Asked, RecentBuilds, asked_of
 from muniment.integrations.session.recording import Written, event_texts, record_answer, record_list, record_named
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from muniment.packets.builds import Build
     from muniment.store.ledger.records import LedgerEntry, Receipt
 
-__all__ = ["AsyncSessionMemory", "Failing", "SessionMemory", "store_of"]
+__all__ = ["AsyncSessionMemory", "Failing", "SessionMemory", "check_max_tokens", "store_of"]
 
 _LOG = logging.getLogger("muniment.integrations")
 _P = ParamSpec("_P")
@@ -45,6 +46,16 @@ def store_of(mem: Memory | AsyncMemory) -> Memory:
     """The store itself: memory's part of an async call is one piece of work in a thread."""
     store: Any = getattr(mem, "_sync", mem)
     return cast("Memory", store)
+
+
+def check_max_tokens(max_tokens: int | None) -> None:
+    """Say at once what every packet would fail on. None is what the policy has."""
+    from muniment.packets.builds import TOKENS_MAX, TOKENS_MIN
+
+    if max_tokens is not None and (type(max_tokens) is not int or not TOKENS_MIN <= max_tokens <= TOKENS_MAX):
+        raise InvalidInput(
+            f"max_tokens should be a whole number from {TOKENS_MIN} to {TOKENS_MAX}", path="$.max_tokens"
+        )
 
 
 class Failing:
@@ -95,6 +106,8 @@ class SessionMemory:
         """
         if on_error not in ("open", "closed"):
             raise InvalidInput("on_error should be 'open' or 'closed'", path="$.on_error")
+        if max_tokens is not None:
+            check_max_tokens(max_tokens)
         named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id, "tenant_id": tenant_id}
         self._names: dict[str, Any] = {**named, "run_id": run_id}
         given = {key: value for key, value in self._names.items() if value is not None}
@@ -127,7 +140,7 @@ class SessionMemory:
         nothing.
         """
         with Failing("its messages were not recorded", is_open=self._is_open):
-            written = self.record_all(messages)
+            written = self.record_all(without_echoes(messages))
             with Failing("no packet was composed", is_open=self._is_open):
                 return self.composed(messages, written.left_out)
         return None
@@ -148,11 +161,12 @@ class SessionMemory:
         again. A session is recorded in one of the two ways: neither looks for what the other wrote.
         """
         with Failing("messages were not recorded", is_open=self._is_open):
+            if ids is None and not answer:
+                return self.record_all(without_echoes(messages), build).entries
+            said = without_echoes([*messages, *answer])
             if ids is not None:
-                return record_named(self.mem, self.run, [*messages, *answer], ids, build)
-            if answer:
-                return record_answer(self.mem, self.run, messages, answer, build)
-            return self.record_all(messages, build).entries
+                return record_named(self.mem, self.run, said, ids, build)
+            return record_answer(self.mem, self.run, said[: len(messages)], said[len(messages) :], build)
         return []
 
     def compose(self, sent: Sequence[Any] = (), *, query: str | None = None) -> Build | None:
