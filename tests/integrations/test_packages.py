@@ -42,6 +42,7 @@ def imported(module: str) -> str:
         ("claude_agent_sdk", "claude-agent-sdk"),
         ("google_adk", "google-adk"),
         ("agent_framework", "agent-framework"),
+        ("autogen", "autogen"),
         ("haystack", "haystack"),
         ("smolagents", "smolagents"),
     ],

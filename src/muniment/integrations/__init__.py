@@ -12,6 +12,7 @@ anthropic       the memory tool's commands on /memories
 mem0            the calls of mem0, for people who move over
 google_adk      a session service, a memory service and a plugin
 agent_framework a context provider and a history provider
+autogen         its `Memory` protocol
 haystack        components, hooks and tools
 smolagents      callbacks, a model that is told, and tools
 claude_agent_sdk    hooks and tools for agents built with the Claude Agent SDK

@@ -34,7 +34,8 @@ try:
     from haystack import component, default_from_dict, default_to_dict
     from haystack.components.agents.state import State, replace_values
     from haystack.dataclasses import ChatMessage, TextContent
-    from haystack.tools import Tool, create_tool_from_function
+    from haystack.tools.from_function import create_tool_from_function
+    from haystack.tools.tool import Tool
     from haystack.utils import Secret
 except ModuleNotFoundError as error:
     raise missing("haystack-ai", "haystack", error) from error

@@ -126,7 +126,7 @@ class MunimentMemory:
         return found
 
 
-class RecallingModel(Model):  # type: ignore[misc]
+class RecallingModel(Model):
     """A model that is told what memory has for a task. All else is the model's own."""
 
     def __init__(self, model: Model, memory: MunimentMemory) -> None:
