@@ -13,7 +13,7 @@ from tests.integrations.connected import over_http
 
 pytest.importorskip("google.adk", reason="the google-adk extra is not installed: pip install 'muniment[google-adk]'")
 
-from google.adk.agents import Agent
+from google.adk.agents import Agent, SequentialAgent
 from google.adk.apps import App
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
@@ -132,24 +132,24 @@ def test_events_come_back_as_they_were(service: Any) -> None:
     wait(work())
 
 
-@pytest.mark.parametrize(
-    ("config", "kept"),
-    [
-        ({}, [1, 2, 3, 4, 5]),
-        ({"num_recent_events": 0}, []),
-        ({"num_recent_events": 3}, [3, 4, 5]),
-        ({"after_timestamp": 4.0}, [4, 5]),
-        ({"after_timestamp": 50.0}, []),
-        ({"after_timestamp": 4.0, "num_recent_events": 3}, [4, 5]),
-    ],
-)
-def test_part_of_a_session(service: Any, config: dict[str, Any], kept: list[int]) -> None:
+PARTS: list[tuple[dict[str, Any], list[int]]] = [
+    ({}, [1, 2, 3, 4, 5]),
+    ({"num_recent_events": 0}, []),
+    ({"num_recent_events": 3}, [3, 4, 5]),
+    ({"after_timestamp": 4.0}, [4, 5]),
+    ({"after_timestamp": 50.0}, []),
+    ({"after_timestamp": 4.0, "num_recent_events": 3}, [4, 5]),
+]
+
+
+def test_part_of_a_session(service: Any) -> None:
     async def work() -> None:
         session = await service.create_session(**APP, session_id="s1")
         for number in range(1, 6):
             await service.append_event(session, Event(author="user", timestamp=number))
-        got = await service.get_session(**APP, session_id="s1", config=GetSessionConfig(**config))
-        assert [event.timestamp for event in got.events] == kept
+        for config, kept in PARTS:
+            got = await service.get_session(**APP, session_id="s1", config=GetSessionConfig(**config))
+            assert [event.timestamp for event in got.events] == kept, config
 
     wait(work())
 
@@ -345,6 +345,27 @@ def test_a_question_keeps_its_packet_while_tools_are_asked(mem: muniment.Memory)
     wait(work())
 
 
+def test_agents_that_follow_one_another_are_told_nothing_twice(mem: muniment.Memory) -> None:
+    async def work() -> None:
+        first = Script(model="script", answers=["Berlin is cold in May."], asked=[])
+        second = Script(model="script", answers=["Take a coat."], asked=[])
+        agents = [Agent(name=name, model=model) for name, model in (("teller", first), ("packer", second))]
+        root = SequentialAgent(name="both", sub_agents=agents)
+        runner = Runner(
+            app=App(name="shop", root_agent=root, plugins=[MunimentPlugin(mem)]),
+            session_service=MunimentSessionService(mem),
+            auto_create_session=True,
+        )
+        mem.run(user_id="ana", session_id="old", tenant_id="shop").observe("user", BERLIN)
+        await talk(runner, "How is it in Berlin, and what do I pack?")
+        whole = told(second.asked[-1])
+        assert whole.count("Berlin is cold in May.") == 1, "the kit tells it in words of its own"
+        assert whole.count("How is it in Berlin, and what do I pack?") == 1
+        assert whole.index(BERLIN) < whole.index("How is it in Berlin, and what do I pack?")
+
+    wait(work())
+
+
 @pytest.mark.parametrize("tool", [load_memory, preload_memory])
 def test_the_kits_own_tools_search_what_other_sessions_said(mem: muniment.Memory, tool: Any) -> None:
     async def work() -> None:
@@ -357,6 +378,9 @@ def test_the_kits_own_tools_search_what_other_sessions_said(mem: muniment.Memory
         whole = str([content.model_dump() for content in model.asked[-1]])
         assert BERLIN in whole
         assert whole.count("Where do I live?") == 1, "the live session is not found"
+        hits = mem.run(user_id="ana", tenant_id="shop").search("Berlin", k=20)
+        assert [hit.text for hit in hits].count(BERLIN) == 1
+        assert not [hit for hit in hits if hit.role == "tool"], "what memory answered is no news"
 
     wait(work())
 

@@ -1,4 +1,7 @@
-"""The seam of the integrations: one session of one user, on a file and over a connection, with and without `await`."""
+"""The seam of the integrations: one session of one user, on a file and over a connection, with and without `await`.
+
+Messages are recorded once, and what is sent anyway is left out of the packet (TM-09); an answer leads back (TM-10).
+"""
 
 from __future__ import annotations
 
