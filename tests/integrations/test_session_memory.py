@@ -159,6 +159,15 @@ def test_a_result_finds_its_call_in_an_earlier_message(mem: muniment.Memory) -> 
     assert [text for _role, text in turns(talk)] == ["How warm is it?", "12 °C", "red"]
 
 
+def test_two_results_of_one_message_are_two(here: muniment.Memory) -> None:
+    talk = session(here, on_error="closed")
+    uses = [{"type": "tool_use", "id": id_, "name": "lamp", "input": {}} for id_ in ("c1", "c2")]
+    results = [{"type": "tool_result", "tool_use_id": id_, "content": "off"} for id_ in ("c1", "c2")]
+    for _ in range(2):
+        talk.record([{"role": "assistant", "content": uses}, {"role": "user", "content": results}], ids=["m1", "m2"])
+    assert [text for _role, text in turns(talk)] == ["off", "off"]
+
+
 def test_what_was_forgotten_does_not_come_back_with_its_message(mem: muniment.Memory) -> None:
     talk = session(mem)
     talk.record([user(BERLIN)], ids=["m1"])

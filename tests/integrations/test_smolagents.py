@@ -134,6 +134,15 @@ def test_a_task_keeps_its_packet_from_step_to_step(mem: muniment.Memory) -> None
     assert [(each.name, each.args) for each in tools] == [("weather", {"city": c}) for c in ("Berlin", "Rome")]
 
 
+def test_what_tools_answered_is_not_told_while_it_is_sent(mem: muniment.Memory) -> None:
+    model = Script(("weather", {"city": "Berlin"}), final("Cold."), final("12."))
+    agent = agent_of(mem, model, "s1")
+    agent.run("How warm is it?")
+    agent.run("What did the weather tool say about 12 °C in Berlin?", reset=False)
+    whole = told(model.asked[-1])
+    assert whole.count("12 °C in Berlin") == 2, "as it was observed, and in the question"
+
+
 def test_a_code_agent_and_a_run_that_forgets_its_steps() -> None:
     code = "<code>\nprint(weather('Berlin'))\n</code>"
     model = Script(code, "<code>\nfinal_answer('12 °C.')\n</code>", "<code>\nfinal_answer('Berlin.')\n</code>")
