@@ -25,7 +25,7 @@ from muniment.surfaces.settings import NAMES
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DRAWINGS = sorted((ROOT / "docs" / "drawings").glob("*.svg"))
-GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+GUIDES = sorted((ROOT / "docs" / "guides").rglob("*.md"))
 PLAYER = Path(__file__).parent / "page_player.py"
 DATABASE = "DATABASE_URL"
 MODEL = "MODEL_URL"

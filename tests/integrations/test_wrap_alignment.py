@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import muniment
 from muniment.core.matching import common_stretches
-from muniment.integrations.wrapping.alignment import align, ends_with, missing_calls, recorded
+from muniment.integrations.session.alignment import align, ends_with, missing_calls, recorded
 from muniment.integrations.wrapping.answers import ChatReader, MessageReader, ResponseReader
 from muniment.store.ledger.messages import MessageEvent, read_messages
 
