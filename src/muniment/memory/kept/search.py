@@ -24,12 +24,21 @@ from muniment.memory.kept.values import KeptValue, Labels, Values, put_features
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader
-    from muniment.memory.kept.features import Features, Scores
+    from muniment.memory.kept.features import Features, Query, Scores
 
-__all__ = ["best", "newest"]
+__all__ = ["Texts", "Unread", "best", "newest"]
 
 Texts = Callable[[KeptValue], Sequence[str]]
 """The texts of a value that a search reads."""
+
+
+class Unread(Exception):
+    """Of these values nothing is kept that could be compared, and whoever asks did not say what their texts are."""
+
+    def __init__(self, values: Sequence[KeptValue]) -> None:
+        super().__init__(f"{len(values)} values are unread")
+        self.values = values
+
 
 BYTES_MAX = 256 * 1024 * 1024
 PREFIXES_MAX = 64
@@ -45,7 +54,7 @@ class _Loaded:
     ids: list[str]
     owners: NDArray[np.int64]
     """Of each text, which of the ids it is of."""
-    scored: Callable[[str], Scores]
+    scored: Callable[[Query], Scores]
 
 
 class FeatureCache:
@@ -90,6 +99,12 @@ class FeatureCache:
 
 def newest(values: Values, labels: Labels, size: int) -> Iterator[KeptValue]:
     """What stands below a prefix, what changed last first, page by page; `size` are the most that may be asked for."""
+    if not values.is_seen(labels):
+        return
+    owner = values.keeps_to(labels)
+    if owner is not None:
+        yield from _newest_of(values, owner, labels, size)
+        return
     where: tuple[Condition, ...] = (("space", "=", values.space), ("prefix", "=", path_of(labels)))
     after: Any = None
     size = max(1, min(size, PAGE_MAX))
@@ -108,12 +123,30 @@ def newest(values: Values, labels: Labels, size: int) -> Iterator[KeptValue]:
         after, size = (rows[-1].changed, rows[-1].entry_id), min(PAGE_MAX, size * 4)
 
 
+def _newest_of(values: Values, owner: str, labels: Labels, size: int) -> Iterator[KeptValue]:
+    """The same of what is one owner's, where the labels alone do not say whose it is."""
+    ids = [*reversed(_own_ids(values, owner, labels))]
+    at, size = 0, max(1, min(size, PAGE_MAX))
+    while page := ids[at : at + size]:
+        found = values.ctx.engine.read(
+            values.tenant_id, lambda reader, page=page: values.read_ids(reader, page, labels)
+        )  # type: ignore[misc]
+        yield from (found[id_] for id_ in page if id_ in found)
+        at, size = at + size, min(PAGE_MAX, size * 4)
+
+
+def _own_ids(values: Values, owner: str, labels: Labels) -> list[str]:
+    """The entries of an owner below labels, in the order they changed."""
+    rows = values.ctx.engine.read(values.tenant_id, lambda reader: values.own_rows(reader, owner, labels))
+    return [row.entry_id for row in sorted(rows, key=lambda row: (row.changed, row.entry_id))]
+
+
 def best(
-    values: Values, labels: Labels, query: str, features: Features, texts_of: Texts, size: int
+    values: Values, labels: Labels, query: Query, features: Features, texts_of: Texts | None, size: int
 ) -> Iterator[tuple[KeptValue, float]]:
     """What stands below a prefix and answers a query, best first, with its score; `size` as in `newest`."""
-    loaded = _load(values, labels, features, texts_of)
-    if not loaded.ids:
+    loaded = _load(values, labels, features, texts_of) if values.is_seen(labels) else None
+    if loaded is None or not loaded.ids:
         return
     size = max(1, min(size, PAGE_MAX))
     ranked = _ranked(loaded, loaded.scored(query), size)
@@ -150,16 +183,20 @@ def _ranked(loaded: _Loaded, scores: Scores, size: int) -> Iterator[tuple[str, f
         yield loaded.ids[place], float(total[place])
 
 
-def _load(values: Values, labels: Labels, features: Features, texts_of: Texts) -> _Loaded:
+def _load(values: Values, labels: Labels, features: Features, texts_of: Texts | None) -> _Loaded:
     ctx, tenant_id, prefix = values.ctx, values.tenant_id, path_of(labels)
     cache = ctx.cache(FeatureCache)
-    key = (tenant_id, values.space, features.name, prefix)
+    owner = values.keeps_to(labels)
+    key = (tenant_id, values.space, features.name, prefix, owner or "")
     mark = ctx.engine.mark()
     held = cache.loaded(key, mark)
     if held is not None:
         return held
     where: tuple[Condition, ...] = (("space", "=", values.space), ("prefix", "=", prefix))
-    ids = ctx.engine.read(tenant_id, lambda reader: texts(reader, PREFIXES, "entry_id", where))
+    if owner is None:
+        ids = ctx.engine.read(tenant_id, lambda reader: texts(reader, PREFIXES, "entry_id", where))
+    else:
+        ids = _own_ids(values, owner, labels)
     found = cache.known(tenant_id, features.name, ids)
     missing = [id_ for id_ in ids if id_ not in found]
     if missing:
@@ -193,9 +230,17 @@ def _read(reader: Reader, ids: Sequence[str], embedder: str) -> dict[str, tuple[
     return {id_: tuple(held) for id_, held in found.items() if id_ not in unsound}
 
 
-def _filled(values: Values, ids: Sequence[str], features: Features, texts_of: Texts) -> dict[str, tuple[bytes, ...]]:
+def _filled(
+    values: Values, ids: Sequence[str], features: Features, texts_of: Texts | None
+) -> dict[str, tuple[bytes, ...]]:
     """Make what is missing, and keep it."""
     filled: dict[str, tuple[bytes, ...]] = {}
+    if texts_of is None and ids:
+        kept = values.ctx.engine.read(values.tenant_id, lambda reader: values.read_ids(reader, ids[:_FILL]))
+        if kept:
+            raise Unread(list(kept.values()))
+        return {}
+    assert texts_of is not None or not ids
     for at in range(0, len(ids), _FILL):
         chunk = ids[at : at + _FILL]
         kept = values.ctx.engine.read(values.tenant_id, lambda reader, chunk=chunk: values.read_ids(reader, chunk))  # type: ignore[misc]
