@@ -206,10 +206,12 @@ class MunimentStore(BaseStore):
             self._values.erase(named)
 
     def _refresh(self, values: Iterable[KeptValue]) -> None:
-        now = micros(self._clock())
-        due = {each.entry_id: each for each in values if each.ttl_minutes is not None and _is_due(each, now)}
-        if due:
-            self._values.prolong(due.values())
+        mortal = {each.entry_id: each for each in values if each.ttl_minutes is not None}
+        if mortal:
+            now = micros(self._clock())
+            due = [each for each in mortal.values() if _is_due(each, now)]
+            if due:
+                self._values.prolong(due)
 
     # -- small things ---------------------------------------------------------------------------------
 

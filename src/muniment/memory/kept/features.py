@@ -6,6 +6,7 @@ how rare they are among what is searched, that stand in the text. Both are 1 for
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -34,6 +35,8 @@ __all__ = [
 Floats = NDArray[np.float32]
 Query = str | Sequence[float]
 """What is asked: a text, or the vector of one that its asker embedded."""
+_FEW = 16
+"""Up to so many texts are compared one by one."""
 _TEXT_CHARS_MAX = 65_536
 
 
@@ -49,6 +52,9 @@ class Scores:
 
 class Features(Protocol):
     """How texts are compared."""
+
+    asks_outside: bool
+    """Whether something outside, that may take its time, says what a text comes to."""
 
     @property
     def name(self) -> str:
@@ -67,6 +73,8 @@ class Features(Protocol):
 class WordFeatures:
     """By words, where nothing embeds. `mark` tells apart what was read of the values."""
 
+    asks_outside = False
+
     def __init__(self, mark: str) -> None:
         self._mark = mark
 
@@ -78,6 +86,8 @@ class WordFeatures:
         return [_terms(text).astype("<u8").tobytes() for text in texts]
 
     def packed(self, kept: Sequence[bytes]) -> Callable[[Query], Scores]:
+        if len(kept) <= _FEW:
+            return _few_scored([frozenset(np.frombuffer(data, dtype="<u8").tolist()) for data in kept])
         terms = np.frombuffer(b"".join(kept), dtype="<u8")
         lengths = np.fromiter((len(data) // 8 for data in kept), dtype=np.int64, count=len(kept))
         owners = np.repeat(np.arange(len(kept)), lengths)
@@ -100,12 +110,34 @@ class WordFeatures:
         return scored
 
 
+def _few_scored(kept: Sequence[frozenset[int]]) -> Callable[[Query], Scores]:
+    """The same of a few texts, without what arrays cost before they gain anything."""
+    lengths = np.array([max(1, len(terms)) for terms in kept])
+
+    def scored(query: Query) -> Scores:
+        assert isinstance(query, str)
+        scores, found, total = [0.0] * len(kept), [0] * len(kept), 0.0
+        for term in _terms(query).tolist():
+            holding = [at for at, terms in enumerate(kept) if term in terms]
+            weight = math.log1p((len(kept) - len(holding) + 0.5) / (len(holding) + 0.5))
+            total += weight
+            for at in holding:
+                scores[at] += weight
+                found[at] += 1
+        count = np.array(found)
+        return Scores(np.array(scores) / (total or 1.0), count / lengths, count > 0)
+
+    return scored
+
+
 def _terms(text: str) -> NDArray[np.uint64]:
     return np.array(sorted(set(term_hashes(analyze(text[:_TEXT_CHARS_MAX])))), dtype=np.uint64)
 
 
 class VectorFeatures:
     """By meaning: the cosine of the vectors that a function gives."""
+
+    asks_outside = True
 
     def __init__(
         self,

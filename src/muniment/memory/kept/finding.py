@@ -51,17 +51,23 @@ def find_values(
     def is_wanted(value: KeptValue) -> bool:
         return at <= value.expires and matches(value.value, wanted.filter)
 
-    found: dict[str, tuple[KeptValue, float | None]] = {}
+    found: list[tuple[KeptValue, float | None]] = []
+    seen: set[str] = set()
     if wanted.query:
         query = wanted.query if wanted.vector is None else wanted.vector
         ranked = best(values, wanted.labels, query, features, texts_of, end)
-        asked = ((value, score) for value, score in ranked if is_wanted(value))
-        found = {value.entry_id: (value, score) for value, score in islice(asked, end)}
+        for value, score in ranked.answering:
+            seen.add(value.entry_id)
+            if is_wanted(value):
+                found.append((value, score))
+                if len(found) == end:
+                    break
+        if len(seen) == ranked.count:  # all that stands there answered
+            return found[wanted.offset : end]
     if len(found) < end:
-        others = (value for value in newest(values, wanted.labels, end) if value.entry_id not in found)
-        for value in islice((value for value in others if is_wanted(value)), end - len(found)):
-            found[value.entry_id] = (value, None)
-    return list(islice(found.values(), wanted.offset, end))
+        others = (value for value in newest(values, wanted.labels, end, seen) if is_wanted(value))
+        found += ((value, None) for value in islice(others, end - len(found)))
+    return found[wanted.offset : end]
 
 
 def list_namespaces(

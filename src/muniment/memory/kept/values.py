@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from muniment.core.canonical import canonical_text, nests_within, read_canonical
 from muniment.core.owners import is_reserved, owner_of
 from muniment.core.ports.kept_rows import LIVE, REMOVED, SUPERSEDED, VALUES_SESSION, PlaceRow, PlaceVectorRow
-from muniment.core.ports.rows import by_ids, get, put, select
+from muniment.core.ports.rows import by_ids, put, select
 from muniment.core.ports.schema import ENTRIES, PLACE_VECTORS, PLACES
 from muniment.errors import Forbidden, InvalidInput, StoreDamaged
 from muniment.memory.kept.names import after_path, labels_of, name_of, path_of, scope_of, space_of
@@ -402,10 +402,3 @@ def _put_features(tx: Transaction, ids: Sequence[str], features: Mapping[str, Se
     ]
     if rows:
         put(tx, PLACE_VECTORS, rows)
-
-
-def put_features(tx: Transaction, entry_ids: Sequence[str], embedder: str, made: Sequence[Sequence[bytes]]) -> None:
-    """Features of entries that are there; of one that was forgotten meanwhile none."""
-    there = [get(tx, PLACES, (id_, 0)) is not None for id_ in entry_ids]
-    kept = [(id_, texts) for id_, texts, is_there in zip(entry_ids, made, there, strict=True) if is_there]
-    _put_features(tx, [id_ for id_, _ in kept], {embedder: [texts for _, texts in kept]})
