@@ -10,7 +10,7 @@ from muniment.errors import InvalidInput
 from muniment.memory.kept import features
 from muniment.memory.kept.features import VectorFeatures, WordFeatures, vectors_kept
 
-WORDS = "boat red blue car tea cup rain sun dog cat".split()
+WORDS = ["boat", "red", "blue", "car", "tea", "cup", "rain", "sun", "dog", "cat"]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import accumulate
 
 from muniment.core.canonical import digest_of, short_id
+from muniment.core.memos import remembered
 from muniment.core.owners import is_corpus, owner_of
 from muniment.core.ports.kept_rows import VALUES_SESSION
 from muniment.core.scope import Scope, scope_given
@@ -40,7 +40,7 @@ def path_of(labels: Sequence[str]) -> str:
     return _path_of(tuple(labels))
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _path_of(labels: tuple[str, ...]) -> str:
     path = "".join(f"{_escaped(label)}{_END}" for label in labels)
     if len(path) > PATH_CHARS_MAX or "\x00" in path:
@@ -66,7 +66,7 @@ def labels_of(path: str) -> tuple[str, ...]:
     return tuple(label.replace(f"{_ESCAPE}1", _END).replace(f"{_ESCAPE}0", _ESCAPE) for label in labels)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def prefixes_of(path: str) -> tuple[str, ...]:
     """Every path that this one stands below, and itself."""
     parts = path.split(_END)[:-1]
