@@ -130,6 +130,27 @@ BODIES: dict[str, list[Any]] = {
         {"plan": {"schema_version": "0.5.15", "plan_id": "@plan", "created_at": "2026-01-01T00:00:00Z", "actions": []}},
     ],
     "bank.suggest_thresholds": [{"snapshot": {}}],
+    "values.put": [
+        {"values": [{"namespace": ["notes", "@user"], "key": "@key", "value": {}}]},
+        {"values": [], "removed": [{"namespace": ["notes", "@user"], "key": "@key"}]},
+    ],
+    "values.get": [{"names": [{"namespace": ["notes", "@user"], "key": "@key"}]}],
+    "values.search": [
+        {}, {"query": "tea"}, {"namespace": ["notes"], "query": "tea"}, {"namespace": ["notes", "@user"]},
+    ],
+    "values.fill": [{"values": [{"event_id": "@event", "texts": ["x"]}]}],
+    "values.namespaces": [{}, {"matches": [{"path": ["notes", "@user"]}]}],
+    "values.history": [{"namespace": ["notes", "@user"], "key": "@key"}],
+    "values.prolong": [{"names": [{"namespace": ["notes", "@user"], "key": "@key"}]}],
+    "values.sweep": [{}, {"erase": True}],
+    "values.forget": [{"names": [{"namespace": ["notes", "@user"], "key": "@key"}]}],
+    "threads.put": [{"checkpoint": {"thread_id": "@thread", "checkpoint_id": "2", "values": {},
+        "head": {"type": "null", "data": ""}, "metadata": {"type": "null", "data": ""}}}],
+    "threads.put_writes": [{"thread_id": "@thread", "checkpoint_id": "1", "writes": []}],
+    "threads.get": [{"thread_id": "@thread"}],
+    "threads.checkpoints": [{}, {"thread_id": "@thread"}],
+    "threads.copy": [{"thread_id": "@thread", "to": "t"}, {"thread_id": "thread-own", "to": "@thread"}],
+    "threads.forget": [{"thread_id": "@thread"}],
     "rulebook.lint": [{"rule": "@rule"}],
     "rulebook.select": [{}, {"run_id": "@run"}],
     "rulebook.submit": [{"draft": "@event"}],
@@ -148,6 +169,7 @@ QUERIES: dict[str, dict[str, str]] = {
     "memory.drift": {"run_id": "@run"},
     "corpus.documents": {"document_ids": "@document"},
     "run.fact_history": {"key": "user.city"},
+    **{key: {"user_at": "1"} for key in ("values.get", "values.search", "values.namespaces", "values.sweep")},
 }
 CHOSEN = {
     "memory.run run_id", "memory.research run_id", "run.observe id", "run.observe_tool id", "run.observe_many id",
@@ -212,7 +234,7 @@ def filled(body: Any, own: Ids, slot: str = "", given: str = "", at: str = "$") 
 
 def path_of(route: Route, own: Ids, **other: str) -> str:
     tenant_id, user_id = ACTOR
-    names = {"tenant_id": tenant_id, "user_id": user_id, "agent_id": "agent"}
+    names = {"tenant_id": tenant_id, "user_id": user_id, "agent_id": "agent", "space": "space"}
     names |= {name: own[kind] for name, kind in KINDS.items()}
     if "/research/" in route.template:
         names["run_id"] = own["study"]

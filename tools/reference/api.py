@@ -69,6 +69,8 @@ HANDLE_NAMES: dict[Handle, str] = {
     "study": "study",
     "bank": "bank",
     "rulebook": "book",
+    "values": "values",
+    "threads": "threads",
 }
 
 

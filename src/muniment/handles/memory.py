@@ -201,6 +201,11 @@ def _embedder(name: str) -> Embedder:
 class Memory:
     """A store and what can be done with it. Thread-safe; several processes may share one file or server."""
 
+    _user_id: str | None = None
+    """The user whom alone it is of: of a connection whose key is for one user."""
+    _is_near = True
+    """Whether the store is opened in this process."""
+
     def __init__(self, context: Context) -> None:
         self._ctx = context
 

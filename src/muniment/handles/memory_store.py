@@ -10,6 +10,8 @@ from muniment.core.scope import DEFAULT_TENANT
 if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
     from muniment.handles.attention import Overview, Waiting, WaitingKind
+    from muniment.handles.thread_space import ThreadSpace
+    from muniment.handles.value_space import ValueSpace
     from muniment.memory.documents.records import CorpusDocument
     from muniment.store.context import Context
     from muniment.store.reports import RebuildReport, ScrubbedFiles, SealReport, UserState
@@ -140,6 +142,26 @@ class MemoryStore:
         from muniment.store import sealing
 
         return sealing.reseal(self._ctx, tenant_id)
+
+    def values(
+        self, name: str, *, user_at: int | None = None, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> ValueSpace:
+        """Values under namespaces and keys, in names of their own; what LangGraph's long-term memory keeps.
+
+        `user_at` says which label of a namespace names the user whose a value is. With `user_id` they are that user's
+        alone.
+        """
+        from muniment.handles.value_space import ValueSpace
+
+        return ValueSpace(self._ctx, name, tenant_id, user_at, user_id)
+
+    def threads(self, name: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> ThreadSpace:
+        """Checkpoints of threads, in names of their own; what LangGraph's checkpointer keeps. With `user_id` they are
+        that user's alone.
+        """
+        from muniment.handles.thread_space import ThreadSpace
+
+        return ThreadSpace(self._ctx, name, tenant_id, user_id)
 
     def scrub(self) -> ScrubbedFiles:
         """Rebuild the store's files without what forgets have emptied, and settle the receipts that waited for it.

@@ -16,10 +16,13 @@ from muniment.handles.run_ledger import RunLedger
 from muniment.handles.run_log import RunLogHandle
 from muniment.handles.run_memory import RunMemory
 from muniment.surfaces.client.deriving import derived
+from muniment.surfaces.client.kept import RemoteThreadSpace, RemoteValueSpace
 from muniment.surfaces.operations.rows import LOCAL
 
 if TYPE_CHECKING:
     from muniment.handles.bank import Bank
+    from muniment.handles.thread_space import ThreadSpace
+    from muniment.handles.value_space import ValueSpace
     from muniment.store.ledger.records import EntryKind
     from muniment.surfaces.client.remote import RemoteMemory, RemoteRun
     from muniment.surfaces.operations.handles import BankRef
@@ -133,6 +136,17 @@ class RemoteMemoryStore(_OfMemory, MemoryStore):
     def evaluate(self, *_: Any, **__: Any) -> Any:
         """Not over a connection: the model is the caller's, the memory is the store's."""
         raise Forbidden("an eval runs where the store is", hint=LOCAL["memory.store.evaluate"])
+
+    def values(
+        self, name: str, *, user_at: int | None = None, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> ValueSpace:
+        holder = self._memory._user_id if user_id is None else user_id
+        context = {} if user_at is None else {"user_at": user_at}
+        return RemoteValueSpace(self._memory._connection, name, tenant_id, holder, context)
+
+    def threads(self, name: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> ThreadSpace:
+        holder = self._memory._user_id if user_id is None else user_id
+        return RemoteThreadSpace(self._memory._connection, name, tenant_id, holder, {})
 
     def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
         check_progress(progress)

@@ -38,6 +38,8 @@ LOCAL: Mapping[str, str] = {
     "study.look": "a server does not go to addresses it is told: look at home, and supply what was read",
     "bank.name": "part of every bank that is answered",
     "memory.rulebook": _HANDLE,
+    "memory.store.values": _HANDLE,
+    "memory.store.threads": _HANDLE,
     "rulebook.name": "part of the path",
     "rulebook.level": "part of the path",
     "rulebook.replay": "runs the caller's own agent and verifier on the tasks of the store: where the store is",
@@ -283,13 +285,45 @@ _RULEBOOKS = (
     *_rule_changes("write", "user"),
 )
 
+_VALUES = (
+    row("values", "put", "POST put", "write", "tenant", "user"),
+    row("values", "get", "POST get", "read", "tenant", "user"),
+    row("values", "search", "POST search", "read", "tenant", "user"),
+    row("values", "fill", "POST fill", "write", "tenant", "user"),
+    row("values", "namespaces", "POST namespaces", "read", "tenant", "user"),
+    row("values", "history", "POST history", "read", "tenant", "user"),
+    row("values", "prolong", "POST prolong", "write", "tenant", "user"),
+    row("values", "sweep", "POST sweep", "write", "tenant", "user"),
+    row("values", "forget", "POST forget", "write", "tenant", "user"),
+)
+
+_THREADS = (
+    row("threads", "put", "POST checkpoints", "write", "tenant", "user", status=204),
+    row("threads", "put_writes", "POST writes", "write", "tenant", "user", status=204),
+    row("threads", "get", "POST get", "read", "tenant", "user"),
+    row("threads", "checkpoints", "POST list", "read", "tenant", "user"),
+    row("threads", "thread_ids", "GET ids", "read", "tenant", "user"),
+    row("threads", "copy", "POST copy", "write", "tenant", "user", status=204),
+    row("threads", "forget", "POST forget", "write", "tenant", "user"),
+)
+
 _WORKS = (
     row("works", "list", "GET ", "read", "store", "tenant", "user", is_listed=True),
     row("works", "get", "GET {operation_id}", "read", "store", "tenant", "user"),
     row("works", "events", "GET {operation_id}/events", "read", "store", "tenant", "user", media="text/event-stream"),
 )
 
-OPERATIONS: tuple[Operation, ...] = (*_MEMORY, *_RUNS, *_CORPORA, *_STUDIES, *_BANKS, *_RULEBOOKS, *_WORKS)
+OPERATIONS: tuple[Operation, ...] = (
+    *_MEMORY,
+    *_RUNS,
+    *_CORPORA,
+    *_STUDIES,
+    *_BANKS,
+    *_RULEBOOKS,
+    *_VALUES,
+    *_THREADS,
+    *_WORKS,
+)
 
 
 @cache
