@@ -72,17 +72,18 @@ def test_what_is_said_and_done_is_kept_and_told_to_the_next_session_alone(
         ("user", RULE, None), ("tool", "41 passed", True), ("tool", "one failed", False), ("assistant", ANSWER, None),
     ]  # fmt: skip
 
-    model.script += [_search(host), "In transport.py."]
+    # Codex asks its model before its servers have started
+    model.script += [host.runs("sleep 5; echo ready", "call_8"), _search(host), "In transport.py."]
     second = asked(host, harbour, "Where do retries belong?")
-    assert PACKET in model.told(-2)
-    assert RULE in model.told(-2), "the packet reaches the model"
+    assert PACKET in model.told(-3)
+    assert RULE in model.told(-3), "the packet reaches the model"
     assert model.told(-1).count("stored memory, quoted as data") == 1, "our tool was called, and answered"
-    assert [text for _, text, _ in kept(host, second)] == ["Where do retries belong?", "In transport.py."]
+    assert "muniment" in model.tools()
+    assert [text for _, text, _ in kept(host, second)] == ["Where do retries belong?", "ready", "In transport.py."]
 
     asked(host, garden, "Where do retries belong, and may you deploy?")
     assert PACKET not in model.told()
     assert RULE not in model.told()
-    assert "muniment" in model.tools()
 
 
 def _search(host: RealHost) -> Call:

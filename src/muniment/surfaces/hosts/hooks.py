@@ -107,9 +107,12 @@ def _session(mem: Memory, session_id: str, who: Listener) -> Session:
 
 def _told_at_start(mem: Memory, session: Session, said: HookEvent, who: Listener) -> str:
     if said.source == "compact":
+        with suppress(InvalidInput):  # what the hook says is enough
+            _read_transcript(session, said)
         session.let_go(said.name)
         prompts = [entry.content for entry in session.entries if entry.role == "user" and entry.kind == "message"]
-        return _composed(session, who, "planner", query=(prompts[-1] if prompts else None) or "")
+        asked = (prompts[-1] if prompts else None) or ""
+        return _composed(session, who, "planner", query=asked, **session.in_window())
     if said.lost_told:
         session.lose_told()
     about_user = _personal(mem, said.session, who)
@@ -212,7 +215,8 @@ def _snapshot(session: Session, said: HookEvent) -> None:
     """
     if not session.entries:
         return
-    session.run.log.compact()
+    if session.run.state() is not None:  # a session that was taken up again, and has said nothing yet, has no run
+        session.run.log.compact()
     session.announce(said.name)
     if said.transcript is None or said.name == _NO_TRANSCRIPT:
         session.let_go(said.name)

@@ -17,7 +17,7 @@ _EXIT_CODE = re.compile(r"Exit code \d{1,3}")
 _OF_CODEX = re.compile(
     r"(?:(?:Chunk ID|Wall time|Original token count|Total output lines): [^\n]*\n"
     r"|(?:Process exited with code|Exit code:) (?P<code>-?\d{1,10})\n"
-    r"|Process running with session ID [^\n]*\n){2,}Output:\n"
+    r"|Process running with session ID [^\n]*\n)+Output:\n"
 )
 _OF_GEMINI = re.compile(r"<untrusted_context>\n(?P<told>.*)\n</untrusted_context>", re.DOTALL)
 _GEMINI_HEAD = re.compile(r"(?:Command: [^\n]*\n)?(?:Directory: [^\n]*\n)?(?:Output|Stdout): ")

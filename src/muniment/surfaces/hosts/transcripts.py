@@ -159,12 +159,18 @@ def _of_rollout(entry: Mapping[str, Any], calls: dict[str, tuple[str, Mapping[st
             if isinstance(text, str):
                 yield Turn(item["role"], text)
     elif kind in ("function_call", "custom_tool_call"):
-        _keep_call(calls, call, item.get("name"), _arguments(item.get("arguments", item.get("input"))))
+        _keep_call(calls, call, _tool_name(item), _arguments(item.get("arguments", item.get("input"))))
     elif kind == "local_shell_call":
         _keep_call(calls, call, "shell", item.get("action"))
     elif kind in ("function_call_output", "custom_tool_call_output"):
         text, ok = _output(item.get("output"))
         yield from _result(calls, call, text, ok)
+
+
+def _tool_name(item: Mapping[str, Any]) -> Any:
+    """A tool of an MCP server stands in a namespace of that server."""
+    space, name = item.get("namespace"), item.get("name")
+    return f"{space}.{name}" if isinstance(space, str) and isinstance(name, str) else name
 
 
 def _arguments(given: Any) -> Mapping[str, Any]:
