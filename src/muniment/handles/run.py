@@ -449,7 +449,8 @@ class Run:
         """A MemoryPacket for a planner, tool or responder, and the text of it that fits the budget.
 
         With `exclude_session` nothing that was said in this session stands in it, and nothing that `exclude` names by
-        its event id: what the caller sends itself need not be told twice. What was remembered of it still stands.
+        its event id: what the caller sends itself need not be told twice. What was remembered of it still stands;
+        `exclude` leaves out a fact as well, as `FACT_ID@VERSION`, until it says something else.
 
         `policy` is the store's own unless one is given, or an object of what differs from the default. `now` is the
         moment the question is asked at: "last week", validity and recency are read against it; what was said later

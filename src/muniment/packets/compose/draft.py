@@ -25,7 +25,7 @@ from muniment.packets.compose.explain import Reason, Tally
 from muniment.packets.compose.outdated import superseded_in
 from muniment.packets.page.lines import BlockName
 from muniment.packets.page.opening import preamble, today_line
-from muniment.packets.pool import CUE_PART, ComposeRequest, InsightCandidate, Pool
+from muniment.packets.pool import CUE_PART, ComposeRequest, InsightCandidate, Pool, version_name
 from muniment.store.ledger.records import INSTRUCTION_LIKE
 
 __all__ = ["PacketDraft", "Placed", "Said", "SummaryWords", "Wall", "emitted_ts", "instant_order"]
@@ -236,6 +236,10 @@ class PacketDraft:
             or self.bars_sentence(turn.id, turn.text)
             or (self.cues.bars(turn.ts) if self.cues.is_wall else None)
         )
+
+    def leaves_out_version(self, fact_id: str, version: int) -> bool:
+        """Is the fact not to be told as it stands? Once it says something else it is another version."""
+        return self._withheld.get(version_name(fact_id, version)) == "excluded"
 
     def _withheld_ids(self) -> dict[str, Reason]:
         found: dict[str, Reason] = dict.fromkeys(self.request.exclude or (), "excluded")
