@@ -349,8 +349,8 @@ def test_a_question_keeps_its_packet_while_tools_are_asked(mem: muniment.Memory)
 
 def test_agents_that_follow_one_another_are_told_nothing_twice(mem: muniment.Memory) -> None:
     async def work() -> None:
-        first = Script(model="script", answers=["Berlin is cold in May."], asked=[])
-        second = Script(model="script", answers=["Take a coat."], asked=[])
+        first = Script(model="script", answers=["Berlin is cold in May.", "Yes, cold."], asked=[])
+        second = Script(model="script", answers=["Take a warm coat.", "Yes, the coat."], asked=[])
         agents = [Agent(name=name, model=model) for name, model in (("teller", first), ("packer", second))]
         root = SequentialAgent(name="both", sub_agents=agents)
         runner = Runner(
@@ -364,6 +364,10 @@ def test_agents_that_follow_one_another_are_told_nothing_twice(mem: muniment.Mem
         assert whole.count("Berlin is cold in May.") == 1, "the kit tells it in words of its own"
         assert whole.count("How is it in Berlin, and what do I pack?") == 1
         assert whole.index(BERLIN) < whole.index("How is it in Berlin, and what do I pack?")
+        await talk(runner, "Is it cold in Berlin in May, and do I take a warm coat?")
+        for model in (first, second):
+            whole = told(model.asked[-1])
+            assert whole.count("Berlin is cold in May.") == whole.count("Take a warm coat.") == 1
 
     wait(work())
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MunimentPlugin"]
 
-_QUOTED = re.compile(r"\[[^\]]+\] said: ")
+_QUOTED = re.compile(r"\[[^\]]+\] said:\s*(?:<<<\w+>>>\n)?(.*?)(?:\n<<<\w+>>>)?", re.DOTALL)
 """How the kit tells an agent what another agent said."""
 
 
@@ -101,13 +101,13 @@ def _question(contents: Sequence[types.Content], asked: str) -> int | None:
 
 def _messages(contents: Sequence[types.Content], *, is_answer: bool = False) -> list[dict[str, Any]]:
     """What is sent, text by text, as it is recorded. Nothing behind the question is asked."""
-    found = []
+    sent = []
     for content in contents:
         parts = content.parts or ()
         results = [part.function_response for part in parts if part.function_response]
         text = results_text(results) or text_of(content)
         role = "user" if content.role == "user" and not results and not is_answer else "assistant"
-        quoted = [_QUOTED.sub("", part.text, count=1) for part in parts if part.text and _QUOTED.match(part.text)]
-        found += [{"role": "assistant", "content": each} for each in quoted if each]
-        found += [{"role": role, "content": text}] if text else []
-    return found
+        quoted = [found.group(1) for part in parts if part.text and (found := _QUOTED.fullmatch(part.text))]
+        sent += [{"role": "assistant", "content": each} for each in quoted if each]
+        sent += [{"role": role, "content": text}] if text else []
+    return sent
