@@ -40,8 +40,8 @@ __all__ = [
     "ProcedureCandidate",
     "RunBasis",
     "ToolCandidate",
-    "written_table",
     "version_name",
+    "written_table",
 ]
 
 
