@@ -7,7 +7,6 @@ and what is left when muniment is taken out again.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +15,21 @@ from typing import Any
 import pytest
 
 import muniment
-from hosts_room import BIN, HOSTS, SUMMARY, Call, ClaudeCode, Codex, Model, RealHost, a_host, git_init, settled
-from hosts_room import is_installed, modelling
+from hosts_room import (
+    BIN,
+    HOSTS,
+    SUMMARY,
+    Call,
+    ClaudeCode,
+    Codex,
+    Model,
+    RealHost,
+    a_host,
+    git_init,
+    is_installed,
+    modelling,
+    settled,
+)
 from proxy_room import proxying, stored
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -168,7 +180,8 @@ class Talking:
         words = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
         self._process = subprocess.Popen(
             [str(BIN / host.program), *words, "--allowedTools", "Bash"],
-            cwd=where, env=host.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            cwd=where, env=host.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
 
     def say(self, prompt: str) -> dict[str, Any]:

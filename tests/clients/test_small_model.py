@@ -1,4 +1,4 @@
-"""A real model behind the proxy: SmolLM2-135M on the CPU (llama.cpp), in an environment of its own (`make small-model`)."""
+"""A real model behind the proxy: SmolLM2-135M on the CPU, in an environment of its own (`make small-model`)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.answers_server import serving
 from client_tools import CLIENTS
 
 import muniment
-from benchmarks.answers_server import serving
 from proxy_room import proxying, stored
 
 openai = pytest.importorskip("openai", reason="no client to ask with: pip install -e '.[integrations]'")
@@ -54,7 +54,10 @@ def test_a_real_model_is_told_what_memory_holds_and_its_words_are_kept() -> None
             **given, stream=True, extra_headers={"muniment-user": "ana", "muniment-session": "s2"}
         )
         streamed = "".join(part.choices[0].delta.content or "" for part in stream if part.choices)
-        assert stored(mem, "ana", "s1") == [("user", QUESTION), ("assistant", answers["ana"].choices[0].message.content)]
+        assert stored(mem, "ana", "s1") == [
+            ("user", QUESTION),
+            ("assistant", answers["ana"].choices[0].message.content),
+        ]
         assert stored(mem, "ana", "s2") == [("user", QUESTION), ("assistant", streamed)]
         assert [each.id for each in asking.models.list()], "what asks no model passes"
         with pytest.raises(openai.APIStatusError) as refused:

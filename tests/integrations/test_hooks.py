@@ -182,7 +182,8 @@ def test_what_loads_for_a_tools_result(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.stdout.split() == [
         "0", "muniment", "muniment.errors", "muniment.integrations", "muniment.integrations.hooks", "muniment.surfaces",
-        "muniment.surfaces.given_names", "muniment.surfaces.hosts", "muniment.surfaces.hosts.hook_command", "muniment.surfaces.hosts.pending",
+        "muniment.surfaces.given_names", "muniment.surfaces.hosts",
+        "muniment.surfaces.hosts.hook_command", "muniment.surfaces.hosts.pending",
         "muniment.surfaces.hosts.repository",
     ]  # fmt: skip
 

@@ -132,7 +132,10 @@ def test_a_compaction_before_anything_was_said_in_a_session_that_is_taken_up_aga
 def test_what_a_host_sums_up_in_a_subagent_of_no_kind_is_nobodys_answer() -> None:
     own = event("SubagentStop", agent_id="a1", agent_type="", last_assistant_message="<summary>…</summary>")
     assert read_event(own) is None
-    assert read_event(event("SubagentStop", agent_id="a1", agent_type="Explore", last_assistant_message="Found.")) is not None
+    assert (
+        read_event(event("SubagentStop", agent_id="a1", agent_type="Explore", last_assistant_message="Found."))
+        is not None
+    )
 
 
 # -- Gemini CLI -----------------------------------------------------------------------------------------------
@@ -161,22 +164,30 @@ def test_a_session_that_gemini_resumes_is_told_again_what_it_was_told(mem: munim
 
 # -- tools ----------------------------------------------------------------------------------------------------
 
+_CODEX = "Chunk ID: 1a\nWall time: 0.1 seconds\nProcess exited with code {}\nOriginal token count: 4\nOutput:\n{}\n"
+_RUNS = "Chunk ID: 1a\nWall time: 9.1 seconds\nProcess running with session ID 7\nOutput:\nso far"
+
+
+def _gemini(told: str) -> dict[str, str]:
+    return {"llmContent": f"<untrusted_context>\nOutput: {told}\n</untrusted_context>", "returnDisplay": "x"}
+
+
 RESULTS = [
     ("plain", "plain", True),
     ("Exit code 3\noops", "oops", True),
-    ("Chunk ID: 1a\nWall time: 0.1 seconds\nProcess exited with code 0\nOriginal token count: 4\nOutput:\nhi\n", "hi", True),
-    ("Chunk ID: 1a\nWall time: 0.1 seconds\nProcess exited with code 4\nOriginal token count: 4\nOutput:\nno\n", "no", False),
-    ("Chunk ID: 1a\nWall time: 9.1 seconds\nProcess running with session ID 7\nOutput:\nso far", "so far", True),
+    (_CODEX.format(0, "hi"), "hi", True),
+    (_CODEX.format(4, "no"), "no", False),
+    (_RUNS, "so far", True),
     ("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nbad\nOutput:\nmore", "bad\nOutput:\nmore", False),
-    ({"llmContent": "<untrusted_context>\nOutput: hi\nProcess Group PGID: 1\n</untrusted_context>"}, "hi", True),
-    ({"llmContent": "<untrusted_context>\nOutput: a\nb\nExit Code: 4\nProcess Group PGID: 1\n</untrusted_context>"}, "a\nb", False),
-    ({"llmContent": "<untrusted_context>\nOutput: (empty)\nProcess Group PGID: 1\n</untrusted_context>"}, "", True),
-    ({"llmContent": "<untrusted_context>\nOutput: x\nSignal: 9\nProcess Group PGID: 1\n</untrusted_context>"}, "x", False),
-    ({"llmContent": "<untrusted_context>\nOutput: Error: none of ours\n</untrusted_context>"}, "Error: none of ours", True),
+    (_gemini("hi\nProcess Group PGID: 1"), "hi", True),
+    (_gemini("a\nb\nExit Code: 4\nProcess Group PGID: 1"), "a\nb", False),
+    (_gemini("(empty)\nProcess Group PGID: 1"), "", True),
+    (_gemini("x\nSignal: 9\nProcess Group PGID: 1"), "x", False),
+    (_gemini("Error: none of ours"), "Error: none of ours", True),
     ({"stdout": "a\n", "stderr": ""}, "a", True),
     ({"is_error": True, "content": "no"}, "no", False),
     (None, "", True),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("answer", "text", "ok"), RESULTS)

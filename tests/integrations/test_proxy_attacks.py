@@ -79,9 +79,7 @@ def answers_on(connection: socket.socket, count: int) -> list[tuple[int, bytes]]
 # -- connections ----------------------------------------------------------------------------------------------
 
 
-def test_requests_one_behind_the_other_on_one_connection(
-    upstream: Server, proxy: Server, mem: muniment.Memory
-) -> None:
+def test_requests_one_behind_the_other_on_one_connection(upstream: Server, proxy: Server, mem: muniment.Memory) -> None:
     """Sent before the first is answered; one of them is refused, and the others have their way."""
     messages: list[Any] = [user("One?")]
     upstream.answers += [Chat().says("One."), Chat().says("Two."), {"data": []}]
@@ -92,7 +90,10 @@ def test_requests_one_behind_the_other_on_one_connection(
         connection.sendall(head("/v1/models", b"", method="GET"))
         found = answers_on(connection, 4)
     assert [status for status, _ in found] == [200, 422, 200, 200]
-    assert [json.loads(body)["choices"][0]["message"]["content"] for _, body in (found[0], found[2])] == ["One.", "Two."]
+    assert [json.loads(body)["choices"][0]["message"]["content"] for _, body in (found[0], found[2])] == [
+        "One.",
+        "Two.",
+    ]
     assert [text for _, text in stored(mem, session="s1")] == ["One?", "One.", "Two?", "Two."]
 
 
@@ -162,7 +163,9 @@ def test_an_upstream_that_dies_within_a_whole_answer(upstream: Server, proxy: Se
     whole = json.dumps(Chat().says("In Berlin.")).encode()
     from model_server import BREAKS
 
-    upstream.answers.append(Raw([whole[:40], BREAKS], 200, {"Content-Type": "application/json", "Content-Length": "999"}))
+    upstream.answers.append(
+        Raw([whole[:40], BREAKS], 200, {"Content-Type": "application/json", "Content-Length": "999"})
+    )
     with pytest.raises((http.client.IncompleteRead, ConnectionError)):
         send(proxy, "POST", CHAT, chat_body(user(QUESTION)), **_ANA)
     assert stored(mem, session="s1") == [("user", QUESTION)]
@@ -218,9 +221,7 @@ def test_who_is_meant_where_two_are_named(upstream: Server, mem: muniment.Memory
 
 
 @pytest.mark.parametrize("name", ["muniment-user", "muniment-session", "muniment-tenant", "muniment-agent"])
-def test_a_name_that_is_said_twice_is_refused(
-    upstream: Server, proxy: Server, mem: muniment.Memory, name: str
-) -> None:
+def test_a_name_that_is_said_twice_is_refused(upstream: Server, proxy: Server, mem: muniment.Memory, name: str) -> None:
     """Whichever were taken, somebody who put a header before or behind it would choose whose memory it is."""
     with raw_connection(proxy) as connection:
         connection.sendall(head(CHAT, chat_body(user(QUESTION)), f"{name}: one", f"{name}: two"))
@@ -258,7 +259,9 @@ def test_what_an_upstream_says_in_our_name_does_not_pass(upstream: Server, proxy
 # -- bodies ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("media", ["", "application/json; charset=utf-8", "text/plain", "application/vnd.x+json", "x;;y"])
+@pytest.mark.parametrize(
+    "media", ["", "application/json; charset=utf-8", "text/plain", "application/vnd.x+json", "x;;y"]
+)
 def test_a_request_is_read_whatever_it_is_called(
     upstream: Server, proxy: Server, mem: muniment.Memory, media: str
 ) -> None:
@@ -299,7 +302,9 @@ def test_a_large_request_and_a_larger_answer_pass_whole(upstream: Server, mem: m
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 9_000_000}}
     body = chat_body(user([{"type": "text", "text": QUESTION}, picture]))  # type: ignore[arg-type]
     answer = json.dumps(Chat().says("B" * 2_000_000)).encode()
-    upstream.answers.append(Raw([answer], 200, {"Content-Type": "application/json", "Content-Length": str(len(answer))}))
+    upstream.answers.append(
+        Raw([answer], 200, {"Content-Type": "application/json", "Content-Length": str(len(answer))})
+    )
     with proxying(mem, upstream.url, answer_bytes_max=1_000_000) as proxy:
         status, _, got = send(proxy, "POST", CHAT, body, **_ANA)
     assert (status, got) == (200, answer)
@@ -355,7 +360,9 @@ def test_streams_of_several_choices_record_the_first(
                 choice["delta"] = {"role": "assistant", "content": f"Other {at} "}
             mixed.append({**event, "choices": [choice]})
     upstream.answers.append([*mixed, "[DONE]"])
-    events_got = list(client(Chat(), proxy).chat.completions.create(model="small", messages=[user(QUESTION)], n=n, stream=True))
+    events_got = list(
+        client(Chat(), proxy).chat.completions.create(model="small", messages=[user(QUESTION)], n=n, stream=True)
+    )
     assert len(events_got) == len(mixed)
     assert stored(mem, session="s1") == [("user", QUESTION), ("assistant", "In Berlin.")]
 

@@ -40,8 +40,8 @@ __all__ = [
     "ProcedureCandidate",
     "RunBasis",
     "ToolCandidate",
-    "written_table",
     "version_name",
+    "written_table",
 ]
 
 
@@ -163,7 +163,7 @@ class ComposeRequest(Record):
     exclude_session: Absent[bool] = None
     """True where nothing that was said in this session is to stand in the packet."""
     exclude: Absent[Items[str]] = None
-    """Events that are not to stand in the packet, and versions of facts (`version_name`)."""
+    """Events that are not to stand in the packet, and facts as they stood (`FACT_ID@VERSION`)."""
     marks: Absent[KnownMarks] = None
     """Absent where no packet of the session was kept before."""
 

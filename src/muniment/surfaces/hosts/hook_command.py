@@ -37,9 +37,7 @@ _INPUT_BYTES_MAX = 16 * 1024 * 1024
 _SECONDS_MAX = 8.0
 _WRITER_SECONDS_MAX = 120.0
 _RESULTS = frozenset(("PostToolUse", "PostToolUseFailure", "AfterTool", "postToolUse", "postToolUseFailure"))
-_ENDS = frozenset(
-    ("Stop", "SubagentStop", "SessionEnd", "AfterAgent", "afterAgentResponse", "sessionEnd")
-)
+_ENDS = frozenset(("Stop", "SubagentStop", "SessionEnd", "AfterAgent", "afterAgentResponse", "sessionEnd"))
 """The end of a turn or of a session: what was put down is written then."""
 _FROM_SETTINGS = {"tenant": "default", "user": "", "repository": "checkout", "branches": "any", "db": DEFAULT_DB}
 

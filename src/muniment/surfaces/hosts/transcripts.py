@@ -136,9 +136,7 @@ def _keep_call(
         calls[call] = (name, short_arguments(given, below) if isinstance(given, Mapping) else {})
 
 
-def _result(
-    calls: Mapping[str, tuple[str, Mapping[str, Any]]], call: Any, text: str, *worked: bool
-) -> Iterator[Turn]:
+def _result(calls: Mapping[str, tuple[str, Mapping[str, Any]]], call: Any, text: str, *worked: bool) -> Iterator[Turn]:
     if isinstance(call, str) and call in calls:
         name, arguments = calls[call]
         yield Turn("tool", text, call=call, tool=name, arguments=arguments, ok=all(worked))
