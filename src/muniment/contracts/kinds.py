@@ -52,6 +52,7 @@ _RECORDS: dict[str, tuple[str, str]] = {
     "EvidencePointer": ("evidence", "EvidencePointer"),
     "Perspectives": ("research", "Perspectives"),
     "SummaryPack": ("research", "SummaryPack"),
+    "PortableLine": ("portable", "PortableLine"),
 }
 
 KINDS: tuple[str, ...] = tuple(_RECORDS)
@@ -61,6 +62,7 @@ _DOCUMENTS = {
     "snapshot": "Compaction snapshot v1",
     "evidence": "Compaction snapshot v1",
     "research": "Router and summary schemas v1",
+    "portable": "Portable memory v1",
 }
 
 

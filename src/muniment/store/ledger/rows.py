@@ -13,6 +13,7 @@ from muniment.core.ports.schema import EntryRow
 from muniment.core.scope import Scope
 from muniment.errors import InvalidJson, StoreDamaged
 from muniment.store.ledger.chain import header_hash
+from muniment.contracts.portable import Origin
 from muniment.store.ledger.records import Body, Cited, LedgerEntry, StepEvent, ToolCall
 
 __all__ = [
@@ -152,6 +153,8 @@ def _body(plain: dict[str, Any]) -> Body:
         fields["step"] = StepEvent.from_wire(plain["step"])
     if "cited" in plain:
         fields["cited"] = Cited.from_wire(plain["cited"])
+    if "imported" in plain:
+        fields["imported"] = Origin.from_wire(plain["imported"])
     return Body.unchecked(fields, _present(tuple(plain)))
 
 
