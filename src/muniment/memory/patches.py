@@ -21,7 +21,7 @@ from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.requests import ByRule, is_listing
 from muniment.core.scope import Scope
-from muniment.core.trust import lowest_trust
+from muniment.core.trust import lowest_trust, one_less
 from muniment.core.vocabulary import Trust
 from muniment.errors import (
     Conflict,
@@ -239,11 +239,9 @@ def read_evidence(reader: Reader, scope: Scope, ids: Sequence[str], path: str = 
 
 
 def trust_of_evidence(evidence: Iterable[Evidence], *, is_supposed: bool = False) -> Trust:
-    """The lowest of the sources. What has none, is only supposed, or rests on what was not observed here, has no more
-    than the agent's own word: what the user says here overrules it."""
-    found = list(evidence)
-    trusts: list[Trust] = [each.trust for each in found]
-    is_supposed = is_supposed or (bool(found) and all(each.imported_from is not None for each in found))  # MV-03
+    """The lowest of the sources. What has none, or is only supposed, has no more than the agent's own word. What was not
+    observed here counts a step less than if it were: what the user says here overrules it."""
+    trusts = [each.trust if each.imported_from is None else one_less(each.trust) for each in evidence]  # MV-03
     return lowest_trust(trusts if trusts and not is_supposed else [*trusts, "assistant"])
 
 

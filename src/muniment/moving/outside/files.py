@@ -5,7 +5,9 @@ Nothing is unpacked: the members of an archive are read where they lie, and one 
 
 from __future__ import annotations
 
+import lzma
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -98,7 +100,7 @@ def open_part(part: Part) -> Iterator[BinaryIO]:
             return
         with zipfile.ZipFile(part.path) as archive, archive.open(part.member) as member:
             yield cast("BinaryIO", BufferedReader(_Bounded(member, part.name)))
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, zlib.error, lzma.LZMAError) as error:
         raise UnsafeFile(f"{part.name}: not what the archive says: {error}", path="$") from None
     except OSError as error:
         raise InvalidInput(f"cannot read {part.name!r:.200}: {error.strerror or error}", path="$") from None
