@@ -6,10 +6,9 @@ What was deleted is not in it. Shape alone: how the lines belong together is che
 (`moving.formats.portable`).
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
-
+from muniment.core.origins import Origin
 from muniment.core.record import (
     Absent,
     Confidence,
@@ -17,7 +16,6 @@ from muniment.core.record import (
     Items,
     JsonObject,
     JsonValue,
-    NonEmpty,
     Record,
     Timestamp,
 )
@@ -27,7 +25,6 @@ from muniment.core.vocabulary import Trust
 __all__ = [
     "FORMAT",
     "VERSION",
-    "Origin",
     "PortableAssertion",
     "PortableEnd",
     "PortableFact",
@@ -38,36 +35,10 @@ __all__ = [
     "PortableObjection",
     "PortableSession",
     "PortableSummary",
-    "SystemName",
 ]
 
 FORMAT: Literal["muniment.portable"] = "muniment.portable"
 VERSION: Literal[1] = 1
-
-SystemName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,39}$")]
-"""The name of a system that holds memory, as it may stand in a flag and on a page."""
-
-
-class Origin(Record):  # MV-02
-    """Where something comes from that was not observed here: which system held it, and what that said of it."""
-
-    system: SystemName
-    kind: Literal["message", "memory"]
-    """Said in a conversation there; or worded by that system, or kept by it as a note."""
-    id: Absent[NonEmpty] = None
-    """The id it had there."""
-    version: Absent[NonEmpty] = None
-    """The version of that system, or of its file."""
-    model: Absent[NonEmpty] = None
-    """The model that worded it, where that is known."""
-    created_at: Absent[Timestamp] = None
-    updated_at: Absent[Timestamp] = None
-    valid_from: Absent[Timestamp] = None
-    """From when that system held it to be so."""
-    valid_to: Absent[Timestamp] = None
-    """Until when."""
-    replaces: Absent[IdText] = None
-    """The event that holds the version before."""
 
 
 class PortableHeader(Record):
@@ -148,7 +119,7 @@ class PortableObjection(Record):
 
 
 class PortableFact(Record):
-    """A keyed statement with everything that was said for it, and how it stands. Its history is the facts of its key."""
+    """A keyed statement with everything that was said for it, and how it stands. Its history: the facts of its key."""
 
     id: IdText
     key: IdText

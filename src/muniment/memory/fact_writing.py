@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from muniment.contracts.memory_packet import Fact
+from muniment.core.origins import imported_note
 from muniment.core.policy.memory import FactPolicy
 from muniment.core.ports.engine import Lock, Reader, Transaction
 from muniment.core.record import Confidence, Items, JsonValue, Record
@@ -15,7 +16,7 @@ from muniment.core.vocabulary import ScopeLevel, Trust
 from muniment.errors import InvalidInput
 from muniment.memory.fact_reading import facts_of_level, view_fact
 from muniment.memory.fact_rows import LEVELS
-from muniment.memory.facts.records import StoredFact, imported_note
+from muniment.memory.facts.records import StoredFact
 from muniment.memory.facts.rules import Outcome, Saying, is_preference, resolve
 from muniment.memory.patches import (
     Decided,

@@ -239,8 +239,8 @@ def read_evidence(reader: Reader, scope: Scope, ids: Sequence[str], path: str = 
 
 
 def trust_of_evidence(evidence: Iterable[Evidence], *, is_supposed: bool = False) -> Trust:
-    """The lowest of the sources. What has none, or is only supposed, has no more than the agent's own word. What was not
-    observed here counts a step less than if it were: what the user says here overrules it."""
+    """The lowest of the sources. What has none, or is only supposed, has no more than the agent's own word. What was
+    not observed here counts a step less than if it were: what the user says here overrules it."""
     trusts = [each.trust if each.imported_from is None else one_less(each.trust) for each in evidence]  # MV-03
     return lowest_trust(trusts if trusts and not is_supposed else [*trusts, "assistant"])
 

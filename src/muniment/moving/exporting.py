@@ -1,7 +1,7 @@
 """A user's memory as a portable file: what was said, what others worded, facts with their evidence, in flat memory.
 
-From one consistent view of the store, each entry checked as it is read. What was forgotten is not in it. What the format
-has no place for is counted at its end.
+From one consistent view of the store, each entry checked as it is read. What was forgotten is not in it. What the
+format has no place for is counted at its end.
 """
 
 from __future__ import annotations
@@ -158,12 +158,16 @@ class _Export:
     def _orders(self, facts: list[StoredFact]) -> dict[str, int]:
         """The place of each patch among all that said something of a fact."""
         patches = tuple({assertion.patch for fact in facts for assertion in fact.assertions})
-        rows = sorted(by_ids(self._reader, ENTRIES, patches), key=lambda row: (row.recorded_at, row.session_id, row.seq))
+        rows = sorted(
+            by_ids(self._reader, ENTRIES, patches), key=lambda row: (row.recorded_at, row.session_id, row.seq)
+        )
         return {row.id: number for number, row in enumerate(rows)}
 
     def _fact_of(self, fact: StoredFact, orders: dict[str, int], scope: Scope) -> PortableFact | None:
         assertions = [
-            made for each in fact.assertions if (made := self._assertion_of(each, orders[each.patch], scope)) is not None
+            made
+            for each in fact.assertions
+            if (made := self._assertion_of(each, orders[each.patch], scope)) is not None
         ]
         if not assertions:
             return None

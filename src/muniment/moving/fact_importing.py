@@ -174,7 +174,9 @@ class FactImport:
         item = latest(reader, each.fact_id)
         if item is not None and item.kind == "fact" and item.body is None:
             return True
-        return any(_holds(fact.fact, each) for fact in facts_of_level(reader, self._writer.scope, "user", each.request.key))
+        return any(
+            _holds(fact.fact, each) for fact in facts_of_level(reader, self._writer.scope, "user", each.request.key)
+        )
 
     def _object(self, path: str, fact: PortableFact) -> None:
         """A fact that was taken back or disputed there is so here."""

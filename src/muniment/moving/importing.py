@@ -14,7 +14,6 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from muniment.contracts.portable import (
-    Origin,
     PortableFact,
     PortableMemory,
     PortableMessage,
@@ -23,6 +22,7 @@ from muniment.contracts.portable import (
 )
 from muniment.core.cancellation import checkpoint
 from muniment.core.instants import format_instant, parse_instant
+from muniment.core.origins import Origin
 from muniment.core.owners import is_nobody_s
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
@@ -42,7 +42,7 @@ from muniment.store.ledger.rows import entry_of_row
 from muniment.store.turns import text_of
 from muniment.store.writing import append, opening_draft
 
-__all__ = ["BATCH_ITEMS", "import_source"]
+__all__ = ["BATCH_ITEMS", "check_source", "import_source"]
 
 BATCH_ITEMS = 1000
 """So many messages of a conversation are written at once."""
@@ -62,17 +62,23 @@ def import_source(
     progress: Progress | None = None,
 ) -> MoveReport:
     """Bring in what a source holds, or say what that would write. Raises before anything is written."""
+    if progress is not None and not callable(progress):
+        raise InvalidInput("progress should be a function", path="$.progress")
+    check_source(source, user_id, is_read=not dry_run)
+    work = _Import(ctx, source, tenant_id, user_id, agent_id, dry_run, progress)
+    return work.run()
+
+
+def check_source(source: Source, user_id: str | None, *, is_read: bool = True) -> None:
+    """Raise what is wrong with a source, read to its end, before anything is written."""
+    if user_id is not None and (not isinstance(user_id, str) or not user_id):
+        raise InvalidInput("user_id should be a non-empty string", path="$.user_id")
     if source.needs_user and user_id is None:
         raise InvalidInput(
             f"a file of {source.system} does not say whose it is", path="$.user_id", hint="give user_id (--user)"
         )
-    if progress is not None and not callable(progress):
-        raise InvalidInput("progress should be a function", path="$.progress")
-    if not dry_run:
-        for _ in source.read():  # to its end: what cannot be read is said before anything is written
-            checkpoint()
-    work = _Import(ctx, source, tenant_id, user_id, agent_id, dry_run, progress)
-    return work.run()
+    for _ in source.read() if is_read else ():
+        checkpoint()
 
 
 class _Batch(NamedTuple):
@@ -295,8 +301,8 @@ class _Import:
     # -- what is said ---------------------------------------------------------------------------------
 
     def leave(self, left: LeftOut) -> None:
-        self.left_counts[left.kind] += left.count
-        self.losses += left.count if left.is_loss else 0
+        self.left_counts[left.kind] += left.times
+        self.losses += left.times if left.is_loss else 0
         if len(self.left) < LEFT_OUT_MAX:
             self.left.append(left)
 

@@ -1,8 +1,8 @@
 """The way back out: a portable file as other systems and people take it.
 
-`mem0`: a line for each call of mem0's `add`, with `infer` false, so that no model words it anew. `list`: a Markdown list
-of what holds, as assistants take one to remember. `dossier`: a Markdown page for a person, with what each line rests on.
-What each form has no place for is not in it; the portable file has it.
+`mem0`: a line for each call of mem0's `add`, with `infer` false, so that no model words it anew. `list`: a Markdown
+list of what holds, as assistants take one. `dossier`: a Markdown page for a person, with what each line rests on.
+What a form has no place for is not in it; the portable file has it.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def _mem0(items: Iterable[Found]) -> Iterator[bytes]:
     user_id = None
     for found in items:
         item, user_id = found.item, found.user
-        is_turn = isinstance(item, PortableMessage) and item.role in ("user", "assistant")
-        if turns and not (is_turn and len(turns) < _TURNS_MAX and turns[-1].session_id == item.session_id):
+        turn = item if isinstance(item, PortableMessage) and item.role in ("user", "assistant") else None
+        if turns and (turn is None or len(turns) >= _TURNS_MAX or turns[-1].session_id != turn.session_id):
             yield _conversation(turns, user_id)
             turns = []
-        if isinstance(item, PortableMessage) and is_turn:
-            turns.append(item)
+        if turn is not None:
+            turns.append(turn)
         elif isinstance(item, PortableFact) and _holds(item):
             said = {"fact_id": item.id, "key": item.key, "since": _since(item)}
             yield _call([{"role": "user", "content": f"{item.key}: {_value(item.value)}"}], said, user_id)
@@ -114,8 +114,8 @@ def _dossier(items: list[Carried]) -> Iterator[bytes]:
             yield f"\n## Conversation {_value(item.session_id)}{title}\n\n".encode()
         elif isinstance(item, PortableMessage):
             origin = "" if item.origin is None else f", imported from {item.origin.system}"
-            text = "\n  ".join(item.content.splitlines())
-            yield f"- {item.ts[:16].replace('T', ' ')} **{_value(item.speaker or item.role)}**{origin}: {text}\n".encode()
+            text, who = "\n  ".join(item.content.splitlines()), _value(item.speaker or item.role)
+            yield f"- {item.ts[:16].replace('T', ' ')} **{who}**{origin}: {text}\n".encode()
 
 
 def _fact_lines(fact: PortableFact, said: dict[str, PortableMessage | PortableMemory]) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ from muniment.moving.outside.files import Part, list_parts, open_part, read_line
 from muniment.moving.outside.json_stream import read_values
 from muniment.moving.records import ONE_USER, SYSTEMS, Found, LeftOut, Read, System
 
-__all__ = ["Source", "open_source", "portable_source"]
+__all__ = ["Source", "open_source", "portable_lines", "portable_source"]
 
 _TEXT_BYTES_MAX = 16 * 1024 * 1024
 _JSON = (".json", ".jsonl", ".ndjson", ".af")
@@ -151,6 +151,19 @@ def portable_source(source: Any) -> Source:
     raise InvalidInput(
         f"a portable file is a path, its lines or a function that opens them, not {type(source).__name__}", path="$"
     )
+
+
+def portable_lines(source: Any) -> tuple[str | None, Callable[[], Iterable[bytes]]]:
+    """Whose a portable file is, and a function that opens its lines; it was read to its end, and holds."""
+    held = portable_source(source)
+    opened = held.lines
+    if opened is None:
+        (part,) = list_parts(held.files[0])[:1]
+        opened = lambda: read_lines(part, portable.LINE_BYTES_MAX)  # noqa: E731
+    user = None
+    for found in portable.read_lines(opened()):
+        user = found.user
+    return user, opened
 
 
 def open_source(system: str, files: Any, source_user: str | None = None) -> Source:

@@ -57,7 +57,8 @@ class LeftOut(NamedTuple):
     kind: str
     why: str
     is_loss: bool = True
-    count: int = 1
+    times: int = 1
+    """How many of its kind it stands for."""
 
 
 Read = Iterator[Found | LeftOut]

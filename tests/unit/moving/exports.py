@@ -41,12 +41,17 @@ def chatgpt_conversation(number: int = 1) -> dict[str, Any]:
         ),
         node("ask", "memory", ["old-answer", "answer"], "user", "Which fjord is near me?", at=DAY + 10),
         node("old-answer", "ask", [], "assistant", "Which country are you in?", at=DAY + 11),
-        node("answer", "ask", ["picture"], "assistant", "The Oslofjord.", at=DAY + 12.5, metadata={"model_slug": "gpt-4o"}),
+        node(
+            "answer", "ask", ["picture"], "assistant", "The Oslofjord.", at=DAY + 12.5,
+            metadata={"model_slug": "gpt-4o"},
+        ),
         node(
             "picture", "answer", ["code"], "user", at=DAY + 20,
             content={
                 "content_type": "multimodal_text",
-                "parts": [{"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}, "What boat is this?"],
+                "parts": [
+                    {"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}, "What boat is this?",
+                ],
             },
         ),
         node(
@@ -102,7 +107,7 @@ def claude_conversation() -> dict[str, Any]:
             message(
                 "cm-2", "assistant", {"type": "thinking", "thinking": "rain"},
                 {"type": "tool_use", "id": "tu-1", "name": "web_search", "input": {"query": "Bergen soil"}},
-                {"type": "tool_result", "tool_use_id": "tu-1", "name": "web_search", "content": [{"type": "text", "text": "acid"}]},
+                {"type": "tool_result", "tool_use_id": "tu-1", "name": "web_search", "content": [text("acid")]},
                 text("Rhododendron."),
             ),
         ],

@@ -32,7 +32,7 @@ def day(number: int) -> datetime:
 class Embedder:
     """Eight numbers of a text's hash."""
 
-    class config:  # noqa: N801 - the name that mem0 asks for
+    class config:
         embedding_dims = 8
 
     def embed(self, text: str, *_: Any, **__: Any) -> list[float]:
@@ -92,7 +92,9 @@ def make_zep(folder: Path) -> None:
         ("user", "Ana", "I love the light."),
     ]
     messages = [
-        zep.Message(uuid_=f"m{number}", thread_uuid="t-1", role=role, name=name, content=text, created_at=str(day(number)))
+        zep.Message(
+            uuid_=f"m{number}", thread_uuid="t-1", role=role, name=name, content=text, created_at=str(day(number))
+        )
         for number, (role, name, text) in enumerate(said, 1)
     ]
 
@@ -125,20 +127,29 @@ def make_zep(folder: Path) -> None:
     (folder / "zep.json").write_text(json.dumps(export))
     session = older.Session(session_id="s-old", user_id="ana", uuid_="s-old")
     old_messages = [
-        older.Message(uuid_="o1", role="Ana", role_type="user", content="I play chess on Sundays.", created_at=str(day(2))),
+        older.Message(
+            uuid_="o1", role="Ana", role_type="user", content="I play chess on Sundays.", created_at=str(day(2))
+        ),
         older.Message(uuid_="o2", role="Bot", role_type="assistant", content="Noted.", created_at=str(day(2))),
     ]
     facts = [older.Fact(uuid_="f1", fact="Ana plays chess", rating=0.9, created_at=str(day(2)))]
-    held = plain(session) | {"messages": [plain(each) for each in old_messages], "facts": [plain(each) for each in facts]}
+    held = plain(session) | {
+        "messages": [plain(each) for each in old_messages],
+        "facts": [plain(each) for each in facts],
+    }
     (folder / "zep_python.json").write_text(json.dumps([held]))
     graph = {
         "edges": [
             plain(EntityEdge(
-                uuid="g-1", group_id="ana", source_node_uuid="a", target_node_uuid="b", created_at=day(3), name="WORKS_AT",
-                fact="User works at Shell", valid_at=day(3), episodes=["ge-1"],
+                uuid="g-1", group_id="ana", source_node_uuid="a", target_node_uuid="b", created_at=day(3),
+                name="WORKS_AT", fact="User works at Shell", valid_at=day(3), episodes=["ge-1"],
             )),
         ],
-        "nodes": [plain(EntityNode(uuid="a", name="Ana", group_id="ana", labels=["Person"], created_at=day(3), summary="An engineer."))],
+        "nodes": [
+            plain(EntityNode(
+                uuid="a", name="Ana", group_id="ana", labels=["Person"], created_at=day(3), summary="An engineer.",
+            )),
+        ],
         "episodes": [
             plain(EpisodicNode(
                 uuid="ge-1", name="chat", group_id="ana", created_at=day(3), source=EpisodeType.text,
@@ -218,7 +229,13 @@ def make_letta(folder: Path) -> None:
     )  # fmt: skip
     (folder / "sam.af").write_text(held.model_dump_json())
     passages = [
-        Passage(text="Ana's sister is called Marta.", created_at=day(7), tags=["family"], embedding=None, embedding_config=None),
+        Passage(
+            text="Ana's sister is called Marta.",
+            created_at=day(7),
+            tags=["family"],
+            embedding=None,
+            embedding_config=None,
+        ),
         Passage(text="Old.", is_deleted=True, embedding=None, embedding_config=None),
     ]
     listed = [json.loads(each.model_dump_json()) for each in passages]

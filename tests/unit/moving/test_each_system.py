@@ -12,8 +12,8 @@ from typing import Any
 
 import exports
 import pytest
-from conftest import DATA, Make
 
+from conftest import DATA, Make
 from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
 from muniment.moving.records import MoveReport

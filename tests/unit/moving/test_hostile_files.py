@@ -82,7 +82,8 @@ BAD_PICKLES = {
     "a huge text": b"\x80\x04\x8d" + struct.pack("<Q", 2**62) + b"ab.",
     "a known module's other name": b"\x80\x04\x8c\x0dqdrant_client\x8c\x06system\x93.",
     "a name in a module that begins alike": b"\x80\x04\x8c\x10qdrant_client.os\x8c\x06system\x93.",
-    "an object with arguments": b"\x80\x04\x8c\x20qdrant_client.http.models.models\x8c\x0bPointStruct\x93K\x01\x85\x81.",
+    "an object with arguments": b"\x80\x04\x8c\x20qdrant_client.http.models.models\x8c\x0bPointStruct\x93"
+    b"K\x01\x85\x81.",
     "a build of no object": b"\x80\x04}}b.",
     "no mark": b"\x80\x04]e.",
     "a persistent id": b"\x80\x04Pabc\n.",
@@ -158,9 +159,7 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(mem: Memory, tmp_path: Path
         mem.store.import_from("chatgpt", [path], user_id="ana")
 
 
-def test_a_member_that_is_larger_than_it_says(
-    mem: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_member_that_is_larger_than_it_says(mem: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = exports.chatgpt_zip(tmp_path / "export.zip")
     monkeypatch.setattr(files, "MEMBER_BYTES_MAX", 2000)
     with pytest.raises((TooLarge, UnsafeFile)):
@@ -213,7 +212,11 @@ def test_an_element_without_end_is_too_large() -> None:
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )

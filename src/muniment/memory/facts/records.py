@@ -25,25 +25,12 @@ __all__ = [
     "StoredInsight",
     "StoredProcedure",
     "StoredState",
-    "imported_note",
     "is_instruction",
-    "origin_note",
 ]
 
 STALE_DEPENDENCY = "stale_dependency"
-_IMPORTED_FROM = "imported from "
 INSTRUCTION_KEYS = "user.instruction."
 """What the key begins with of what a user asks an agent to do from then on; behind it stands what it is about."""
-
-
-def imported_note(system: str) -> str:
-    """What the notes of a fact begin with that rests on nothing but what was imported from a system."""
-    return f"{_IMPORTED_FROM}{system}"
-
-
-def origin_note(notes: str | None) -> str | None:
-    """The part of a fact's notes that says where it was imported from."""
-    return notes.partition(";")[0] if notes is not None and notes.startswith(_IMPORTED_FROM) else None
 
 
 def is_instruction(fact: Fact) -> bool:

@@ -138,7 +138,11 @@ def _context(path: str, content: Mapping[str, Any], node_id: str, ts: str) -> Re
         if text and text.strip():
             origin = make_origin(SYSTEM, "memory", id=f"{node_id}.{name}", created_at=ts)
             made = make_memory(
-                id=id_given(None, SYSTEM, name, text), text=text, as_of=ts, origin=origin, speaker=name.replace("_", " ")
+                id=id_given(None, SYSTEM, name, text),
+                text=text,
+                as_of=ts,
+                origin=origin,
+                speaker=name.replace("_", " "),
             )
             yield Found(f"{path}.message.content.{name}", made)
     listed = text_in(content.get("model_set_context"))
@@ -152,8 +156,8 @@ def _text(content: Mapping[str, Any]) -> str:
     if isinstance(parts, list):
         return "\n".join(text for part in parts if (text := _part_text(part)))
     for name in ("text", "result", "content"):
-        if text := text_in(content.get(name)):
-            return text
+        if (held := text_in(content.get(name))) is not None:
+            return held
     return ""
 
 

@@ -192,7 +192,5 @@ def _note(path: str, text: str, note_id: str, speaker: str, said: Mapping[str, A
         SYSTEM, "memory", id=note_id, created_at=instant_in(said.get("created_at")),
         updated_at=instant_in(said.get("updated_at")),
     )  # fmt: skip
-    made = make_memory(
-        id=id_given(note_id, SYSTEM), text=text, as_of=as_of, origin=origin, speaker=speaker[:200]
-    )
+    made = make_memory(id=id_given(note_id, SYSTEM), text=text, as_of=as_of, origin=origin, speaker=speaker[:200])
     yield Found(path, made)

@@ -119,7 +119,7 @@ def _only_history(
     """A memory of the history that no vector store was given for, or that is not in it."""
     path, last = max(rows, key=lambda row: instant_in(row[1].get("updated_at")) or "")
     if last.get("event") == "DELETE" or last.get("is_deleted") in (1, True):
-        yield LeftOut(path, "memory", "it was deleted there", is_loss=False, count=len(rows))
+        yield LeftOut(path, "memory", "it was deleted there", is_loss=False, times=len(rows))
     elif has_points:
         yield LeftOut(path, "memory", "it stands in the history and no longer in the store", is_loss=False)
     else:

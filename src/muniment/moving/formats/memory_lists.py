@@ -10,7 +10,9 @@ from muniment.moving.records import Found
 
 __all__ = ["listed_memories"]
 
-_ITEM = re.compile(r"^\s*(?:[-*•]\s+|\d{1,4}[.)]\s+)?(?:\[(?P<date>\d{4}-\d\d-\d\d)[^\]\n]{0,40}\]\s*[-–.:]*\s*)?(?P<text>\S.*?)\s*$")
+_ITEM = re.compile(
+    r"^\s*(?:[-*•]\s+|\d{1,4}[.)]\s+)?(?:\[(?P<date>\d{4}-\d\d-\d\d)[^\]\n]{0,40}\]\s*[-–.:]*\s*)?(?P<text>\S.*?)\s*$"
+)
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s|```|[-=*_]{3,}\s*$)")
 
 

@@ -1,7 +1,7 @@
 """What a memory that another system worded says of its user, read by the patterns that read chats.
 
-`User lives in Berlin`, `Lives in Berlin` and `Ana lives in Berlin`, where Ana is the user, are turned into what the user
-would say, and read as that. What is not of such a plain form says nothing here: it stays a note, in its own words.
+`User lives in Berlin`, `Lives in Berlin` and `Ana lives in Berlin`, where Ana is the user, are turned into what the
+user would say, and read as that. What is not of such a plain form says nothing here: it stays a note, in its own words.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ def facts_noted(memory: PortableMemory, names: Iterable[str] = ()) -> list[Propo
         return []
     is_own = memory.speaker == OWN_PROFILE or (memory.metadata or {}).get("role") == "user"
     known = list(names)
-    said = [
-        turned for sentence in sentences if (turned := in_first_person(sentence, known, is_own=is_own)) is not None
-    ]
+    said = [turned for sentence in sentences if (turned := in_first_person(sentence, known, is_own=is_own)) is not None]
     ts = memory.ts
     found: dict[tuple[str, str], Proposal] = {}
     for sentence in said:

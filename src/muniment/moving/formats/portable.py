@@ -25,7 +25,7 @@ from muniment.contracts.portable import (
 )
 from muniment.core.canonical import parse_json
 from muniment.core.instants import parse_instant
-from muniment.errors import ChainBroken, InvalidInput, InvalidRecord, MunimentError
+from muniment.errors import InvalidInput, InvalidRecord, MunimentError
 from muniment.moving.records import Carried, Found, content_hash
 
 __all__ = ["LINE_BYTES_MAX", "read_lines"]
@@ -71,8 +71,9 @@ class _Check:
             self.user = held.user_id
             return None
         self._counts[name] += 1
-        self._check_ids(held, number)
-        return held
+        item: Carried = held
+        self._check_ids(item, number)
+        return item
 
     def finish(self) -> None:
         if not self.is_ended:
@@ -80,7 +81,7 @@ class _Check:
 
     def _end(self, end: PortableEnd, number: int) -> None:
         if end.digest != self._hasher.hexdigest() or end.counts != dict(self._counts):
-            raise ChainBroken(f"line {number}: the file does not match its own digest", hint=_ALTERED)
+            raise InvalidInput(f"line {number}: the file does not match its own digest", path="$.end", hint=_ALTERED)
         self.is_ended = True
 
     def _check_ids(self, held: Carried, number: int) -> None:
@@ -133,7 +134,7 @@ def _read(line: bytes, number: int) -> tuple[str, Any]:
     try:
         held = PortableLine.from_wire(parse_json(line, max_bytes=LINE_BYTES_MAX))
     except MunimentError as error:
-        if number == 1 and isinstance(error, InvalidInput | InvalidRecord):
+        if number == 1 and isinstance(error, InvalidRecord):
             raise InvalidInput("line 1: not a portable file", path="$", hint=_HINT) from None
         error.message = f"line {number}: {error.message}"
         raise
@@ -145,7 +146,8 @@ def _read(line: bytes, number: int) -> tuple[str, Any]:
 
 def _check_hash(text: str, claimed: str, name: str, number: int) -> None:
     if content_hash(text) != claimed:
-        raise ChainBroken(f"line {number}: the text of {name!r:.80} is not what its hash says", hint=_ALTERED)
+        said = f"line {number}: the text of {name!r:.80} is not what its hash says"
+        raise InvalidInput(said, path="$.sha256", hint=_ALTERED)
 
 
 def _check_time(ts: str, number: int) -> None:

@@ -166,9 +166,7 @@ def _episode(path: str, said: Mapping[str, Any], as_of: str, said_already: set[s
         yield LeftOut(path, "episode", "it stands among the messages", is_loss=False)
         return
     when = instant_in(said.get("valid_at")) or instant_in(said.get("reference_time"))
-    origin = make_origin(
-        _system(said), "memory", id=_uuid(said), created_at=when or instant_in(said.get("created_at"))
-    )
+    origin = make_origin(_system(said), "memory", id=_uuid(said), created_at=when or instant_in(said.get("created_at")))
     kind = text_in(said.get("source")) or "text"
     made = make_memory(
         id=id_given(_uuid(said), _system(said), text), text=text, as_of=as_of, origin=origin,

@@ -72,10 +72,12 @@ def _tables(connection: sqlite3.Connection, path: Path) -> dict[str, set[str]]:
 _WANTED = ("points", "history", "messages", "embedding_metadata", "embeddings", "store")
 
 
-def _rows(connection: sqlite3.Connection, table: str, columns: tuple[str, ...], there: set[str]) -> Iterator[dict[str, Any]]:
+def _rows(
+    connection: sqlite3.Connection, table: str, columns: tuple[str, ...], there: set[str]
+) -> Iterator[dict[str, Any]]:
     named = [column for column in columns if column in there]
     listed = ", ".join(f'"{column}"' for column in named)
-    for row in connection.execute(f'SELECT {listed} FROM "{table}" ORDER BY rowid'):  # noqa: S608 - names of ours
+    for row in connection.execute(f'SELECT {listed} FROM "{table}" ORDER BY rowid'):
         yield dict(zip(named, row, strict=True))
 
 

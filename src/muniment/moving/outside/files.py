@@ -1,6 +1,7 @@
 """The files an import is given: plain ones, folders and archives, each as a stream with a name and a time.
 
-Nothing is unpacked: the members of an archive are read where they lie, and one that is a bomb, or is locked, is refused.
+Nothing is unpacked: the members of an archive are read where they lie, and one that is a bomb, or is locked, is
+refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from io import BufferedReader, RawIOBase
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 from muniment.core.instants import format_instant
@@ -60,7 +61,7 @@ def _members(path: Path) -> list[Part]:
     try:
         with zipfile.ZipFile(path) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir()]
-    except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
+    except (zipfile.BadZipFile, RuntimeError, UnicodeDecodeError) as error:
         raise UnsafeFile(f"{path.name}: not an archive that can be read: {error}", path="$") from None
     if len(infos) > MEMBERS_MAX:
         raise UnsafeFile(f"{path.name}: {len(infos)} files are over the limit of {MEMBERS_MAX}", path="$")
@@ -100,7 +101,7 @@ def open_part(part: Part) -> Iterator[BinaryIO]:
             return
         with zipfile.ZipFile(part.path) as archive, archive.open(part.member) as member:
             yield cast("BinaryIO", BufferedReader(_Bounded(member, part.name)))
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, zlib.error, lzma.LZMAError) as error:
+    except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error, lzma.LZMAError) as error:
         raise UnsafeFile(f"{part.name}: not what the archive says: {error}", path="$") from None
     except OSError as error:
         raise InvalidInput(f"cannot read {part.name!r:.200}: {error.strerror or error}", path="$") from None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Iterator
-from json.decoder import WHITESPACE
 from typing import Any, BinaryIO
 
 from muniment.errors import InvalidJson, TooLarge
@@ -20,6 +20,7 @@ __all__ = ["ELEMENT_CHARS_MAX", "read_values"]
 ELEMENT_CHARS_MAX = 64 * 1024 * 1024
 """A single conversation, or whatever else an element is, may be so large."""
 _CHUNK = 1 << 16
+_BLANK = re.compile(r"[ \t\n\r]*")
 _NEAR_END = 32
 """An error so close to the end of what was read may be that the rest has not been read yet."""
 
@@ -109,7 +110,7 @@ class _Text:
     def peek(self) -> str:
         """The next sign that is no white space; nothing at the end."""
         while True:
-            found = WHITESPACE.match(self._held, self._at)
+            found = _BLANK.match(self._held, self._at)
             assert found is not None
             self._at = found.end()
             if self._at < len(self._held):
@@ -124,7 +125,9 @@ class _Text:
         sign = self.peek()
         if not sign or sign not in signs:
             shown = repr(sign) if sign else "the end"
-            raise InvalidJson(f"wanted {' or '.join(signs)}, found {shown}", path=path, hint="the file is cut or broken")
+            raise InvalidJson(
+                f"wanted {' or '.join(signs)}, found {shown}", path=path, hint="the file is cut or broken"
+            )
         self.skip(1)
         return sign
 

@@ -1,7 +1,8 @@
 """Pickled points of Qdrant's local storage, read without unpickling: a small machine that builds plain values alone.
 
 A pickle is a program. This reads the few instructions that a point is written with and refuses every other: it calls
-nothing, imports nothing, and a class it meets is a name. The vector is skipped, and memory is bounded by the bytes given.
+nothing, imports nothing, and a class it meets is a name. The vector is skipped, and memory is bounded by the bytes
+given.
 """
 
 from __future__ import annotations

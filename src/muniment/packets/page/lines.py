@@ -23,11 +23,10 @@ from muniment.contracts.memory_packet import (
 )
 from muniment.core.canonical import canonical_text
 from muniment.core.text.citation_marks import split_citations, with_marks
-from muniment.memory.facts.records import origin_note
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.dated import MONTHS, dated, told_day, undated
-from muniment.packets.page.keys import told_key
+from muniment.packets.page.keys import told_key, told_origin
 
 __all__ = [
     "BLOCKS",
@@ -550,8 +549,7 @@ def tool_line(tool: ToolEvidence, mark: Mark) -> str:
 
 def fact_line(fact: Fact, mark: Mark) -> str:
     held = f" (since {told_day(since)})" if fact.validity and (since := fact.validity.valid_from) else ""
-    origin = f" ({flat(said)})" if (said := origin_note(fact.notes)) else ""
-    line = f"- {flat(told_key(fact.fact_key))}: {value_text(fact.value)}{held}{origin}"
+    line = f"- {flat(told_key(fact.fact_key))}: {value_text(fact.value)}{held}{flat(told_origin(fact.notes))}"
     return " ".join([line, *map(mark, fact.sources[:1])])
 
 

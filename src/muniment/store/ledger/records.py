@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from muniment.contracts.portable import Origin
+from muniment.core.origins import Origin
 from muniment.core.record import Absent, Count, Items, JsonObject, Record, Timestamp
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
@@ -105,7 +105,7 @@ class EntryDraft(Record):
     cited: Cited | None = None
     """Of an answer, read from its marks where it is observed with its build; never given by a caller."""
     imported: Origin | None = None
-    """Of what was not observed here: where it comes from. It is flagged so, and looked at like anything from outside."""
+    """Of what was not observed here: where it comes from. It is flagged so, and looked at as anything from outside."""
     trust: Trust | None = None
     """May lower the trust the role gives, never raise it."""
     idempotency_key: IdText | None = None

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -16,11 +13,10 @@ import click
 from muniment.errors import InvalidInput, SchemaMismatch, StorageFull
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
-from muniment.surfaces.cli.terminal import Advance, counted, one_line, progress_bar, when
+from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, when
 
 if TYPE_CHECKING:
     from muniment.store.ledger.records import Receipt
-    from muniment.store.reports import ImportReport
 
 __all__ = [
     "attention",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
@@ -23,7 +23,7 @@ from muniment.surfaces.settings import Settings, open_store
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
-    from muniment.moving.records import MoveReport
+    from muniment.moving.records import MoveReport, System
     from muniment.store.reports import ImportReport
 
 __all__ = ["export", "import_"]
@@ -74,7 +74,7 @@ export = Command(
     "memory.export",
     lambda call: [f"{call.answer.lines} lines in {call.answer.file}"] if call.answer else [],
     around=_export,
-    calls=("memory.store.export_memory",),
+    calls=("memory.export_memory",),
     arguments={"out": "[OUT]"},
     more={
         "out": Word(),
@@ -108,21 +108,26 @@ def _import(
     dry_run: Annotated[bool, Word("Only say what would be written, and what cannot be carried.")] = False,
 ) -> ImportReport | MoveReport:
     if source is None:
-        return _import_dump(call, files, named={"user": user_id, "source-user": source_user, "dry-run": dry_run or None})
+        return _import_dump(
+            call, files, named={"user": user_id, "source-user": source_user, "dry-run": dry_run or None}
+        )
     _ = agent_id, tenant_id  # read by the settings
-    whose = user_id or (call.settings.user if source in ONE_USER else None)
-    with _on_disk(files) as paths, _opened(call.settings, dry_run=dry_run) as mem:
-        with progress_bar("importing", None, quiet=call.as_json) as advance:
-            return mem.store.import_from(
-                source,  # type: ignore[arg-type]  # the option takes no other word
-                paths,
-                user_id=whose,
-                source_user=source_user,
-                agent_id=call.settings.agent,
-                dry_run=dry_run,
-                progress=advance,
-                tenant_id=call.settings.tenant or DEFAULT_TENANT,
-            )
+    whose = user_id or (call.settings.user if source in ONE_USER else None) or None
+    with (
+        _on_disk(files) as paths,
+        _opened(call.settings, lambda: _check(source, paths, whose, source_user), dry_run=dry_run) as mem,
+        progress_bar("importing", None, quiet=call.as_json) as advance,
+    ):
+        return mem.store.import_from(
+            cast("System", source),
+            paths,
+            user_id=whose,
+            source_user=source_user,
+            agent_id=call.settings.agent,
+            dry_run=dry_run,
+            progress=advance,
+            tenant_id=call.settings.tenant or DEFAULT_TENANT,
+        )
 
 
 def _import_dump(call: Call, files: Sequence[str], named: dict[str, object]) -> ImportReport:
@@ -144,19 +149,28 @@ def _import_dump(call: Call, files: Sequence[str], named: dict[str, object]) -> 
 def _on_disk(files: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """The files by paths that can be read twice: standard input is copied first."""
     with tempfile.TemporaryDirectory(prefix="muniment-") as scratch:
-        copy = Path(scratch) / "stdin"
+        copy = Path(scratch) / "stdin.json"
         if "-" in files:
             with copy.open("wb") as out:
                 shutil.copyfileobj(sys.stdin.buffer, out)
         yield tuple(str(copy) if file == "-" else file for file in files)
 
 
+def _check(system: str, paths: Sequence[str], user_id: str | None, source_user: str | None) -> None:
+    from muniment.moving.importing import check_source
+    from muniment.moving.reading import open_source
+
+    check_source(open_source(system, paths, source_user or user_id), user_id)
+
+
 @contextmanager
-def _opened(settings: Settings, *, dry_run: bool) -> Iterator[Memory]:
-    """The store; where nothing is to be written, one that is not there is not made."""
-    is_file = "://" not in settings.db and settings.db != ":memory:"
-    if dry_run and is_file and not Path(settings.db).exists():
+def _opened(settings: Settings, check: Callable[[], None], *, dry_run: bool) -> Iterator[Memory]:
+    """The store. One that is not there is made for what was found to be in order, and for no dry run."""
+    is_new = "://" not in settings.db and settings.db != ":memory:" and not Path(settings.db).exists()
+    if is_new and dry_run:
         settings = replace(settings, db=":memory:")
+    elif is_new:
+        check()
     with open_store(settings) as mem:
         yield mem
 
@@ -201,7 +215,10 @@ _NOUNS = {"messages": "message", "memories": "memory", "facts": "fact", "summari
 
 
 def _told(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {_NOUNS.get(kind, kind) if count == 1 else kind}" for kind, count in counts.items()) or "nothing"
+    return (
+        ", ".join(f"{count} {_NOUNS.get(kind, kind) if count == 1 else kind}" for kind, count in counts.items())
+        or "nothing"
+    )
 
 
 import_ = Command(
@@ -209,7 +226,7 @@ import_ = Command(
     _show_import,
     function=_import,
     on="settings",
-    calls=("memory.store.import_memory",),
+    calls=("memory.import_memory", "memory.check_memory"),
     holds=lambda answer: getattr(answer, "is_complete", True),
     about="FILE may be `-`: standard input. Without --from it is a dump of muniment's: the whole of it is checked, "
     "chains included, before anything is written. With --from it is what another system wrote: its files, folder or "
