@@ -24,7 +24,7 @@ call = MUNIMENT.call
 
 
 def failure(*words: str) -> dict[str, Any]:
-    return MUNIMENT.failure(*words)
+    return MUNIMENT.failure(*words, code=2)
 
 
 @pytest.fixture

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from moving_room import DATA, HERE, Make, interpreter_with
 
 import muniment
 from muniment.handles.memory import Memory
-
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent.parent
-DATA = HERE / "data"
-APART = ROOT / ".venv-apart" / "bin" / "python"
-sys.path.insert(0, str(HERE))  # for `exports`
-
-Make = Callable[[str, str], Path]
 
 
 @pytest.fixture
 def mem() -> Iterator[Memory]:
     with muniment.open(":memory:") as memory:
         yield memory
-
-
-def interpreter_with(module: str) -> str | None:
-    """A Python that has the module: this one, or the environment apart."""
-    if importlib.util.find_spec(module) is not None:
-        return sys.executable
-    looks = f"import importlib.util as u, sys; sys.exit(u.find_spec({module!r}) is None)"
-    if APART.exists() and not subprocess.run([APART, "-c", looks], check=False).returncode:
-        return str(APART)
-    return None
 
 
 @pytest.fixture(scope="session")

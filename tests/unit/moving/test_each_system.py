@@ -10,10 +10,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import exports
+import chat_exports as exports
 import pytest
+from moving_room import DATA, Make
 
-from conftest import DATA, Make
 from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
 from muniment.moving.records import MoveReport

@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import exports
+import chat_exports as exports
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

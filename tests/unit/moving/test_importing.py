@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import exports
+import chat_exports as exports
 import pytest
 
 import muniment
