@@ -1,8 +1,9 @@
-"""The store as a whole: who is in it, many documents brought in at once, how well it is recalled, and its upkeep."""
+"""The store as a whole: who is in it, documents brought in at once, memory moved in and out, evals, and upkeep."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.scope import DEFAULT_TENANT
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from muniment.handles.thread_space import ThreadSpace
     from muniment.handles.value_space import ValueSpace
     from muniment.memory.documents.records import CorpusDocument
+    from muniment.moving.leaving import Form
+    from muniment.moving.records import MoveReport, System
     from muniment.store.context import Context
     from muniment.store.reports import RebuildReport, ScrubbedFiles, SealReport, UserState
     from muniment.verify.eval_running import Answerer
@@ -124,6 +127,72 @@ class MemoryStore:
             cite=cite,
             progress=progress,
         )
+
+    # -- moving in and out ----------------------------------------------------------------------------
+
+    def import_from(
+        self,
+        system: System,
+        files: Iterable[str | PathLike[str]],
+        *,
+        user_id: str | None = None,
+        source_user: str | None = None,
+        agent_id: str = "agent",
+        dry_run: bool = False,
+        progress: Callable[[int], None] | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> MoveReport:
+        """Bring in what another system held, out of its files: mem0, zep, langmem, letta, chatgpt, claude or portable.
+
+        The report says what was written, what was here already, and what could not be carried, item by item; with
+        `dry_run` nothing is written and the report is the same. Every event says which system it comes from, and
+        nothing of it is told as observed. `user_id` is whose memory it becomes; without one, the users that the source
+        names. `source_user` is who that is in the source, where the names differ.
+        """
+        from muniment.moving.importing import import_source
+        from muniment.moving.reading import open_source
+
+        source = open_source(system, files, source_user or user_id)
+        return import_source(
+            self._ctx, source, tenant_id=tenant_id, user_id=user_id, agent_id=agent_id, dry_run=dry_run,
+            progress=progress,
+        )  # fmt: skip
+
+    def import_memory(
+        self,
+        source: str | PathLike[str] | list[bytes] | Callable[[], Iterable[bytes]],
+        *,
+        user_id: str | None = None,
+        agent_id: str = "agent",
+        dry_run: bool = False,
+        progress: Callable[[int], None] | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> MoveReport:
+        """Bring in a portable file (a path, its lines, or a function that opens them), checked to its end first.
+
+        It becomes the memory of `user_id`, or of the user that the file names. See `import_from`.
+        """
+        from muniment.moving.importing import import_source
+        from muniment.moving.reading import portable_source
+
+        return import_source(
+            self._ctx, portable_source(source), tenant_id=tenant_id, user_id=user_id, agent_id=agent_id,
+            dry_run=dry_run, progress=progress,
+        )  # fmt: skip
+
+    def export_memory(
+        self, *, user_id: str, form: Form = "portable", tenant_id: str = DEFAULT_TENANT
+    ) -> Iterator[bytes]:
+        """A user's memory in one neutral file: what was said, facts with their history, and the evidence of each.
+
+        As JSON lines, each of the schema `PortableLine`; or in a `form` that others take: `mem0`, a line for each call
+        of its `add`; `list`, a Markdown list of what holds; `dossier`, a Markdown page for a person.
+        """
+        from muniment.moving.exporting import export_memory
+
+        return export_memory(self._ctx, tenant_id, user_id, form)
+
+    # -- upkeep ---------------------------------------------------------------------------------------
 
     def rebuild(self, *, tenant_id: str = DEFAULT_TENANT) -> RebuildReport:
         """Compute every projection again from the ledger and repair what differs."""

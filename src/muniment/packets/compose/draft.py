@@ -26,7 +26,7 @@ from muniment.packets.compose.outdated import superseded_in
 from muniment.packets.page.lines import BlockName
 from muniment.packets.page.opening import preamble, today_line
 from muniment.packets.pool import CUE_PART, ComposeRequest, InsightCandidate, Pool, version_name
-from muniment.store.ledger.records import INSTRUCTION_LIKE
+from muniment.store.ledger.records import INSTRUCTION_LIKE, imported_from
 
 __all__ = ["PacketDraft", "Placed", "Said", "SummaryWords", "Wall", "emitted_ts", "instant_order"]
 
@@ -267,7 +267,8 @@ class PacketDraft:
             return None
         if said.role == "tool" and said.speaker and self.wall.bars_text(said.speaker):
             return said.role  # what a call was made with may be a statement from behind the wall
-        return said.speaker or said.role
+        name, origin = said.speaker or said.role, imported_from(said.flags or ())
+        return name if origin is None else f"{name}, imported from {origin}"  # MV-02
 
     def is_result(self, evidence_id: str) -> bool:
         """Is it what a tool answered?"""

@@ -26,7 +26,7 @@ from muniment.core.text.citation_marks import split_citations, with_marks
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.dated import MONTHS, dated, told_day, undated
-from muniment.packets.page.keys import told_key
+from muniment.packets.page.keys import told_key, told_origin
 
 __all__ = [
     "BLOCKS",
@@ -570,7 +570,7 @@ def tool_line(tool: ToolEvidence, mark: Mark) -> str:
 
 def fact_line(fact: Fact, mark: Mark) -> str:
     held = f" (since {told_day(since)})" if fact.validity and (since := fact.validity.valid_from) else ""
-    line = f"- {flat(told_key(fact.fact_key))}: {value_text(fact.value)}{held}"
+    line = f"- {flat(told_key(fact.fact_key))}: {value_text(fact.value)}{held}{flat(told_origin(fact.notes))}"
     return " ".join([line, *map(mark, fact.sources[:1])])
 
 
