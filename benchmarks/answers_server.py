@@ -91,14 +91,14 @@ class Served:
     """A model behind an address."""
 
     def __init__(self, address: str) -> None:
-        self._address = address
+        self.address = address
 
     def answer(self, prompt: Mapping[str, Any]) -> tuple[str, int, int]:
         """The answer, and the tokens of prompt and answer; greedy."""
         messages = [{"role": role, "content": prompt[role]} for role in ("system", "user")]
         body = {"messages": messages, "max_tokens": prompt["max_new_tokens"], "temperature": 0.0, "seed": 0}
         request = urllib.request.Request(
-            f"{self._address}/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
+            f"{self.address}/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
         with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
             said = json.load(reply)
@@ -121,7 +121,7 @@ def serving(python: Path, model: Path, threads: int) -> Iterator[Served]:
         raise Missing(f"the server of {model.name} did not start")
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 def ask(served: Served, name: str, prompts: Iterable[Mapping[str, Any]], out: Path, seconds: float) -> int:

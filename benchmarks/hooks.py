@@ -42,8 +42,9 @@ def seconds(command: list[str], event: dict[str, Any], env: dict[str, str]) -> f
 
 def measure(folder: Path, rounds: int) -> dict[str, dict[str, Any]]:
     env = {**os.environ, "MUNIMENT_HOME": str(folder)}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # whoever installs a package has its bytecode
     db = str(folder / "agents.db")
-    hook = [sys.executable, "-m", "muniment.integrations.hooks", "--db", db, "--user", "ana", "--seconds", "300"]
+    hook = [sys.executable, "-P", "-m", "muniment.integrations.hooks", "--db", db, "--user", "ana", "--seconds", "300"]
     common = {"session_id": "s1", "cwd": str(folder)}
     result = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "a.py"}}
     kinds: dict[str, tuple[list[str], dict[str, Any]]] = {

@@ -1,6 +1,8 @@
 """MCP's tools: is the right one chosen by its description, what do definitions cost, how long are answers?
 
-    python -m benchmarks.mcp_tools
+    python -m benchmarks.mcp_tools                                  rules, sizes
+    python -m benchmarks.mcp_tools prompts P.json                   what a model is asked (`benchmarks.mcp_choice`)
+    python -m benchmarks.mcp_tools score P.json ANSWERS.json [--model NAME]
 
 Sixty short tasks (data/mcp_tasks.json) were written before the descriptions of the lean profile; half of them (`open`)
 could be looked at while those were written, the other half (`held`) is judged here and nowhere else. A rule chooses:
@@ -12,6 +14,7 @@ Tokens are counted with the product's own counter (o200k_base where its vocabula
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import re
@@ -20,37 +23,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import anyio
-from mcp import Client
-
-import muniment
 from benchmarks.harness import report
-from benchmarks.mcp_talk import ASKED, fill
+from benchmarks.mcp_choice import choice_prompts, read_choice_prompts, score, write_choice_prompts
+from benchmarks.mcp_sets import Task, Tools, ToolSet, read_before, read_tasks, tool_sets
 from muniment.core.outside.token_counters import load_token_counter
 from muniment.memory.outside.embedders import load_embedder
-from muniment.surfaces.mcp.callers import CallerScope, ToolCallers
-from muniment.surfaces.mcp.server import make_server
-from muniment.surfaces.mcp.settings import McpSettings
 
-DATA = Path(__file__).parent / "data"
-BEFORE = {
-    "search": "search",
-    "remember": "remember",
-    "context": "compose",
-    "record": "observe",
-    "forget": "forget",
-    "why": "explain",
-}
-NOW = {
-    "search": "search_memory",
-    "remember": "remember",
-    "context": "get_context",
-    "record": "record",
-    "forget": "forget",
-    "why": "why",
-}
 _WORD = re.compile(r"[a-z]+")
-Tools = Sequence[Mapping[str, Any]]
 Rule = Callable[[Sequence[str], str], int]
 """Descriptions and a task → which of them."""
 
@@ -104,52 +83,14 @@ def embedding() -> Rule:
     return rule
 
 
-def choose(tools: Tools, right: Mapping[str, str], tasks: Sequence[Mapping[str, str]], rule: Rule, form: Any) -> float:
+def choose(held: ToolSet, tasks: Sequence[Task], rule: Rule, form: Any) -> float:
     """The share of tasks for which the rule chooses the right tool."""
-    names, texts = [str(tool["name"]) for tool in tools], [form(tool) for tool in tools]
-    hits = [names[rule(texts, task["task"])] == right[task["is"]] for task in tasks]
+    names, texts = [str(tool["name"]) for tool in held.tools], [form(tool) for tool in held.tools]
+    hits = [names[rule(texts, task.text)] == held.names[task.wants] for task in tasks]
     return sum(hits) / len(hits)
 
 
 # -- sizes --------------------------------------------------------------------------------------------
-
-
-async def ask_now(profile: str) -> tuple[Tools, dict[str, dict[str, int]]]:
-    """Today's definitions, and the sizes of answers to the talk."""
-    counter = load_token_counter()
-    rows: dict[str, dict[str, int]] = {}
-    with muniment.open(":memory:") as memory:
-        fill(memory.run(user_id="ana", agent_id="support", session_id="s0"))
-        callers = ToolCallers(memory, McpSettings(profile=profile))
-        server = make_server(callers, lambda _ctx: callers.take(CallerScope("default", "ana", "support")))
-        async with Client(server) as client:
-            listed = (await client.list_tools()).tools
-            tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]
-
-            async def ask(label: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-                answer = await client.call_tool(name, arguments)
-                assert not answer.is_error, answer.content
-                text = "".join(getattr(block, "text", "") for block in answer.content)
-                plain = json.dumps(answer.structured_content, separators=(",", ":"), ensure_ascii=False)
-                rows[label] = {
-                    "text_bytes": len(text.encode()),
-                    "structured_bytes": len(plain.encode()),
-                    "text_tokens": counter.count(text),
-                    "structured_tokens": counter.count(plain),
-                }
-                return dict(answer.structured_content or {})
-
-            for number, query in enumerate(ASKED):
-                await ask(f"search {number}", "search_memory", {"query": query})
-            await ask("search 50", "search_memory", {"query": ASKED[0], "k": 50})
-            said = await ask("record", "record", {"role": "user", "content": "I moved to Berlin in May."})
-            given = {"key": "user.city", "value": "Berlin", "sources": [said["event_id"]]}
-            kept = await ask("remember", "remember", given)
-            context = await ask("context", "get_context", {"query": ASKED[0]})
-            await ask("why build", "why", {"build_id": context["build_id"]})
-            await ask("why text", "why", {"text": "Lisbon"})
-            await ask("forget", "forget", {"fact_id": kept["fact"]["fact_id"]})
-    return tools, rows
 
 
 def tokens_of(tools: Tools, *, with_output: bool) -> int:
@@ -158,29 +99,22 @@ def tokens_of(tools: Tools, *, with_output: bool) -> int:
     return sum(counter.count(json.dumps(tool, separators=(",", ":"), ensure_ascii=False)) for tool in kept)
 
 
-def main() -> None:
-    tasks = json.loads((DATA / "mcp_tasks.json").read_text("utf-8"))["tasks"]
-    before = json.loads((DATA / "mcp_before.json").read_text("utf-8"))
-    lean, answers = anyio.run(ask_now, "lean")
-    full, _ = anyio.run(ask_now, "full")
-    sets: dict[str, tuple[Tools, Mapping[str, str]]] = {
-        "before": (before["tools"], BEFORE),
-        "lean": (lean, NOW),
-        "full": (full, NOW),
-    }
+def by_rules() -> None:
+    tasks, before = read_tasks(), read_before()
+    sets, answers = tool_sets()
     rows: dict[str, dict[str, Any]] = {}
     for rule_name, rule in (("bm25", bm25), ("overlap", overlap), ("wordllama", embedding())):
         for form_name, form in (("described", short), ("with arguments", told)):
             for part in ("open", "held"):
-                chosen = [task for task in tasks if task["part"] == part]
+                chosen = [task for task in tasks if task.part == part]
                 rows[f"choice {rule_name} {form_name} {part}"] = {
-                    name: choose(tools, right, chosen, rule, form) for name, (tools, right) in sets.items()
+                    name: choose(held, chosen, rule, form) for name, held in sets.items()
                 }
-    for name, (tools, _) in sets.items():
+    for name, held in sets.items():
         rows[f"definitions {name}"] = {
-            "tools": len(tools),
-            "tokens": tokens_of(tools, with_output=False),
-            "tokens_with_output_schemas": tokens_of(tools, with_output=True),
+            "tools": len(held.tools),
+            "tokens": tokens_of(held.tools, with_output=False),
+            "tokens_with_output_schemas": tokens_of(held.tools, with_output=True),
         }
     for label, now in answers.items():
         was = before["answers"][label]
@@ -188,6 +122,27 @@ def main() -> None:
             f"{size}_{when}": row[size] for size in now for when, row in (("was", was), ("is", now))
         }
     report("mcp_tools", rows, {"tasks": len(tasks), "counter": load_token_counter().name})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    stages = parser.add_subparsers(dest="stage")
+    stages.add_parser("prompts", help="write what a model is asked").add_argument("file", type=Path)
+    scoring = stages.add_parser("score", help="the figures of a model's answers")
+    scoring.add_argument("file", type=Path, help="as `prompts` wrote it")
+    scoring.add_argument("answers", type=Path, help="JSON: the key of each prompt, and what was answered")
+    scoring.add_argument("--model", default="", help="who answered")
+    given = parser.parse_args()
+    if given.stage == "prompts":
+        prompts = choice_prompts(tool_sets()[0], read_tasks())
+        write_choice_prompts(given.file, prompts)
+        print(len(prompts), "prompts")
+    elif given.stage == "score":
+        prompts = read_choice_prompts(given.file)
+        rows = score(prompts, json.loads(given.answers.read_text("utf-8")))
+        report("mcp_choice", rows, {"model": given.model, "prompts": len(prompts)})
+    else:
+        by_rules()
 
 
 if __name__ == "__main__":

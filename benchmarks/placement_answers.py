@@ -1,10 +1,13 @@
 """Does a real model answer as well where the packet stands before the question as where it stands in the system prompt?
 
-    python -m benchmarks.placement_answers --scratch FOLDER [--each 20] [--seconds 3000]
+    python -m benchmarks.placement_answers prompts FOLDER [--limit 60]     the prompts of both places, for any machine
+    python -m benchmarks.placement_answers ask FOLDER [--seconds 3000]     answered here, on a CPU
+    python -m benchmarks.placement_answers score FOLDER --answers FILE
 
-The questions of `benchmarks.answers` (`ours 256`), asked twice of one model on a CPU: with the packet in the system
-message, and with the same packet before the question in the user's. Both of a question are asked one after the other,
-so that whatever was asked when the time is up can be compared. Prompts and answers are kept in the folder.
+The questions of `benchmarks.answers` with packets of 256 and 512 tokens, asked twice: with the packet in the system
+message, and with the same packet before the question in the user's. `prompts` writes what `answers_torch.py` reads on a
+machine with a GPU; its answers are scored. Both of a question are asked one after the other, so that whatever was asked
+when the time is up can be compared.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 from benchmarks.answers_prompts import Prompt, prompts_of, read_prompts, write_prompts
@@ -26,7 +28,8 @@ from benchmarks.data import default_data
 from benchmarks.harness import report
 from muniment.integrations.wrapping.placing import DIVIDER
 
-ARM = "ours 256"
+ARMS = ("ours 256", "ours 512")
+PROMPTS, ASKED = "place-prompts.jsonl.gz", "place-asked.jsonl.gz"
 NEW_TOKENS = 24
 INSTRUCTION_END = "\n\n"
 
@@ -38,19 +41,16 @@ def before_question(prompt: Prompt) -> Prompt:
     return prompt._replace(arm="question", system=instruction, user=user)
 
 
-def pairs(prompts: list[Prompt], each: int) -> Iterator[Prompt]:
-    """Both places of the questions whose names hash lowest, the sets in turn."""
+def pairs(prompts: list[Prompt], arm: str) -> Iterator[Prompt]:
+    """Both places of each question, in an order that is no set's."""
 
     def rank(prompt: Prompt) -> str:
         return hashlib.sha256(f"{prompt.set} {prompt.scope} {prompt.question}".encode()).hexdigest()
 
-    by_set = [sorted((each for each in prompts if each.set == name), key=rank)[:each] for name in SETS]
-    for place in range(each):
-        for held in by_set:
-            for prompt in islice(held, place, place + 1):
-                short = prompt._replace(arm="system", max_new_tokens=NEW_TOKENS)
-                yield short
-                yield before_question(short)
+    for prompt in sorted((each for each in prompts if each.arm == arm), key=rank):
+        short = prompt._replace(arm="system", max_new_tokens=NEW_TOKENS)
+        yield short
+        yield before_question(short)
 
 
 def scored(data: Path, prompts: list[Prompt], answers: dict[str, str]) -> dict[str, dict[str, float | int]]:
@@ -84,39 +84,63 @@ def scored(data: Path, prompts: list[Prompt], answers: dict[str, str]) -> dict[s
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scratch", type=Path, required=True)
-    parser.add_argument("--model", default="qwen2.5-coder-1.5b")
-    parser.add_argument("--each", type=int, default=20)
-    parser.add_argument("--limit", type=int, default=6, help="questions of each history")
-    parser.add_argument("--seconds", type=float, default=3_000)
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
-    data = default_data()
-    options.scratch.mkdir(parents=True, exist_ok=True)
-    kept, out = options.scratch / "place-prompts.jsonl.gz", options.scratch / f"place-{options.model}.jsonl"
+def write(folder: Path, limit: int) -> list[Prompt]:
+    """The packets, and what is asked of them, once."""
+    kept = folder / PROMPTS
     if not kept.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        data = default_data()
         every = (
             prompt
             for name in SETS
-            for prompt in prompts_of(data, name, near=None, has_wordings=False, has_whole=False, limit=options.limit)
-            if prompt.arm == ARM
+            for prompt in prompts_of(data, name, near=None, has_wordings=False, has_whole=False, limit=limit)
+            if prompt.arm in ARMS
         )
         write_prompts(kept, every)
-    prompts = list(pairs(list(read_prompts(kept)), options.each))
+    prompts = list(read_prompts(kept))
+    write_prompts(folder / ASKED, (asked for arm in ARMS for asked in pairs(prompts, arm)))
+    return prompts
+
+
+def ask_here(folder: Path, prompts: list[Prompt], model: str, seconds: float) -> Path:
+    out = folder / f"place-{model}.jsonl"
     known = answered_keys(out)
-    wanted = [{"key": prompt.key, **prompt._asdict()} for prompt in prompts if prompt.key not in known]
+    both = [asked for arm in ARMS for asked in pairs(prompts, arm)]
+    wanted = [{"key": prompt.key, **prompt._asdict()} for prompt in both if prompt.key not in known]
     try:
         if wanted:
-            model = weights(options.model, options.scratch)
-            with serving(environment(options.scratch), model, options.threads) as served:
-                ask(served, options.model, wanted, out, options.seconds)
+            with serving(environment(folder), weights(model, folder), os.cpu_count() or 1) as served:
+                ask(served, model, wanted, out, seconds)
     except Missing as missing:
         print(f"not asked: {missing}")
-    lines = out.read_text("utf-8").splitlines() if out.exists() else []
-    answers = {row["key"]: row["answer"] for row in map(json.loads, lines)}
-    report("placement_answers", dict(scored(data, prompts, answers)), {"model": options.model, "arm": ARM})
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stage", choices=["prompts", "ask", "score"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--model", default="qwen2.5-coder-1.5b")
+    parser.add_argument("--limit", type=int, default=60, help="questions of each history")
+    parser.add_argument("--seconds", type=float, default=3_000)
+    parser.add_argument("--answers", type=Path, help="lines of key and answer, as answers_torch.py writes them")
+    options = parser.parse_args()
+    prompts = write(options.folder, options.limit)
+    if options.stage == "prompts":
+        print(f"{options.folder / ASKED}: to be asked by answers_torch.py")
+        return
+    told = options.answers
+    if options.stage == "ask":
+        told = ask_here(options.folder, prompts, options.model, options.seconds)
+    if told is None or not told.exists():
+        raise SystemExit("score needs --answers FILE")
+    answers = {row["key"]: row["answer"] for row in map(json.loads, told.read_text("utf-8").splitlines())}
+    rows = {
+        f"{arm}, {name}": row
+        for arm in ARMS
+        for name, row in scored(default_data(), list(pairs(prompts, arm)), answers).items()
+    }
+    report("placement_answers", rows, {"model": options.model, "limit": options.limit})
 
 
 if __name__ == "__main__":

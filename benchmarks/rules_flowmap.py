@@ -108,7 +108,6 @@ class World:
                 bucket_key=bucket,
                 at=instant(number),
                 hints=int(hints),
-                k=ATTEMPTS.get(mode, 1),
             )
 
 
@@ -136,7 +135,6 @@ def varied(body: dict[str, Any], row: FlowRow) -> str:
     log = body["event_log"] | {
         "trace_id": row.trace_id, "bucket_key": row.bucket_key, "run": {"mode": row.mode}, "memory_recall": recall,
         "verifier": {"verifier_id": "v", "verdict": row.verdict, "outcome": row.outcome},
-        "rollout_select": {"rollouts_n": row.k},
     }  # fmt: skip
     facts = body["facts"] | {
         "trace_id": row.trace_id, "bucket_key": row.bucket_key, "verdict": row.verdict, "outcome": row.outcome,

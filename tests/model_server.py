@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -55,8 +55,10 @@ class Server:
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
-    """An answer is a JSON body, a list of the events of a stream, a `Raw`, or a number: the status of a refusal."""
+def serving(choose: Callable[[Received], Any] | None = None) -> Iterator[Server]:
+    """An answer is a JSON body, a list of the events of a stream, a `Raw`, or a number: the status of a refusal. They
+    come in turn, or as `choose` decides for what was asked.
+    """
     made = Server()
 
     class Handler(BaseHTTPRequestHandler):
@@ -65,10 +67,11 @@ def serving() -> Iterator[Server]:
         def do_POST(self) -> None:
             body = self._body()
             headers = {name.lower(): value for name, value in self.headers.items()}
-            made.received.append(Received(self.command, self.path, headers, body))
+            received = Received(self.command, self.path, headers, body)
+            made.received.append(received)
             with suppress(ValueError):
                 made.asked.append(json.loads(body))
-            answer = made.answers.pop(0)
+            answer = made.answers.pop(0) if choose is None else choose(received)
             if isinstance(answer, Raw):
                 self._raw(answer)
                 return

@@ -24,6 +24,7 @@ PAGES = (
     "docs/decisions/0017-answers.md",
     "docs/decisions/0025-proxy.md",
     "docs/guides/proxy.md",
+    "docs/guides/coding-agents.md",
 )
 BLOCK = re.compile(r"(<!-- figures:(\w+) -->\n)(.*?)(<!-- /figures:\2 -->)", re.DOTALL)
 
@@ -560,7 +561,22 @@ def proxy_caches(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
+def hooks(results: dict[str, dict[str, Any]]) -> list[str]:
+    """What the hooks of a coding agent cost, against opening the store for a tool's result."""
+    named = {
+        "python": "the interpreter, doing nothing",
+        "tool": "a tool's result",
+        "answer": "the end of a turn (what writes it costs as much as the last line, apart)",
+        "start": "the start of a session",
+        "prompt": "a prompt",
+        "at_once": "a tool's result, if the store were opened for it",
+    }
+    lines = ["| | processor, s |", "|---|---|"]
+    return [*lines, *(f"| {words} | {results[name]['cpu_s']:.2f} |" for name, words in named.items())]
+
+
 RENDERERS = {
+    "hooks": hooks,
     "proxy": proxy,
     "proxy_caches": proxy_caches,
     "answers": answers,

@@ -44,6 +44,8 @@ from muniment.handles.run_log import RunLogHandle
 from muniment.handles.run_memory import RunMemory
 from muniment.handles.runner import Runner
 from muniment.handles.study import Study
+from muniment.handles.thread_space import ThreadSpace
+from muniment.handles.value_space import ValueSpace
 from muniment.memory.corpus import Corpus
 
 __all__ = [
@@ -62,6 +64,8 @@ __all__ = [
     "AsyncRunMemory",
     "AsyncRunner",
     "AsyncStudy",
+    "AsyncThreadSpace",
+    "AsyncValueSpace",
     "connect",  # noqa: F822  # found by __getattr__
     "open",
 ]
@@ -261,6 +265,16 @@ class AsyncRulebook(_Twin):
     pass
 
 
+@_derive(ValueSpace, "Values under names, with `await`. See `muniment.Memory.store.values`.")
+class AsyncValueSpace(_Twin):
+    pass
+
+
+@_derive(ThreadSpace, "Threads of a graph, with `await`. See `muniment.Memory.store.threads`.")
+class AsyncThreadSpace(_Twin):
+    pass
+
+
 @_derive(Runner, "Something that runs an agent on tasks, with `await`. See `muniment.Memory.runner`.")
 class AsyncRunner(_Twin):
     _waits = True
@@ -313,6 +327,8 @@ _TWINS: dict[type, type[_Twin]] = {
     Study: AsyncStudy,
     Bank: AsyncBank,
     Rulebook: AsyncRulebook,
+    ValueSpace: AsyncValueSpace,
+    ThreadSpace: AsyncThreadSpace,
     Runner: AsyncRunner,
     MemoryLedger: AsyncMemoryLedger,
     MemoryLog: AsyncMemoryLog,

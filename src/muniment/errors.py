@@ -6,6 +6,7 @@
     │   ├── InvalidRecord       JSON that does not fit its contract; carries every issue found
     │   ├── UnknownKind         no such contract
     │   ├── TooLarge            over a stated limit
+    │   ├── UnsafeFile          somebody else's file that would have to be believed or run to be read
     │   ├── IllConditioned      measurements that say too little of what is asked of them
     │   └── EvaluationFailed    a function of the caller's crashed, hung or answered nonsense
     ├── NotFound                the thing named does not exist in this scope
@@ -83,7 +84,8 @@ __all__ = [
     "QueueFull", "QuoteMismatch", "RateLimited", "Refused", "RunFinished", "RunLocked", "SandboxDenied",
     "SandboxFailure", "SandboxUnavailable", "SchemaMismatch", "StaleState", "Stopped", "StorageBusy",
     "StorageFailure", "StorageFull", "StorageLost", "StorageReadOnly", "StoreDamaged", "TooLarge", "TooSlow",
-    "Unauthorized", "UnknownKind", "UnknownRoute", "UnknownScope", "UnsupportedMedia", "WrongMethod", "WrongStage",
+    "Unauthorized", "UnknownKind", "UnknownRoute", "UnknownScope", "UnsafeFile", "UnsupportedMedia", "WrongMethod",
+    "WrongStage",
 ]  # fmt: skip
 
 
@@ -213,6 +215,13 @@ class TooLarge(InvalidInput):
     code = "too_large"
     status = 413
     usual_hint = "split it, or raise the limit where the policy sets it"
+
+
+class UnsafeFile(InvalidInput):
+    """Nothing of it was run, and nothing was written."""
+
+    code = "unsafe_file"
+    usual_hint = "export it anew from the system it comes from, and do not use this file elsewhere"
 
 
 class IllConditioned(InvalidInput):

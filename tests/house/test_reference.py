@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from muniment import errors
-from muniment.contracts.kinds import KINDS
+from muniment.contracts.kinds import ALL_KINDS
 from muniment.core.policy.policy import Policy
 from muniment.core.record import Record
 from muniment.surfaces.cli.tree import TREE
@@ -79,7 +79,7 @@ def test_every_address_is_there() -> None:
 
 def test_every_kind_and_every_error_is_there() -> None:
     kinds = re.findall(r"^\| \[`(\w+)`\]\(../../schemas/\1\.json\) \| \S", page("schemas.md"), re.MULTILINE)
-    assert sorted(kinds) == sorted(KINDS)
+    assert sorted(kinds) == sorted(ALL_KINDS)
     classes = re.findall(r"^- \*\*`\w+`\*\* \(`(\w+)`, HTTP \d{3}, exit \d\)\. \S", page("errors.md"), re.MULTILINE)
     assert sorted(classes) == sorted(set(errors.__all__) - {"Issue"})
 

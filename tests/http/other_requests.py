@@ -25,6 +25,28 @@ KINDS = {
 }  # fmt: skip
 """Of what kind an id in a path is."""
 MESSAGE = {"role": "user", "content": "x"}
+TRACED = {
+    "resourceSpans": [
+        {
+            "scopeSpans": [
+                {
+                    "spans": [
+                        {
+                            "traceId": "1" * 32,
+                            "spanId": "2" * 16,
+                            "attributes": [
+                                {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+                                {"key": "gen_ai.conversation.id", "value": {"stringValue": "@session"}},
+                                {"key": "gen_ai.prompt.0.role", "value": {"stringValue": "user"}},
+                                {"key": "gen_ai.prompt.0.content", "value": {"stringValue": "tea"}},
+                            ],
+                        }
+                    ]
+                }
+            ]
+        }
+    ]
+}
 BODIES: dict[str, list[Any]] = {
     "memory.run": [{"run_id": "@run"}, {"run_id": "@run", "start": True}, {"session_id": "@session"}],
     "memory.resume": [{}, {"repair": True}],
@@ -39,6 +61,7 @@ BODIES: dict[str, list[Any]] = {
         [{"corpus_id": "@corpus", "document_id": "@document", "text": "x"}],
         [{"corpus_id": "new", "document_id": "@document", "text": "x"}],
     ],
+    "memory.ingest_otel": [{"data": TRACED}, {"data": TRACED, "default_user_id": "bo"}],
     "memory.research": [{"question": "How do heat pumps work?", "run_id": "@study"}],
     "run.observe": [MESSAGE, MESSAGE | {"id": "@event"}, MESSAGE | {"build": "@build"}],
     "run.observe_tool": [{"name": "t", "content": "x", "id": "@event"}],
@@ -107,6 +130,27 @@ BODIES: dict[str, list[Any]] = {
         {"plan": {"schema_version": "0.5.15", "plan_id": "@plan", "created_at": "2026-01-01T00:00:00Z", "actions": []}},
     ],
     "bank.suggest_thresholds": [{"snapshot": {}}],
+    "values.put": [
+        {"values": [{"namespace": ["notes", "@user"], "key": "@key", "value": {}}]},
+        {"values": [], "removed": [{"namespace": ["notes", "@user"], "key": "@key"}]},
+    ],
+    "values.get": [{"names": [{"namespace": ["notes", "@user"], "key": "@key"}]}],
+    "values.search": [
+        {}, {"query": "tea"}, {"namespace": ["notes"], "query": "tea"}, {"namespace": ["notes", "@user"]},
+    ],
+    "values.fill": [{"values": [{"event_id": "@event", "texts": ["x"]}]}],
+    "values.namespaces": [{}, {"matches": [{"path": ["notes", "@user"]}]}],
+    "values.history": [{"namespace": ["notes", "@user"], "key": "@key"}],
+    "values.prolong": [{"names": [{"namespace": ["notes", "@user"], "key": "@key"}]}],
+    "values.sweep": [{}, {"erase": True}],
+    "values.forget": [{"names": [{"namespace": ["notes", "@user"], "key": "@key"}]}],
+    "threads.put": [{"checkpoint": {"thread_id": "@thread", "checkpoint_id": "2", "values": {},
+        "head": {"type": "null", "data": ""}, "metadata": {"type": "null", "data": ""}}}],
+    "threads.put_writes": [{"thread_id": "@thread", "checkpoint_id": "1", "writes": []}],
+    "threads.get": [{"thread_id": "@thread"}],
+    "threads.checkpoints": [{}, {"thread_id": "@thread"}],
+    "threads.copy": [{"thread_id": "@thread", "to": "t"}, {"thread_id": "thread-own", "to": "@thread"}],
+    "threads.forget": [{"thread_id": "@thread"}],
     "rulebook.lint": [{"rule": "@rule"}],
     "rulebook.select": [{}, {"run_id": "@run"}],
     "rulebook.submit": [{"draft": "@event"}],
@@ -125,6 +169,7 @@ QUERIES: dict[str, dict[str, str]] = {
     "memory.drift": {"run_id": "@run"},
     "corpus.documents": {"document_ids": "@document"},
     "run.fact_history": {"key": "user.city"},
+    **{key: {"user_at": "1"} for key in ("values.get", "values.search", "values.namespaces", "values.sweep")},
 }
 CHOSEN = {
     "memory.run run_id", "memory.research run_id", "run.observe id", "run.observe_tool id", "run.observe_many id",
@@ -189,7 +234,7 @@ def filled(body: Any, own: Ids, slot: str = "", given: str = "", at: str = "$") 
 
 def path_of(route: Route, own: Ids, **other: str) -> str:
     tenant_id, user_id = ACTOR
-    names = {"tenant_id": tenant_id, "user_id": user_id, "agent_id": "agent"}
+    names = {"tenant_id": tenant_id, "user_id": user_id, "agent_id": "agent", "space": "space"}
     names |= {name: own[kind] for name, kind in KINDS.items()}
     if "/research/" in route.template:
         names["run_id"] = own["study"]

@@ -167,6 +167,13 @@ def holdings(memory: Memory, tenant_id: str, user_id: str, name: str, folder: Pa
     corpus = memory.corpus(f"corpus-{name}", tenant_id=tenant_id, user_id=user_id)
     document = corpus.add("Notes on tea and on Oslo.", document_id=f"document-{name}", title="tea")
     (hit,) = corpus.search("tea")
+    value = {"namespace": ["notes", user_id], "key": f"key-{name}", "value": {"text": "tea"}, "texts": ["tea"]}
+    owned = {"user_id": user_id, "tenant_id": tenant_id}
+    memory.store.values("space", user_at=1, tenant_id=tenant_id).put([value])
+    memory.store.values("space", **owned).put([value])
+    part = {"type": "null", "data": ""}
+    checkpoint = {"thread_id": f"thread-{name}", "checkpoint_id": "1", "head": part, "metadata": part, "values": {}}
+    memory.store.threads("space", **owned).put(checkpoint)
     study = memory.research(QUESTION, directory=folder, run_id=f"study-{name}", **scope)
     return {
         "run": run.run_id, "event": event.id, "gone": gone.id, "fact": fact.fact_id, "claim": claim.claim_id,
@@ -175,7 +182,7 @@ def holdings(memory: Memory, tenant_id: str, user_id: str, name: str, folder: Pa
         "verification": verification.verifier_id, "fold": learned.fold.fold_id,
         "plan": plan.plan_id, "memory": f"memory-{name}", "rule": rule.id, "corpus": f"corpus-{name}",
         "document": document.document_id, "chunk": hit.id, "study": study.run_id, "receipt": receipt.receipt_id,
-        "session": f"session-{name}", "key": f"key-{name}",
+        "session": f"session-{name}", "key": f"key-{name}", "thread": f"thread-{name}", "user": user_id,
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from muniment.surfaces.client import remote, subhandles
+from muniment.surfaces.client import kept, remote, subhandles
 from muniment.surfaces.http.routing import Router, routes_of
 from muniment.surfaces.operations.naming import CORE
 from muniment.surfaces.operations.openapi import core_text, openapi, openapi_bytes, openapi_text
@@ -30,6 +30,8 @@ REMOTE = {
     "study": remote.RemoteStudy,
     "bank": remote.RemoteBank,
     "rulebook": remote.RemoteRulebook,
+    "values": kept.RemoteValueSpace,
+    "threads": kept.RemoteThreadSpace,
     "memory.ledger": subhandles.RemoteMemoryLedger,
     "memory.log": subhandles.RemoteMemoryLog,
     "memory.learning": subhandles.RemoteMemoryLearning,

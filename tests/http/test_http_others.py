@@ -92,7 +92,7 @@ def doors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             opened.append((Door(store, stack.enter_context(client)), own, theirs))
         (alone, own, _), (beside, same, theirs) = opened
         assert own == same
-        assert not set(own.values()) & {theirs[kind] for kind in theirs if kind != "verification"}
+        assert not set(own.values()) & {theirs[kind] for kind in theirs if kind not in ("verification", "user")}
         yield Doors(alone, beside, own, theirs, request.param[0] == ACTOR[0])
 
 
@@ -166,6 +166,10 @@ def library_call(asked: Asked) -> Callable[[Memory], Any]:
                 handle = memory.bank(**owner)
             case "rulebook":
                 handle = memory.rulebook(**owner)
+            case "values":
+                handle = memory.store.values(names["space"], **owner)
+            case "threads":
+                handle = memory.store.threads(names["space"], **owner)
             case _:
                 handle = memory
         if isinstance(getattr(type(handle), operation.call, None), property):

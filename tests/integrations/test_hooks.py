@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,15 @@ def hook(path: Path, event: Any, *more: str) -> subprocess.CompletedProcess[str]
     command += ["--seconds", "120", *more]
     env = {**os.environ, "MUNIMENT_HOME": str(path / "home")}
     return subprocess.run(command, input=text, capture_output=True, text=True, check=False, cwd=path, env=env)
+
+
+def settled(path: Path) -> None:
+    """What is put down at the end of a turn is written by a process of its own: wait until nothing is left."""
+    for _ in range(600):
+        if not list((path / "home" / "pending").rglob("*.json")):
+            return
+        time.sleep(0.05)
+    raise AssertionError("what waits was not written")
 
 
 def told(answer: dict[str, Any]) -> str:
@@ -60,6 +70,7 @@ def test_a_conversation_through_the_command(tmp_path: Path) -> None:
     ):
         done = hook(tmp_path, step, "--repository", "none")
         assert (done.returncode, done.stderr) == (0, "")
+    settled(tmp_path)
     with muniment.open(tmp_path / "a.db") as mem:
         assert said(mem) == [
             ("user", "We deploy with the harbour script on Fridays."),
@@ -153,7 +164,7 @@ def test_a_tools_result_waits_on_disk_and_is_written_once(tmp_path: Path) -> Non
     waiting[0].parent.joinpath("0-bad.json").write_text("torn")
     done = hook(tmp_path, event("SessionEnd"), "--repository", "none")
     assert (done.returncode, done.stderr) == (0, "")
-    assert list((tmp_path / "home" / "pending").rglob("*.json")) == []
+    settled(tmp_path)
     with muniment.open(tmp_path / "a.db") as mem:
         assert said(mem) == [("tool", "a.py")] * 3
 
@@ -171,7 +182,8 @@ def test_what_loads_for_a_tools_result(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.stdout.split() == [
         "0", "muniment", "muniment.errors", "muniment.integrations", "muniment.integrations.hooks", "muniment.surfaces",
-        "muniment.surfaces.hosts", "muniment.surfaces.hosts.hook_command", "muniment.surfaces.hosts.pending",
+        "muniment.surfaces.given_names", "muniment.surfaces.hosts",
+        "muniment.surfaces.hosts.hook_command", "muniment.surfaces.hosts.pending",
         "muniment.surfaces.hosts.repository",
     ]  # fmt: skip
 

@@ -28,6 +28,7 @@ from langgraph.types import Command, interrupt
 import muniment
 from muniment.errors import Forbidden, InvalidInput, StoreDamaged
 from muniment.integrations.langgraph import MunimentSaver
+from served_store import connected
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def values_of(saver: MunimentSaver, given: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres", "http"])
 def test_the_conformance_kit_passes_whole(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if engine == "postgres":
         dsn, schema = request.getfixturevalue("postgres_dsn"), request.getfixturevalue("postgres_schema")
@@ -66,6 +67,9 @@ def test_the_conformance_kit_passes_whole(engine: str, tmp_path: Path, request: 
         if engine == "postgres":
             with muniment.open(f"{dsn}{'&' if '?' in dsn else '?'}schema={schema}") as store:
                 yield store
+        elif engine == "http":
+            with muniment.open(":memory:") as store, connected(store, tmp_path) as far:
+                yield far
         else:
             with muniment.open(":memory:" if engine == "memory" else tmp_path / f"{next(numbers)}.db") as store:
                 yield store

@@ -33,16 +33,21 @@ from muniment.errors import InvalidInput, StoreDamaged
 from muniment.integrations.keyed_documents import KeyedDocuments, Put, put_all
 from muniment.integrations.langgraph import AsyncMunimentStore, MunimentStore
 from muniment.memory.outside.embed_hashed import HashEmbedder
+from served_store import connected
 
 
 def _own_embedding(texts: list[str]) -> list[list[float]]:
     return HashEmbedder().embed(texts).tolist()
 
 
-@pytest.fixture(params=["muniment-memory", "muniment-sqlite", "langgraph-in-memory"])
+@pytest.fixture(params=["muniment-memory", "muniment-sqlite", "muniment-http", "langgraph-in-memory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseStore]:
     if request.param == "langgraph-in-memory":
         yield InMemoryStore(index={"dims": HashEmbedder().dim, "embed": _own_embedding})
+        return
+    if request.param == "muniment-http":
+        with muniment.open(":memory:") as mem, connected(mem, tmp_path) as far:
+            yield MunimentStore(far)
         return
     with muniment.open(":memory:" if request.param == "muniment-memory" else tmp_path / "store.db") as mem:
         yield MunimentStore(mem)

@@ -10,20 +10,26 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from benchmarks.integration_talks import SYSTEM, TALKS, Sent, answer_of, question_of
+from benchmarks.framework_talks import FRAMEWORK_TALKS
+from benchmarks.integration_talks import SYSTEM, Sent, answer_of, question_of
+from benchmarks.integration_talks import TALKS as TOKEN_TALKS
 
 import muniment
 from muniment.integrations.live_history import compose_beside, cut_in_steps
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-PACKAGES = {"pydantic-ai": "pydantic_ai", "llama-index": "llama_index", "openai-agents": "agents", "wrapped": "openai"}
+PACKAGES = {
+    "pydantic-ai": "pydantic_ai", "llama-index": "llama_index", "openai-agents": "agents", "wrapped": "openai",
+    "google-adk": "google.adk", "agent-framework": "agent_framework", "haystack": "haystack",
+}  # fmt: skip
+TALKS = {**TOKEN_TALKS, **FRAMEWORK_TALKS}
 OLD = "Years ago my heron Bruno slept near the windmill."
 TURNS = 10
 IN_FRONT = ("pydantic-ai instructions", "wrapped OpenAI", "wrapped OpenAI, cut", "wrapped Anthropic")
 """They put the packet behind the system prompt: a cache holds that prompt, and not what comes after."""
-MOVES_ALONG = ("openai-agents session, cut", "llama-index block, cut")
-"""The framework itself cuts in front with every turn."""
+MOVES_ALONG = ("openai-agents session, cut", "llama-index block, cut", "google-adk, cut", "haystack, cut")
+"""The framework itself, or the caller, cuts in front with every turn."""
 
 
 @pytest.fixture(scope="module", params=TALKS)

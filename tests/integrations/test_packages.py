@@ -10,7 +10,8 @@ import pytest
 _WITHOUT = """
 import sys
 names = ("langgraph", "langchain_core", "agents", "pydantic_ai", "llama_index", "anthropic", "mem0", "openai")
-for name in (*names, "claude_agent_sdk"):
+frameworks = ("google.adk", "google.genai", "agent_framework", "haystack", "smolagents", "autogen_core")
+for name in (*names, "claude_agent_sdk", *frameworks):
     sys.modules[name] = None
 from muniment.errors import MissingDependency
 import importlib
@@ -39,12 +40,17 @@ def imported(module: str) -> str:
         ("llama_index", "llama-index"),
         ("anthropic.tool", "anthropic"),
         ("claude_agent_sdk", "claude-agent-sdk"),
+        ("google_adk", "google-adk"),
+        ("agent_framework", "agent-framework"),
+        ("autogen", "autogen"),
+        ("haystack", "haystack"),
+        ("smolagents", "smolagents"),
     ],
 )
 def test_a_missing_package_names_its_extra(module: str, extra: str) -> None:
     assert imported(f"muniment.integrations.{module}") == f"pip install 'muniment[{extra}]'"
 
 
-@pytest.mark.parametrize("module", ["mem0", "anthropic", "hooks", "keyed_documents", "transcript"])
+@pytest.mark.parametrize("module", ["mem0", "anthropic", "hooks", "keyed_documents", "transcript", "session"])
 def test_what_needs_no_package_imports_without_any(module: str) -> None:
     assert imported(f"muniment.integrations.{module}") == "imported"

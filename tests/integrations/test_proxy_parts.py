@@ -252,6 +252,14 @@ def test_the_session_in_a_users_id() -> None:
             for s in "xy"]  # fmt: skip
     assert [each.session_id for each in told if each] == ["x", "y"]
     assert len({each.user_id for each in told if each}) == 1
+    codex = {"client_metadata": {"session_id": "t1"}, "conversation": "c1", "user": "ana"}
+    found = caller_of({}, codex, Allowed(), NOBODY)
+    assert found is not None
+    assert found.session_id == "t1", "two sessions of Codex in one directory begin with the same words"
+    for odd in ({"session_id": 1}, "x", None, []):
+        found = caller_of({}, {"client_metadata": odd, "user": "ana"}, Allowed(), NOBODY)
+        assert found is not None
+        assert found.session_id is None
 
 
 def test_a_list_is_known_by_its_answers_and_by_nobody_elses() -> None:

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.integrations.connected import over_http
 
-import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.handles.derived import new_context
@@ -35,19 +35,7 @@ def mem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
             engine = open_engine(tmp_path / "a.db" if request.param == "sqlite" else ":memory:")
         made = Memory(new_context(engine=engine, policy=Policy(), clock=TickingClock(), ids=CountingIds()))
         stack.callback(made.close)
-        yield made if request.param != "http" else _over_http(made, tmp_path, stack)
-
-
-def _over_http(served: Memory, path: Path, stack: ExitStack) -> Memory:
-    """The same store behind a server in this process."""
-    testclient = pytest.importorskip("starlette.testclient", reason="the server extra is not installed")
-    pytest.importorskip("httpx2", reason="the client extra is not installed")
-    from muniment.surfaces.http.app import create_app
-    from muniment.surfaces.http.settings import ServerSettings
-
-    app = create_app(served, ServerSettings(keys=str(path / "keys.json"), research_dir=str(path / "research")))
-    client = stack.enter_context(testclient.TestClient(app, base_url="http://localhost"))
-    return stack.enter_context(muniment.connect("http://localhost", http=client))
+        yield made if request.param != "http" else over_http(made, tmp_path, stack)
 
 
 def test_values_under_keys(mem: Memory) -> None:

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import muniment
-from muniment.integrations.wrapping.alignment import align, ends_with, missing_calls, recorded
+from muniment.core.matching import common_stretches
+from muniment.integrations.session.alignment import align, ends_with, missing_calls, recorded
 from muniment.integrations.wrapping.answers import ChatReader, MessageReader, ResponseReader
-from muniment.integrations.wrapping.matching import common_stretches
 from muniment.store.ledger.messages import MessageEvent, read_messages
 
 
@@ -129,7 +129,7 @@ LETTERS = st.lists(st.sampled_from("abcde"), max_size=24)
 
 @given(one=LETTERS, other=LETTERS, unbounded=st.booleans())
 def test_stretches_stand_in_both_lists_in_their_order(one: list[str], other: list[str], unbounded: bool) -> None:
-    with mock.patch("muniment.integrations.wrapping.matching._STEPS_MAX", 400_000 if unbounded else 0):
+    with mock.patch("muniment.core.matching._STEPS_MAX", 400_000 if unbounded else 0):
         found = common_stretches(one, other)
     at = place = 0
     for each in found:

@@ -366,11 +366,11 @@ def test_what_stops_the_program_stops_the_runner(mem: Memory) -> None:
     assert not done.passed
 
 
-def test_an_agent_that_tells_too_much_of_itself_has_failed(mem: Memory) -> None:
+def test_an_agent_that_tells_too_much_of_itself_is_refused(mem: Memory) -> None:
     told = {"text": "done", "features": {f"b{number}": 1 for number in range(60)}}
     runner = mem.runner(lambda _: told, lambda *_: True, user_id="ana")
-    done = runner.run("go", features={f"a{number}": 1 for number in range(60)})
-    assert done.result.reason_codes == ("tool_output_invalid",)
+    with pytest.raises(InvalidInput, match="more than 64 features"):
+        runner.run("go", features={f"a{number}": 1 for number in range(60)})
     assert mem.runs(user_id="ana")[0].finished_at is not None
 
 

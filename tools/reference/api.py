@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 
 import muniment
 from muniment import aio
-from muniment.contracts.kinds import KINDS, record_of
+from muniment.contracts.kinds import ALL_KINDS, record_of
 from muniment.contracts.memory_packet import ValidationState
 from muniment.core.ports.embedding import Embedder
 from muniment.core.ports.outside import Ids
@@ -69,6 +69,8 @@ HANDLE_NAMES: dict[Handle, str] = {
     "study": "study",
     "bank": "bank",
     "rulebook": "book",
+    "values": "values",
+    "threads": "threads",
 }
 
 
@@ -199,7 +201,7 @@ def _types() -> Iterator[str]:
 
 
 def _records() -> Iterator[str]:
-    kinds = {record_of(kind): kind for kind in KINDS}
+    kinds = {record_of(kind): kind for kind in ALL_KINDS}
     handles = {*(class_at(place) for place, _ in _shown()), *OTHERS}
     yield "## Records"
     yield RECORDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from muniment.contracts.kinds import KINDS, document_of, record_of
+from muniment.contracts.kinds import ALL_KINDS, document_of, record_of
 from muniment.contracts.schemas import DIALECT, schema_id
 from reference.prose import first_paragraph, headed, table
 
@@ -28,8 +28,8 @@ def page() -> str:
 
 
 def _documents() -> Iterator[str]:
-    order = list(dict.fromkeys(document_of(kind) for kind in KINDS))
-    kinds = sorted(KINDS, key=lambda kind: order.index(document_of(kind)))
+    order = list(dict.fromkeys(document_of(kind) for kind in ALL_KINDS))
+    kinds = sorted(ALL_KINDS, key=lambda kind: order.index(document_of(kind)))
     for document, group in groupby(kinds, document_of):
         yield f"## {document}\n"
         rows = ((f"[`{kind}`](../../schemas/{kind}.json)", first_paragraph(record_of(kind).__doc__)) for kind in group)

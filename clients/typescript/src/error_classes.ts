@@ -27,6 +27,11 @@ export class TooLarge extends InvalidInput {
   static override readonly code: string = "too_large";
 }
 
+/** Somebody else's file that would have to be believed or run to be read. */
+export class UnsafeFile extends InvalidInput {
+  static override readonly code: string = "unsafe_file";
+}
+
 /** Measurements that say too little of what is asked of them. */
 export class IllConditioned extends InvalidInput {
   static override readonly code: string = "ill_conditioned";

@@ -1,4 +1,4 @@
-"""The kinds of the four documents and the record each one is (X-01).
+"""The kinds of the four documents and the record each one is (X-01), and the formats of ours that have a schema too.
 
 Listing the kinds imports no record: the modules are loaded when a kind is resolved.
 """
@@ -14,7 +14,7 @@ from muniment.errors import UnknownKind
 if TYPE_CHECKING:
     from muniment.core.record import Record
 
-__all__ = ["KINDS", "check_kind", "document_of", "record_of"]
+__all__ = ["ALL_KINDS", "KINDS", "check_kind", "document_of", "record_of"]
 
 # kind → (module of this room, class), in the order of the documents. The class is the kind's own name
 # unless the house words say otherwise.
@@ -55,20 +55,25 @@ _RECORDS: dict[str, tuple[str, str]] = {
 }
 
 KINDS: tuple[str, ...] = tuple(_RECORDS)
+_OWN = {"PortableLine": ("portable", "PortableLine")}
+_ALL = {**_RECORDS, **_OWN}
+ALL_KINDS: tuple[str, ...] = tuple(_ALL)
+"""Those of the four documents, and the formats of ours that others read and write."""
 
 _DOCUMENTS = {
     "memory_packet": "MemoryPacket v1",
     "snapshot": "Compaction snapshot v1",
     "evidence": "Compaction snapshot v1",
     "research": "Router and summary schemas v1",
+    "portable": "Portable memory v1",
 }
 
 
 def check_kind(kind: str) -> None:
     """Raise `UnknownKind`, with the names that come close, unless there is such a kind."""
-    if kind in _RECORDS:
+    if kind in _ALL:
         return
-    by_folded = {name.casefold(): name for name in KINDS}
+    by_folded = {name.casefold(): name for name in ALL_KINDS}
     close = [by_folded[name] for name in get_close_matches(kind.casefold(), list(by_folded), n=3, cutoff=0.5)]
     hint = f"did you mean {' or '.join(close)}?" if close else "`muniment schema list` shows every kind"
     raise UnknownKind(f"there is no kind {kind!r:.80}", hint=hint)
@@ -77,12 +82,12 @@ def check_kind(kind: str) -> None:
 def document_of(kind: str) -> str:
     """The contract document a kind comes from."""
     check_kind(kind)
-    return _DOCUMENTS.get(_RECORDS[kind][0], "Rulecraft v0.5.15")
+    return _DOCUMENTS.get(_ALL[kind][0], "Rulecraft v0.5.15")
 
 
 def record_of(kind: str) -> type[Record]:
     """The record class of a kind."""
     check_kind(kind)
-    module, name = _RECORDS[kind]
+    module, name = _ALL[kind]
     found: type[Record] = getattr(import_module(f"muniment.contracts.{module}"), name)
     return found

@@ -19,6 +19,7 @@ from muniment.core.record import JsonObject
 from muniment.core.scope import DEFAULT_TENANT, scope_given
 from muniment.errors import InvalidInput
 from muniment.handles.run import Run
+from muniment.handles.telling import spans_of, told
 from muniment.store.context import Context
 from muniment.store.engines.opening import open_engine
 
@@ -77,6 +78,7 @@ def open(
     policy: Policy | Mapping[str, Any] | None = None,
     durability: Literal["normal", "full"] = "normal",
     read_only: bool = False,
+    otel: bool = False,
 ) -> Memory:
     """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address (`?schema=name`, `?pool_size=16`).
 
@@ -86,7 +88,7 @@ def open(
     `extract_model` what `extract_pending` does, where they are given none themselves. `proof_key` and `seal_key`
     say where keys lie that are kept outside the store, "file:<path>", "env:<NAME>" or a function that answers one:
     builds and receipts are proven with the first, so that nobody who writes the file can alter one unnoticed, and the
-    second seals what a policy keeps of what it redacts.
+    second seals what a policy keeps of what it redacts. With `otel` what is asked of it is told to OpenTelemetry.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
@@ -99,6 +101,7 @@ def open(
     maker = _embedder(embedder) if isinstance(embedder, str) else embedder
     proof = None if proof_key in (None, "none") else _proof_key(proof_key)
     seal_keys = None if seal_key is None else _seal_keys(seal_key)
+    spans = spans_of(on=otel)
     engine = open_engine(target, durability=durability, read_only=read_only)
     return Memory(
         Context(
@@ -113,6 +116,7 @@ def open(
             extract_model=extract_model,
             proof_key=proof,
             seal_keys=seal_keys,
+            spans=spans,
         )
     )
 
@@ -196,6 +200,11 @@ def _embedder(name: str) -> Embedder:
 
 class Memory:
     """A store and what can be done with it. Thread-safe; several processes may share one file or server."""
+
+    _user_id: str | None = None
+    """The user whom alone it is of: of a connection whose key is for one user."""
+    _is_near = True
+    """Whether the store is opened in this process."""
 
     def __init__(self, context: Context) -> None:
         self._ctx = context
@@ -513,6 +522,7 @@ class Memory:
 
     # -- the store ------------------------------------------------------------------------------------
 
+    @told
     def verify(
         self,
         *,
@@ -531,6 +541,7 @@ class Memory:
 
         return verifying.verify(self._ctx, tenant_id, quick=quick, entries_max=entries_max, resume=resume)
 
+    @told
     def forget(
         self,
         *,

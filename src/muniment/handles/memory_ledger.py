@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.listing import listing_given, shown
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from muniment.store.ledger.records import EntryKind, LedgerEntry
     from muniment.store.ledger.seals import Unsealed
     from muniment.store.reports import Changes
+    from muniment.traces.records import TraceReport
 
 __all__ = ["MemoryLedger"]
 
@@ -115,6 +116,31 @@ class MemoryLedger:
         asked = listing_given(order=order, since=since, until=until, q=q, around=around, limit=limit)
         placed = list_episodes(self._ctx, tenant_id, user_id, session_id, asked)
         return shown(placed, asked)
+
+    def ingest_otel(
+        self,
+        data: Any,
+        *,
+        user_id: str | None = None,
+        default_user_id: str | None = None,
+        user_attributes: Iterable[str] | None = None,
+        signal: Literal["traces", "logs"] | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> TraceReport:
+        """Spans and logs of OpenTelemetry as entries: what a traced agent was told, said and got from its tools.
+
+        `data` is OTLP as JSON or protobuf, JSON lines of the collector's file exporter, or what the console exporter
+        prints. Each message is written once, however many spans repeat it and however often they are sent. The
+        conversation that a span names is the session. Whose it is, the spans say by `user_attributes` (`user.id`,
+        `enduser.id` and the like, unless names are given), or else it is `default_user_id`'s. With `user_id` all is
+        that user's, and what names another is left out. `signal` says what a protobuf holds, where that is known.
+        """
+        from muniment.handles.tracing import ingest_otel
+
+        return ingest_otel(
+            self._ctx, data, user_id=user_id, default_user_id=default_user_id, user_attributes=user_attributes,
+            signal=signal, tenant_id=tenant_id,
+        )  # fmt: skip
 
     def changes(self, *, user_id: str, after: str | None = None, tenant_id: str = DEFAULT_TENANT) -> Changes:
         """What was committed in a user's scope after a position, by whichever process: ids and kinds, for whoever

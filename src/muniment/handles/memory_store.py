@@ -1,8 +1,9 @@
-"""The store as a whole: who is in it, many documents brought in at once, how well it is recalled, and its upkeep."""
+"""The store as a whole: who is in it, documents brought in at once, memory moved in and out, evals, and upkeep."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.scope import DEFAULT_TENANT
@@ -10,7 +11,11 @@ from muniment.core.scope import DEFAULT_TENANT
 if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
     from muniment.handles.attention import Overview, Waiting, WaitingKind
+    from muniment.handles.thread_space import ThreadSpace
+    from muniment.handles.value_space import ValueSpace
     from muniment.memory.documents.records import CorpusDocument
+    from muniment.moving.leaving import Form
+    from muniment.moving.records import MoveReport, System
     from muniment.store.context import Context
     from muniment.store.reports import RebuildReport, ScrubbedFiles, SealReport, UserState
     from muniment.verify.eval_running import Answerer
@@ -123,6 +128,72 @@ class MemoryStore:
             progress=progress,
         )
 
+    # -- moving in and out ----------------------------------------------------------------------------
+
+    def import_from(
+        self,
+        system: System,
+        files: Iterable[str | PathLike[str]],
+        *,
+        user_id: str | None = None,
+        source_user: str | None = None,
+        agent_id: str = "agent",
+        dry_run: bool = False,
+        progress: Callable[[int], None] | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> MoveReport:
+        """Bring in what another system held, out of its files: mem0, zep, langmem, letta, chatgpt, claude or portable.
+
+        The report says what was written, what was here already, and what could not be carried, item by item; with
+        `dry_run` nothing is written and the report is the same. Every event says which system it comes from, and
+        nothing of it is told as observed. `user_id` is whose memory it becomes; without one, the users that the source
+        names. `source_user` is who that is in the source, where the names differ.
+        """
+        from muniment.moving.importing import import_source
+        from muniment.moving.reading import open_source
+
+        source = open_source(system, files, source_user or user_id)
+        return import_source(
+            self._ctx, source, tenant_id=tenant_id, user_id=user_id, agent_id=agent_id, dry_run=dry_run,
+            progress=progress,
+        )  # fmt: skip
+
+    def import_memory(
+        self,
+        source: str | PathLike[str] | list[bytes] | Callable[[], Iterable[bytes]],
+        *,
+        user_id: str | None = None,
+        agent_id: str = "agent",
+        dry_run: bool = False,
+        progress: Callable[[int], None] | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> MoveReport:
+        """Bring in a portable file (a path, its lines, or a function that opens them), checked to its end first.
+
+        It becomes the memory of `user_id`, or of the user that the file names. See `import_from`.
+        """
+        from muniment.moving.importing import import_source
+        from muniment.moving.reading import portable_source
+
+        return import_source(
+            self._ctx, portable_source(source), tenant_id=tenant_id, user_id=user_id, agent_id=agent_id,
+            dry_run=dry_run, progress=progress,
+        )  # fmt: skip
+
+    def export_memory(
+        self, *, user_id: str, form: Form = "portable", tenant_id: str = DEFAULT_TENANT
+    ) -> Iterator[bytes]:
+        """A user's memory in one neutral file: what was said, facts with their history, and the evidence of each.
+
+        As JSON lines, each of the schema `PortableLine`; or in a `form` that others take: `mem0`, a line for each call
+        of its `add`; `list`, a Markdown list of what holds; `dossier`, a Markdown page for a person.
+        """
+        from muniment.moving.exporting import export_memory
+
+        return export_memory(self._ctx, tenant_id, user_id, form)
+
+    # -- upkeep ---------------------------------------------------------------------------------------
+
     def rebuild(self, *, tenant_id: str = DEFAULT_TENANT) -> RebuildReport:
         """Compute every projection again from the ledger and repair what differs."""
         from muniment.store import rebuild as rebuilding
@@ -140,6 +211,26 @@ class MemoryStore:
         from muniment.store import sealing
 
         return sealing.reseal(self._ctx, tenant_id)
+
+    def values(
+        self, name: str, *, user_at: int | None = None, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> ValueSpace:
+        """Values under namespaces and keys, in names of their own; what LangGraph's long-term memory keeps.
+
+        `user_at` says which label of a namespace names the user whose a value is. With `user_id` they are that user's
+        alone.
+        """
+        from muniment.handles.value_space import ValueSpace
+
+        return ValueSpace(self._ctx, name, tenant_id, user_at, user_id)
+
+    def threads(self, name: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> ThreadSpace:
+        """Checkpoints of threads, in names of their own; what LangGraph's checkpointer keeps. With `user_id` they are
+        that user's alone.
+        """
+        from muniment.handles.thread_space import ThreadSpace
+
+        return ThreadSpace(self._ctx, name, tenant_id, user_id)
 
     def scrub(self) -> ScrubbedFiles:
         """Rebuild the store's files without what forgets have emptied, and settle the receipts that waited for it.

@@ -14,6 +14,7 @@ from muniment.core.policy.given import policy_named
 from muniment.core.record import JsonObject
 from muniment.errors import InvalidInput, RunFinished
 from muniment.handles.given import answer_given, check_stop_reason, event_given, opening_given, plain
+from muniment.handles.telling import told
 from muniment.store.items import latest
 from muniment.store.ledger.drafts import drafts_of, make_draft, refuse_reserved
 from muniment.store.ledger.records import EntryDraft, RunState
@@ -167,18 +168,10 @@ class Run:
         """
         draft = make_draft(
             kind="message" if role not in ("system", "developer") else "system",
-            role=role,
-            content=content,
-            speaker=speaker,
-            ts=ts,
-            id=id,
-            tags=tags,
-            entities=entities,
-            metadata=metadata,
-            idempotency_key=idempotency_key,
-            trust=trust,
+            role=role, content=content, speaker=speaker, ts=ts, id=id, tags=tags, entities=entities,
+            metadata=metadata, idempotency_key=idempotency_key, trust=trust,
             cited=None if build is None else self._cite(role, content, build, "$.build"),
-        )
+        )  # fmt: skip
         refuse_reserved(draft, "$")
         return self._append([draft])[0]
 
@@ -282,6 +275,7 @@ class Run:
 
     # -- memory ---------------------------------------------------------------------------------------
 
+    @told
     def remember(
         self,
         key: str,
@@ -421,6 +415,7 @@ class Run:
 
     # -- recall ---------------------------------------------------------------------------------------
 
+    @told
     def search(
         self, query: str, *, k: int = 10, now: Any = None, min_score: float | None = None,
         within: JsonObject | None = None,
@@ -435,6 +430,7 @@ class Run:
 
         return search_user(self._ctx, self._scope, query, k, now, min_score, within)
 
+    @told
     def compose(
         self,
         purpose: str,
@@ -453,7 +449,8 @@ class Run:
         """A MemoryPacket for a planner, tool or responder, and the text of it that fits the budget.
 
         With `exclude_session` nothing that was said in this session stands in it, and nothing that `exclude` names by
-        its event id: what the caller sends itself need not be told twice. What was remembered of it still stands.
+        its event id: what the caller sends itself need not be told twice. What was remembered of it still stands;
+        `exclude` leaves out a fact as well, as `FACT_ID@VERSION`, until it says something else.
 
         `policy` is the store's own unless one is given, or an object of what differs from the default. `now` is the
         moment the question is asked at: "last week", validity and recency are read against it; what was said later
@@ -484,6 +481,7 @@ class Run:
 
     # -- verification ---------------------------------------------------------------------------------
 
+    @told
     def verify(
         self,
         output: str | Mapping[str, Any] | Output,

@@ -1,5 +1,6 @@
 """Seams for the frameworks people already use, each behind an extra.
 
+session         what all of them stand on: one session of one user, with record, compose, search and forget
 wrapping        the official OpenAI and Anthropic clients with a memory: `muniment.wrap`
 proxy           the same in front of any model's server: `muniment proxy`
 litellm         the same as a callback of LiteLLM
@@ -9,6 +10,11 @@ pydantic_ai     message history, a history processor and a toolset
 llama_index     a `BaseMemory`
 anthropic       the memory tool's commands on /memories
 mem0            the calls of mem0, for people who move over
+google_adk      a session service, a memory service and a plugin
+agent_framework a context provider and a history provider
+autogen         its `Memory` protocol
+haystack        components, hooks and tools
+smolagents      callbacks, a model that is told, and tools
 claude_agent_sdk    hooks and tools for agents built with the Claude Agent SDK
 hooks           the command for the hooks of coding agents, as a module; it stands in `surfaces.hosts`
 

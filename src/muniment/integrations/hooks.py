@@ -5,6 +5,8 @@ What it does stands in `muniment.surfaces.hosts`; `muniment install` writes it i
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -25,5 +27,16 @@ def __getattr__(name: str) -> Any:
     return handle
 
 
+def _run() -> None:
+    """One event, in a process that lives for it alone: what it leaves is not looked for, and not taken down piece by
+    piece. That is a sixth of what a hook costs.
+    """
+    gc.disable()
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    _run()

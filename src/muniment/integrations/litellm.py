@@ -22,6 +22,7 @@ from muniment.errors import InvalidInput, MunimentError
 from muniment.integrations.packages import missing
 from muniment.integrations.proxy.callers import Allowed, Defaults, caller_of
 from muniment.integrations.proxy.sessions import KnownSessions
+from muniment.integrations.session.memory import check_max_tokens
 from muniment.integrations.wrapping.answers import part_of
 from muniment.integrations.wrapping.conversation import Call, Conversation, RecentBuilds, Telling
 from muniment.integrations.wrapping.dialects import CHAT, RESPONSES, Dialect
@@ -68,6 +69,7 @@ class MunimentLogger(CustomLogger):
             raise InvalidInput("on_error should be 'open' or 'closed'", path="$.on_error")
         self._mem = mem
         self._defaults = Defaults(tenant_id, user_id, agent_id)
+        check_max_tokens(max_tokens)
         self._telling = Telling(max_tokens, place=place, fails_open=on_error == "open")
         self._recent = RecentBuilds()
         self._sessions = KnownSessions()

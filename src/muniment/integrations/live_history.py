@@ -9,15 +9,17 @@ requests share, and a packet differs from question to question.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from muniment.store.ledger.secrets import redact_value
 
 if TYPE_CHECKING:
+    from muniment.handles.memory import Memory
     from muniment.handles.run import Run
+    from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["GAP", "compose_beside", "cut_in_steps"]
+__all__ = ["GAP", "before_question", "compose_beside", "cut_in_steps", "left_out"]
 
 GAP = "\n---\n"
 """Between a packet and the words of the question that it stands before."""
@@ -30,13 +32,31 @@ def compose_beside(run: Run, texts: Iterable[str], *, query: str, max_tokens: in
     """The text of a packet for a question, without what these texts say, which are sent beside it; empty where memory
     holds nothing else.
     """
+    left = _left_out(run, texts, lambda limit: run.ledger.entries(order="desc", limit=limit))
+    return run.compose("responder", query=query, max_tokens=max_tokens, **left).text
+
+
+def left_out(mem: Memory, run: Run, texts: Iterable[str]) -> dict[str, Any]:
+    """What a packet leaves out, since these texts of the session say it: arguments of `compose`."""
+    scope = run.scope
+
+    def latest(limit: int) -> Iterator[LedgerEntry]:
+        return mem.ledger.entries(
+            user_id=scope.user_id, session_id=scope.session_id, tenant_id=scope.tenant_id, order="desc", limit=limit
+        )
+
+    return _left_out(run, texts, latest)
+
+
+def before_question(packet: str) -> str:
+    """A packet as it stands before the words of the question."""
+    return f"{packet.rstrip()}\n{GAP}"
+
+
+def _left_out(run: Run, texts: Iterable[str], latest: Callable[[int], Iterator[LedgerEntry]]) -> dict[str, Any]:
     sent = {_kept(text) for text in texts if text}
-    return run.compose("responder", query=query, max_tokens=max_tokens, **_left_out(run, sent)).text
-
-
-def _left_out(run: Run, sent: set[str]) -> dict[str, Any]:
     limit = max(_LOOKED_AT, 4 * len(sent))
-    entries = list(run.ledger.entries(order="desc", limit=limit))
+    entries = list(latest(limit))
     turns = [entry for entry in entries if entry.kind in _TURNS and not entry.is_forgotten]
     known = [
         entry.id

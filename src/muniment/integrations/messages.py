@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import digest_of
+from muniment.errors import Forgotten
 
-__all__ = ["content_text", "once_key"]
+if TYPE_CHECKING:
+    from muniment.handles.run import Run
+    from muniment.store.ledger.records import LedgerEntry
+
+__all__ = ["content_text", "observe_once", "once_key"]
 
 
 def content_text(content: Any) -> str:
@@ -33,3 +39,17 @@ def once_key(place: str, message_id: str | None, position: int, said: Any) -> st
     """
     name = f"#{position}" if message_id is None else message_id
     return f"{place[:80]}:{name[:100]}:{digest_of([place, name, said])[:24]}"
+
+
+def observe_once(run: Run, events: Sequence[Mapping[str, Any]]) -> list[LedgerEntry]:
+    """Write events under their idempotency keys. What was forgotten does not come back with its key, and keeps nothing
+    else from being written.
+    """
+    try:
+        return run.observe_many(events) if events else []
+    except Forgotten:
+        entries: list[LedgerEntry] = []
+        for event in events:
+            with suppress(Forgotten):
+                entries += run.observe_many([event])
+        return entries

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from muniment.core.scope import DEFAULT_TENANT
-from muniment.integrations.live_history import GAP, compose_beside
+from muniment.integrations.live_history import before_question, compose_beside
 from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
 from muniment.integrations.transcript import Conversation, Line
@@ -107,7 +107,7 @@ def recall_filter(
         if packet:
             own = question["content"]
             parts = [{"type": "input_text", "text": own}] if isinstance(own, str) else list(own)
-            told = {"type": "input_text", "text": f"{packet.rstrip()}\n{GAP}"}
+            told = {"type": "input_text", "text": before_question(packet)}
             items[asked[-1]] = {**question, "content": [told, *parts]}
         return ModelInputData(cast("list[TResponseInputItem]", items), data.model_data.instructions)
 

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from muniment.errors import MunimentError
-from muniment.integrations.live_history import GAP, compose_beside, cut_in_steps
+from muniment.integrations.live_history import before_question, compose_beside, cut_in_steps
 from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
+from muniment.integrations.session.functions import memory_functions
 from muniment.integrations.transcript import Conversation, Line
 
 try:
@@ -109,32 +110,10 @@ def recent_history(
 def memory_toolset(run: Run, *, hits_max: int = 20) -> FunctionToolset[Any]:
     """Tools for a model: search what this user said, and propose a fact on a quote. The scope is the run's."""
 
-    def search_memory(query: str, limit: int = 5) -> list[dict[str, Any]]:
-        """Search what was said in all conversations with this user, and the facts that stand.
+    def refuse(error: MunimentError) -> NoReturn:
+        raise ModelRetry(f"{error.message}. {error.hint}") from error
 
-        Args:
-            query: What to look for, in a few words.
-            limit: How many to answer, best first.
-        """
-        hits = run.search(query, k=max(1, min(limit, hits_max)))
-        return [{"id": hit.id, "text": hit.text, "when": hit.ts, "sources": list(hit.sources)} for hit in hits]
-
-    def propose_fact(key: str, value: str, source_id: str, quote: str) -> dict[str, Any]:
-        """Propose a fact about the user. It is kept only if the quote stands in the source, word for word.
-
-        Args:
-            key: A short dotted name, such as user.city.
-            value: The fact itself.
-            source_id: The id of a search result that says it.
-            quote: The words that say it, copied from that result.
-        """
-        try:
-            made = run.propose(key, value, sources=[source_id], quote=quote)
-        except MunimentError as error:
-            raise ModelRetry(f"{error.message}. {error.hint}") from error
-        return {"status": made.status, "explanation": made.explanation}
-
-    return FunctionToolset([search_memory, propose_fact], id="muniment")
+    return FunctionToolset(memory_functions(run, hits_max=hits_max, refuse=refuse), id="muniment")
 
 
 def _lines(message: dict[str, Any], at: int) -> Iterator[Line]:
@@ -158,7 +137,7 @@ def _with_packet(message: ModelMessage, packet: str) -> ModelMessage:
     at = max(place for place, part in enumerate(message.parts) if isinstance(part, UserPromptPart))
     prompt = message.parts[at]
     assert isinstance(prompt, UserPromptPart)
-    told = TextContent(content=f"{packet.rstrip()}\n{GAP}", metadata={_MARK: True})
+    told = TextContent(content=before_question(packet), metadata={_MARK: True})
     own = [prompt.content] if isinstance(prompt.content, str) else list(prompt.content)
     parts: Any = [*message.parts]
     parts[at] = replace(prompt, content=[told, *own])

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from muniment.core.canonical import short_id
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import NotFound
+from muniment.integrations.messages import observe_once, once_key
+from muniment.integrations.session.memory import SessionMemory, store_of
 
 if TYPE_CHECKING:
+    from muniment.aio import AsyncMemory
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.store.ledger.records import LedgerEntry
@@ -34,6 +37,12 @@ class Line(NamedTuple):
     text_at: str | None = None
     """Where the text stands in the item, if it is there as a whole; it is put back from the event when it is read."""
     tool: Mapping[str, Any] | None = None
+    key: str | None = None
+    """The framework's own id of it, under which it is written once."""
+    ts: str | None = None
+    """When it happened, where the framework says so."""
+    build: str | None = None
+    """Of an answer, the build it was given."""
 
 
 class Transcript:
@@ -41,7 +50,7 @@ class Transcript:
 
     def __init__(
         self,
-        mem: Memory,
+        mem: Memory | AsyncMemory,
         name: str,
         *,
         user_id: str,
@@ -49,35 +58,43 @@ class Transcript:
         agent_id: str,
         tenant_id: str = DEFAULT_TENANT,
         erase: bool = False,
+        **telling: Any,
     ) -> None:
-        self._mem = mem
+        """`telling` is how the session's memory tells and fails: `max_tokens`, `on_error`, `recent`."""
+        self._mem = store_of(mem)
         self._name = name
         self._user_id = user_id
         self._session_id = session_id
-        self._agent_id = agent_id
         self._tenant_id = tenant_id
         self._erase = erase
         self._lock = RLock()
+        self.memory = SessionMemory(
+            mem,
+            user_id=user_id,
+            session_id=session_id,
+            agent_id=agent_id,
+            tenant_id=tenant_id,
+            run_id=short_id("run", [name, tenant_id, user_id, session_id]),
+            **telling,
+        )
 
     @property
     def run(self) -> Run:
         """The run the items are written in: the same each time."""
-        return self._mem.run(
-            user_id=self._user_id,
-            agent_id=self._agent_id,
-            session_id=self._session_id,
-            run_id=short_id("run", [self._name, self._tenant_id, self._user_id, self._session_id]),
-            tenant_id=self._tenant_id,
-        )
+        return self.memory.run
 
     def items(self) -> list[dict[str, Any]]:
         """What stands, in order, each item as it was given."""
-        return [self._item(entry) for entry in self._standing()]
+        return [item for _, item in self.named_items()]
 
-    def append(self, lines: Iterable[Line]) -> None:
+    def named_items(self) -> list[tuple[str, dict[str, Any]]]:
+        """The same, each with the id of its event."""
+        return [(entry.id, self._item(entry)) for entry in self._standing()]
+
+    def append(self, lines: Iterable[Line]) -> list[LedgerEntry]:
+        """Write items; answered are their entries, of those that were written before under their key as well."""
         events = [self._event(line) for line in lines]
-        if events:
-            self.run.observe_many(events)
+        return observe_once(self.run, events)
 
     def pop(self) -> dict[str, Any] | None:
         """Take the last item back; answers it, or None where there is none."""
@@ -125,8 +142,14 @@ class Transcript:
         kept = {key: value for key, value in line.item.items() if key != line.text_at}
         said = {"item": kept} if line.text_at is None else {"item": kept, "text_at": line.text_at}
         event: dict[str, Any] = {"content": line.text, "metadata": {self._name: said}}
+        if line.key is not None:
+            event["idempotency_key"] = once_key(f"{self._name}:{self._session_id}", line.key, 0, None)
+        if line.ts is not None:
+            event["ts"] = line.ts
         if line.role is None:
             return {"kind": "system", "role": "system", **event}
+        if line.build is not None:
+            event["build"] = line.build
         return {"role": line.role, **event, **({} if line.tool is None else {"tool": dict(line.tool)})}
 
     def _item(self, entry: LedgerEntry) -> dict[str, Any]:
@@ -146,7 +169,7 @@ class Conversation:
 
     def __init__(
         self,
-        mem: Memory,
+        mem: Memory | AsyncMemory,
         *,
         user_id: str,
         session_id: str,
@@ -168,3 +191,8 @@ class Conversation:
     def run(self) -> Run:
         """The run its items are written in: for `compose`, `search`, `remember` and the like."""
         return self._transcript.run
+
+    @property
+    def memory(self) -> SessionMemory:
+        """The memory of this session: what is known beside it, and how something of it is forgotten."""
+        return self._transcript.memory

@@ -131,6 +131,9 @@ class RunFacts(Record):
     x_summary: str
     """The task in one line."""
     bucket_key: Absent[str] = None
+    """As the caller named it: what is learnt may be bound to it."""
+    bucket_derived: Absent[str] = None
+    """Read off the run where nobody named one: for counting alone."""
     intent: IntentParts = IntentParts.model_construct()
     state: StateParts = StateParts.model_construct()
     verdict: Absent[Verdict] = None
@@ -145,6 +148,9 @@ class RunFacts(Record):
     kept: Items[str] = ()
     """Constraint keys that were checked and held."""
     cluster_id: Absent[str] = None
+    """Which failure it is: the verifier's word, else read off the run."""
+    cluster_sign: Absent[str] = None
+    """That failure in a few words, where it was read off the run."""
     cost: Number = 0
     steps: Items[StepFacts] = ()
     features: Items[Feature] = ()

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple, cast
 
 from muniment.core.ports.engine import Reader, Transaction
 from muniment.core.requests import Expect, Request, TextOrNone, checked
+from muniment.core.trust import lowest_trust
 from muniment.errors import InvalidInput, QuoteMismatch
 from muniment.memory.fact_reading import read_facts
 from muniment.memory.fact_writing import FactRequest, lock_fact, plan_fact
@@ -167,8 +168,9 @@ def _fate(
         against.append("the policy promotes nothing by itself")
     if cast("float", request.confidence) < policy.confidence_min:
         against.append(f"confidence {request.confidence} is under {policy.confidence_min}")
-    if trust not in policy.trust:
-        against.append(f"evidence of trust {trust!r} is not promoted by itself")
+    said_with = lowest_trust(each.trust for each in evidence)  # what was imported counts here for who said it there
+    if said_with not in policy.trust:
+        against.append(f"evidence of trust {said_with!r} is not promoted by itself")
     if any(each.is_suspect for each in evidence):
         against.append("a source reads like instructions")
     if policy.needs_quote and quote is None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from muniment.contracts.memory_packet import Fact
+from muniment.core.origins import imported_note
 from muniment.core.policy.memory import FactPolicy
 from muniment.core.ports.engine import Lock, Reader, Transaction
 from muniment.core.record import Confidence, Items, JsonValue, Record
@@ -137,6 +138,7 @@ def plan_fact(
     saying = Saying(key, value, trust, since, request.valid_to)
     outcome = resolve(saying, [each.fact for each in standing], policy)
     confidence, notes = _confidence(request, policy, trust, is_quoted=quote is not None and not is_supposed)
+    notes = _with_origin(notes, evidence)
     said: dict[str, Any] = {
         "id": outcome.adds_to or fact_id,
         "sources": list(request.sources),
@@ -168,6 +170,15 @@ def _confidence(request: FactRequest, policy: FactPolicy, trust: Trust, *, is_qu
     if trust != "user" or not is_quoted or policy.confidence.user_quote == plain:
         return plain, request.notes
     return policy.confidence.user_quote, QUOTED_NOTE if request.notes is None else request.notes
+
+
+def _with_origin(notes: str | None, evidence: Sequence[Evidence]) -> str | None:
+    """The notes, which begin with where it comes from that nothing was observed of here."""  # MV-02
+    systems = dict.fromkeys(each.imported_from for each in evidence)
+    if not systems or None in systems:
+        return notes
+    origin = imported_note(" and ".join(sorted(filter(None, systems))))
+    return origin if notes is None else notes if notes.startswith(origin) else f"{origin}; {notes}"
 
 
 def _new_fact(request: FactRequest, key: str, value: Any, outcome: Outcome, policy: FactPolicy) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.requests import ByRule, is_listing
 from muniment.core.scope import Scope
-from muniment.core.trust import lowest_trust
+from muniment.core.trust import lowest_trust, one_less
 from muniment.core.vocabulary import Trust
 from muniment.errors import (
     Conflict,
@@ -39,7 +39,7 @@ from muniment.store.item_entries import CITING
 from muniment.store.items import Item, latest, lock_memory
 from muniment.store.ledger.admission import Admitted
 from muniment.store.ledger.evidence import locate_quote
-from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft
+from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, imported_from
 from muniment.store.ledger.secrets import redact_value
 from muniment.store.reading import content_in
 from muniment.store.writing import append_in
@@ -100,6 +100,8 @@ class Evidence(NamedTuple):
     ts: str
     is_suspect: bool
     """It was flagged as reading like instructions (LG-08)."""
+    imported_from: str | None = None
+    """The system it comes from, where it was not observed here."""
 
 
 def write_patches(
@@ -231,14 +233,15 @@ def read_evidence(reader: Reader, scope: Scope, ids: Sequence[str], path: str = 
             raise InvalidInput(
                 f"the event {id_} is a change of memory, which is no evidence", path=here, hint="name what was said"
             )
-        is_suspect = INSTRUCTION_LIKE in row.flags.split(",")
-        found.append(Evidence(id_, row.trust, row.ts, is_suspect))
+        flags = row.flags.split(",")
+        found.append(Evidence(id_, row.trust, row.ts, INSTRUCTION_LIKE in flags, imported_from(flags)))
     return found
 
 
 def trust_of_evidence(evidence: Iterable[Evidence], *, is_supposed: bool = False) -> Trust:
-    """The lowest of the sources. What has none, or is only supposed, has no more than the agent's own word."""
-    trusts = [each.trust for each in evidence]
+    """The lowest of the sources. What has none, or is only supposed, has no more than the agent's own word. What was
+    not observed here counts a step less than if it were: what the user says here overrules it."""
+    trusts = [each.trust if each.imported_from is None else one_less(each.trust) for each in evidence]  # MV-03
     return lowest_trust(trusts if trusts and not is_supposed else [*trusts, "assistant"])
 
 

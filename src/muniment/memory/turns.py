@@ -134,6 +134,8 @@ class SummaryLine(Record):
     trust: Absent[Trust] = None
     cited: Absent[dict[str, str]] = None
     """As a turn's."""
+    flags: Absent[Items[str]] = None
+    """Of a sentence that was not said here: where it comes from; of a summary that was given, what was noticed."""
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
@@ -162,7 +164,6 @@ class SessionLine(SummaryLine):
     kind: Absent[SummaryKind] = None
     sources: Absent[Items[str]] = None
     """Of a summary that the caller gave: the evidence it rests on."""
-    flags: Absent[Items[str]] = None
 
 
 class EpisodeCandidate(Record):

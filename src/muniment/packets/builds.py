@@ -40,7 +40,7 @@ from muniment.packets.line_counts import line_counts_of
 from muniment.packets.marks import KeptMarks, keep_marks, read_marks
 from muniment.packets.page.layout import says_not_found
 from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
-from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool, written_table
+from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool, version_name, written_table
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
@@ -105,6 +105,16 @@ class Build:
         told = self.packet.explain.filters.get("evidence")
         found = told.get("found") if isinstance(told, dict) else None
         return found if isinstance(found, bool) else bool(self.text)
+
+    @cached_property
+    def fact_versions(self) -> tuple[str, ...]:
+        """The facts of the packet as they stood, by the names under which `exclude` leaves them out of another."""
+        held = {each.fact.fact_id: 0 for each in self.pool.facts}
+        for each in self.pool.facts:
+            held[each.fact.fact_id] = max(each.version, held[each.fact.fact_id])
+        long_term = self.packet.long_term
+        told = {fact.fact_id for fact in (*long_term.facts, *(long_term.preferences or ()))}
+        return tuple(sorted(version_name(fact_id, version) for fact_id, version in held.items() if fact_id in told))
 
     def _rendered(self) -> Rendered:
         told = says_not_found(self.packet)

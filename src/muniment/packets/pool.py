@@ -40,6 +40,7 @@ __all__ = [
     "ProcedureCandidate",
     "RunBasis",
     "ToolCandidate",
+    "version_name",
     "written_table",
 ]
 
@@ -76,6 +77,11 @@ class FactCandidate(Record):
     stale_dependency: bool
     since: Absent[str] = None
     """From when it is said to hold, or when it was said; builds of before do not tell."""
+
+
+def version_name(fact_id: str, version: int) -> str:
+    """How a request names a fact as it stands, so that it is left out of a packet until it says something else."""
+    return f"{fact_id}@{version}"
 
 
 class ProcedureCandidate(Record):
@@ -157,7 +163,7 @@ class ComposeRequest(Record):
     exclude_session: Absent[bool] = None
     """True where nothing that was said in this session is to stand in the packet."""
     exclude: Absent[Items[str]] = None
-    """Events that are not to stand in the packet."""
+    """Events that are not to stand in the packet, and facts as they stood (`FACT_ID@VERSION`)."""
     marks: Absent[KnownMarks] = None
     """Absent where no packet of the session was kept before."""
 

@@ -106,6 +106,8 @@ class Answered(NamedTuple):
     """A reason code where it did not answer, and what to say of it."""
     words: str = ""
     refined: int = 0
+    fault: InvalidInput | None = None
+    """Where what it answered is no answer: whoever wrote the agent must mend it, and no run is judged by it."""
 
 
 def is_near(executor: Executor | None) -> bool:
@@ -179,10 +181,20 @@ def _once(agent: Callable[..., Any], task: AgentTask, output_bytes_max: int) -> 
     fault = read.exception()
     if isinstance(fault, TooLarge):
         return _nothing("tool_output_invalid", f"the agent answered too much: {fault}")
+    if isinstance(fault, UnicodeEncodeError):
+        return _nothing("tool_output_invalid", "the agent answered text with a lone surrogate, which has no bytes")
     if fault is not None:
-        return _nothing("tool_output_invalid", "the agent answered neither text nor an output")
+        malformed = fault if isinstance(fault, InvalidInput) else _no_answer(answer.result())
+        return _nothing("tool_output_invalid", str(malformed))._replace(fault=malformed)
     answered: Answered = read.result()
     return answered
+
+
+_ANSWERS = "text, an Output, or an object with `text` and, if you like, tool_calls, usage, features, summary"
+
+
+def _no_answer(given: Any) -> InvalidInput:
+    return InvalidInput(f"an agent answered {type(given).__name__}", path="$.answer", hint=_ANSWERS)
 
 
 def _text_of(error: BaseException) -> str:
@@ -198,16 +210,21 @@ def _read(given: Any, task: AgentTask, output_bytes_max: int) -> Answered:
         _check_size(given, output_bytes_max)
         return Answered(given, {})
     if not isinstance(given, str):
+        if not isinstance(given, Mapping):
+            raise _no_answer(given)
         plain = dict(given)
     text = plain.get("text")
     if isinstance(text, str) and len(text) > output_bytes_max:
         raise TooLarge(f"{len(text)} characters are over the limit of {output_bytes_max} bytes", path="$.text")
-    features = features_given(plain.pop("features", None))
+    try:
+        features = features_given(plain.pop("features", None))
+        features_given({**task.features, **features})  # both together are told of the run
+    except InvalidInput as error:
+        raise error.within("$.answer") from None
     summary = plain.pop("summary", None)
     if summary is not None and not isinstance(summary, Mapping):
-        raise InvalidInput("a summary is an object", path="$.summary")
-    features_given({**task.features, **features})  # both together are told of the run
-    output = Output.model_validate(plain)
+        raise InvalidInput("a summary is an object", path="$.answer.summary", hint=_ANSWERS)
+    output = Output.of_given(plain, "what an agent answered is no output", path="$.answer", hint=_ANSWERS)
     _check_size(output, output_bytes_max)
     return Answered(output, features, None if summary is None else _small(summary, output_bytes_max))
 

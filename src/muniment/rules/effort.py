@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.contracts.run_records import PolicySignals
+from muniment.learning.run_blocks import PlannedRung
 from muniment.rules.rollouts.budget import Goal, Step, cut_step, next_step
 
 if TYPE_CHECKING:
@@ -17,18 +18,45 @@ if TYPE_CHECKING:
 
     Router = Callable[[RouteRequest], RouteDecision]
 
-__all__ = ["Plan", "goal_plan", "routed_plan", "signals_of"]
+__all__ = ["Plan", "goal_plan", "has_own_tier", "routed_plan", "signals_of"]
 
 
 class Plan(NamedTuple):
     """What comes next, asked after each wave of attempts."""
 
     next: Callable[[Sequence[Trial], Made], Step]
+    rungs: tuple[PlannedRung, ...]
+    """What would be tried one after another if nothing passed; caps and repairs are not foreseen."""
     decision: RouteDecision | None = None
 
 
 def goal_plan(goal: Goal, caps: Caps, policy: RoutePolicy) -> Plan:
-    return Plan(lambda _trials, made: next_step(goal, made, caps, policy))
+    return Plan(lambda _trials, made: next_step(goal, made, caps, policy), _goal_rungs(goal))
+
+
+def has_own_tier(mode: str, decision: RouteDecision | None) -> bool:
+    """Is an attempt of this mode told with a tier? A single one is, where a router chose it."""
+    return decision is not None or mode not in ("main", "sot", "tree")
+
+
+def _goal_rungs(goal: Goal) -> tuple[PlannedRung, ...]:
+    rungs, before = [], 0
+    for wave in goal.waves:
+        tier = {"tier": wave.tier} if has_own_tier(wave.mode, None) else {}
+        if wave.total > before:
+            rungs.append(PlannedRung(mode=wave.mode, k=wave.total - before, **tier))
+        before = max(before, wave.total)
+    return (*rungs, *_SYNTHESIS) if goal.synth and before > 1 else tuple(rungs)
+
+
+def _routed_rungs(decision: RouteDecision) -> tuple[PlannedRung, ...]:
+    rungs = tuple(PlannedRung(mode=each.mode, tier=each.tier, k=each.k) for each in decision.rungs if each.k)
+    if not rungs:
+        return (PlannedRung(mode="main", tier="hot", k=1),)
+    return (*rungs, *_SYNTHESIS) if decision.synth and sum(each.k for each in rungs) > 1 else rungs
+
+
+_SYNTHESIS = (PlannedRung(mode="synth", tier="full", k=1),)
 
 
 def routed_plan(decision: RouteDecision, caps: Caps, policy: RoutePolicy, *, is_parallel: bool) -> Plan:
@@ -43,7 +71,7 @@ def routed_plan(decision: RouteDecision, caps: Caps, policy: RoutePolicy, *, is_
         step = _step_of(climb(decision, [_climbed(each) for each in trials]), decision, trials, is_parallel)
         return step if step.action in ("stop", "escalate") else cut_step(step, made, goal, caps, policy)
 
-    return Plan(after, decision)
+    return Plan(after, _routed_rungs(decision), decision)
 
 
 def signals_of(decision: RouteDecision) -> PolicySignals:

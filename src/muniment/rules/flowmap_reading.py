@@ -9,7 +9,7 @@ from muniment.core.instants import check_window
 from muniment.learning.log_reading import LogWindow, stream_logs
 from muniment.learning.recalling import bucket_given
 from muniment.memory.patches import instant_of
-from muniment.rules.flowmap.rows import ALL_BUCKETS, FlowRow, stage_of
+from muniment.rules.flowmap.rows import ALL_BUCKETS, FlowRow, FlowTask, Rung, Tried, stage_of
 from muniment.rules.flowmap.snapshots import estimator_of, flow_snapshot
 from muniment.rules.flowmap.tally import FlowTally
 from muniment.rules.routing.log_rows import row_of
@@ -55,6 +55,7 @@ def flow_row(body: Mapping[str, Any], at: str) -> FlowRow | None:
     row, log = row_of(body), body["event_log"]
     if row.verdict is None:
         return None
+    task = _part(_part(log, "run"), "task")
     return FlowRow(
         trace_id=log["trace_id"],
         stage=stage_of(row.mode),
@@ -69,7 +70,22 @@ def flow_row(body: Mapping[str, Any], at: str) -> FlowRow | None:
         at=at,
         hints=len(_part(log, "memory_recall").get("used_ids") or ()),
         rules=len(log.get("selected_rules") or ()),
-        k=_part(log, "rollout_select").get("rollouts_n") or 1,
+        is_first=not (task.get("number") or row.after),
+        task=_task_of(task),
+        is_planned=bool(task),
+    )
+
+
+def _task_of(block: Mapping[str, Any]) -> FlowTask | None:
+    """The task that a first attempt began; None where its log does not tell what was planned."""
+    if not block.get("attempts"):
+        return None
+    return FlowTask(
+        tuple(Rung(each["mode"], each.get("tier"), each["k"]) for each in block.get("rungs", ())),
+        tuple(
+            Tried(each["mode"], each.get("tier"), each.get("passed"), each.get("cost", 0.0))
+            for each in block["attempts"]
+        ),
     )
 
 

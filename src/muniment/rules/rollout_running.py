@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.contracts.run_records import ExperimentBlock, RunCost
 from muniment.errors import MunimentError, RunFinished
-from muniment.learning.run_blocks import RunBlocks
+from muniment.learning.run_blocks import RunBlocks, TaskBlock, TriedAttempt
 from muniment.rules.attempt_records import Done, Trial, attempt_of
 from muniment.rules.attempts import Answered, call_agents
-from muniment.rules.effort import signals_of
+from muniment.rules.effort import has_own_tier, signals_of
 from muniment.rules.rollouts.best_attempt import Stood, best_of, replaces
 from muniment.rules.rollouts.budget import Made, Spent, Step
 from muniment.rules.rollouts.jitter import draw_config, way_of
@@ -28,7 +28,7 @@ from muniment.rules.rollouts.summaries import Attempted, summarise
 from muniment.rules.rollouts.synthesis import needs_repair, repair_prompt, synthesis_inputs, synthesis_prompt
 from muniment.rules.rollouts.thoughts import without_thoughts
 from muniment.verify.outputs import ToolCall
-from muniment.verify.verdicts import UNRUN, is_pass
+from muniment.verify.verdicts import UNRUN, is_pass, says_nothing
 
 if TYPE_CHECKING:
     from muniment.contracts.run_records import RolloutSummary
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from muniment.rules.attempt_runs import Bench
     from muniment.rules.effort import Plan
     from muniment.rules.routing.records import Tier
+    from muniment.store.ledger.records import StopReason
 
 __all__ = ["Rollout"]
 
@@ -96,7 +97,7 @@ class Rollout:
         return Trial(run, replace(task, mode=mode, attempt=number, tier=tier), reuse, number, kind, tier)
 
     def _attempt(self, step: Step, offset: int) -> Trial:
-        tier = None if step.mode in ("main", "sot", "tree") and self._plan.decision is None else step.tier
+        tier = step.tier if has_own_tier(step.mode, self._plan.decision) else None
         trial = self._begin(step.mode, tier, "attempt", offset)
         policy, task = self._bench.policy, trial.task
         if step.mode in ("kroll", "matts"):
@@ -144,6 +145,11 @@ class Rollout:
             timeout_s=bench.timeout_s,
             output_bytes_max=bench.policy.output_bytes_max,
         )
+        fault = next((each.fault for each in answers if each.fault is not None), None)
+        if fault is not None:
+            for trial in (*self._trials, *trials):
+                _finish(trial, "NO_EVIDENCE")
+            raise fault
         for trial, answered in zip(trials, answers, strict=True):
             self._settle(trial, answered)
             self._trials.append(trial)
@@ -162,7 +168,7 @@ class Rollout:
             trial.output, trial.signals = trial.output.model_copy(update={"text": talk.answer}), talk.signals
         self._watch(trial)
         if trial.code == "tool_timeout":  # what it still does is no part of the run
-            _finish(trial)
+            _finish(trial, "BUDGET_EXCEEDED")
         elif trial.output.text and not _tell(trial):
             trial.code, words = "tool_output_invalid", "the agent ended its run itself"
         trial.result = bench.judge(trial.output) if trial.code is None else bench.failed(trial.code, words)
@@ -263,6 +269,8 @@ class Rollout:
         """What the attempt's log tells beside its entries; what it did not use is not there."""
         policy = self._bench.policy
         fields: dict[str, Any] = {"mode": trial.task.mode, "flow_tags": trial.tags}
+        if len(self._trials) > 1 or sum(rung.k for rung in self._plan.rungs) > 1:
+            fields["task"] = self._task(trial)
         if trial.task.mode == "sot":
             fields |= {"sot_profile": policy.sot_profile, "sot_max_turns": policy.sot_turns_max}
         optional: dict[str, Any] = {
@@ -281,6 +289,13 @@ class Rollout:
             }
         return RunBlocks.model_validate(fields | {name: block for name, block in optional.items() if block is not None})
 
+    def _task(self, trial: Trial) -> TaskBlock:
+        """The task as a whole, with its first attempt; of the others, that they belong to it."""
+        fields: dict[str, Any] = {"task_id": self._trials[0].trace_id, "number": trial.number}
+        if trial.number == 0:
+            fields |= {"rungs": self._plan.rungs, "attempts": tuple(map(_tried, self._trials))}
+        return TaskBlock(**fields)
+
     def _experiment(self, trial: Trial) -> ExperimentBlock:
         """Which attempts it belongs with, and what it was made from."""
         fields: dict[str, Any] = {
@@ -293,6 +308,16 @@ class Rollout:
         if trial.parents:
             fields |= {"parent_ids": list(trial.parents), "mutation_ops": [trial.kind]}
         return ExperimentBlock.from_wire(fields)
+
+
+def _tried(trial: Trial) -> TriedAttempt:
+    """An attempt in a line. Where its verifier could not do its work, nothing is said of its passing."""
+    result = trial.judged
+    fields: dict[str, Any] = {"mode": trial.task.mode, "cost": trial.figure}
+    fields |= {} if trial.tier is None else {"tier": trial.tier}
+    if not says_nothing(result.verdict, result.outcome, result.reason_codes):
+        fields["passed"] = is_pass(result.verdict, result.outcome)
+    return TriedAttempt(**fields)
 
 
 def _tell_events(run: Run, events: Sequence[Any]) -> str | None:
@@ -314,7 +339,8 @@ def _tell(trial: Trial) -> bool:
     return True
 
 
-def _finish(trial: Trial) -> None:
+def _finish(trial: Trial, stop_reason: StopReason) -> None:
+    """End a run without learning from it."""
     with suppress(RunFinished):  # the agent may have been first
-        trial.run.finish("BUDGET_EXCEEDED")
+        trial.run.finish(stop_reason)
     trial.is_over = True

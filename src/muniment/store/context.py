@@ -13,6 +13,7 @@ from muniment.core.policy.recall import RecallPolicy
 from muniment.errors import MissingDependency
 
 if TYPE_CHECKING:
+    from muniment.core.outside.otel import Spans
     from muniment.core.policy.policy import Policy
     from muniment.core.ports.embedding import Embedder
     from muniment.core.ports.engine import Engine
@@ -76,6 +77,7 @@ class Context:
         extract_model: Any = None,
         proof_key: bytes | None = None,
         seal_keys: SealKeys | None = None,
+        spans: Spans | None = None,
     ) -> None:
         self.engine = engine
         if policy is not None:
@@ -92,6 +94,8 @@ class Context:
         """What proofs of builds and receipts are made with; None where anybody may make them."""
         self.seal_keys = seal_keys
         """What answers the keys for seals; None where nothing is sealed or unsealed."""
+        self.spans = spans
+        """What tells OpenTelemetry of what is asked; None where it is told nothing."""
         if counter is not None:
             self.counter = counter
         self._load_derived = derived

@@ -67,11 +67,13 @@ def verify(
     if entries_max is not None and (type(entries_max) is not int or entries_max < 1):
         raise InvalidInput("entries_max should be a whole number from 1 on", path="$.entries_max")
     at = Standing(tenant_id) if resume is None else read_standing(resume, tenant_id)
-    tenants = ctx.engine.tenants()
-    if tenant_id is not None:
-        if tenant_id not in tenants and not ctx.engine.read(tenant_id, _has_sessions):
-            raise UnknownScope(f"no tenant {tenant_id!r} in this store", path="$.tenant_id")
+    listed = ctx.engine.tenants()
+    if tenant_id is None:
+        tenants = sorted({*listed, *ctx.engine.unlisted_tenants()})
+    elif tenant_id in listed or ctx.engine.read(tenant_id, _has_sessions):
         tenants = [tenant_id]
+    else:
+        raise UnknownScope(f"no tenant {tenant_id!r} in this store", path="$.tenant_id")
     work = _Work(ctx, entries_max)
     if quick:
         held = sum(_verify_sample(work, tenant) for tenant in tenants)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.errors import InvalidInput
+from muniment.surfaces.given_names import checked_name
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
@@ -102,7 +103,7 @@ def load_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | 
         if not isinstance(value, str):
             raise InvalidInput(f"the setting {name!r} should be a string", path=f"$.{name}")
         values[name] = value
-    values["db"] = _at_home(values["db"])
+    values["db"] = _at_home(checked_name(values["db"], "db"))
     if values["repository"] != "none":
         values["user"] = values["user"] or getuser()
         if given.get("tenant") is None:

@@ -125,7 +125,7 @@ def test_what_stands_is_what_was_put_last() -> None:
 
 
 def test_a_score_by_words_is_the_share_of_the_query_that_a_text_says() -> None:
-    words = WordFeatures()
+    words = WordFeatures("m")
     texts = ["Ana likes pizza", "Ben likes chess", "Ana likes pizza and plays the guitar in a band", "nothing"]
     scored = words.packed(words.made(texts))
     found = scored("pizza")

@@ -147,11 +147,12 @@ def test_a_gain_is_measured_among_runs_that_had_the_same_of_everything_else() ->
 
 @pytest.mark.req("RC-23")
 def test_costs_and_efficiency() -> None:
-    rows = rows_of(50, 50, cost=1000.0) + rows_of(70, 30, 200, mode="kroll", tier="probe", k=3, cost=3000.0)
+    rows = rows_of(50, 50, cost=1000.0) + rows_of(70, 30, 200, mode="kroll", tier="probe", cost=3000.0)
     found = gains(snapshot_of(rows))
-    assert set(found) == {"mode:kroll", "tier:probe", "K:2-4"}
-    one = found["K:2-4"]
+    assert set(found) == {"mode:kroll", "tier:probe"}
+    one = found["tier:probe"]
     assert (one["gain_pass"], one["delta_cost"], one["efficiency"]) == (0.2, 2000.0, 0.0001)
+    assert one["design"] == "between_tasks"
     assert one["cost_lower"] == one["cost_upper"] == 2000.0
     free = gains(snapshot_of(rows_of(50, 50) + rows_of(70, 30, 200, rules=2)))["rules"]
     assert (free["delta_cost"], free["efficiency"]) == (0.0, 0.2)

@@ -103,7 +103,7 @@ def test_a_row_has_what_the_log_tells(mem: Memory) -> None:
     (row,) = rows(mem)
     assert (row.stage, row.verdict, row.outcome, row.passed) == ("main→verify", "FAIL", "FAIL", False)
     assert (row.reason_codes, row.bucket_key, row.tier, row.cost) == (("numeric_error",), HARD, "full", 42.0)
-    assert (row.hints, row.rules, row.k) == (0, 0, 1)
+    assert (row.hints, row.rules, row.is_first, row.task) == (0, 0, True, None)
 
 
 def test_runs_that_are_forgotten_are_gone_from_the_map(mem: Memory) -> None:

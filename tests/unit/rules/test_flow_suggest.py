@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
-from flow_makers import NOW, rows_of
+from flow_makers import NOW, rows_of, task_rows, until_passed
 
 from muniment.core.policy.flow_map import FlowMapPolicy
 from muniment.core.policy.routing import RoutePolicy
@@ -43,16 +44,23 @@ def test_scaling_that_surely_gains_nothing_is_not_worth_it_anywhere() -> None:
 
 
 def test_attempts_that_surely_gain_nothing() -> None:
-    plain = rows_of(5_000, 5_000)
-    probe = rows_of(4_900, 5_100, 20_000, k=3, mode="kroll")
-    full = rows_of(4_900, 5_100, 40_000, k=7, mode="kroll")
-    found = suggested(plain + probe + full)
+    """Half of the tasks pass at once, and the others never do."""
+    rows = [row for at in range(1_000) for row in task_rows(at, [at % 2 == 0] if at % 2 == 0 else [False] * 6)]
+    found = suggested(rows)
     assert (found["k_probe"].suggested, found["k_full_max"].suggested) == (1, 4)
     assert "at most" in found["k_probe"].text
 
 
+def test_attempts_that_recover_much_are_not_advised_against() -> None:
+    """Every attempt passes with one in three: the tasks that had several look worse than those that had one."""
+    made = random.Random(3)
+    rows = [row for at in range(400) for row in task_rows(at, until_passed(made, 1 / 3))]
+    assert not {"k_probe", "k_full_max"} & suggested(rows).keys()
+
+
 def test_where_the_bounds_leave_room_nothing_is_suggested() -> None:
-    few = rows_of(5, 5) + rows_of(6, 4, 100, tier="probe", k=3, mode="kroll") + rows_of(7, 3, 200, k=6, mode="kroll")
+    few = rows_of(5, 5) + rows_of(6, 4, 100, tier="probe", mode="kroll") + rows_of(7, 3, 200, mode="kroll")
+    few += [row for at in range(6) for row in task_rows(at + 1, [False] * 6)]
     assert suggested(few) == {}
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from muniment.core.policy.flow_map import FlowMapPolicy
 from muniment.errors import InvalidInput
 from muniment.rules.flowmap.names import Names
-from muniment.rules.flowmap.rows import NO_CODE, OTHER, FlowRow, is_risky, k_band
+from muniment.rules.flowmap.rows import NO_CODE, OTHER, FlowRow, FlowTask, Rung, Tried, is_risky, k_band
 from muniment.rules.flowmap.snapshots import flow_snapshot
 from muniment.rules.flowmap.tally import CodeKey, FlowTally
 
@@ -34,9 +34,18 @@ def some_rows() -> st.SearchStrategy[list[FlowRow]]:
         cost=st.floats(0, 1e9),
         hints=st.integers(0, 2),
         rules=st.integers(0, 2),
-        k=st.integers(0, 9),
+        is_first=st.booleans(),
+        is_planned=st.booleans(),
+        task=st.one_of(st.none(), some_tasks()),
     )
     return st.lists(made, min_size=1, max_size=40)
+
+
+def some_tasks() -> st.SearchStrategy[FlowTask]:
+    modes, tiers = st.sampled_from(["main", "kroll", "synth", "own"]), st.sampled_from([None, "probe", "full", "x"])
+    rungs = st.lists(st.builds(Rung, modes, tiers, st.integers(1, 6)), max_size=4).map(tuple)
+    tried = st.builds(Tried, modes, tiers, st.sampled_from([True, False, None]), st.floats(0, 1e6))
+    return st.builds(FlowTask, rungs, st.lists(tried, min_size=1, max_size=8).map(tuple))
 
 
 @pytest.mark.req("RC-23")

@@ -102,7 +102,8 @@ def test_rates_over_a_window_and_bucket(any_mem):
     assert seen.n == 6
     assert seen.exec_unavailable_rate.count == seen.unknown_rate.count == 2
     assert seen.l1_violation_rate.count == 1
-    assert [each.cluster_id for each in seen.cluster_recurrence] == ["fc_1"]
+    assert "fc_1" in [each.cluster_id for each in seen.cluster_recurrence]
+    assert seen.clustered == 2  # the other failure has one that was read off its run
     assert [(each.bucket_key, each.n) for each in report.buckets] == [(BUCKET, 5), (OTHER, 1)]
     assert report.advice
     assert any_mem.learning.observe_rates(user_id="ana", bucket_key=OTHER).observables.n == 1
@@ -139,7 +140,7 @@ def test_many_buckets_are_read_in_one_pass(mem):
     with mem._ctx.engine.snapshot("default") as reader:
         total, buckets = read_rates(reader, LogWindow("bank:user:ana"), 8)
     assert total.n == 3
-    assert {name: each.n for name, each in buckets.items()} == {BUCKET: 2, "": 1}
+    assert {name: each.n for name, each in buckets.items()} == {BUCKET: 2, "I2|countdown|clarity_low": 1}
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def misbehaving(task: AgentTask) -> Any:
     if task.attempt == 1:
         return "x" * (100 * 1024 * 1024)
     if task.attempt == 2:
-        return lambda: None  # cannot be sent back
+        return "\ud800"  # cannot be kept
     if task.attempt == 3:
         task.run.observe_tool("", content="x")
     return "Answer: fine"

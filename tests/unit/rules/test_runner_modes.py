@@ -324,20 +324,54 @@ def test_a_verifier_that_hangs_decides_nothing(mem: Memory) -> None:
         Output(text="x" * 5_000_000),
         {"text": "x", "tool_calls": [{"name": "t", "args": {"a": "x" * 5_000_000}}]},
         {"text": "x", "summary": {"answer": "x" * 5_000_000}},
-        {"text": "x", "summary": 7},
         "\ud800",
-        7,
-        None,
-        {"text": 7},
-        object(),
     ],
-    ids=["text", "output", "calls", "summary", "no summary", "surrogate", "number", "none", "no text", "object"],
+    ids=["text", "output", "calls", "summary", "surrogate"],
 )
-def test_an_answer_that_is_none_is_an_outcome(mem: Memory, answer: Any) -> None:
+def test_an_answer_that_cannot_be_kept_is_an_outcome(mem: Memory, answer: Any) -> None:
     done = mem.runner(lambda _task: answer, passes(True), user_id="ana").run("Go.", "kroll", k=2)
     assert {each.result.reason_codes for each in done.attempts} == {("tool_output_invalid",)}
     assert [log["experiment"]["exec_ok"] for log in logs(done)] == [False, False]
     assert all(len(entry.content or "") < 100_000 for entry in mem.ledger.entries(user_id="ana"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "path"),
+    [
+        ({"text": "x", "summary": 7}, "$.answer.summary"),
+        ({"text": "x", "tols": ["a"]}, "$.answer.tols"),
+        ({"text": "x", "usage": {"tokens": 3}}, "$.answer.usage.tokens"),
+        ({"text": "x", "tool_calls": [{"args": {}}]}, "$.answer.tool_calls[0].name"),
+        ({"text": "x", "features": {"way": ["by", "name"]}}, "$.answer.features.way"),
+        ({"answer": "x"}, "$.answer.answer"),
+        ({"text": 7}, "$.answer.text"),
+        (7, "$.answer"),
+        (None, "$.answer"),
+        (object(), "$.answer"),
+    ],
+    ids=["summary", "key", "usage", "calls", "feature", "no text", "not text", "number", "none", "object"],
+)
+@pytest.mark.parametrize("mode", ["main", "auto"])
+def test_an_answer_that_is_none_is_raised_by_its_key_and_teaches_nothing(
+    mem: Memory, answer: Any, path: str, mode: str
+) -> None:
+    """It is a slip of whoever wrote the agent: a run that failed for it would be learnt from for ever."""
+    runner = mem.runner(lambda _task: answer, passes(True), user_id="ana")
+    with pytest.raises(InvalidInput) as caught:
+        runner.run("Go.", mode)
+    assert path in [caught.value.path, *(issue["path"] for issue in caught.value.details.get("issues", ()))]
+    assert caught.value.hint is not None
+    assert list(mem.bank(user_id="ana").event_logs()) == []
+    assert all(state.finished_at is not None for state in mem.runs(user_id="ana"))
+
+
+def test_a_slip_in_a_later_attempt_teaches_nothing_of_the_earlier_ones(mem: Memory) -> None:
+    answers = iter(["wrong", {"text": "right", "why": "x"}])
+    runner = mem.runner(lambda _task: next(answers), passes(False, True), user_id="ana")
+    with pytest.raises(InvalidInput, match=r"\$\.answer\.why"):
+        runner.run("Go.", "auto")
+    assert list(mem.bank(user_id="ana").event_logs()) == []
+    assert {state.finished_at is not None for state in mem.runs(user_id="ana")} == {True}
 
 
 def test_an_agent_that_ends_its_run_or_cannot_say_what_it_raised(mem: Memory) -> None:

@@ -86,3 +86,28 @@ def test_a_sample_says_what_share_it_is(mem: Memory, monkeypatch: pytest.MonkeyP
     quick = mem.verify(quick=True)
     assert (quick.sampled, quick.sessions, quick.sessions_held) == (True, 4, 12)
     assert (mem.verify().sampled, mem.verify().sessions_held) == (False, 0)
+
+
+@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("tenant", ["acme", "zeta", "ä"])
+def test_a_tenant_whose_row_was_taken_out_is_not_passed_by(
+    make: Callable[..., Memory], engine: str, tenant: str
+) -> None:
+    """LG-05: a check of the whole store walks the sessions of a tenant that stands in no list, and says so."""
+    memory = make(engine)
+    for each in ("default", tenant):
+        memory.run(user_id="ana", tenant_id=each).observe("user", "I moved to Oslo.")
+    sound = memory.verify()
+    assert sound.ok
+    assert memory._ctx.engine.unlisted_tenants() == []
+    memory._ctx.engine.write(tenant, lambda tx: tx.do(Delete("tenants", (("created_at", ">=", ""),))))
+    assert memory._ctx.engine.unlisted_tenants() == [tenant]
+    report = memory.verify()
+    assert [(each.tenant_id, each.kind, each.reason) for each in report.differing] == [
+        (tenant, "tenant", "its row is missing")
+    ]
+    assert not report.ok
+    assert (report.tenants, report.sessions, report.entries) == (2, sound.sessions, sound.entries)
+    told = parts(memory, 1)
+    assert [each.kind for part in told for each in part.differing] == ["tenant"]
+    assert sum(part.entries for part in told) == sound.entries

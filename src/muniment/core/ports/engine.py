@@ -227,6 +227,13 @@ class Engine(Protocol):
         """Every tenant with a row in `tenants`, sorted; those after a name, and at most so many."""
         ...
 
+    def unlisted_tenants(self) -> list[str]:
+        """Every tenant that has sessions and no row in `tenants`, sorted: none, unless rows were taken out.
+
+        It reads all sessions.
+        """
+        ...
+
     def sizes(self) -> StoreSizes:
         """How large the store is, at a cost that does not grow with it."""
         ...

@@ -24,9 +24,9 @@ Namespace = tuple[str, ...]
 class EarlierItems:
     """What a store of this name held before namespaces were a column."""
 
-    def __init__(self, mem: Memory, name: str, tenant_id: str, holder_of: Callable[[Namespace], str | None]) -> None:
+    def __init__(self, mem: Memory, name: str, tenant_id: str, user_at: int | None) -> None:
         self._mem, self._name, self._tenant_id = mem, name, tenant_id
-        self._holder_of = holder_of
+        self._user_at = user_at
         self._corpus = mem.corpus(short_id("lgn", name), tenant_id=tenant_id)
         self._namespaces = KeyedDocuments(mem, short_id("lgn", name), tenant_id=tenant_id)
         self._is_there: bool | None = None
@@ -62,7 +62,9 @@ class EarlierItems:
 
     def _documents(self, namespace: Namespace) -> KeyedDocuments:
         corpus_id = short_id("lg", [self._name, *namespace])
-        return KeyedDocuments(self._mem, corpus_id, user_id=self._holder_of(namespace), tenant_id=self._tenant_id)
+        at = self._user_at
+        holder = namespace[at] if at is not None and at < len(namespace) else None
+        return KeyedDocuments(self._mem, corpus_id, user_id=holder, tenant_id=self._tenant_id)
 
 
 def _value(namespace: Namespace, kept: Kept) -> NewValue:

@@ -6,13 +6,13 @@ into the state is plain data. `configurable` gives the scope: `thread_id` is the
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import short_id
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
+from muniment.integrations.live_history import left_out
 from muniment.integrations.messages import content_text, once_key
 from muniment.integrations.packages import missing
 
@@ -76,40 +76,11 @@ def compose_node(
         messages = convert_to_messages(_of(state, messages_key) or [])
         asked = [each for each in messages if isinstance(each, HumanMessage)]
         query = content_text(asked[-1].content) if asked else ""
-        sent = _sent(mem, run, messages) if exclude_sent else []
-        build = run.compose(purpose, query=query, max_tokens=max_tokens, exclude=sent)
+        sent = left_out(mem, run, [content_text(each.content) for each in messages]) if exclude_sent else {}
+        build = run.compose(purpose, query=query, max_tokens=max_tokens, **sent)
         return {into: {"text": build.text, "build_id": build.id, "tokens": build.tokens}}
 
     return compose
-
-
-_LOOKED_AT = 32
-"""Events that are no messages of the state, and may stand among them: so many are passed over."""
-
-
-def _sent(mem: Memory, run: Run, messages: Sequence[BaseMessage]) -> list[str]:
-    """The events that are messages of the state, the newest first."""
-    told = Counter((str(event["role"]), str(event["content"])) for event in _events(messages, run.scope.session_id))
-    left = sum(told.values())
-    scope = run.scope
-    if not left:
-        return []
-    entries = mem.ledger.entries(
-        user_id=scope.user_id,
-        session_id=scope.session_id,
-        tenant_id=scope.tenant_id,
-        order="desc",
-        limit=2 * left + _LOOKED_AT,
-    )
-    sent: list[str] = []
-    for entry in entries:
-        key = (entry.role, entry.content or "")
-        if told[key] > 0 and entry.kind in ("message", "tool_result"):
-            told[key] -= 1
-            sent.append(entry.id)
-        if len(sent) == left:
-            break
-    return sent
 
 
 def _of(state: Any, key: str) -> Any:

@@ -11,12 +11,13 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
+from muniment.core.outside.system import SystemIds
 from muniment.core.scope import DEFAULT_TENANT
-from muniment.integrations.langgraph.filters import found_at
-from muniment.integrations.langgraph.opened import context_of
+from muniment.integrations.langgraph.far_threads import threads_of
 from muniment.integrations.packages import missing
+from muniment.memory.kept.filters import found_at
 from muniment.memory.kept.threads import Checkpoint as KeptCheckpoint
-from muniment.memory.kept.threads import NewCheckpoint, Threads, Write
+from muniment.memory.kept.threads import NewCheckpoint, Write
 
 try:
     from langchain_core.runnables import RunnableConfig
@@ -41,12 +42,16 @@ if TYPE_CHECKING:
 __all__ = ["MunimentSaver"]
 
 
+_IDS = SystemIds()
+
+
 class MunimentSaver(BaseCheckpointSaver[str]):
     """LangGraph's checkpoints in a muniment store, with and without `await`.
 
     With `user_id` the saver has the threads of that user alone. Without it a thread belongs to whoever `configurable`
     names as `user_id` when it begins: it goes with `mem.forget(user_id=…)`, and is shown to no other user that
     `configurable` names. `name` keeps savers in one file apart. States are kept as they are given: nothing is redacted.
+    `mem` is opened here or connected to; a connection whose key is for one user has the threads of that user.
     """
 
     def __init__(
@@ -59,7 +64,7 @@ class MunimentSaver(BaseCheckpointSaver[str]):
         serde: SerializerProtocol | None = None,
     ) -> None:
         super().__init__(serde=serde)
-        self._threads = Threads(context_of(mem), tenant_id, name, user_id)
+        self._threads = threads_of(mem, tenant_id, name, user_id)
 
     # -- what LangGraph calls -------------------------------------------------------------------------
 
@@ -147,7 +152,7 @@ class MunimentSaver(BaseCheckpointSaver[str]):
             held = [*self._threads.walk(thread_id, None)]
             kept = [each for each in held if str(self._metadata(each).get("run_id")) not in gone]
             if len(kept) < len(held):
-                self._threads.forget(thread_id, kept)
+                self._threads.forget(thread_id, {(each.namespace, each.checkpoint_id) for each in kept})
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Keep all checkpoints of a thread in another as well."""
@@ -164,7 +169,7 @@ class MunimentSaver(BaseCheckpointSaver[str]):
             held = [*self._threads.walk(thread_id, None)]
             kept = self._latest(held) if strategy == "keep_latest" else []
             if len(kept) < len(held):
-                self._threads.forget(thread_id, kept)
+                self._threads.forget(thread_id, {(each.namespace, each.checkpoint_id) for each in kept})
 
     # -- the same with await --------------------------------------------------------------------------
 
@@ -220,7 +225,7 @@ class MunimentSaver(BaseCheckpointSaver[str]):
             number = int(current.split(".")[0])
         else:
             number = int(current)
-        return f"{number + 1:032}.{self._threads.fresh():>016}"
+        return f"{number + 1:032}.{_IDS.salts(1)[0].hex()[:16]:>016}"
 
     def _latest(self, held: Sequence[KeptCheckpoint]) -> Sequence[KeptCheckpoint]:
         """The last of each namespace, and those that its delta channels go back to."""

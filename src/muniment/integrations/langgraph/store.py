@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from datetime import timedelta
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.instants import format_instant
 from muniment.core.outside.system import system_clock
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.integrations.langgraph.earlier import EarlierItems
-from muniment.integrations.langgraph.filters import matches
-from muniment.integrations.langgraph.opened import context_of
+from muniment.integrations.langgraph.far_values import FarValues
+from muniment.integrations.langgraph.near_values import Named, Namespace, NearValues, StoreSettings, StoreValues
 from muniment.integrations.langgraph.sweeper import Sweeper
-from muniment.integrations.langgraph.texts import features_of
 from muniment.integrations.packages import missing
-from muniment.memory.kept.search import best, newest
-from muniment.memory.kept.values import KeptValue, NewValue, Values, micros, moment
+from muniment.memory.kept.finding import PathMatch, Wanted
+from muniment.memory.kept.values import KeptValue, NewValue, micros, moment
 
 try:
     from langgraph.store.base import (
@@ -34,7 +32,6 @@ try:
         IndexConfig,
         Item,
         ListNamespacesOp,
-        MatchCondition,
         Op,
         PutOp,
         Result,
@@ -55,9 +52,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncMunimentStore", "MunimentStore"]
 
-Namespace = tuple[str, ...]
-Named = tuple[Namespace, str]
-
 _REFRESH_SHARE = 0.1
 """A read moves an expiry only once this share of the time to live has passed, since each move is a write."""
 _SWEEP_MINUTES = 5.0
@@ -72,6 +66,10 @@ class MunimentStore(BaseStore):
     the share of the query's words, by their rarity, that stand in the item. `fields` are the paths that are read where
     there is no `index`, by default all texts of a value. A delete retracts, so that history stays; with `erase=True`
     it forgets. `name` keeps stores in one file apart.
+
+    With `user_id` the store is that user's alone: with `user_at`, of the store that all share what stands under the
+    user's label; without, a store of its own. `mem` is opened here or connected to. A connection whose key is for one
+    user is that user's alone too; by the server's clock values expire there.
     """
 
     supports_ttl = True
@@ -86,19 +84,20 @@ class MunimentStore(BaseStore):
         fields: Sequence[str] | None = None,
         erase: bool = False,
         ttl: TTLConfig | None = None,
+        user_id: str | None = None,
         tenant_id: str = DEFAULT_TENANT,
         clock: Clock = system_clock,
     ) -> None:
-        ctx = context_of(mem)
         self.ttl_config = ttl
         self.index_config = index
         self.embeddings = None if index is None else ensure_embeddings(index.get("embed"))
-        self._user_at = user_at
         self._erase = erase
         self._clock = clock
-        self._values = Values(ctx, tenant_id, name, user_at)
-        self._features, self._texts = features_of(index, ctx.embedder, fields)
-        self._earlier = EarlierItems(mem, name, tenant_id, self._holder_of)
+        user_id = mem._user_id if user_id is None else user_id
+        settings = StoreSettings(name, tenant_id, user_at, user_id, index, fields, clock)
+        self._values = _values_of(mem, settings)
+        # An earlier version had no store of one user's alone.
+        self._earlier = None if user_id is not None else EarlierItems(mem, name, tenant_id, user_at)
         self._sweeper = Sweeper(self.sweep_ttl)
         self._taken_over = False
         self._taking_over = threading.Lock()
@@ -122,13 +121,7 @@ class MunimentStore(BaseStore):
     def sweep_ttl(self) -> int:
         """Take out what has expired; answers how many. Reads leave it out whether or not it was swept."""
         self._take_over()
-        now = self._clock()
-        expired = [(each.labels, each.key) for each in self._values.expired(now)]
-        if self._erase:
-            self._erase_all(expired)
-        else:
-            self._values.write([], expired, now)
-        return len(expired)
+        return self._values.sweep(erase=self._erase)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Sweep every so many minutes, in a thread of its own, until the future is cancelled or it is stopped."""
@@ -150,19 +143,20 @@ class MunimentStore(BaseStore):
         self._take_over()
         held = self._values.history(namespace, key)
         kept = [(each.value, format_instant(moment(each.changed)), each.state) for each in held]
-        return self._earlier.history(namespace, key) + kept
+        earlier = [] if self._earlier is None else self._earlier.history(namespace, key)
+        return earlier + kept
 
     def forget(self, namespace: Namespace, key: str) -> list[Receipt]:
         """Erase an item in all that it ever was; answers the receipts."""
         self._take_over()
-        self._earlier.erase(namespace, key)
+        if self._earlier is not None:
+            self._earlier.erase(namespace, key)
         return self._values.erase([(namespace, key)])
 
     # -- reading --------------------------------------------------------------------------------------
 
     def _get(self, ops: Sequence[GetOp]) -> dict[Named, KeptValue]:
-        found = self._values.get_many(list(dict.fromkeys((op.namespace, op.key) for op in ops))) if ops else {}
-        live = {named: value for named, value in found.items() if not self._is_expired(value)}
+        live = self._values.get(list(dict.fromkeys((op.namespace, op.key) for op in ops))) if ops else {}
         self._refresh(live[op.namespace, op.key] for op in ops if op.refresh_ttl and (op.namespace, op.key) in live)
         return live
 
@@ -180,81 +174,54 @@ class MunimentStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         """What answers the query, best first; where that is fewer than asked for, other items follow unscored."""
-        end = op.offset + op.limit
-        found: dict[str, tuple[KeptValue, float | None]] = {}
-        if op.query:
-            texts = lambda value: self._texts.of(value.value, value.index)  # noqa: E731
-            ranked = best(self._values, op.namespace_prefix, op.query, self._features, texts, end)
-            asked = ((value, score) for value, score in ranked if self._is_asked(value, op))
-            found = {value.entry_id: (value, score) for value, score in islice(asked, end)}
-        if len(found) < end:
-            others = (value for value in newest(self._values, op.namespace_prefix, end) if value.entry_id not in found)
-            for value in islice((value for value in others if self._is_asked(value, op)), end - len(found)):
-                found[value.entry_id] = (value, None)
-        page = list(islice(found.values(), op.offset, end))
+        page = self._values.search(Wanted(op.namespace_prefix, op.query, op.filter, op.offset, op.limit))
         if op.refresh_ttl:
             self._refresh(value for value, _ in page)
         return [_search_item(value, score) for value, score in page]
 
-    def _is_asked(self, value: KeptValue, op: SearchOp) -> bool:
-        return not self._is_expired(value) and matches(value.value, op.filter)
-
     def _list(self, op: ListNamespacesOp) -> list[Namespace]:
-        conditions = op.match_conditions or ()
-        found = self._values.namespaces(_fixed_prefix(conditions), self._clock())
-        fitting = (each for each in found if all(_fits(each, condition) for condition in conditions))
-        cut = fitting if op.max_depth is None else (each[: op.max_depth] for each in fitting)
-        return list(islice(_each_once(cut), op.offset, op.offset + op.limit))
+        conditions = [PathMatch(tuple(each.path), each.match_type == "suffix") for each in op.match_conditions or ()]
+        return self._values.namespaces(conditions, op.max_depth, op.offset, op.limit)
 
     # -- writing --------------------------------------------------------------------------------------
 
     def _write(self, ops: Sequence[PutOp]) -> None:
-        puts = [NewValue(op.namespace, op.key, op.value, op.index, op.ttl) for op in ops if op.value is not None]
+        puts = [
+            NewValue(op.namespace, op.key, op.value, _plain_index(op.index), op.ttl)
+            for op in ops
+            if op.value is not None
+        ]
         named = [(op.namespace, op.key) for op in ops if op.value is None]
         if self._erase:
-            self._put(puts)  # first: what is refused leaves all as it was
+            self._values.put(puts)  # first: what is refused leaves all as it was
             self._erase_all(named)
             return
-        standing = self._values.get_many(named) if named else {}
-        self._put(puts, [each for each in named if each in standing])
-
-    def _put(self, puts: Sequence[NewValue], removed: Sequence[Named] = ()) -> None:
-        if not puts and not removed:
-            return
-        said = [self._texts.of(new.value, _plain_index(new.index)) for new in puts]
-        made = iter(self._features.made([text for texts in said for text in texts]))
-        features = {self._features.name: [list(islice(made, len(texts))) for texts in said]}
-        puts = [new._replace(index=_plain_index(new.index)) for new in puts]
-        self._values.write(puts, removed, self._clock(), features)
+        self._values.put(puts, named)
 
     def _erase_all(self, named: Sequence[Named]) -> None:
-        for namespace, key in named:
-            self._earlier.erase(namespace, key)
+        if self._earlier is not None:
+            for namespace, key in named:
+                self._earlier.erase(namespace, key)
         if named:
             self._values.erase(named)
 
     def _refresh(self, values: Iterable[KeptValue]) -> None:
-        now = self._clock()
-        due = {each.entry_id: each for each in values if each.ttl_minutes is not None and _is_due(each, micros(now))}
-        if due:
-            self._values.prolong(due.values(), now)
-
-    def _is_expired(self, value: KeptValue) -> bool:
-        return micros(self._clock()) > value.expires
+        mortal = {each.entry_id: each for each in values if each.ttl_minutes is not None}
+        if mortal:
+            now = micros(self._clock())
+            due = [each for each in mortal.values() if _is_due(each, now)]
+            if due:
+                self._values.prolong(due)
 
     # -- small things ---------------------------------------------------------------------------------
-
-    def _holder_of(self, namespace: Namespace) -> str | None:
-        at = self._user_at
-        return namespace[at] if at is not None and at < len(namespace) else None
 
     def _take_over(self) -> None:
         """What an earlier version put, once."""
         if self._taken_over:
             return
         with self._taking_over:
-            if not self._taken_over and self._earlier.is_there:
-                self._earlier.take_over(self._put)
+            if not self._taken_over and self._earlier is not None and self._earlier.is_there:
+                self._earlier.take_over(self._values.put)
             self._taken_over = True
 
 
@@ -293,6 +260,15 @@ class AsyncMunimentStore(AsyncBatchedBaseStore):
         return await asyncio.to_thread(self.store.stop_ttl_sweeper, timeout)
 
 
+def _values_of(mem: Memory, settings: StoreSettings) -> StoreValues:
+    if mem._is_near:
+        return NearValues(mem._ctx, settings)
+    space = mem.store.values(
+        settings.name, user_at=settings.user_at, user_id=settings.user_id, tenant_id=settings.tenant_id
+    )
+    return FarValues(space, settings)
+
+
 def _plain_index(index: Any) -> Any:
     return list(index) if isinstance(index, tuple) else index
 
@@ -314,28 +290,3 @@ def _item(value: KeptValue) -> Item:
 
 def _search_item(value: KeptValue, score: float | None) -> SearchItem:
     return SearchItem(value.labels, value.key, value.value, moment(value.made), moment(value.changed), score)
-
-
-def _fixed_prefix(conditions: Iterable[MatchCondition]) -> Namespace:
-    """The labels that every namespace asked for begins with."""
-    for condition in conditions:
-        if condition.match_type == "prefix":
-            path = tuple(condition.path)
-            return path[: path.index("*")] if "*" in path else path
-    return ()
-
-
-def _fits(namespace: Namespace, condition: MatchCondition) -> bool:
-    if len(namespace) < len(condition.path):
-        return False
-    turn: Callable[[Sequence[str]], Iterable[str]] = reversed if condition.match_type == "suffix" else iter
-    return all(wanted in ("*", label) for label, wanted in zip(turn(namespace), turn(condition.path), strict=False))
-
-
-def _each_once(namespaces: Iterable[Namespace]) -> Iterator[Namespace]:
-    """They come in order, so that those that are alike stand side by side."""
-    last: Namespace | None = None
-    for each in namespaces:
-        if each != last:
-            yield each
-        last = each

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import digest_of
-from muniment.memory.kept.features import Features, VectorFeatures, WordFeatures
+from muniment.memory.kept.features import Features, VectorFeatures, given_name, own_features
 
 if TYPE_CHECKING:
     from langgraph.store.base import IndexConfig
 
     from muniment.core.ports.embedding import Embedder
 
-__all__ = ["ItemTexts", "features_of"]
+__all__ = ["IndexEmbedder", "ItemTexts", "embedder_of", "features_of"]
 
 
 class ItemTexts:
@@ -40,32 +40,36 @@ class ItemTexts:
         return ["\n".join(texts)] if self._joined and texts else texts
 
 
+class IndexEmbedder(NamedTuple):
+    """What an index of LangGraph's embeds with, under a name that changes with what it makes."""
+
+    name: str
+    of_texts: Callable[[Sequence[str]], Sequence[Sequence[float]]]
+    of_query: Callable[[str], Sequence[float]]
+
+
+def embedder_of(index: IndexConfig | None) -> IndexEmbedder | None:
+    if index is None:
+        return None
+    from langgraph.store.base import ensure_embeddings
+
+    embeddings = ensure_embeddings(index.get("embed"))
+    texts = ItemTexts(index.get("fields") or ["$"], joined=False)
+    made_by = getattr(embeddings, "model", None) or type(embeddings).__qualname__
+    name = f"langgraph@{digest_of([str(made_by), index.get('dims')])[:12]}-{texts.mark}"
+    return IndexEmbedder(name, lambda said: embeddings.embed_documents(list(said)), embeddings.embed_query)
+
+
 def features_of(
     index: IndexConfig | None, embedder: Embedder | None, fields: Sequence[str] | None
 ) -> tuple[Features, ItemTexts]:
     """How the values of a store are compared with a query."""
-    if index is not None:
-        from langgraph.store.base import ensure_embeddings
-
-        embeddings = ensure_embeddings(index.get("embed"))
+    given = embedder_of(index)
+    if given is not None and index is not None:
         texts = ItemTexts(index.get("fields") or ["$"], joined=False)
-        made_by = getattr(embeddings, "model", None) or type(embeddings).__qualname__
-        name = f"langgraph@{digest_of([str(made_by), index.get('dims')])[:12]}-{texts.mark}"
-        return VectorFeatures(name, lambda said: embeddings.embed_documents(list(said)), embeddings.embed_query), texts
-    if embedder is not None and embedder.dim:
-        texts = ItemTexts(fields, joined=False)
-        return VectorFeatures(f"{embedder.identity}-{texts.mark}", embedder.embed), texts
-    texts = ItemTexts(fields, joined=True)
-    return _Marked(texts.mark), texts
-
-
-class _Marked(WordFeatures):
-    def __init__(self, mark: str) -> None:
-        self._mark = mark
-
-    @property
-    def name(self) -> str:
-        return f"{super().name}-{self._mark}"
+        return VectorFeatures(given_name(given.name), given.of_texts, given.of_query), texts
+    features, joined = own_features(embedder, fields)
+    return features, ItemTexts(fields, joined=joined)
 
 
 def _at(value: Mapping[str, Any], field: str) -> list[str]:

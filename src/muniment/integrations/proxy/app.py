@@ -28,7 +28,7 @@ from muniment.errors import (
 from muniment.integrations.proxy.callers import Allowed, Defaults
 from muniment.integrations.proxy.exchange import Relay, Relayed, read_then, until_gone
 from muniment.integrations.proxy.remembering import LOGGER, Begun, Remembering
-from muniment.integrations.proxy.routes import address_of, dialect_of, for_anthropic, passed_on
+from muniment.integrations.proxy.routes import address_of, check_said_once, dialect_of, for_anthropic, passed_on
 from muniment.integrations.proxy.tee import Answer
 from muniment.integrations.proxy.upstream import Upstream
 from muniment.surfaces.http.access import caller_with
@@ -122,6 +122,7 @@ class Proxy:
         raw = request.scope.get("raw_path") or request.url.path.encode()
         path, query = raw.decode("latin-1"), request.scope["query_string"].decode("latin-1")
         held = request.scope["headers"]
+        check_said_once(held)
         settings = self._settings
         is_anthropic = bool(settings.anthropic_upstream) and (for_anthropic(path, held) or not settings.upstream)
         upstream = settings.anthropic_upstream if is_anthropic else settings.upstream

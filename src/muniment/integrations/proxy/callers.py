@@ -3,8 +3,8 @@
 The user is, in this order: the one that the key is for; the header `muniment-user`; `metadata.user_id`;
 `safety_identifier`; `user`; the one that the proxy was started with. A key for one user answers for no other, whatever
 else is said. The session is: the header `muniment-session`; `metadata.session_id`; the session in Anthropic's
-`metadata.user_id`, where a client writes one there; the `conversation` of Responses; that of an answer which the
-request goes on from; else it is told by how the list begins.
+`metadata.user_id`, where a client writes one there; `client_metadata.session_id`; the `conversation` of Responses; that
+of an answer which the request goes on from; else it is told by how the list begins.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def _said(given: Mapping[str, Any]) -> _Said:
     user = own.user or _text(given.get("safety_identifier")) or _text(given.get("user"))
     conversation = given.get("conversation")
     named = conversation.get("id") if isinstance(conversation, Mapping) else conversation
-    return _Said(user, _text(metadata.get("session_id")) or own.session or _text(named))
+    of_client = given.get("client_metadata")  # Codex names its session there, in every request of it
+    thread = _text(of_client.get("session_id")) if isinstance(of_client, Mapping) else ""
+    return _Said(user, _text(metadata.get("session_id")) or own.session or thread or _text(named))
 
 
 def _split(user_id: str) -> _Said:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ __all__ = [
     "HEADER_PREFIX",
     "READABLE",
     "address_of",
+    "check_said_once",
     "checked_upstream",
     "dialect_of",
     "for_anthropic",
@@ -83,10 +85,17 @@ def passed_on(headers: Iterable[tuple[bytes, bytes]], *, is_read: bool) -> Heade
 
 
 def passed_back(headers: Iterable[tuple[bytes, bytes]], ours: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """What goes to the caller: what the upstream said, and what we say."""
-    said = list(ours)
-    names = {name for name, _ in said}
-    return [*((name, value) for name, value in _end_to_end(headers) if name.lower() not in names), *said]
+    """What goes to the caller: what the upstream said, and what we say; nobody else says it in our name."""
+    said = [(name, value) for name, value in _end_to_end(headers) if not name.lower().startswith(HEADER_PREFIX)]
+    return [*said, *ours]
+
+
+def check_said_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """A name for us that is said twice is refused: whichever were taken, another header would choose whose it is."""
+    counted = Counter(name.lower() for name, _ in headers if name.lower().startswith(HEADER_PREFIX))
+    twice = next((name.decode("latin-1") for name, count in counted.items() if count > 1), None)
+    if twice is not None:
+        raise InvalidInput(f"{twice} is said more than once", path=f"$.headers.{twice}", hint="send it once")
 
 
 def _end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:

@@ -14,6 +14,7 @@ from typing import Any
 
 from muniment.errors import InvalidInput
 from muniment.integrations.proxy.routes import checked_upstream
+from muniment.integrations.session.memory import check_max_tokens
 from muniment.integrations.wrapping.placing import PLACES
 from muniment.surfaces.http.settings import KEYS_FILE, is_loopback
 from muniment.surfaces.settings import settle_table
@@ -110,6 +111,10 @@ def checked(settings: ProxySettings) -> ProxySettings:
     for name in ("tls_cert", "tls_key"):
         if getattr(settings, name) and not Path(getattr(settings, name)).is_file():
             raise InvalidInput(f"there is no file {getattr(settings, name)!r:.200}", path=f"$.proxy.{name}")
+    try:
+        check_max_tokens(settings.max_tokens or None)
+    except InvalidInput as error:
+        raise error.within("$.proxy") from None
     for each in fields(ProxySettings):
         if type(each.default) is int and each.name not in ("port", "max_tokens") and getattr(settings, each.name) < 1:
             raise InvalidInput(f"{each.name} should be at least 1", path=f"$.proxy.{each.name}")

@@ -8,9 +8,9 @@ Each call records what of the caller's list is new, composes for its last questi
 own system prompt, and records the answer with the build it was given. It needs neither package to be imported.
 
 Read in this order: `dialects` (where each API has its list, its system prompt and its answer), `answers` (an answer
-put together while it streams), `alignment` (what of an edited list is new), `conversation` (what one call does with
-memory), `streams` and `clients` (the client's own objects, followed and passed through). The first three decide and
-touch nothing.
+put together while it streams), `placing` (where a packet goes), `conversation` (what one call does with memory, through
+`integrations.session`), `streams` and `clients` (the client's own objects, followed and passed through). The first
+three decide and touch nothing.
 """
 
 from muniment.integrations.wrapping.clients import WrappedClient, wrap

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from muniment.core.scope import DEFAULT_TENANT, scope_given
 from muniment.errors import InvalidInput
+from muniment.integrations.session.memory import store_of
 from muniment.integrations.wrapping.conversation import Call, Conversation, Telling, Whose
 from muniment.integrations.wrapping.dialects import DIALECTS, Dialect
 from muniment.integrations.wrapping.placing import PLACES
@@ -55,7 +56,7 @@ def wrap(
     whose = Whose(user_id, session_id, agent_id, tenant_id)
     given = {key: value for key, value in whose._asdict().items() if value is not None}
     scope_given({"session_id": "unsaid", **given, "run_id": "unsaid"})  # what is wrong with it is said now
-    store: Any = getattr(mem, "_sync", mem)  # memory's part of an async call is one piece of work in a thread
+    store = store_of(mem)
     if store is not mem and not is_async:
         raise InvalidInput("a sync client takes a sync store", path="$.mem", hint="muniment.open(…), not muniment.aio")
     if place not in PLACES:

@@ -13,17 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from muniment.packets.recording import plain_messages
-from muniment.store.ledger.message_parts import read_content
+from muniment.integrations.session.questions import asked_of
 
 __all__ = [
     "DIVIDER",
     "GAP",
     "PLACES",
-    "Asked",
     "Insertion",
     "Place",
-    "asked_of",
     "before_question",
     "behind_blocks",
     "behind_prompts",
@@ -37,8 +34,6 @@ GAP = "\n\n"
 DIVIDER = "\n\n---\n\n"
 """Between a packet and the user's own words, where both are one text."""
 _PROMPTS = ("system", "developer")
-_QUERY_CHARS_MAX = 4_000
-"""Of a longer message the end is asked about: what was pasted comes before the question."""
 _TEXTS = ("text", "input_text")
 
 How = Literal["before_text", "after_text", "as_value", "as_item", "as_blocks"]
@@ -54,22 +49,6 @@ class Insertion(NamedTuple):
     path: tuple[str | int, ...]
     how: How
     value: Any
-
-
-class Asked(NamedTuple):
-    """The last user message of a list that says something: its place, and the text that is asked about."""
-
-    at: int
-    text: str
-
-
-def asked_of(messages: Sequence[Any]) -> Asked | None:
-    """What is asked: of Anthropic's user messages, some hold results of tools alone."""
-    plain = plain_messages(messages)
-    for at in reversed(range(len(plain))):
-        if plain[at].get("role") == "user" and (text := read_content(plain[at].get("content"), "$").text):
-            return Asked(at, text[-_QUERY_CHARS_MAX:])
-    return None
 
 
 # -- places -------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from muniment.learning.fold.blame import blame
 from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.distill import ANYWHERE, BankIds, is_judged, shared_intent
 from muniment.learning.fold.features import features_of, group_of
+from muniment.learning.fold.signals import derived_cluster, failure_sign, is_telling
 from muniment.learning.fold.wording import Writer
 from muniment.learning.keys import intent_key
 from muniment.learning.stored_memory import RunFacts
@@ -63,13 +64,12 @@ _OTHERS = (
 
 
 def cluster_of(run: RunFacts) -> str | None:
-    """Which failure this is: the verifier's cluster, else its constraints and reasons; None where none is known."""
+    """Which failure this is; None where it is none, or nobody judged it. Runs of earlier versions have none written."""
     if run.passed or not is_judged(run):
         return None
     if run.cluster_id is not None:
         return run.cluster_id
-    known = [sorted(set(run.violated)), sorted(set(run.reason_codes))]
-    return short_id("fc", ["run", *known]) if any(known) else None
+    return derived_cluster(run.violated, run.reason_codes, run.intent, failure_sign(run.steps, None))
 
 
 def drafts(
@@ -104,7 +104,10 @@ def _cluster_drafts(
     if not alike or (len(alike) < policy.cluster_min and not is_asked):
         return []
     titles = [*run.violated[:_LISTED_MAX], *run.reason_codes[:_LISTED_MAX]]
-    title = f"Against {', '.join(titles)}" if titles else f"Against the failure {cluster}"
+    sign = run.cluster_sign or failure_sign(run.steps, None)
+    if not titles and run.cluster_id is not None and not is_telling(sign):
+        return []  # that something was wrong is no rule
+    title = f"Against {', '.join(titles)}" if titles else f"Against: {sign}"
     steps = _suspects(alike, writer)
     where = sorted({step["action"] for step in steps} - {"", _SAID})
     lines = [*_warnings(run), f"Seen in {len(alike)} of {len(runs)} runs"]

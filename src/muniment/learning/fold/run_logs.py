@@ -24,6 +24,7 @@ from muniment.core.instants import parse_instant
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.vocabulary import Outcome
 from muniment.learning.fold.features import scalar_text
+from muniment.learning.fold.signals import derived_bucket, derived_cluster, failure_sign
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
@@ -127,6 +128,8 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
     }
     if run.bucket_key is not None:
         plain["bucket_key"] = run.bucket_key
+    else:
+        plain["bucket_derived"] = derived_bucket(run.intent, _line(asked))
     if run.reuse is not None and run.reuse.selected_state_id is not None:
         plain["seed_id"] = run.reuse.selected_state_id
     if run.result is not None and not says_nothing(run.result.verdict, run.result.outcome, run.result.reason_codes):
@@ -137,12 +140,23 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
             "reason_codes": run.result.reason_codes or (),
             "violated": run.result.violated_constraints or (),
         }
-        if run.result.failure_cluster_id is not None:
-            plain["cluster_id"] = run.result.failure_cluster_id
+        plain |= _cluster(run.result, run.intent, plain["steps"])
     plain |= _judge(run)
     if answered is not None and _line(answered):
         plain["y_summary"] = _line(answered)
     return RunFacts.model_validate(plain)
+
+
+def _cluster(result: VerifierResult, intent: IntentParts, steps: Sequence[StepFacts]) -> dict[str, Any]:
+    """Which failure it is, as the verifier says and else as the run shows; a pass is none."""
+    if result.failure_cluster_id is not None:
+        return {"cluster_id": result.failure_cluster_id}
+    if is_pass(result.verdict, result.outcome):
+        return {}
+    violated, codes = result.violated_constraints or (), result.reason_codes or ()
+    sign = failure_sign(steps, result.notes)
+    found = {"cluster_id": derived_cluster(violated, codes, intent, sign)}
+    return found if violated or codes else found | {"cluster_sign": sign}
 
 
 def _judge(run: Finished) -> dict[str, Any]:
@@ -161,7 +175,7 @@ def _given(run: Finished) -> dict[str, Any]:
 def without_words(facts: RunFacts) -> RunFacts:
     """The facts without a word of what was said: what may be kept above the user's own level."""
     steps = [{key: value for key, value in step.to_wire().items() if key not in _WORDS} for step in facts.steps]
-    kept = {key: value for key, value in facts.to_wire().items() if key not in ("y_summary", "steps")}
+    kept = {key: value for key, value in facts.to_wire().items() if key not in ("y_summary", "steps", "cluster_sign")}
     named = facts.intent.task_family or "a run"
     features = [each.to_wire() for each in facts.features if not each.name.startswith(_VALUES)]
     labels = {name: _labels(getattr(facts, name)) for name in ("own_features", "given_features")}
@@ -261,8 +275,7 @@ def build_event_log(
         **_experiment(run),
         **run.injection,
     }
-    if run.bucket_key is not None:
-        plain["bucket_key"] = run.bucket_key
+    plain["bucket_key"] = run.bucket_key or derived_bucket(run.intent, _line(asked))
     plain |= _memory_blocks(run)
     if run.reuse is not None:
         plain["reuse_select"] = {key: value for key, value in run.reuse.to_wire().items() if key != "schema_version"}
@@ -282,7 +295,7 @@ def _verifier_block(result: VerifierResult | None) -> dict[str, Any]:
 
 
 def _run_block(run: Finished) -> dict[str, Any]:
-    block: dict[str, Any] = {"mode": run.blocks.mode, **_blocks(run, ("attempt",))}
+    block: dict[str, Any] = {"mode": run.blocks.mode, **_blocks(run, ("attempt", "task"))}
     return block if run.cfg is None else block | {"cfg": run.cfg.to_wire()}
 
 

@@ -14,12 +14,12 @@ from itertools import chain
 
 from muniment.memory.episodes.turns import ReadTurn, Sentence
 from muniment.memory.turns import SummaryLine, Turn
-from muniment.store.ledger.records import INSTRUCTION_LIKE
+from muniment.store.ledger.records import IMPORTED, INSTRUCTION_LIKE
 
 __all__ = ["best_lines", "best_sentences", "line_of"]
 
 
-_ALWAYS = set(SummaryLine.model_fields) - {"speaker", "cited"}
+_ALWAYS = set(SummaryLine.model_fields) - {"speaker", "cited", "flags"}
 _NAMED = _ALWAYS | {"speaker"}
 
 
@@ -37,7 +37,10 @@ def line_of(turn: Turn, text: str, weight: float) -> SummaryLine:
     fields = {"evidence_id": turn.id, "text": text, "ts": turn.ts, "weight": weight}
     fields |= {"role": turn.role, "speaker": turn.speaker or None, "trust": turn.trust, "cited": turn.cited}
     present = _NAMED if turn.speaker else _ALWAYS
-    return SummaryLine.unchecked(fields, present if turn.cited is None else present | {"cited"})
+    origin = tuple(flag for flag in turn.flags if flag.startswith(IMPORTED)) if turn.flags else ()
+    fields["flags"] = origin or None
+    more = {name for name in ("cited", "flags") if fields[name] is not None}
+    return SummaryLine.unchecked(fields, present | more if more else present)
 
 
 def best_sentences(given: Iterable[tuple[Turn, Sentence]], count: int) -> list[tuple[Turn, Sentence, float]]:

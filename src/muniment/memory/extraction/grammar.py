@@ -231,6 +231,8 @@ class Grammar:
                     continue
             stop = silence.start if silence is not None else len(view.text)
             talk.is_silent = silence is not None and silence.is_lasting
+            if sentence.is_bare:
+                continue
             found.extend(self._read(view, sentence, talk, stop))
         return found
 
@@ -238,7 +240,7 @@ class Grammar:
         """What the sentences of a message put right."""
         if self.correct is None:
             return []
-        found = [self.correct(self.view(text, sentence), sentence) for sentence in said]
+        found = [self.correct(self.view(text, sentence), sentence) for sentence in said if not sentence.is_bare]
         return [each for each in found if each is not None]
 
     def take_back(self, text: str, said: Iterable[Sentence], talk: Talk) -> list[TakenBack]:
@@ -250,6 +252,8 @@ class Grammar:
             if silence is not None:
                 if silence.is_lasting:
                     break
+                continue
+            if sentence.is_bare:
                 continue
             quoted = self.quoted(view)
             for clause in self.clauses(view, sentence):

@@ -22,6 +22,9 @@ _END = re.compile(r"(?<![.!?])[.!?]++(?=[\s)\]]|\Z)|[。！？；!?;…]+|\n+")
 _MARKS = re.compile("[\"“”„«»「」『』《》]|(?<!\\w)['‘]|['’](?!\\w)")
 
 
+_TWO_SIGNS = re.compile(r"\w\W*+\w")
+
+
 class Sentence(NamedTuple):
     """A sentence: its text without the end mark, the mark, and where it stands in its message."""
 
@@ -42,6 +45,11 @@ class Sentence(NamedTuple):
     def is_quoting(self) -> bool:
         """Holds quotation marks: someone else's words, or words talked about. An apostrophe is none."""
         return _MARKS.search(self.text) is not None
+
+    @property
+    def is_bare(self) -> bool:
+        """Holds no two letters or figures: too little to say something of somebody."""
+        return _TWO_SIGNS.search(self.text) is None
 
 
 def sentences(text: str) -> Iterator[Sentence]:

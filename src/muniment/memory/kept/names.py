@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from muniment.core.canonical import digest_of, short_id
+from muniment.core.memos import remembered
 from muniment.core.owners import is_corpus, owner_of
 from muniment.core.ports.kept_rows import VALUES_SESSION
 from muniment.core.scope import Scope, scope_given
@@ -35,6 +37,11 @@ _NEXT = "\x20"
 
 def path_of(labels: Sequence[str]) -> str:
     """Labels as one text, each with a sign behind it that none of them holds."""
+    return _path_of(tuple(labels))
+
+
+@remembered(1024)
+def _path_of(labels: tuple[str, ...]) -> str:
     path = "".join(f"{_escaped(label)}{_END}" for label in labels)
     if len(path) > PATH_CHARS_MAX or "\x00" in path:
         raise InvalidInput(
@@ -59,10 +66,11 @@ def labels_of(path: str) -> tuple[str, ...]:
     return tuple(label.replace(f"{_ESCAPE}1", _END).replace(f"{_ESCAPE}0", _ESCAPE) for label in labels)
 
 
-def prefixes_of(path: str) -> list[str]:
+@remembered(1024)
+def prefixes_of(path: str) -> tuple[str, ...]:
     """Every path that this one stands below, and itself."""
-    ends = [at + 1 for at, sign in enumerate(path) if sign == _END]
-    return ["", *(path[:end] for end in ends)]
+    parts = path.split(_END)[:-1]
+    return ("", *accumulate(f"{part}{_END}" for part in parts))
 
 
 def after_path(path: str) -> str:

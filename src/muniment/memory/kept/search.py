@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,25 @@ from muniment.core.ports.rows import by_ids, select, texts
 from muniment.core.ports.schema import PLACE_VECTORS, PREFIXES
 from muniment.memory.kept.names import path_of
 from muniment.memory.kept.rows import vector_digest
-from muniment.memory.kept.values import KeptValue, Labels, Values, put_features
+from muniment.memory.kept.values import KeptValue, Labels, Values
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader
-    from muniment.memory.kept.features import Features, Scores
+    from muniment.memory.kept.features import Features, Query, Scores
 
-__all__ = ["best", "newest"]
+__all__ = ["Ranked", "Texts", "Unread", "best", "newest"]
 
 Texts = Callable[[KeptValue], Sequence[str]]
 """The texts of a value that a search reads."""
+
+
+class Unread(Exception):
+    """Of these values nothing is kept that could be compared, and whoever asks did not say what their texts are."""
+
+    def __init__(self, values: Sequence[KeptValue]) -> None:
+        super().__init__(f"{len(values)} values are unread")
+        self.values = values
+
 
 BYTES_MAX = 256 * 1024 * 1024
 PREFIXES_MAX = 64
@@ -45,7 +54,16 @@ class _Loaded:
     ids: list[str]
     owners: NDArray[np.int64]
     """Of each text, which of the ids it is of."""
-    scored: Callable[[str], Scores]
+    is_single: bool
+    """Whether no value has more than one text."""
+    scored: Callable[[Query], Scores]
+
+
+class Ranked(NamedTuple):
+    """What answers a query below a prefix, and how many stand there in all."""
+
+    count: int
+    answering: Iterator[tuple[KeptValue, float]]
 
 
 class FeatureCache:
@@ -88,8 +106,17 @@ class FeatureCache:
                 self._loaded.popitem(last=False)
 
 
-def newest(values: Values, labels: Labels, size: int) -> Iterator[KeptValue]:
-    """What stands below a prefix, what changed last first, page by page; `size` are the most that may be asked for."""
+def newest(values: Values, labels: Labels, size: int, seen: Collection[str] = ()) -> Iterator[KeptValue]:
+    """What stands below a prefix, what changed last first, page by page; `size` are the most that may be asked for.
+
+    What was `seen` is not read again, and left out.
+    """
+    if not values.is_seen(labels):
+        return
+    owner = values.keeps_to(labels)
+    if owner is not None:
+        yield from _newest_of(values, owner, labels, size, seen)
+        return
     where: tuple[Condition, ...] = (("space", "=", values.space), ("prefix", "=", path_of(labels)))
     after: Any = None
     size = max(1, min(size, PAGE_MAX))
@@ -98,7 +125,7 @@ def newest(values: Values, labels: Labels, size: int) -> Iterator[KeptValue]:
         def work(reader: Reader, after: Any = after, size: int = size) -> tuple[list[Any], list[KeptValue]]:
             order = ("changed", "entry_id")
             rows = select(reader, PREFIXES, where, order=order, after=after, descending=True, limit=size)
-            found = values.read_ids(reader, [row.entry_id for row in rows], labels)
+            found = values.read_ids(reader, [row.entry_id for row in rows if row.entry_id not in seen], labels)
             return rows, [found[row.entry_id] for row in rows if row.entry_id in found]
 
         rows, kept = values.ctx.engine.read(values.tenant_id, work)
@@ -108,22 +135,81 @@ def newest(values: Values, labels: Labels, size: int) -> Iterator[KeptValue]:
         after, size = (rows[-1].changed, rows[-1].entry_id), min(PAGE_MAX, size * 4)
 
 
-def best(
-    values: Values, labels: Labels, query: str, features: Features, texts_of: Texts, size: int
-) -> Iterator[tuple[KeptValue, float]]:
-    """What stands below a prefix and answers a query, best first, with its score; `size` as in `newest`."""
-    loaded = _load(values, labels, features, texts_of)
-    if not loaded.ids:
-        return
-    size = max(1, min(size, PAGE_MAX))
-    ranked = _ranked(loaded, loaded.scored(query), size)
-    while page := list(islice(ranked, size)):
+def _newest_of(values: Values, owner: str, labels: Labels, size: int, seen: Collection[str]) -> Iterator[KeptValue]:
+    """The same of what is one owner's, where the labels alone do not say whose it is."""
+    own = values.ctx.engine.read(values.tenant_id, lambda reader: _own_ids(reader, values, owner, labels))
+    ids = [id_ for id_ in reversed(own) if id_ not in seen]
+    at, size = 0, max(1, min(size, PAGE_MAX))
+    while page := ids[at : at + size]:
         found = values.ctx.engine.read(
-            values.tenant_id,
-            lambda reader, page=page: values.read_ids(reader, [id_ for id_, _ in page], labels),  # type: ignore[misc]
-        )
-        yield from ((found[id_], score) for id_, score in page if id_ in found)
-        size = min(PAGE_MAX, size * 4)
+            values.tenant_id, lambda reader, page=page: values.read_ids(reader, page, labels)
+        )  # type: ignore[misc]
+        yield from (found[id_] for id_ in page if id_ in found)
+        at, size = at + size, min(PAGE_MAX, size * 4)
+
+
+def _own_ids(reader: Reader, values: Values, owner: str, labels: Labels) -> list[str]:
+    """The entries of an owner below labels, in the order they changed."""
+    rows = values.own_rows(reader, owner, labels)
+    return [row.entry_id for row in sorted(rows, key=lambda row: (row.changed, row.entry_id))]
+
+
+def best(values: Values, labels: Labels, query: Query, features: Features, texts_of: Texts | None, size: int) -> Ranked:
+    """What stands below a prefix and answers a query, best first, with its score; `size` as in `newest`.
+
+    Where nothing outside has to be asked what the query comes to, it is one look into the store.
+    """
+    if not values.is_seen(labels):
+        return Ranked(0, iter(()))
+    engine, size = values.ctx.engine, max(1, min(size, PAGE_MAX))
+    is_at_once = not (features.asks_outside and isinstance(query, str))
+    place = _Place.of(values, labels, features)
+    held = place.held()
+
+    def work(reader: Reader) -> tuple[_Loaded | list[str], _Pages | None]:
+        loaded = place.load(reader) if held is None else held
+        if not is_at_once or isinstance(loaded, list):
+            return loaded, None
+        pages = _Pages(values, labels, loaded, query, size)
+        pages.read(reader)
+        return loaded, pages
+
+    loaded, pages = (held, None) if held is not None and not is_at_once else engine.read(values.tenant_id, work)
+    if isinstance(loaded, list):
+        _fill(values, loaded, features, texts_of)
+        place, held = _Place.of(values, labels, features), None
+        loaded, pages = engine.read(values.tenant_id, work)
+        if isinstance(loaded, list):  # forgotten, or written, since: what is there is compared
+            loaded = engine.read(values.tenant_id, lambda reader: place.load_there(reader))
+    pages = pages or _Pages(values, labels, loaded, query, size)
+    return Ranked(len(loaded.ids), iter(pages))
+
+
+class _Pages:
+    """What answers a query, page by page: each is read when it is asked for, the first where it is read ahead."""
+
+    def __init__(self, values: Values, labels: Labels, loaded: _Loaded, query: Query, size: int) -> None:
+        self._values, self._labels, self._size = values, labels, size
+        self._ranked = _ranked(loaded, loaded.scored(query), size) if loaded.ids else iter(())
+        self._ahead: list[tuple[KeptValue, float]] | None = None
+
+    def read(self, reader: Reader) -> None:
+        self._ahead = self._page(reader, list(islice(self._ranked, self._size)))
+
+    def __iter__(self) -> Iterator[tuple[KeptValue, float]]:
+        if self._ahead is not None:
+            yield from self._ahead
+            self._size = min(PAGE_MAX, self._size * 4)
+        while page := list(islice(self._ranked, self._size)):
+            yield from self._values.ctx.engine.read(
+                self._values.tenant_id,
+                lambda reader, page=page: self._page(reader, page),  # type: ignore[misc]
+            )
+            self._size = min(PAGE_MAX, self._size * 4)
+
+    def _page(self, reader: Reader, page: Sequence[tuple[str, float]]) -> list[tuple[KeptValue, float]]:
+        found = self._values.read_ids(reader, [id_ for id_, _ in page], self._labels)
+        return [(found[id_], score) for id_, score in page if id_ in found]
 
 
 def _ranked(loaded: _Loaded, scores: Scores, size: int) -> Iterator[tuple[str, float]]:
@@ -132,11 +218,25 @@ def _ranked(loaded: _Loaded, scores: Scores, size: int) -> Iterator[tuple[str, f
     The first `size` of many are found without ordering them all.
     """
     count = len(loaded.ids)
+    if loaded.is_single and len(loaded.owners) <= size:
+        told = zip(
+            scores.scores.tolist(),
+            scores.density.tolist(),
+            loaded.owners.tolist(),
+            scores.answers.tolist(),
+            strict=True,
+        )
+        for score, _, place, _ in sorted((each for each in told if each[3]), reverse=True):
+            yield loaded.ids[place], score
+        return
     total, density = np.full(count, -np.inf), np.zeros(count)
     answering = np.flatnonzero(scores.answers)
     owners = loaded.owners[answering]
-    np.maximum.at(total, owners, scores.scores[answering])
-    np.maximum.at(density, owners, scores.density[answering])
+    if loaded.is_single:
+        total[owners], density[owners] = scores.scores[answering], scores.density[answering]
+    else:
+        np.maximum.at(total, owners, scores.scores[answering])
+        np.maximum.at(density, owners, scores.density[answering])
     there = np.flatnonzero(total > -np.inf)
     given = 0
     if len(there) > 4 * size:
@@ -150,31 +250,64 @@ def _ranked(loaded: _Loaded, scores: Scores, size: int) -> Iterator[tuple[str, f
         yield loaded.ids[place], float(total[place])
 
 
-def _load(values: Values, labels: Labels, features: Features, texts_of: Texts) -> _Loaded:
-    ctx, tenant_id, prefix = values.ctx, values.tenant_id, path_of(labels)
-    cache = ctx.cache(FeatureCache)
-    key = (tenant_id, values.space, features.name, prefix)
-    mark = ctx.engine.mark()
-    held = cache.loaded(key, mark)
-    if held is not None:
-        return held
-    where: tuple[Condition, ...] = (("space", "=", values.space), ("prefix", "=", prefix))
-    ids = ctx.engine.read(tenant_id, lambda reader: texts(reader, PREFIXES, "entry_id", where))
-    found = cache.known(tenant_id, features.name, ids)
-    missing = [id_ for id_ in ids if id_ not in found]
-    if missing:
-        read = ctx.engine.read(tenant_id, lambda reader: _read(reader, missing, features.name))
-        read |= _filled(values, [id_ for id_ in missing if id_ not in read], features, texts_of)
-        cache.keep(tenant_id, features.name, read)
-        found |= read
-    kept, owners = [], []
-    for place, id_ in enumerate(ids):
-        for data in found.get(id_, ()):
-            kept.append(data)
-            owners.append(place)
-    loaded = _Loaded(mark, ids, np.array(owners, dtype=np.int64), features.packed(kept))
-    cache.keep_loaded(key, loaded)
-    return loaded
+class _Place(NamedTuple):
+    """Where is searched, by what, and as of which commit."""
+
+    values: Values
+    labels: Labels
+    features: Features
+    mark: str
+
+    @classmethod
+    def of(cls, values: Values, labels: Labels, features: Features) -> _Place:
+        return cls(values, labels, features, values.ctx.engine.mark())
+
+    @property
+    def _key(self) -> tuple[str, ...]:
+        values, owner = self.values, self.values.keeps_to(self.labels)
+        return (values.tenant_id, values.space, self.features.name, path_of(self.labels), owner or "")
+
+    def held(self) -> _Loaded | None:
+        """What was loaded before, where nothing was committed since."""
+        return self.values.ctx.cache(FeatureCache).loaded(self._key, self.mark)
+
+    def load(self, reader: Reader) -> _Loaded | list[str]:
+        """All that stands there; or the ids of those of which nothing is kept that could be compared."""
+        ids, found = self._known(reader)
+        missing = [id_ for id_ in ids if id_ not in found]
+        return missing or self._loaded(ids, found)
+
+    def load_there(self, reader: Reader) -> _Loaded:
+        """What stands there and can be compared."""
+        return self._loaded(*self._known(reader))
+
+    def _known(self, reader: Reader) -> tuple[list[str], dict[str, tuple[bytes, ...]]]:
+        values, name = self.values, self.features.name
+        cache, tenant_id = values.ctx.cache(FeatureCache), values.tenant_id
+        owner = values.keeps_to(self.labels)
+        if owner is None:
+            where: tuple[Condition, ...] = (("space", "=", values.space), ("prefix", "=", path_of(self.labels)))
+            ids = texts(reader, PREFIXES, "entry_id", where)
+        else:
+            ids = _own_ids(reader, values, owner, self.labels)
+        found = cache.known(tenant_id, name, ids)
+        unknown = [id_ for id_ in ids if id_ not in found]
+        if unknown:
+            read = _read(reader, unknown, name)
+            cache.keep(tenant_id, name, read)
+            found |= read
+        return ids, found
+
+    def _loaded(self, ids: list[str], found: dict[str, tuple[bytes, ...]]) -> _Loaded:
+        kept, owners = [], []
+        for place, id_ in enumerate(ids):
+            for data in found.get(id_, ()):
+                kept.append(data)
+                owners.append(place)
+        is_single = len(set(owners)) == len(owners)
+        loaded = _Loaded(self.mark, ids, np.array(owners, dtype=np.int64), is_single, self.features.packed(kept))
+        self.values.ctx.cache(FeatureCache).keep_loaded(self._key, loaded)
+        return loaded
 
 
 def _read(reader: Reader, ids: Sequence[str], embedder: str) -> dict[str, tuple[bytes, ...]]:
@@ -193,18 +326,17 @@ def _read(reader: Reader, ids: Sequence[str], embedder: str) -> dict[str, tuple[
     return {id_: tuple(held) for id_, held in found.items() if id_ not in unsound}
 
 
-def _filled(values: Values, ids: Sequence[str], features: Features, texts_of: Texts) -> dict[str, tuple[bytes, ...]]:
+def _fill(values: Values, ids: Sequence[str], features: Features, texts_of: Texts | None) -> None:
     """Make what is missing, and keep it."""
-    filled: dict[str, tuple[bytes, ...]] = {}
+    engine, tenant_id = values.ctx.engine, values.tenant_id
     for at in range(0, len(ids), _FILL):
         chunk = ids[at : at + _FILL]
-        kept = values.ctx.engine.read(values.tenant_id, lambda reader, chunk=chunk: values.read_ids(reader, chunk))  # type: ignore[misc]
+        kept = engine.read(tenant_id, lambda reader, chunk=chunk: values.read_ids(reader, chunk))  # type: ignore[misc]
+        if texts_of is None:
+            if kept:
+                raise Unread(list(kept.values()))
+            continue
         said = {id_: list(texts_of(value)) for id_, value in kept.items()}
         made = iter(features.made([text for texts_said in said.values() for text in texts_said]))
         of_ids = {id_: tuple(islice(made, len(texts_said))) for id_, texts_said in said.items()}
-        values.ctx.engine.write(
-            values.tenant_id,
-            lambda tx, of_ids=of_ids: put_features(tx, list(of_ids), features.name, list(of_ids.values())),  # type: ignore[misc]
-        )
-        filled |= of_ids
-    return filled
+        values.fill(of_ids, features.name)

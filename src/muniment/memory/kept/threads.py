@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text, digest_of, read_canonical
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
     from muniment.store.ledger.records import Receipt
 
-__all__ = ["Checkpoint", "NewCheckpoint", "Threads", "Write"]
+__all__ = ["Checkpoint", "NewCheckpoint", "Place", "Threads", "Write"]
 
 CACHED_BYTES_MAX = 64 * 1024 * 1024
 
@@ -74,6 +74,10 @@ class Checkpoint(NamedTuple):
     values: Mapping[str, Typed]
     writes: tuple[Write, ...]
     seq: int
+
+
+Place = tuple[str, int, tuple[str, str]]
+"""Where a checkpoint stands among others: its id, its number in its session, its thread and namespace."""
 
 
 class StateCache:
@@ -242,8 +246,9 @@ class Threads:
         checkpoint_id: str | None = None,
         before: str | None = None,
         holder: str | None = None,
+        after: Place | None = None,
     ) -> Iterator[Checkpoint]:
-        """Checkpoints of a thread, of one namespace of it, or of all threads, newest first."""
+        """Checkpoints of a thread, of one namespace of it, or of all threads, newest first; behind a place, `after`."""
         labels = () if thread_id is None else (thread_id,) if namespace is None else (thread_id, namespace)
         path = path_of(labels)
         is_exact = thread_id is not None and namespace is not None
@@ -254,8 +259,11 @@ class Threads:
             rows = [row for row in rows if row.name == checkpoint_id]
         if before is not None:
             rows = [row for row in rows if row.name < before]
-        for row in sorted(rows, key=lambda row: (row.name, row.seq), reverse=True):
+        placed = sorted(((row.name, row.seq, row.path), row) for row in rows)
+        for place, row in reversed(placed):
             is_asked = namespace is None or labels_of(row.path)[1] == namespace
+            if after is not None and place >= (after[0], after[1], path_of(after[2])):
+                continue
             if is_asked and self._is_of(row, holder):
                 yield self._ctx.engine.read(self._tenant_id, lambda reader, row=row: self._checkpoint(reader, row))  # type: ignore[misc]
 
@@ -338,9 +346,8 @@ class Threads:
 
     # -- what goes, and what is written anew ----------------------------------------------------------
 
-    def forget(self, thread_id: str, keep: Iterable[Checkpoint] = ()) -> list[Receipt]:
-        """Erase a thread; what is to be kept of it is written anew first. Answers the receipts."""
-        kept = sorted(keep, key=lambda each: (each.namespace, each.checkpoint_id))
+    def forget(self, thread_id: str, keep: Collection[tuple[str, str]] = ()) -> list[Receipt]:
+        """Erase a thread; what is to be kept, by namespace and id, is written anew first. Answers the receipts."""
         path = path_of((thread_id,))
         where = (("path", ">=", path), ("path", "<", after_path(path)))
 
@@ -351,7 +358,8 @@ class Threads:
 
         def work(tx: Transaction) -> set[tuple[str, str]]:
             gone = sessions(tx)
-            if gone and kept:
+            kept = self._named(tx, path, keep) if gone and keep else []
+            if kept:
                 owner = corpus_holder(min(gone)[0])
                 self._write_anew(tx, thread_id, kept, owner, self._ctx.ids.new(THREAD))
             return gone
@@ -364,6 +372,12 @@ class Threads:
             forget(self._ctx, self._tenant_id, Selector(user_id=owner, document=tuple(ids)))
             for owner, ids in by_owner.items()
         ]
+
+    def _named(self, reader: Reader, path: str, names: Collection[tuple[str, str]]) -> list[Checkpoint]:
+        """The checkpoints below a path that have one of these names, in order."""
+        rows = [(labels_of(row.path)[1], row.name, row) for row in self._rows(reader, self.space, path)]
+        found = sorted((each for each in rows if each[:2] in names), key=lambda each: each[:2])
+        return [self._checkpoint(reader, row) for _, _, row in found]
 
     def copy(self, source_id: str, target_id: str) -> None:
         """Keep all checkpoints of a thread in another as well."""
@@ -398,10 +412,6 @@ class Threads:
                 drafts.append(self._writes_draft((thread_id, each.namespace, each.checkpoint_id), each.writes))
         tx.do(Lock(("session", scope.user_id, session_id)))
         self._append(tx, scope, drafts)
-
-    def fresh(self) -> str:
-        """A number as a text that nobody else has."""
-        return self._ctx.ids.salts(1)[0].hex()[:16]
 
     def thread_ids(self) -> list[str]:
         """Every thread in which something is kept."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from muniment.core.canonical import canonical_text, nests_within, read_canonical
 from muniment.core.owners import is_reserved, owner_of
 from muniment.core.ports.kept_rows import LIVE, REMOVED, SUPERSEDED, VALUES_SESSION, PlaceRow, PlaceVectorRow
-from muniment.core.ports.rows import by_ids, get, put, select
+from muniment.core.ports.rows import by_ids, put, select
 from muniment.core.ports.schema import ENTRIES, PLACE_VECTORS, PLACES
-from muniment.errors import InvalidInput, StoreDamaged
+from muniment.errors import Forbidden, InvalidInput, StoreDamaged
 from muniment.memory.kept.names import after_path, labels_of, name_of, path_of, scope_of, space_of
 from muniment.memory.kept.rows import vector_digest
 from muniment.store.forget import Selector, forget
@@ -80,13 +80,23 @@ def moment(number: int) -> datetime:
 
 
 class Values:
-    """The values of one store. `user_at` says which label of a namespace names the user whose they are. Thread-safe."""
+    """The values of one store. `user_at` says which label of a namespace names the user whose they are. Thread-safe.
 
-    def __init__(self, ctx: Context, tenant_id: str, name: str, user_at: int | None = None) -> None:
+    With `user_id` they are that user's alone: what stands under the user's label, or, where no label names a user, in
+    names of the user's own.
+    """
+
+    def __init__(
+        self, ctx: Context, tenant_id: str, name: str, user_at: int | None = None, user_id: str | None = None
+    ) -> None:
+        if user_id is not None and (not user_id or is_reserved(user_id)):
+            raise InvalidInput(f"{user_id!r:.60} is not the name of a user", path="$.user_id")
         self.ctx = ctx
         self.tenant_id = tenant_id
-        self.space = space_of("values", name, user_at)
+        self._is_own = user_id is not None and user_at is None
+        self.space = space_of("values", name, user_at, *([user_id] if self._is_own else []))
         self._user_at = user_at
+        self._user_id = user_id
         self._opening = admit(opening_draft({"task_type": "kept"}), ctx.policy.ledger)
 
     # -- writing --------------------------------------------------------------------------------------
@@ -120,15 +130,30 @@ class Values:
         ]
         self._append(drafts)
 
+    def fill(self, features: Mapping[str, Sequence[bytes]], name: str) -> int:
+        """Keep what searches compare of entries of this store that are there; answers of how many."""
+
+        def work(tx: Transaction) -> int:
+            rows = by_ids(tx, PLACES, list(features), column="entry_id", where=(("state", "=", LIVE),))
+            known = {row.entry_id for row in rows if row.space == self.space and self._is_of_user(row)}
+            ids = [id_ for id_ in features if id_ in known]
+            _put_features(tx, ids, {name: [features[id_] for id_ in ids]})
+            return len(ids)
+
+        return self.ctx.engine.write(self.tenant_id, work)
+
+    def _is_of_user(self, row: PlaceRow) -> bool:
+        return self._user_id is None or row.user_id == owner_of(self.space, self._user_id)
+
     def erase(self, named: Sequence[Named]) -> list[Receipt]:
         """Forget values in all that they ever were; answers the receipts."""
         by_owner: dict[str, list[str]] = {}
         for labels, rows in self._rows_of(named, states=tuple(STATES)).items():
-            by_owner.setdefault(self._owner(labels[0]), []).extend(row.entry_id for row in rows)
+            if rows:
+                by_owner.setdefault(self._owner(labels[0]), []).extend(row.entry_id for row in rows)
         return [
             forget(self.ctx, self.tenant_id, Selector(user_id=owner, values=tuple(sorted(ids))))
             for owner, ids in by_owner.items()
-            if ids
         ]
 
     def _draft(self, new: NewValue, at: int) -> EntryDraft:
@@ -176,11 +201,34 @@ class Values:
         self.ctx.engine.write(self.tenant_id, work)
 
     def _holder(self, labels: Labels) -> str | None:
+        """Whose a namespace is; one that is not the user's, where there is one alone, is refused."""
+        if self._is_own:
+            return self._user_id
         at = self._user_at
         holder = labels[at] if at is not None and at < len(labels) else None
         if holder is not None and is_reserved(holder):
             raise InvalidInput(f"{holder!r:.60} is not the name of a user", path="$.namespace")
+        if self._user_id is not None and holder != self._user_id:
+            raise Forbidden(
+                "this namespace is not the user's", path="$.namespace", hint=f"its label {at} names the user"
+            )
         return holder
+
+    def keeps_to(self, labels: Labels) -> str | None:
+        """The owner whose alone is asked for below these labels, where they do not say so themselves."""
+        if self._user_id is None or self._is_own or not self._is_open(labels):
+            return None
+        return owner_of(self.space, self._user_id)
+
+    def _is_open(self, labels: Labels) -> bool:
+        """Whether namespaces below these labels may be another user's."""
+        return self._user_at is not None and len(labels) <= self._user_at
+
+    def is_seen(self, labels: Labels) -> bool:
+        """Whether anything below these labels may be shown."""
+        if self._user_id is None or self._is_own or self._is_open(labels):
+            return True
+        return self._user_at is not None and labels[self._user_at] == self._user_id
 
     def _owner(self, labels: Labels) -> str:
         return owner_of(self.space, self._holder(labels))
@@ -210,13 +258,23 @@ class Values:
 
     def expired(self, now: datetime) -> list[KeptValue]:
         """What has outlived its time."""
-        where: tuple[Condition, ...] = (("space", "=", self.space), ("expires", "<", micros(now)))
-        return self.ctx.engine.read(
-            self.tenant_id, lambda reader: list(self.read(reader, select(reader, PLACES, where)))
-        )
+        at = micros(now)
+        owner = self.keeps_to(())
+        where: tuple[Condition, ...] = (("space", "=", self.space), ("expires", "<", at))
+
+        def work(reader: Reader) -> list[KeptValue]:
+            if owner is None:
+                return list(self.read(reader, select(reader, PLACES, where)))
+            return list(self.read(reader, [row for row in self.own_rows(reader, owner, ()) if row.expires < at]))
+
+        return self.ctx.engine.read(self.tenant_id, work)
 
     def namespaces(self, prefix: Labels, now: datetime) -> Iterator[Labels]:
         """The namespaces below a prefix in which something stands, in order."""
+        owner = self.keeps_to(prefix)
+        if owner is not None or not self.is_seen(prefix):
+            yield from self._own_namespaces(owner, prefix, micros(now))
+            return
         start = path_of(prefix)
         last, bound, at = None, after_path(start), micros(now)
         while True:
@@ -238,6 +296,19 @@ class Values:
         rows = self.ctx.engine.read(self.tenant_id, lambda reader: select(reader, PLACES, where, into=_Path))
         return any(row.expires > at for row in rows)
 
+    def _own_namespaces(self, owner: str | None, prefix: Labels, at: int) -> list[Labels]:
+        if owner is None:
+            return []
+        rows = self.ctx.engine.read(self.tenant_id, lambda reader: self.own_rows(reader, owner, prefix))
+        return [labels_of(path) for path in sorted({row.path for row in rows if row.expires > at})]
+
+    def own_rows(self, reader: Reader, owner: str, labels: Labels) -> list[PlaceRow]:
+        """What stands below labels and is one owner's, found by the owner: what others hold costs nothing."""
+        path = path_of(labels)
+        where: tuple[Condition, ...] = (("user_id", "=", owner), ("session_id", "=", VALUES_SESSION))
+        rows = select(reader, PLACES, where)
+        return [row for row in rows if row.state == LIVE and row.space == self.space and row.path.startswith(path)]
+
     def _rows_of(self, named: Sequence[Named], *, states: tuple[int, ...]) -> dict[Named, list[PlaceRow]]:
         return self.ctx.engine.read(self.tenant_id, lambda reader: self._rows_in(reader, named, states))
 
@@ -245,7 +316,8 @@ class Values:
         asked: dict[tuple[str, str], Named] = {}
         for labels, key in named:
             path = path_of(labels)
-            asked[path, name_of(path, key)] = (labels, key)
+            if self.is_seen(labels) and self.keeps_to(labels) is None:
+                asked[path, name_of(path, key)] = (labels, key)
         found: dict[Named, list[PlaceRow]] = {name: [] for name in named}
         for row in by_ids(reader, PLACES, [name for _, name in asked], column="name", where=(("state", "in", states),)):
             name = asked.get((row.path, row.name))
@@ -330,10 +402,3 @@ def _put_features(tx: Transaction, ids: Sequence[str], features: Mapping[str, Se
     ]
     if rows:
         put(tx, PLACE_VECTORS, rows)
-
-
-def put_features(tx: Transaction, entry_ids: Sequence[str], embedder: str, made: Sequence[Sequence[bytes]]) -> None:
-    """Features of entries that are there; of one that was forgotten meanwhile none."""
-    there = [get(tx, PLACES, (id_, 0)) is not None for id_ in entry_ids]
-    kept = [(id_, texts) for id_, texts, is_there in zip(entry_ids, made, there, strict=True) if is_there]
-    _put_features(tx, [id_ for id_, _ in kept], {embedder: [texts for _, texts in kept]})

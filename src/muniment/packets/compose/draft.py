@@ -25,8 +25,8 @@ from muniment.packets.compose.explain import Reason, Tally
 from muniment.packets.compose.outdated import superseded_in
 from muniment.packets.page.lines import BlockName
 from muniment.packets.page.opening import preamble, today_line
-from muniment.packets.pool import CUE_PART, ComposeRequest, InsightCandidate, Pool
-from muniment.store.ledger.records import INSTRUCTION_LIKE
+from muniment.packets.pool import CUE_PART, ComposeRequest, InsightCandidate, Pool, version_name
+from muniment.store.ledger.records import INSTRUCTION_LIKE, imported_from
 
 __all__ = ["PacketDraft", "Placed", "Said", "SummaryWords", "Wall", "emitted_ts", "instant_order"]
 
@@ -237,6 +237,10 @@ class PacketDraft:
             or (self.cues.bars(turn.ts) if self.cues.is_wall else None)
         )
 
+    def leaves_out_version(self, fact_id: str, version: int) -> bool:
+        """Is the fact not to be told as it stands? Once it says something else it is another version."""
+        return self._withheld.get(version_name(fact_id, version)) == "excluded"
+
     def _withheld_ids(self) -> dict[str, Reason]:
         found: dict[str, Reason] = dict.fromkeys(self.request.exclude or (), "excluded")
         for turn in self.turns.values():
@@ -263,7 +267,8 @@ class PacketDraft:
             return None
         if said.role == "tool" and said.speaker and self.wall.bars_text(said.speaker):
             return said.role  # what a call was made with may be a statement from behind the wall
-        return said.speaker or said.role
+        name, origin = said.speaker or said.role, imported_from(said.flags or ())
+        return name if origin is None else f"{name}, imported from {origin}"  # MV-02
 
     def is_result(self, evidence_id: str) -> bool:
         """Is it what a tool answered?"""

@@ -185,6 +185,8 @@ def _unfit_fact(draft: PacketDraft, each: FactCandidate) -> Reason | None:
         return fact.status
     if (reason := unfit_validity(fact, draft.now)) is not None:
         return reason
+    if draft.leaves_out_version(fact.fact_id, each.version):
+        return "excluded"
     if (reason := draft.bars(each.trust)) is not None:
         return reason
     if is_instruction(fact) and each.trust != "user":

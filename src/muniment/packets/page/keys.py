@@ -1,8 +1,10 @@
-"""Keys of facts as a page tells them."""
+"""Keys of facts, and where facts come from, as a page tells them."""
 
 from __future__ import annotations
 
-__all__ = ["told_key"]
+from muniment.core.origins import origin_note
+
+__all__ = ["told_key", "told_origin"]
 
 
 _THINGS_OF_USER = {"person": "", "pet": "pet ", "trip": "trip to ", "thing": ""}
@@ -15,3 +17,9 @@ def told_key(key: str) -> str:
     if first not in _THINGS_OF_USER or not whose or not what:
         return key
     return f"{_THINGS_OF_USER[first]}{whose.replace('_', ' ')}, {what.replace('_', ' ').replace('.', ' ')}"
+
+
+def told_origin(notes: str | None) -> str:
+    """Where a fact comes from that rests on nothing that was observed here, behind its value."""  # MV-02
+    said = origin_note(notes)
+    return "" if said is None else f" ({said})"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from muniment.contracts.memory_packet import (
     Episode,
@@ -42,11 +42,13 @@ from muniment.packets.page.lines import (
     BlockName,
     Mark,
     Section,
+    StateUnit,
     episode_text,
     excerpt_line,
     fact_line,
     insight_line,
     instruction_line,
+    is_told_by_result,
     loop_line,
     may_show,
     procedure_line,
@@ -256,7 +258,7 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable
     match name:
         case "task" | "state":
             shown = _shown(sheet)
-            return (state_line(unit, mark, shown) for unit in shown_units(sheet.state, sheet.purpose, name))
+            return (state_line(unit, mark, shown) for unit in _units(sheet, name, shown))
         case "instructions":
             return (instruction_line(fact, mark) for fact in sheet.facts if _is_asked(sheet, fact))
         case "facts":
@@ -294,7 +296,7 @@ def items_of_block(name: BlockName, sheet: Sheet) -> list[str | None]:
     """What the lines of a block tell of, one by one, named as comparisons name it; None for the heading of a day."""
     match name:
         case "task" | "state":
-            return [unit.name for unit in shown_units(sheet.state, sheet.purpose, name)]
+            return [unit.name for unit in _units(sheet, name, _shown(sheet))]
         case "instructions" | "facts":
             asked = name == "instructions"
             return [f"fact:{fact.fact_id}" for fact in sheet.facts if _is_asked(sheet, fact) == asked]
@@ -315,6 +317,11 @@ def items_of_block(name: BlockName, sheet: Sheet) -> list[str | None]:
             return [f"episode:{episode.episode_id}" for episode in sheet.episodes]
         case "insights":
             return [f"insight:{item.id}" for item in _shown_insights(sheet)]
+
+
+def _units(sheet: Sheet, name: Literal["task", "state"], shown: Container[str]) -> list[StateUnit]:
+    """The parts of the working state that have a line."""
+    return [unit for unit in shown_units(sheet.state, sheet.purpose, name) if not is_told_by_result(unit, shown)]
 
 
 def _shown(sheet: Sheet) -> set[str]:

@@ -26,7 +26,7 @@ from muniment.core.text.citation_marks import split_citations, with_marks
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.dated import MONTHS, dated, told_day, undated
-from muniment.packets.page.keys import told_key
+from muniment.packets.page.keys import told_key, told_origin
 
 __all__ = [
     "BLOCKS",
@@ -61,6 +61,7 @@ __all__ = [
     "flat",
     "insight_line",
     "instruction_line",
+    "is_told_by_result",
     "loop_line",
     "may_show",
     "procedure_line",
@@ -411,20 +412,40 @@ def _words(unit: StateUnit, mark: Mark, shown: Container[str]) -> str:
     return value_text(said if isinstance(said, str) else value)
 
 
+def is_told_by_result(unit: StateUnit, shown: Container[str]) -> bool:
+    """Is it the failure of a call whose own result stands on the page, and no more than that? It is told there, once.
+
+    How often it was met, that it passed since, and what the run itself says of it are more.
+    """
+    value = unit.value
+    return (
+        unit.part == "failures"
+        and isinstance(value, Mapping)
+        and value.get("category") == _TOOL_FAILURE
+        and value.get("evidence_id") in shown
+        and not _failure_notes(value)
+    )
+
+
 def _failure_words(failure: Mapping[str, Any], shown: Container[str]) -> str:
     """`where: why`, with its kind unless a tool's result says it, how often it was met, and whether it passed since.
 
     Where the result itself stands on the page it tells why.
     """
-    where, category, times = (failure.get(key) for key in ("where", "category", "times"))
-    is_result = category == _TOOL_FAILURE
+    where, is_result = failure.get("where"), failure.get("category") == _TOOL_FAILURE
     why = " ".join(failure["why"].split())
     if isinstance(where, str):
         why = flat(where) if is_result and failure.get("evidence_id") in shown else f"{flat(where)}: {why}"
-    notes = [flat(category)] if isinstance(category, str) and not is_result else []
+    notes = _failure_notes(failure)
+    return f"{why} ({', '.join(notes)})" if notes else why
+
+
+def _failure_notes(failure: Mapping[str, Any]) -> list[str]:
+    category, times = failure.get("category"), failure.get("times")
+    notes = [flat(category)] if isinstance(category, str) and category != _TOOL_FAILURE else []
     notes += [f"{times} times"] if isinstance(times, int) and times > 1 else []
     notes += ["passed since"] if failure.get("passed") is True else []
-    return f"{why} ({', '.join(notes)})" if notes else why
+    return notes
 
 
 def _conflict_words(conflict: Mapping[str, Any], mark: Mark) -> str:
@@ -549,7 +570,7 @@ def tool_line(tool: ToolEvidence, mark: Mark) -> str:
 
 def fact_line(fact: Fact, mark: Mark) -> str:
     held = f" (since {told_day(since)})" if fact.validity and (since := fact.validity.valid_from) else ""
-    line = f"- {flat(told_key(fact.fact_key))}: {value_text(fact.value)}{held}"
+    line = f"- {flat(told_key(fact.fact_key))}: {value_text(fact.value)}{held}{flat(told_origin(fact.notes))}"
     return " ".join([line, *map(mark, fact.sources[:1])])
 
 

@@ -1,8 +1,9 @@
 """`aggregate_v1`: rates as they were counted, with Wilson's bounds; gains within strata, so that a bucket's own
 difficulty is not taken for the worth of what was done in it.
 
-Runs are compared with others of the same bucket that had the same of everything else. A mode, a tier and a number of
-attempts mostly come together, so each is told with what it brought, against plain runs: main, hot, one attempt.
+Tasks are compared by what they began with, with others of the same bucket that had the same of everything else. A mode,
+a tier and a number of attempts mostly come together, so each is told with what it brought, against plain tasks: main,
+hot, one attempt. What was tried after a failure is compared within the task (`recovered`), never between tasks.
 Strata are weighed as Mantel and Haenszel do, and the bounds of their gains combined (MOVER).
 """
 
@@ -13,7 +14,7 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from muniment.core.policy.flow_map import FlowMapPolicy
-from muniment.core.stats.bounds import Bounds, difference_bounds, normal_quantile, wilson_bounds
+from muniment.core.stats.bounds import Bounds, difference_bounds, wilson_bounds
 from muniment.core.stats.counts import Tally
 from muniment.rules.flowmap.cells import (
     Change,
@@ -26,22 +27,12 @@ from muniment.rules.flowmap.cells import (
     tally_of,
     without,
 )
+from muniment.rules.flowmap.gains import CostGap, Gain, best_first, cost_gap_of, error_of_mean, gain_fields
+from muniment.rules.flowmap.recovered import recovered_gains
 from muniment.rules.flowmap.rows import ALL_CODES, ArmKey
 from muniment.rules.flowmap.tally import COST_UNIT, FlowTally
 
-__all__ = [
-    "CostGap",
-    "Gain",
-    "best_first",
-    "cost_gap",
-    "gain_fields",
-    "gain_of",
-    "hotspots",
-    "interventions",
-    "strata_of",
-    "told_hotspot",
-    "worst_first",
-]
+__all__ = ["cost_gap", "gain_of", "hotspots", "interventions", "strata_of", "told_hotspot", "worst_first"]
 
 
 class _Side(NamedTuple):
@@ -56,25 +47,6 @@ class _Side(NamedTuple):
 
 
 Strata = list[tuple[_Side, _Side]]
-
-
-class Gain(NamedTuple):
-    """What an intervention did to the pass rate, and how many runs say so."""
-
-    gain: float
-    bounds: Bounds
-    base_pass: float
-    """How often the same runs pass without it."""
-    treated_n: int
-    base_n: int
-    strata_n: int
-    crude: float | None
-    """Without strata; where it differs much, the intervention was given to other buckets than nothing was."""
-
-
-class CostGap(NamedTuple):
-    mean: float
-    bounds: Bounds
 
 
 # -- risk -------------------------------------------------------------------------------------------------
@@ -116,38 +88,19 @@ def worst_first(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def interventions(tally: FlowTally, bucket_key: str) -> tuple[list[dict[str, Any]], list[str]]:
     """What each intervention brought, best first, and the names of those that nothing can be compared with."""
-    gains, alone = [], []
+    gains, alone = recovered_gains(tally, bucket_key), []
+    known = {each["intervention"] for each in gains}
     for change in changes_of(arm_keys(tally, bucket_key)):
+        if named(change) in known:
+            continue
         strata = strata_of(tally, bucket_key, change)
         gain = gain_of(strata, tally.policy.confidence)
         if gain is None:
             alone.append(named(change))
         else:
-            gains.append(gain_fields(change, gain, cost_gap(strata, tally.policy.confidence), tally.policy))
+            cost = cost_gap(strata, tally.policy.confidence)
+            gains.append(gain_fields(change, gain, cost, tally.policy, "between_tasks"))
     return best_first(gains), alone
-
-
-def best_first(gains: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(gains, key=lambda each: (-each["lower"], -each["gain_pass"], each["intervention"]))
-
-
-def gain_fields(change: Change, gain: Gain, cost: CostGap, policy: FlowMapPolicy) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "intervention": named(change),
-        "gain_pass": rounded(gain.gain),
-        "delta_cost": rounded(cost.mean),
-        "efficiency": rounded(gain.gain / max(cost.mean, policy.cost_epsilon)),
-        "support_n": gain.treated_n,
-        "lower": rounded(gain.bounds.lower),
-        "upper": rounded(gain.bounds.upper),
-        "base_pass": rounded(gain.base_pass),
-        "base_n": gain.base_n,
-        "strata_n": gain.strata_n,
-        "cost_lower": rounded(cost.bounds.lower),
-        "cost_upper": rounded(cost.bounds.upper),
-        "thin": min(gain.treated_n, gain.base_n) < policy.thin_n,
-    }
-    return fields if gain.crude is None else fields | {"crude_gain": rounded(gain.crude)}
 
 
 def strata_of(tally: FlowTally, bucket_key: str, change: Change) -> Strata:
@@ -205,8 +158,7 @@ def cost_gap(strata: Strata, confidence: float) -> CostGap:
     for weight, with_, other in _weighed(strata):
         mean += weight * (_mean_cost(with_) - _mean_cost(other))
         variance += weight**2 * (_error_of_mean(with_) + _error_of_mean(other))
-    reach = normal_quantile((1 + confidence) / 2) * sqrt(variance)
-    return CostGap(mean, Bounds(mean - reach, mean + reach))
+    return cost_gap_of(mean, variance, confidence)
 
 
 def _mean_cost(side: _Side) -> float:
@@ -214,7 +166,4 @@ def _mean_cost(side: _Side) -> float:
 
 
 def _error_of_mean(side: _Side) -> float:
-    """The variance of the mean cost, exact until its last step: whole numbers."""
-    n = side.outcomes.n
-    spread = n * side.cost_squares - side.cost**2
-    return spread / (n * n * max(1, n - 1)) / COST_UNIT**2
+    return error_of_mean(side.outcomes.n, side.cost, side.cost_squares)

@@ -85,9 +85,9 @@ def arm_keys(tally: FlowTally, bucket_key: str) -> list[ArmKey]:
 
 
 def changes_of(keys: list[ArmKey]) -> Iterator[Change]:
-    """Every intervention that some run had."""
+    """Every intervention that some task began with. How many attempts it had is told by the task itself."""
     for field, bases in BASES.items():
-        for level in sorted({getattr(key, field) for key in keys} - set(bases)):
+        for level in sorted({getattr(key, field) for key in keys} - set(bases)) if field != "k" else ():
             yield Change(field, level)
 
 
@@ -116,6 +116,6 @@ def named(change: Change) -> str:
 
 
 def tally_of(tally: FlowTally, key: ArmKey) -> Tally:
-    """Passes of judged runs of an arm."""
+    """Passes of judged tasks of an arm, by what they began with."""
     arm = tally.arm(key)
     return Tally(sum(arm.passes), sum(arm.n))

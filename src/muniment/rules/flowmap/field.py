@@ -1,7 +1,7 @@
 """`logit_field_v1`: risk and pass rates learnt over all cells together, so that a thin cell borrows from its likes.
 
-Two fields are fitted: how often a log of a bucket and stage goes wrong with a code, and how often a run of a bucket
-passes by what it had. A gain is a counterfactual: the same runs, predicted with the intervention and without.
+Two fields are fitted: how often a log of a bucket and stage goes wrong with a code, and how often a task of a bucket
+passes by what it began with. A gain is a counterfactual: the same tasks, predicted with the intervention and without.
 """
 
 from __future__ import annotations
@@ -15,18 +15,11 @@ from muniment.core.canonical import digest_of
 from muniment.core.policy.flow_map import FlowMapPolicy
 from muniment.core.stats.bounds import Bounds, normal_quantile
 from muniment.errors import InvalidInput
-from muniment.rules.flowmap.aggregate import (
-    Gain,
-    best_first,
-    cost_gap,
-    gain_fields,
-    gain_of,
-    strata_of,
-    told_hotspot,
-    worst_first,
-)
+from muniment.rules.flowmap.aggregate import cost_gap, gain_of, strata_of, told_hotspot, worst_first
 from muniment.rules.flowmap.cells import BASES, Change, arm_keys, changes_of, code_cells, named, side_of, without
+from muniment.rules.flowmap.gains import Gain, best_first, gain_fields
 from muniment.rules.flowmap.logit import Data, Features, Field, Floats, data_of, fit_field
+from muniment.rules.flowmap.recovered import recovered_gains
 from muniment.rules.flowmap.rows import ALL_BUCKETS, ALL_CODES, ArmKey
 from muniment.rules.flowmap.tally import FOLDS, FlowTally
 from muniment.verify.buckets import parse_bucket_key
@@ -42,7 +35,7 @@ class FlowField(NamedTuple):
     tally: FlowTally
     risk: Field
     passing: Field | None
-    """None where no run was judged."""
+    """None where no task was judged."""
 
     @property
     def model_ref(self) -> str:
@@ -74,9 +67,14 @@ class FlowField(NamedTuple):
         return told_hotspot(stage, code, chance, n, bounds, policy)
 
     def interventions(self, bucket_key: str) -> tuple[list[dict[str, Any]], list[str]]:
-        """What each intervention would bring, best first; and those that no run went without."""
-        gains, alone = [], []
+        """What each intervention would bring, best first; and those that no task began without. What further attempts
+        recovered is counted, not predicted.
+        """
+        gains, alone = recovered_gains(self.tally, bucket_key), []
+        known = {each["intervention"] for each in gains}
         for change in changes_of(arm_keys(self.tally, bucket_key)):
+            if named(change) in known:
+                continue
             strata = strata_of(self.tally, bucket_key, change)
             seen = gain_of(strata, self.tally.policy.confidence)
             gain = None if seen is None else self._gain(bucket_key, change, seen)
@@ -84,7 +82,7 @@ class FlowField(NamedTuple):
                 alone.append(named(change))
             else:
                 cost = cost_gap(strata, self.tally.policy.confidence)
-                gains.append(gain_fields(change, gain, cost, self.tally.policy))
+                gains.append(gain_fields(change, gain, cost, self.tally.policy, "between_tasks"))
         return best_first(gains), alone
 
     def _gain(self, bucket_key: str, change: Change, seen: Gain) -> Gain | None:
@@ -139,7 +137,7 @@ def fit_fields(tally: FlowTally) -> FlowField:
     if not tally.n:
         raise InvalidInput("there are no logs to learn from", path="$.window", hint="take a wider window")
     risk = fit_field(_risk_data(tally), policy.ridges)
-    passing = fit_field(_pass_data(tally), policy.ridges) if tally.judged_n else None
+    passing = fit_field(_pass_data(tally), policy.ridges) if tally.tasks_n else None
     return FlowField(tally, risk, passing)
 
 

@@ -1,4 +1,4 @@
-"""A log as the flow map reads it, and the cells it is counted in."""
+"""A log as the flow map reads it, the task that it began, and the cells both are counted in."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ __all__ = [
     "OTHER",
     "ArmKey",
     "FlowRow",
+    "FlowTask",
+    "Rung",
+    "Tried",
     "check_cost",
     "is_risky",
     "k_band",
@@ -32,6 +35,30 @@ NO_CODE = "(no code)"
 """Went wrong, and nothing says how."""
 NO_TIER = "(no tier)"
 _COST_MAX = 1e15
+
+
+class Rung(NamedTuple):
+    """Up to `k` attempts of one mode and tier, made as long as none before has passed."""
+
+    mode: str
+    tier: str | None
+    k: int
+
+
+class Tried(NamedTuple):
+    """One attempt at a task; `passed` is None where nobody could tell."""
+
+    mode: str
+    tier: str | None
+    passed: bool | None
+    cost: float
+
+
+class FlowTask(NamedTuple):
+    """What was planned for a task before anything was tried, and what was then made of it."""
+
+    rungs: tuple[Rung, ...]
+    attempts: tuple[Tried, ...]
 
 
 class FlowRow(NamedTuple):
@@ -51,11 +78,16 @@ class FlowRow(NamedTuple):
     at: str = ""
     hints: int = 0
     rules: int = 0
-    k: int = 1
+    is_first: bool = True
+    """Is it the first attempt at its task? What a later one had, it had because another failed."""
+    task: FlowTask | None = None
+    """Of a first attempt: the task. None where the log does not tell what was planned."""
+    is_planned: bool = False
+    """Of a later attempt: does the log of the first tell what was planned?"""
 
 
 class ArmKey(NamedTuple):
-    """What a run had: runs of one key differ in nothing the map knows of."""
+    """What a task began with: those of one key differ in nothing the map knows of."""
 
     bucket: str
     mode: str

@@ -10,6 +10,7 @@ from muniment.core.policy.flow_map import FlowEstimatorKind
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput, NotFound
 from muniment.rules.flowmap import aggregate
+from muniment.rules.flowmap.recovered import unplanned_names
 from muniment.rules.flowmap.rows import ALL_BUCKETS
 from muniment.rules.flowmap.tally import FOLDS, FlowTally
 
@@ -17,7 +18,8 @@ __all__ = ["estimator_of", "flow_snapshot"]
 
 _READ = (
     "a rate is of the logs of its stage, those of a code are the ones that went wrong with it and may overlap",
-    "gains are what logs show within a bucket, not an experiment: harder tasks may have been given more",
+    "gains are of tasks: what was tried after a failure is compared within the task (within_task), what a task began "
+    "with between tasks of a bucket (between_tasks), which is no experiment: harder tasks may have been given more",
 )
 
 
@@ -46,7 +48,12 @@ def flow_snapshot(
         raise NotFound("no judged run was logged in this window", path="$.window", hint="take a wider window")
     window = {"start_at": start_at or tally.first_at, "end_at": end_at or max(now, tally.last_at or now)}
     spots, (gains, alone), block = _estimated(tally, estimator, bucket_key)
-    notes = [f"{tally.n} logs, {tally.judged_n} judged", *_READ, *_limits(tally, len(spots), alone)]
+    unplanned = unplanned_names(tally, bucket_key, {each["intervention"] for each in gains})
+    notes = [
+        f"{tally.n} logs, {tally.judged_n} judged, {tally.tasks_n} tasks",
+        *_READ,
+        *_limits(tally, len(spots), [each for each in alone if each not in unplanned], unplanned),
+    ]
     return FlowMapSnapshot.from_wire(
         {
             "schema_version": RULECRAFT_VERSION,
@@ -68,7 +75,10 @@ def _estimated(tally: FlowTally, estimator: FlowEstimatorKind, bucket_key: str) 
     if estimator == "aggregate_v1":
         spots = aggregate.hotspots(tally, bucket_key)
         gains = aggregate.interventions(tally, bucket_key)
-        calibration = "none: counted rates with Wilson's bounds, gains within strata (Mantel–Haenszel, MOVER)"
+        calibration = (
+            "none: counted rates with Wilson's bounds, gains within tasks (Wilson) "
+            "or within strata of tasks (Mantel–Haenszel, MOVER)"
+        )
         return spots, gains, {"kind": estimator, "model_ref": None, "feature_set": None, "calibration": calibration}
     from muniment.rules.flowmap.field import FEATURE_SET, fit_fields
     from muniment.rules.flowmap.told import calibration_block
@@ -78,13 +88,18 @@ def _estimated(tally: FlowTally, estimator: FlowEstimatorKind, bucket_key: str) 
     return field.hotspots(bucket_key), field.interventions(bucket_key), block | calibration_block(field, FOLDS)
 
 
-def _limits(tally: FlowTally, spots_n: int, alone: list[str]) -> list[str]:
+def _limits(tally: FlowTally, spots_n: int, alone: list[str], unplanned: list[str]) -> list[str]:
     """What the map does not show."""
     limits = []
     if tally.folded:
         limits.append(f"more than the policy tells apart of: {', '.join(tally.folded)}; the rest stands as (other)")
     if spots_n > tally.policy.hotspots_max:
         limits.append(f"{spots_n - tally.policy.hotspots_max} lesser hotspots are not listed")
+    if unplanned:
+        limits.append(
+            f"no estimate of {', '.join(unplanned)}: tried because something had failed, "
+            "and the logs do not say which tasks it was open to"
+        )
     if alone:
         limits.append(f"nothing to compare with: {', '.join(alone)}")
     return limits

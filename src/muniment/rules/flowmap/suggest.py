@@ -93,23 +93,21 @@ def _break_even(recovered: float, gain_min: float) -> float:
 
 
 def _k_probe(seen: _MapFigures, current: float) -> Suggestion | None:
-    """A probe that surely gains next to nothing is an attempt wasted."""
+    """A probe that surely recovers next to nothing is an attempt wasted."""
     gain = seen.gains.get("K:2-4")
     if gain is None or current <= 1 or _extra(gain, "upper") >= seen.gain_min:
         return None
-    text = f"K:2-4 gains at most {_extra(gain, 'upper'):+.3f} over one attempt, less than {seen.gain_min:.2f}"
+    text = f"attempts 2 to 4 recover at most {_extra(gain, 'upper'):.3f} of tasks, less than {seen.gain_min:.2f}"
     return _of_gain("k_probe", current, 1, gain, text)
 
 
 def _k_full(seen: _MapFigures, current: float) -> Suggestion | None:
-    """A full search that surely gains next to nothing over a probe need not be one."""
-    probe, full = seen.gains.get("K:2-4"), seen.gains.get("K:5+")
-    if probe is None or full is None or current <= 4:
+    """A full search that surely recovers next to nothing beyond a probe need not be one."""
+    full = seen.gains.get("K:5+")
+    if full is None or current <= 4 or _extra(full, "late_upper") >= seen.gain_min:
         return None
-    most = _extra(full, "upper") - (probe.gain_pass or 0.0)
-    if most >= seen.gain_min:
-        return None
-    text = f"K:5+ gains at most {most:+.3f} more than K:2-4, less than {seen.gain_min:.2f}"
+    most = _extra(full, "late_upper")
+    text = f"attempts from the 5th on recover at most {most:.3f} of tasks, less than {seen.gain_min:.2f}"
     return _of_gain("k_full_max", current, 4, full, text)
 
 

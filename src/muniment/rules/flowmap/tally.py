@@ -1,18 +1,21 @@
 """Logs counted in cells, one after another, in memory that does not grow with their number.
 
-Counts are whole numbers, costs too (in millionths), and what is told apart does not depend on order: however the logs
-are split, counted and merged, the tally is the same. Each count is kept in `FOLDS` parts by the hash of the trace id,
-so that an estimator can be tried on runs that it was not made of.
+Risks are of logs. Gains are of tasks: each is counted where its first log stands, by what it began with (`arms`) and by
+what further attempts did to it (`climbs`). Counts are whole numbers, costs too (in millionths), and what is told apart
+does not depend on order: however the logs are split, counted and merged, the tally is the same. Each count of logs and
+arms is kept in `FOLDS` parts by the hash of the trace id, so that an estimator can be tried on runs that it was not
+made of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
 from muniment.core.policy.flow_map import FlowMapPolicy
 from muniment.errors import InvalidInput
+from muniment.rules.flowmap.ladder import Begun, Climbed, begun, climbed
 from muniment.rules.flowmap.names import Names
 from muniment.rules.flowmap.rows import (
     ALL_CODES,
@@ -29,7 +32,7 @@ from muniment.rules.flowmap.rows import (
 )
 from muniment.verify.taxonomy import DEFAULT_REGISTRY
 
-__all__ = ["COST_UNIT", "FOLDS", "Arm", "CodeKey", "FlowTally"]
+__all__ = ["COST_UNIT", "FOLDS", "Arm", "Climb", "ClimbKey", "CodeKey", "FlowTally"]
 
 FOLDS = 4
 COST_UNIT = 1_000_000
@@ -48,8 +51,30 @@ class CodeKey(NamedTuple):
     code: str
 
 
+class ClimbKey(NamedTuple):
+    """A rung or a number of attempts, in a bucket: one of the three is said, the others are empty."""
+
+    bucket: str
+    mode: str
+    tier: str
+    k: str
+
+
+class Climb(NamedTuple):
+    """The tasks that something further was open to, and what it did to them."""
+
+    n: int
+    passed: int
+    """Before it came to this."""
+    recovered: int
+    reached: int
+    recovered_late: int
+    cost: int
+    cost_squares: int
+
+
 class Arm(NamedTuple):
-    """Judged runs of one `ArmKey`, by fold, and their costs."""
+    """Judged tasks of one `ArmKey`, by fold, and what they cost."""
 
     n: tuple[int, ...]
     passes: tuple[int, ...]
@@ -58,7 +83,7 @@ class Arm(NamedTuple):
 
 
 class FlowTally:
-    """Add rows, merge tallies; then an estimator reads `codes` and `arms`."""
+    """Add rows, merge tallies; then an estimator reads `codes`, `arms` and `climbs`."""
 
     def __init__(self, policy: FlowMapPolicy) -> None:
         self.policy = policy
@@ -73,8 +98,13 @@ class FlowTally:
         """n and how many of them were at risk, by fold: [n0, risky0, n1, risky1, …]."""
         self.arms: dict[ArmKey, list[int]] = {}
         """n and passes by fold, then the costs and their squares."""
+        self.climbs: dict[ClimbKey, list[int]] = {}
+        """The fields of `Climb`."""
+        self.unplanned: dict[ClimbKey, list[int]] = {}
+        """Later attempts at tasks of which no log tells what was planned: how many had what."""
         self.n = 0
         self.judged_n = 0
+        self.tasks_n = 0
         self.first_at: str | None = None
         self.last_at: str | None = None
 
@@ -85,24 +115,48 @@ class FlowTally:
         risky = is_risky(row.verdict, row.outcome)
         codes = set(row.reason_codes) - {ALL_CODES} or ({NO_CODE} if risky else set())
         for code in (ALL_CODES, *codes):
-            cell = self._code_cell(CodeKey(bucket, stage, self._kept("code", code)))
+            cell = self._cell(self.codes, CodeKey(bucket, stage, self._kept("code", code)), 2 * FOLDS)
             cell[fold] += 1
             cell[fold + 1] += risky
         self.n += 1
         self.first_at = row.at if self.first_at is None else min(self.first_at, row.at)
         self.last_at = row.at if self.last_at is None else max(self.last_at, row.at)
-        if row.passed is not None:
-            self._add_judged(row, fold, bucket, row.passed)
+        self.judged_n += row.passed is not None
+        if row.is_first:
+            self._add_task(row, fold, bucket)
+        elif not row.is_planned:
+            self._add_unplanned(row, bucket)
 
-    def _add_judged(self, row: FlowRow, fold: int, bucket: str, passed: bool) -> None:
-        mode, tier = self._kept("mode", row.mode), self._kept("tier", row.tier or NO_TIER)
-        arm = self._arm(ArmKey(bucket, mode, tier, row.hints > 0, row.rules > 0, k_band(row.k)))
-        cost = round(check_cost(row.cost) * COST_UNIT)
+    def _add_task(self, row: FlowRow, fold: int, bucket: str) -> None:
+        task = row.task
+        for each in () if task is None else climbed(task):
+            self._add_climbed(each, bucket)
+        first = Begun(row.mode, row.tier, 1, row.passed, row.cost) if task is None else begun(task)
+        if first.passed is None:
+            return
+        mode, tier = self._kept("mode", first.mode), self._kept("tier", first.tier or NO_TIER)
+        arm = self._cell(
+            self.arms, ArmKey(bucket, mode, tier, row.hints > 0, row.rules > 0, k_band(first.k)), 2 * FOLDS + 2
+        )
+        cost = round(check_cost(first.cost) * COST_UNIT)
         arm[fold] += 1
-        arm[fold + 1] += passed
+        arm[fold + 1] += first.passed
         arm[-2] += cost
         arm[-1] += cost * cost
-        self.judged_n += 1
+        self.tasks_n += 1
+
+    def _add_climbed(self, told: Climbed, bucket: str) -> None:
+        cost = round(check_cost(told.cost) * COST_UNIT)
+        counts = (1, told.had_passed, told.recovered, told.is_reached, told.recovered_late, cost, cost * cost)
+        _add_into(self._cell(self.climbs, self._climb_key(bucket, told.mode, told.tier, told.k), len(counts)), counts)
+
+    def _add_unplanned(self, row: FlowRow, bucket: str) -> None:
+        for mode, tier, k in ((row.mode, "", ""), ("", row.tier or "", ""), ("", "", "2-4")):
+            if (mode, tier, k) != ("", "", ""):
+                self._cell(self.unplanned, self._climb_key(bucket, mode, tier, k), 1)[0] += 1
+
+    def _climb_key(self, bucket: str, mode: str, tier: str, k: str) -> ClimbKey:
+        return ClimbKey(bucket, self._kept("mode", mode) if mode else "", self._kept("tier", tier) if tier else "", k)
 
     def add_all(self, rows: Iterable[FlowRow]) -> FlowTally:
         for row in rows:
@@ -116,31 +170,39 @@ class FlowTally:
         for dimension in _DIMENSIONS:
             for name in other._names[dimension]:
                 self._kept(dimension, name)
-        for code_key, counts in other.codes.items():
-            _add_into(self._code_cell(self._settled(code_key)), counts)
-        for arm_key, counts in other.arms.items():
-            _add_into(self._arm(self._settled(arm_key)), counts)
+        for mine, theirs in zip(self._tables, other._tables, strict=True):
+            for key, counts in theirs.items():
+                _add_into(self._cell(mine, self._settled(key), len(counts)), counts)
         self.n += other.n
         self.judged_n += other.judged_n
+        self.tasks_n += other.tasks_n
         self.first_at = min((at for at in (self.first_at, other.first_at) if at is not None), default=None)
         self.last_at = max((at for at in (self.last_at, other.last_at) if at is not None), default=None)
         return self
 
     @property
     def cells_n(self) -> int:
-        return len(self.codes) + len(self.arms)
+        return sum(map(len, self._tables))
+
+    @property
+    def _tables(self) -> tuple[dict[Any, list[int]], ...]:
+        return self.codes, self.arms, self.climbs, self.unplanned
 
     @property
     def folded(self) -> tuple[str, ...]:
         """The dimensions in which something was told apart no further."""
         fields = {"bucket": 0, "stage": 1, "code": 2}
         found = {name for name, at in fields.items() if any(key[at] == OTHER for key in self.codes)}
-        found |= {name for name, at in (("mode", 1), ("tier", 2)) if any(key[at] == OTHER for key in self.arms)}
+        tried = (*self.arms, *self.climbs, *self.unplanned)
+        found |= {name for name in ("mode", "tier") if any(getattr(key, name) == OTHER for key in tried)}
         return tuple(name for name in _DIMENSIONS if name in found)
 
     def arm(self, key: ArmKey) -> Arm:
         counts = self.arms[key]
         return Arm(tuple(counts[:-2:2]), tuple(counts[1:-2:2]), counts[-2], counts[-1])
+
+    def climb(self, key: ClimbKey) -> Climb:
+        return Climb(*self.climbs[key])
 
     # -- cells ----------------------------------------------------------------------------------------
 
@@ -158,10 +220,9 @@ class FlowTally:
 
     def _fold_away(self, dimension: str, gone: str) -> None:
         """Add the cells of a name that is no longer told apart to those of the others."""
-        if dimension in CodeKey._fields:
-            _rename(self.codes, dimension, gone)
-        if dimension in ArmKey._fields:
-            _rename(self.arms, dimension, gone)
+        for kind, cells in zip((CodeKey, ArmKey, ClimbKey, ClimbKey), self._tables, strict=True):
+            if dimension in kind._fields:
+                _rename(cells, dimension, gone)
 
     def _settled(self, key: Any) -> Any:
         """A key of another tally, with the names that are told apart here."""
@@ -172,20 +233,14 @@ class FlowTally:
         }
         return key._replace(**named)
 
-    def _code_cell(self, key: CodeKey) -> list[int]:
-        cell = self.codes.get(key)
+    def _cell(self, cells: dict[Any, list[int]], key: Any, size: int) -> list[int]:
+        cell = cells.get(key)
         if cell is None:
-            cell = self.codes[key] = [0] * (2 * FOLDS)
-        return cell
-
-    def _arm(self, key: ArmKey) -> list[int]:
-        cell = self.arms.get(key)
-        if cell is None:
-            cell = self.arms[key] = [0] * (2 * FOLDS + 2)
+            cell = cells[key] = [0] * size
         return cell
 
 
-def _add_into(cell: list[int], counts: list[int]) -> None:
+def _add_into(cell: list[int], counts: Sequence[int]) -> None:
     for at, count in enumerate(counts):
         cell[at] += count
 

@@ -38,7 +38,8 @@ def row_of_log(log: EventLog) -> RunRow:
 def row_of_facts(facts: RunFacts) -> RunRow:
     """A run as a fold read it."""
     unknown = (facts.outcome or "UNKNOWN") == "UNKNOWN"
-    return RunRow(facts.bucket_key, facts.passed, unknown, frozenset(facts.reason_codes), float(facts.cost))
+    bucket = facts.bucket_key or facts.bucket_derived
+    return RunRow(bucket, facts.passed, unknown, frozenset(facts.reason_codes), float(facts.cost))
 
 
 def read_rates(rows: Iterable[RunRow], observables: Sequence[PatterningObservable]) -> dict[str, float]:

@@ -35,6 +35,8 @@ class LogRow(NamedTuple):
     passed: bool = False
     after: int = 0
     """Attempts at the same task that had failed before this one."""
+    cluster_sign: str | None = None
+    """How its failure shows, where nobody named the cluster."""
 
     @property
     def is_judged(self) -> bool:
@@ -76,7 +78,8 @@ def row_of(body: Mapping[str, Any]) -> LogRow:
         reason_codes=codes,
         violated=tuple(facts.get("violated", ())),
         cluster_id=facts.get("cluster_id"),
-        bucket_key=facts.get("bucket_key"),
+        cluster_sign=facts.get("cluster_sign"),
+        bucket_key=facts.get("bucket_key") or facts.get("bucket_derived"),
         mode=cast("RunMode", mode) if mode in get_args(RunMode) else "main",
         tier=cast("Tier", tier) if tier in get_args(Tier) else None,
         cost=float(facts.get("cost", 0)),

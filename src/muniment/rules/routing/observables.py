@@ -33,12 +33,16 @@ class Observed:
     unknown_not_executed: int = 0
     unknown_unshown: int = 0
     clustered: int = 0
+    unjudged: int = 0
     clusters: dict[str, int] = field(default_factory=dict)
+    signs: dict[str, str] = field(default_factory=dict)
+    """What a cluster is in words, where they were read off its runs."""
     clusters_max: int = 4_096
 
     def add(self, row: LogRow) -> None:
         """One run more; one that nobody judged is no observation."""
         if not row.is_judged:
+            self.unjudged += 1
             return
         codes = set(row.reason_codes)
         is_unknown, is_unrun, is_unshown = row.outcome == "UNKNOWN", bool(codes & NOT_EXECUTED), _UNSHOWN in codes
@@ -55,8 +59,11 @@ class Observed:
         if row.cluster_id is not None:
             self.clustered += 1
             self.clusters[row.cluster_id] = self.clusters.get(row.cluster_id, 0) + 1
+            if row.cluster_sign is not None:
+                self.signs[row.cluster_id] = min(row.cluster_sign, self.signs.get(row.cluster_id, row.cluster_sign))
             if len(self.clusters) > 2 * self.clusters_max:
                 self.clusters = self.counted()
+                self.signs = {id_: self.signs[id_] for id_ in self.clusters if id_ in self.signs}
 
     def merge(self, other: Observed) -> Observed:
         """The counts of both."""
@@ -67,6 +74,9 @@ class Observed:
             id_: self.clusters.get(id_, 0) + other.clusters.get(id_, 0) for id_ in self.clusters.keys() | other.clusters
         }
         both.clusters = both.counted()
+        for id_ in both.clusters:
+            words = [each.signs[id_] for each in (self, other) if id_ in each.signs]
+            both.signs |= {id_: min(words)} if words else {}
         return both
 
     def counted(self) -> dict[str, int]:
@@ -78,7 +88,7 @@ class Observed:
 
 _COUNTED = (
     *("n", "passed", "confirmed", "unknown", "not_executed", "violated", "unshown", "overinjected"),
-    *("unknown_not_executed", "unknown_unshown", "clustered"),
+    *("unknown_not_executed", "unknown_unshown", "clustered", "unjudged"),
 )
 
 
@@ -127,10 +137,17 @@ def observables_of(
         unknown_by_execution=rate_of(seen.unknown_not_executed, seen.unknown, thin),
         unknown_by_evidence=rate_of(seen.unknown_unshown, seen.unknown, thin),
         cluster_recurrence=tuple(
-            ClusterCount(cluster_id=id_, count=count, share=count / n, recurs=count >= policy.cluster_min)
+            ClusterCount(
+                cluster_id=id_,
+                count=count,
+                share=count / n,
+                recurs=count >= policy.cluster_min,
+                **({"sign": seen.signs[id_]} if id_ in seen.signs else {}),
+            )
             for id_, count in top
         ),
         clustered=seen.clustered,
+        unjudged=seen.unjudged,
         uncounted=seen.clustered - sum(clusters.values()),
     )
 

@@ -164,6 +164,8 @@ class ClusterCount(Record):
     share: Number
     """Of all judged runs."""
     recurs: bool
+    sign: Absent[str] = None
+    """How the failure shows, where nobody named it and it was read off the runs."""
 
 
 class Observables(Record):  # RC-04
@@ -189,6 +191,8 @@ class Observables(Record):  # RC-04
     cluster_recurrence: Items[ClusterCount] = ()
     clustered: Count = 0
     """Runs that belong to a cluster."""
+    unjudged: Count = 0
+    """Runs that nobody judged: they are counted nowhere else."""
     uncounted: Count = 0
     """Of the runs that belong to a cluster, those of clusters beyond the number that is counted."""
 

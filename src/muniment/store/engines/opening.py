@@ -35,7 +35,7 @@ def open_engine(
         raise InvalidInput(f"durability is normal or full, not {durability!r}")
     level: Literal["normal", "full"] = "full" if durability == "full" else "normal"
     name = os.fspath(target)
-    if not isinstance(name, str) or not name or "\0" in name:
+    if not isinstance(name, str) or not name.strip() or "\0" in name:
         raise InvalidInput("a store is named by a path or URL", hint=_HINT)
     if isinstance(target, os.PathLike):
         return _sqlite(name, level, read_only)

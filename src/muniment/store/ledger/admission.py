@@ -13,7 +13,7 @@ from muniment.core.trust import TRUST_RANK
 from muniment.core.vocabulary import TRUST_ORDER, Trust
 from muniment.errors import InvalidInput, TooLarge
 from muniment.store.ledger.orders import reads_like_instructions
-from muniment.store.ledger.records import INSTRUCTION_LIKE, PARTLY_ANALYSED, EntryDraft, Role
+from muniment.store.ledger.records import IMPORTED, INSTRUCTION_LIKE, PARTLY_ANALYSED, EntryDraft, Role
 from muniment.store.ledger.redaction_trace import RedactedValue, redacted_values
 from muniment.store.ledger.secrets import may_hold_secret, redact_text, redact_value
 
@@ -92,8 +92,11 @@ def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
             flags += [REDACTED, SEALED] if secrets else [REDACTED]
             text = canonical_text(body)
     trust = trust_of(draft.role, draft.trust)
-    if policy.flag_instructions and trust in ("tool", "external") and reads_like_instructions(body["content"]):
+    is_foreign = trust in ("tool", "external") or draft.imported is not None
+    if policy.flag_instructions and is_foreign and reads_like_instructions(body["content"]):
         flags.append(INSTRUCTION_LIKE)
+    if draft.imported is not None:
+        flags.append(f"{IMPORTED}{draft.imported.system}")
     if draft.kind in _ANALYSED and len(body["content"]) > min(policy.analysis_chars_max, policy.analysis_pieces_max):
         reach = analysed_chars(body["content"], policy.analysis_chars_max, policy.analysis_pieces_max)
         if reach < len(body["content"]):
@@ -132,6 +135,8 @@ def _body_of(draft: EntryDraft) -> dict[str, Any]:
         body["step"] = draft.step.to_wire()
     if draft.cited is not None:
         body["cited"] = draft.cited.to_wire()
+    if draft.imported is not None:
+        body["imported"] = draft.imported.to_wire()
     return body
 
 

@@ -1,13 +1,16 @@
 """The ledger's own records: a draft of what happened, the entry it becomes, a run, a receipt."""
 
+from collections.abc import Iterable
 from typing import Literal
 
+from muniment.core.origins import Origin
 from muniment.core.record import Absent, Count, Items, JsonObject, Record, Timestamp
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
 from muniment.store.ledger.manifest import ContextManifest
 
 __all__ = [
+    "IMPORTED",
     "INSTRUCTION_LIKE",
     "KINDS",
     "PARTLY_ANALYSED",
@@ -25,10 +28,13 @@ __all__ = [
     "StepEvent",
     "StopReason",
     "ToolCall",
+    "imported_from",
 ]
 
 INSTRUCTION_LIKE = "instruction_like"
 """The flag of what came from outside and reads like instructions (LG-08)."""
+IMPORTED = "imported:"
+"""What the flag begins with of what was not observed here; behind it stands the system that it comes from."""
 PARTLY_ANALYSED = "partly_analysed"
 """The flag of an event that was over the budget of work: stored whole, and found by words behind what was analysed."""
 EntryKind = Literal["message", "tool_result", "state_patch", "system", "step"]
@@ -44,6 +50,11 @@ STOP_REASONS: tuple[StopReason, ...] = (
     "HUMAN_REQUESTED",
     "SYSTEM_ERROR",
 )
+
+
+def imported_from(flags: Iterable[str]) -> str | None:
+    """The system that an event with these flags comes from; None of one that was observed here."""
+    return next((flag.removeprefix(IMPORTED) for flag in flags if flag.startswith(IMPORTED)), None)
 
 
 class ToolCall(Record):
@@ -93,6 +104,8 @@ class EntryDraft(Record):
     step: StepEvent | None = None
     cited: Cited | None = None
     """Of an answer, read from its marks where it is observed with its build; never given by a caller."""
+    imported: Origin | None = None
+    """Of what was not observed here: where it comes from. It is flagged so, and looked at as anything from outside."""
     trust: Trust | None = None
     """May lower the trust the role gives, never raise it."""
     idempotency_key: IdText | None = None
@@ -114,6 +127,7 @@ class Body(Record):
     tool: Absent[ToolCall] = None
     step: Absent[StepEvent] = None
     cited: Absent[Cited] = None
+    imported: Absent[Origin] = None
     redactions: Absent[dict[str, Count]] = None
     """What was redacted at the door: kind of secret → how many."""
     analysed_chars: Absent[Count] = None
@@ -185,6 +199,11 @@ class LedgerEntry(Record):
     def cited(self) -> Cited | None:
         """Of an answer that was observed with its build: what it cites."""
         return self.body.cited if self.body else None
+
+    @property
+    def imported(self) -> Origin | None:
+        """Of an event that was not observed here: where it comes from."""
+        return self.body.imported if self.body else None
 
 
 class RunState(Record):

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from muniment.core.canonical import read_canonical
+from muniment.core.origins import Origin
 from muniment.core.ports.schema import EntryRow
 from muniment.core.scope import Scope
 from muniment.errors import InvalidJson, StoreDamaged
@@ -152,6 +153,8 @@ def _body(plain: dict[str, Any]) -> Body:
         fields["step"] = StepEvent.from_wire(plain["step"])
     if "cited" in plain:
         fields["cited"] = Cited.from_wire(plain["cited"])
+    if "imported" in plain:
+        fields["imported"] = Origin.from_wire(plain["imported"])
     return Body.unchecked(fields, _present(tuple(plain)))
 
 

@@ -32,11 +32,12 @@ def _group(summary: str, about: str = "", default: str = "", /, **entries: Entry
 
 
 _HOSTS = "muniment.surfaces.hosts.commands"
+_MOVING = "muniment.surfaces.cli.moving"
 
 _REPLAY = Entry("Compose a kept build again: the same bytes.", "packets:replay")
 _DIFF = Entry("Say what changed between two builds, and why.", "packets:diff")
-_EXPORT = Entry("Write a store out as JSON lines.", "store:export")
-_IMPORT = Entry("Read an export into a store.", "store:import_")
+_EXPORT = Entry("Write a store, or one user's memory, out as a file.", f"{_MOVING}:export")
+_IMPORT = Entry("Read an export, or what another system held, into a store.", f"{_MOVING}:import_")
 _VALIDATE = Entry("Check documents against their contract.", "contracts:validate")
 _SCHEMA = _group(
     "List, show or export the JSON Schemas (draft 2020-12) of the kinds.",

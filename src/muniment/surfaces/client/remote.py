@@ -381,6 +381,8 @@ class RemoteStudy(_Remote, Study):
 class RemoteMemory(_Remote, Memory):
     """A store over a connection. See `muniment.Memory` and `muniment.connect`."""
 
+    _is_near = False
+
     def __init__(self, connection: Connection, url: str, key: Mapping[str, str]) -> None:
         """`key` is what the server says of it: where it is for one user, all is asked for at that user's address."""
         self._home = _Home(connection)

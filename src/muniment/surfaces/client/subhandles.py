@@ -16,10 +16,14 @@ from muniment.handles.run_ledger import RunLedger
 from muniment.handles.run_log import RunLogHandle
 from muniment.handles.run_memory import RunMemory
 from muniment.surfaces.client.deriving import derived
+from muniment.surfaces.client.kept import RemoteThreadSpace, RemoteValueSpace
 from muniment.surfaces.operations.rows import LOCAL
 
 if TYPE_CHECKING:
     from muniment.handles.bank import Bank
+    from muniment.handles.thread_space import ThreadSpace
+    from muniment.handles.value_space import ValueSpace
+    from muniment.moving.leaving import Form
     from muniment.store.ledger.records import EntryKind
     from muniment.surfaces.client.remote import RemoteMemory, RemoteRun
     from muniment.surfaces.operations.handles import BankRef
@@ -133,6 +137,47 @@ class RemoteMemoryStore(_OfMemory, MemoryStore):
     def evaluate(self, *_: Any, **__: Any) -> Any:
         """Not over a connection: the model is the caller's, the memory is the store's."""
         raise Forbidden("an eval runs where the store is", hint=LOCAL["memory.store.evaluate"])
+
+    def values(
+        self, name: str, *, user_at: int | None = None, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
+    ) -> ValueSpace:
+        holder = self._memory._user_id if user_id is None else user_id
+        context = {} if user_at is None else {"user_at": user_at}
+        return RemoteValueSpace(self._memory._connection, name, tenant_id, holder, context)
+
+    def threads(self, name: str, *, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT) -> ThreadSpace:
+        holder = self._memory._user_id if user_id is None else user_id
+        return RemoteThreadSpace(self._memory._connection, name, tenant_id, holder, {})
+
+    def import_from(self, *_: Any, **__: Any) -> Any:
+        """Not over a connection: the files are the caller's."""
+        raise Forbidden("files of another system are read where the store is", hint=LOCAL["memory.store.import_from"])
+
+    def import_memory(
+        self,
+        source: Any,
+        *,
+        user_id: str | None = None,
+        agent_id: str = "agent",
+        dry_run: bool = False,
+        progress: Callable[[int], None] | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Any:
+        from muniment.moving.reading import portable_lines
+
+        check_progress(progress)
+        if agent_id != "agent":
+            raise InvalidInput("agent_id cannot be given over a connection", path="$.agent_id")
+        named, opened = portable_lines(source)  # what is wrong with it is said at home
+        asked = "check_memory" if dry_run else "import_memory"
+        place = {"tenant_id": tenant_id, "user_id": user_id or named}
+        return self._memory._connection.upload(self._memory._located("memory", asked, place), opened(), progress)
+
+    def export_memory(
+        self, *, user_id: str, form: Form = "portable", tenant_id: str = DEFAULT_TENANT
+    ) -> Iterator[bytes]:
+        given = {"tenant_id": tenant_id, "user_id": user_id, "form": form}
+        return self._memory._connection.lines(self._memory._located("memory", "export_memory", given))
 
     def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
         check_progress(progress)

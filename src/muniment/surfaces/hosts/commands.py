@@ -13,6 +13,7 @@ import click
 from muniment.errors import InvalidInput
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.given_names import checked_name
 from muniment.surfaces.hosts import installing
 from muniment.surfaces.hosts.config_files import Notes
 from muniment.surfaces.hosts.hook_command import DEFAULT_DB, home_folder
@@ -70,6 +71,9 @@ def _install(
         raise InvalidInput("which host is not said", path="$.host", hint=f"one of {', '.join(HOSTS)}; or --list")
     if scope == "project" and db is not None and "@" in db:
         raise InvalidInput("a shared file should hold no password", path="$.db", hint="set MUNIMENT_DB instead")
+    for name, value in (("db", db), ("user", user)):
+        if value is not None:
+            checked_name(value, name)
     found = installing.find_host(host, scope)
     if scope == "user":
         db, user = db or DEFAULT_DB, user or getuser()

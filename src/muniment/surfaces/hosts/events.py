@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from muniment.errors import InvalidInput
+from muniment.surfaces.hosts.tool_results import read_result, short_arguments
 
-__all__ = ["HookEvent", "Moment", "answer_with", "read_event", "result_text", "short_arguments"]
+__all__ = ["HookEvent", "Moment", "answer_with", "read_event", "without_context"]
 
 Moment = Literal["start", "prompt", "tool", "answer", "before_compaction", "after_compaction", "end"]
 
@@ -42,11 +43,8 @@ _MOMENTS: Mapping[str, Moment] = {
     "sessionEnd": "end",
 }
 _FAILURES = ("PostToolUseFailure", "postToolUseFailure")
-_EXIT_CODE = re.compile(r"Exit code \d{1,3}")
-_ARGUMENT_CHARS_MAX = 400
-"""What a written file or a patch holds stands in the repository: of an argument its beginning is kept."""
-_LINES_OF_PATCH_MAX = 40
-_TOLD_ELSEWHERE = ("old_string", "new_string", "edits", "content", "description", "run_in_background", "timeout")
+_CONTEXT = re.compile(r"\A\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
+"""How Gemini CLI puts what a hook told before the words of the user."""
 
 
 class HookEvent(NamedTuple):
@@ -69,6 +67,8 @@ class HookEvent(NamedTuple):
     ok: bool = True
     speaker: str | None = None
     """The kind of a subagent, where one speaks."""
+    lost_told: bool = False
+    """Of a session that is resumed: whether the host no longer has what hooks told it before."""
 
 
 def read_event(event: Mapping[str, Any]) -> HookEvent | None:
@@ -78,7 +78,7 @@ def read_event(event: Mapping[str, Any]) -> HookEvent | None:
     if not isinstance(name, str) or session is None:
         raise InvalidInput("a hook's event has a hook_event_name and a session_id", path="$")
     moment = _MOMENTS.get(name)
-    if moment is None:
+    if moment is None or _is_hosts_own(event):
         return None
     known = HookEvent(
         moment,
@@ -88,9 +88,11 @@ def read_event(event: Mapping[str, Any]) -> HookEvent | None:
         transcript=_text(event, "transcript_path"),
         source=_text(event, "source") or "startup",
         speaker=_text(event, "agent_type") if _text(event, "agent_id") else None,
+        # Gemini CLI, whose events have a time, leaves the first message out of what it resumes, and the packet with it
+        lost_told=event.get("source") == "resume" and "timestamp" in event,
     )
     if moment == "prompt":
-        return known._replace(text=_text(event, "prompt") or "", id=_text(event, "prompt_id"))
+        return known._replace(text=without_context(_text(event, "prompt") or ""), id=_text(event, "prompt_id"))
     if moment == "tool":
         return _tool(known, event)
     if moment == "answer":
@@ -99,6 +101,19 @@ def read_event(event: Mapping[str, Any]) -> HookEvent | None:
     if moment == "after_compaction":
         return known._replace(text=_text(event, "compact_summary") or "")
     return known
+
+
+def _is_hosts_own(event: Mapping[str, Any]) -> bool:
+    """What only looks like a moment of the session. Claude Code sums up in a subagent that has no kind, and Gemini CLI
+    says "auto" before every request to its model, whether or not it compresses then.
+    """
+    is_unkind = event.get("hook_event_name") == "SubagentStop" and event.get("agent_type") == ""
+    return is_unkind or (event.get("hook_event_name") == "PreCompress" and event.get("trigger") == "auto")
+
+
+def without_context(text: str) -> str:
+    """The user's words, without what a hook put before them."""
+    return _CONTEXT.sub("", text)
 
 
 _ANSWERS = ("last_assistant_message", "prompt_response", "text")
@@ -120,13 +135,13 @@ def _tool(known: HookEvent, event: Mapping[str, Any]) -> HookEvent:
     given = _parsed(event.get("tool_input"))
     answer = event.get("tool_response", event.get("tool_output", event.get("error", event.get("error_message", ""))))
     answer = _parsed(answer) if known.name.startswith("post") else answer
-    failed = isinstance(answer, Mapping) and (answer.get("is_error") is True or bool(answer.get("error")))
+    text, ok = read_result(answer)
     return known._replace(
-        text=result_text(answer),
+        text=text,
         id=_text(event, "tool_use_id"),
         tool=_text(event, "tool_name") or "tool",
         arguments=short_arguments(given, known.cwd) if isinstance(given, Mapping) else None,
-        ok=known.name not in _FAILURES and not failed,
+        ok=known.name not in _FAILURES and ok,
     )
 
 
@@ -138,58 +153,6 @@ def _parsed(value: Any) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         return value
-
-
-def short_arguments(given: Mapping[str, Any], directory: str = "") -> dict[str, Any]:
-    """A tool's arguments: of long texts their beginning, of paths what stands below the directory. What a changed file
-    held and holds is told by the result, and what a command is for by the command.
-    """
-    below = f"{directory.rstrip('/')}/" if directory else ""
-    kept = {str(name): value for name, value in given.items() if name not in _TOLD_ELSEWHERE}
-    plain = {name: value.removeprefix(below) if isinstance(value, str) else value for name, value in kept.items()}
-    return {name: _short(value) for name, value in plain.items()}
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > _ARGUMENT_CHARS_MAX:
-        return f"{value[:_ARGUMENT_CHARS_MAX]}… ({len(value)} characters)"
-    if isinstance(value, list | Mapping):
-        text = json.dumps(value, ensure_ascii=False, default=str)
-        return value if len(text) <= _ARGUMENT_CHARS_MAX else _short(text)
-    return value
-
-
-def result_text(answer: Any) -> str:
-    """What a tool answered, as its reader sees it: output of a command, text of a file, lines of a patch. That a
-    command failed is told beside it, so a first line that says so is left out where there is more.
-    """
-    if isinstance(answer, str):
-        first, _, rest = answer.partition("\n")
-        return rest if rest.strip() and _EXIT_CODE.fullmatch(first) else answer
-    if isinstance(answer, list):
-        return "\n".join(filter(None, map(result_text, answer)))
-    if not isinstance(answer, Mapping):
-        return "" if answer is None else json.dumps(answer)
-    if "stdout" in answer or "stderr" in answer:
-        return "\n".join(str(part) for key in ("stdout", "stderr") if (part := answer.get(key)))
-    file = answer.get("file")
-    if isinstance(file, Mapping) and isinstance(file.get("content"), str):
-        return str(file["content"])
-    if isinstance(answer.get("structuredPatch"), list):
-        return _patch_text(answer)
-    for key in ("text", "llmContent", "output", "content"):
-        if isinstance(answer.get(key), str | list):
-            return result_text(answer[key])
-    return json.dumps(answer, ensure_ascii=False, sort_keys=True, default=str)
-
-
-def _patch_text(answer: Mapping[str, Any]) -> str:
-    hunks = [hunk for hunk in answer["structuredPatch"] if isinstance(hunk, Mapping)]
-    lines = [str(line) for hunk in hunks for line in hunk.get("lines", ()) if str(line)[:1] in ("+", "-")]
-    more = [f"… and {len(lines) - _LINES_OF_PATCH_MAX} lines"] if len(lines) > _LINES_OF_PATCH_MAX else []
-    if not lines:
-        return "created" if answer.get("type") == "create" else "changed"
-    return "\n".join([*lines[:_LINES_OF_PATCH_MAX], *more])
 
 
 def answer_with(name: str, text: str) -> dict[str, Any]:

@@ -5,8 +5,10 @@
 A hook must not stop its host. Whatever happens it ends within its limit; a failure is one line on standard error and
 exit code 1, which hosts show and go on; never 2, which blocks. Standard output has one JSON object or nothing.
 
-A tool's result is only put down here, with nothing loaded but the standard library (`pending`); hooks that open the
-store write it. Whose memory it is: the tenant of the repository that the event names (`repository`), and the user.
+What nobody waits for (a tool's result, an answer, the end of a session) is only put down here, with nothing loaded but
+the standard library (`pending`). At the end of a turn a process of its own writes it (`--pending`): a host that exits
+ends its hooks, and would take the answer with it. Whose memory it is: the tenant of the repository that the event names
+(`repository`), and the user.
 """
 
 from __future__ import annotations
@@ -19,21 +21,24 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from muniment.errors import InvalidInput, InvalidJson, MunimentError
+from muniment.surfaces.given_names import checked_name
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from muniment.handles.memory import Memory
     from muniment.surfaces.hosts.pending import Pending
 
 __all__ = ["DEFAULT_DB", "home_folder", "main"]
 
 DEFAULT_DB = "~/.muniment/agents.db"
+_AGENT = "coding-agent"
 _INPUT_BYTES_MAX = 16 * 1024 * 1024
 _SECONDS_MAX = 8.0
-_WAITS = ("PostToolUse", "PostToolUseFailure", "AfterTool", "postToolUse", "postToolUseFailure")
-"""Events that are put down, and written by a later hook."""
-_ENDS = ("SessionEnd", "sessionEnd")
-"""A host that exits may not wait: such an event is put down first, and a later hook writes what this one cannot."""
+_WRITER_SECONDS_MAX = 120.0
+_RESULTS = frozenset(("PostToolUse", "PostToolUseFailure", "AfterTool", "postToolUse", "postToolUseFailure"))
+_ENDS = frozenset(("Stop", "SubagentStop", "SessionEnd", "AfterAgent", "afterAgentResponse", "sessionEnd"))
+"""The end of a turn or of a session: what was put down is written then."""
 _FROM_SETTINGS = {"tenant": "default", "user": "", "repository": "checkout", "branches": "any", "db": DEFAULT_DB}
 
 
@@ -56,16 +61,27 @@ def _arguments(arguments: Sequence[str] | None) -> Namespace:
     parser.add_argument("--personal", choices=("on", "off"), default="off", help="tell what the user prefers anywhere")
     parser.add_argument("--max-tokens", type=int, default=1024, help="the most that is told at once")
     parser.add_argument("--seconds", type=float, default=_SECONDS_MAX, help="how long it may take")
+    parser.add_argument("--pending", action="store_true", help="read no event: write those that wait")
     try:
         given = parser.parse_args(arguments)
     except SystemExit as stopped:  # 2 would block the host, because of a word that another version wrote
         raise SystemExit(1 if stopped.code else 0) from None
     for name, default in _FROM_SETTINGS.items():
         if getattr(given, name) is None:
-            setattr(given, name, os.environ.get(f"MUNIMENT_{name.upper()}") or default)
+            said = os.environ.get(f"MUNIMENT_{name.upper()}")
+            setattr(given, name, default if said is None or (not said and name != "db") else said)
+    checked_name(given.db, "db")
     if "://" not in given.db and given.db != ":memory:":
         given.db = os.path.abspath(os.path.expanduser(given.db))
+    given.user = given.user or _who_runs_it()
+    given.agent = given.agent or given.host or _AGENT
     return given
+
+
+def _who_runs_it() -> str:
+    from getpass import getuser
+
+    return getuser()
 
 
 def _read_event(source: IO[bytes]) -> dict[str, Any]:
@@ -89,11 +105,10 @@ def _directory(event: Mapping[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """One event; the exit code. A limit that was reached ends the process."""
-    given = _arguments(arguments)
-    _watch(given.seconds)
     try:
-        event = _read_event(sys.stdin.buffer)
-        answer = _carry_out(given, event)
+        given = _arguments(arguments)
+        _watch(_WRITER_SECONDS_MAX if given.pending else given.seconds)
+        answer = _write_waiting(given) if given.pending else _carry_out(given, _read_event(sys.stdin.buffer))
     except MunimentError as error:
         print(f"error[{error.code}]: {error}", file=sys.stderr)
         return 1
@@ -127,40 +142,76 @@ def _carry_out(given: Namespace, event: dict[str, Any]) -> dict[str, Any]:
     tenant = scoped_tenant(given.tenant, _directory(event), kind=given.repository, branches=given.branches)
     folder = pending_folder(home_folder(), given.db)
     name = event.get("hook_event_name")
-    if name in (*_WAITS, *_ENDS) and given.db != ":memory:":
-        put(folder, tenant, event)
-    return {} if name in _WAITS else _with_store(given, event, tenant, waiting(folder))
+    if name not in _RESULTS | _ENDS or given.db == ":memory:":
+        return _told(given, event, tenant, waiting(folder))
+    if name in _ENDS and not _is_listened_to(event):
+        return {}
+    put(folder, tenant, event, user=given.user, agent=given.agent)
+    if name in _ENDS:
+        _start_writer(given)
+    return {}
 
 
-def _with_store(given: Namespace, event: dict[str, Any], tenant: str, pending: Iterable[Pending]) -> dict[str, Any]:
+def _is_listened_to(event: Mapping[str, Any]) -> bool:
     from muniment.surfaces.hosts.events import read_event
 
-    if read_event(event) is None:
+    return read_event(event) is not None
+
+
+def _start_writer(given: Namespace) -> None:
+    from muniment.surfaces.hosts.pending import write_apart
+
+    named = {"--db": given.db, "--tenant": given.tenant, "--user": given.user, "--agent": given.agent}
+    words = [word for name, value in named.items() if value for word in (name, value)]
+    write_apart([sys.executable, "-P", "-m", "muniment.integrations.hooks", "--pending", *words])
+
+
+def _told(given: Namespace, event: dict[str, Any], tenant: str, pending: Iterable[Pending]) -> dict[str, Any]:
+    if not _is_listened_to(event):
         return {}
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes longer than the rest of it
-    from getpass import getuser
+    with _opened(given, tenant) as mem:
+        from muniment.surfaces.hosts.hooks import handle
 
-    from muniment.core.text.tokens import ESTIMATE_NAME
-    from muniment.surfaces.hosts.hooks import AGENT, Listener, handle, write_pending
-    from muniment.surfaces.settings import load_settings, open_store
-
-    if "://" not in given.db and given.db != ":memory:":
-        Path(given.db).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    user, agent = given.user or getuser(), given.agent or given.host or AGENT
-    named = {"db": given.db, "tenant": tenant, "user": user, "agent": agent, "repository": given.repository}
-    quick = {"MUNIMENT_TOKENS": ESTIMATE_NAME}  # loading a vocabulary takes a sixth of a hook; hosts count characters
-    settings = load_settings(named, {**quick, **os.environ, "MUNIMENT_REPOSITORY": "checkout"})
-    with open_store(settings) as mem:
-        if event["hook_event_name"] in _ENDS and given.db != ":memory:":
-            write_pending(mem, Listener(user, agent, tenant, pending=pending))
-            return {}
         return handle(
             mem,
             event,
-            user_id=user,
-            agent_id=agent,
+            user_id=given.user,
+            agent_id=given.agent,
             tenant_id=tenant,
             max_tokens=given.max_tokens,
             personal_tenant=given.tenant if given.personal == "on" else None,
             pending=pending,
         )
+
+
+def _write_waiting(given: Namespace) -> dict[str, Any]:
+    """Write what waits, and what comes while it is written."""
+    from muniment.surfaces.hosts.pending import pending_folder, the_only_writer, waiting
+
+    folder = pending_folder(home_folder(), given.db)
+    with the_only_writer(folder) as is_alone:
+        first = next(waiting(folder), None)
+        if not is_alone or first is None:
+            return {}
+        from muniment.surfaces.hosts.hooks import Listener, write_pending
+
+        with _opened(given, given.tenant) as mem:
+            tried: set[str] = set()
+            while fresh := [each for each in waiting(folder) if each.key not in tried]:
+                tried.update(each.key for each in fresh)
+                write_pending(mem, Listener(given.user, given.agent, given.tenant, pending=fresh))
+    return {}
+
+
+def _opened(given: Namespace, tenant: str) -> Memory:
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes longer than the rest of it
+    from muniment.core.text.tokens import ESTIMATE_NAME
+    from muniment.surfaces.settings import load_settings, open_store
+
+    if "://" not in given.db and given.db != ":memory:":
+        Path(given.db).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    named = {
+        "db": given.db, "tenant": tenant, "user": given.user, "agent": given.agent, "repository": given.repository,
+    }  # fmt: skip
+    quick = {"MUNIMENT_TOKENS": ESTIMATE_NAME}  # loading a vocabulary takes a sixth of a hook; hosts count characters
+    return open_store(load_settings(named, {**quick, **os.environ, "MUNIMENT_REPOSITORY": "checkout"}))

@@ -14,7 +14,7 @@ nothing for a prompt nothing is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import Conflict, InvalidInput, MunimentError
 from muniment.surfaces.hosts.events import HookEvent, answer_with, read_event
-from muniment.surfaces.hosts.recording import COMPACTING, SUMMED_UP, Session, open_session
+from muniment.surfaces.hosts.recording import Session, open_session
 from muniment.surfaces.hosts.transcripts import read_transcript
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ _ASKED_MAX = 8
 """Of the last session, so many prompts are asked for when the next one starts: what the user wanted is told first."""
 _ASKED_CHARS_MAX = 240
 _LOOKED_AT_MAX = 200
+_NO_TRANSCRIPT = "preCompact"
+"""Cursor's: what it names as a transcript tells of no compaction."""
 
 
 class Listener(NamedTuple):
@@ -79,9 +81,7 @@ def handle(
     if said.moment == "start":
         return answer_with(said.name, _told_at_start(mem, session, said, who))
     if said.moment == "prompt":
-        told = _told_for_prompt(session, said, who)
-        _record_prompt(mem, session, said, who)
-        return answer_with(said.name, told)
+        return answer_with(said.name, _told_and_recorded(mem, session, said, who))
     if said.moment == "tool":
         _record_result(session, said, key=str(len(session.entries)))
     elif said.moment == "answer":
@@ -89,8 +89,10 @@ def handle(
     elif said.moment == "before_compaction":
         _read_on(mem, session, said, who)
         _snapshot(session, said)
-    elif said.moment == "after_compaction" and said.text.strip():
-        session.run.observe("system", said.text, metadata={"event": SUMMED_UP})
+    elif said.moment == "after_compaction":
+        session.let_go(said.name)
+        if said.text.strip():
+            session.summed_up(said.text)
     elif said.moment == "end":
         _end(mem, session, said, who)
     return {}
@@ -105,8 +107,14 @@ def _session(mem: Memory, session_id: str, who: Listener) -> Session:
 
 def _told_at_start(mem: Memory, session: Session, said: HookEvent, who: Listener) -> str:
     if said.source == "compact":
+        with suppress(InvalidInput):  # what the hook says is enough
+            _read_transcript(session, said)
+        session.let_go(said.name)
         prompts = [entry.content for entry in session.entries if entry.role == "user" and entry.kind == "message"]
-        return _composed(session, who, "planner", query=(prompts[-1] if prompts else None) or "")
+        asked = (prompts[-1] if prompts else None) or ""
+        return _composed(session, who, "planner", query=asked, **session.in_window())
+    if said.lost_told:
+        session.lose_told()
     about_user = _personal(mem, said.session, who)
     left = _composed(session, who, "planner", query=_asked_last(mem, said.session, who), **session.in_window())
     return "\n".join(filter(None, (about_user, left)))
@@ -128,10 +136,19 @@ def _asked_last(mem: Memory, session_id: str, who: Listener) -> str:
     return "\n".join(reversed(newest))
 
 
-def _told_for_prompt(session: Session, said: HookEvent, who: Listener) -> str:
+def _told_and_recorded(mem: Memory, session: Session, said: HookEvent, who: Listener) -> str:
+    """What memory has for a prompt. The prompt is recorded behind what came before it: a turn that was interrupted has
+    told nothing at its end.
+    """
+    known = len(session.entries)
+    with suppress(InvalidInput):  # of a session that begins there may be no transcript yet
+        _read_on(mem, session, said, who)
     if not said.text.strip():
         return ""
-    return _composed(session, who, "responder", query=said.text, **session.in_window())
+    told = _composed(session, who, "responder", query=said.text, **session.in_window())
+    if not session.ends_with(said.text, since=known):
+        session.prompt(said.text, said.id)
+    return told
 
 
 def _composed(session: Session, who: Listener, purpose: str, **asked: Any) -> str:
@@ -142,7 +159,7 @@ def _composed(session: Session, who: Listener, purpose: str, **asked: Any) -> st
         if not build.found:
             return ""
         if len(build.text) <= CHARS_MAX:
-            session.tell(build.marks.values())
+            session.tell((*build.marks.values(), *build.fact_versions))
             return build.text
         tokens //= 2
     return ""
@@ -165,15 +182,6 @@ def _record_result(session: Session, said: HookEvent, *, key: str, ts: Any = Non
     session.result(said.tool, said.text, arguments=said.arguments, ok=said.ok, call=said.id, key=key, ts=ts)
 
 
-def _record_prompt(mem: Memory, session: Session, said: HookEvent, who: Listener) -> None:
-    """The prompt, behind what came before it: a turn that was interrupted has told nothing at its end."""
-    known = len(session.entries)
-    with suppress(InvalidInput):  # of a session that begins there may be no transcript yet
-        _read_on(mem, session, said, who)
-    if not session.ends_with(said.text, since=known):
-        session.prompt(said.text, said.id)
-
-
 def _record_answer(mem: Memory, session: Session, said: HookEvent, who: Listener) -> None:
     if said.speaker is not None:  # a subagent's: the session's own transcript tells nothing of it
         session.answer(said.text, said.id, said.speaker)
@@ -189,52 +197,98 @@ def _read_on(mem: Memory, session: Session, said: HookEvent, who: Listener) -> N
     what waited is written all the same.
     """
     try:
-        if said.transcript is not None:
-            session.turns(read_transcript(said.transcript))
+        _read_transcript(session, said)
     finally:
-        write_pending(mem, who)
+        write_pending(mem, who, {_place(said, who): session})
+
+
+def _read_transcript(session: Session, said: HookEvent) -> None:
+    if said.transcript is not None:
+        told = read_transcript(said.transcript)
+        session.turns(told.turns)
+        session.let_go_of(told.compactions)
 
 
 def _snapshot(session: Session, said: HookEvent) -> None:
-    """Keep the run as it stands, and mark what the host will no longer have."""
+    """Keep the run as it stands, and mark what the host is about to let go. Whether it does is told afterwards, by its
+    transcript at the latest; a host that has none is taken at its word.
+    """
     if not session.entries:
         return
-    session.run.log.compact()
-    session.run.observe("system", "", metadata={"event": COMPACTING, "host_event": said.name})
+    if session.run.state() is not None:  # a session that was taken up again, and has said nothing yet, has no run
+        session.run.log.compact()
+    session.announce(said.name)
+    if said.transcript is None or said.name == _NO_TRANSCRIPT:
+        session.let_go(said.name)
 
 
 def _end(mem: Memory, session: Session, said: HookEvent, who: Listener) -> None:
     with suppress(InvalidInput):  # a host may have taken the transcript away by now; the session ends all the same
         _read_on(mem, session, said, who)
-    state = session.run.state()
-    if state is None:
-        return
-    session.run.finish("HUMAN_REQUESTED")
+    _finish(session)
 
 
-def write_pending(mem: Memory, who: Listener) -> None:
-    """Write what waited. Each is taken away once it is written; what cannot be written stays, and the first reason is
-    raised when the rest is done.
+def _finish(session: Session) -> None:
+    if session.run.state() is not None:
+        session.run.finish("HUMAN_REQUESTED")
+
+
+Place = tuple[str, str, str]
+"""A session: its tenant, its user, its name."""
+
+
+def write_pending(mem: Memory, who: Listener, known: Mapping[Place, Session] | None = None) -> None:
+    """Write what waited, of each session behind what its transcript tells, since that has it in order. Each is taken
+    away once it is written; what is no event is set aside; what the store cannot take now stays, and the first reason
+    is raised when the rest is done.
     """
-    sessions: dict[tuple[str, str], Session] = {}
+    sessions = dict(known or {})
     failed: list[MunimentError] = []
-    for each in who.pending:
+    read = [(each, said, whose) for each in who.pending for said, whose in _read_pending(each, who)]
+    transcripts = {_place(said, whose): said for _, said, whose in read if said.transcript is not None}
+    for each, said, whose in read:
         try:
-            said = read_event(each.event)
-            if said is not None:
-                place = (each.tenant, said.session)
-                if place not in sessions:
-                    sessions[place] = _session(mem, said.session, who._replace(tenant_id=each.tenant))
-                if said.moment == "end":
-                    _end(mem, sessions.pop(place), said, who._replace(pending=()))
-                else:
-                    at = datetime.fromtimestamp(each.at_ns / 1e9, UTC)
-                    _record_result(sessions[place], said, key=each.key, ts=at)
+            place = _place(said, whose)
+            if place not in sessions:
+                sessions[place] = _session(mem, said.session, whose)
+            if place in transcripts and not sessions[place].has_read:
+                with suppress(InvalidInput):  # a host may have taken the transcript away by now
+                    _read_transcript(sessions[place], transcripts[place])
+            _write_one(sessions, place, each, said)
         except Conflict:
             continue  # another hook ended the run meanwhile; the next one writes it, into a run that is open
+        except InvalidInput:
+            each.set_aside()
         except MunimentError as error:
             failed.append(error)
-            continue
-        each.done()
+        else:
+            each.done()
     if failed:
         raise failed[0]
+
+
+def _place(said: HookEvent, whose: Listener) -> Place:
+    return whose.tenant_id, whose.user_id, said.session
+
+
+def _read_pending(each: Pending, who: Listener) -> Iterator[tuple[HookEvent, Listener]]:
+    """The event that waited, and whose it is; nothing where it is none, or one that is passed over."""
+    try:
+        said = read_event(each.event)
+    except InvalidInput:
+        each.set_aside()
+        return
+    if said is None:
+        each.done()
+        return
+    user, agent = each.user or who.user_id, each.agent or who.agent_id
+    yield said, who._replace(user_id=user, agent_id=agent, tenant_id=each.tenant)
+
+
+def _write_one(sessions: dict[Place, Session], place: Place, each: Pending, said: HookEvent) -> None:
+    if said.moment == "end":
+        _finish(sessions.pop(place))
+    elif said.moment == "answer":
+        sessions[place].answer(said.text, said.id, said.speaker)
+    elif said.moment == "tool":
+        _record_result(sessions[place], said, key=each.key, ts=datetime.fromtimestamp(each.at_ns / 1e9, UTC))

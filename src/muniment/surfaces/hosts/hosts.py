@@ -20,6 +20,10 @@ Scope = Literal["user", "project"]
 SERVER = "muniment"
 _QUICK, _SLOW = 10, 30
 """How long a host waits for a hook, in seconds; the hook itself ends before."""
+_CODEX_END = 3
+"""Codex waits no longer for what runs at the end of a session, and complains about a longer time."""
+_PYTHON = (sys.executable, "-P", "-m")
+"""A host runs it in the repository, and nothing that lies there may be taken for a module of ours."""
 
 
 class Setup(NamedTuple):
@@ -47,11 +51,11 @@ class Setup(NamedTuple):
         if self.scope == "project":
             command = _joined(["muniment", "hook", "--host", host, *more])
             return f"command -v muniment >/dev/null 2>&1 || exit 0; {command}"
-        return _joined([sys.executable, "-m", "muniment.integrations.hooks", "--host", host, *more])
+        return _joined([*_PYTHON, "muniment.integrations.hooks", "--host", host, *more])
 
     def server(self) -> list[str]:
         """The command of the MCP server."""
-        start = ["muniment"] if self.scope == "project" else [sys.executable, "-m", "muniment"]
+        start = ["muniment"] if self.scope == "project" else [*_PYTHON, "muniment"]
         user = [] if self.user is None else ["--user", self.user]
         return [*start, "mcp", "--db", self.db or DEFAULT_DB, *user]
 
@@ -125,19 +129,19 @@ _EVENTS: Mapping[str, bool] = {
     "PostToolUseFailure": False,
     "PreCompact": True,
     "PostCompact": True,
-    "Stop": True,
-    "SubagentStop": True,
-    "SessionEnd": True,
+    "Stop": False,
+    "SubagentStop": False,
+    "SessionEnd": False,
 }
 """The events of Claude Code, and whether each may take longer."""
-_NOT_IN_CODEX = ("PostToolUseFailure", "SessionEnd")
+_NOT_IN_CODEX = ("PostToolUseFailure",)
 _OF_GEMINI = {
-    "SessionStart": False, "BeforeAgent": False, "AfterTool": False, "AfterAgent": True, "PreCompress": True,
-    "SessionEnd": True,
+    "SessionStart": False, "BeforeAgent": False, "AfterTool": False, "AfterAgent": False, "PreCompress": True,
+    "SessionEnd": False,
 }  # fmt: skip
 _OF_CURSOR = {
     "sessionStart": False, "beforeSubmitPrompt": False, "postToolUse": False, "postToolUseFailure": False,
-    "afterAgentResponse": True, "preCompact": True, "sessionEnd": True,
+    "afterAgentResponse": False, "preCompact": True, "sessionEnd": False,
 }  # fmt: skip
 
 
@@ -149,24 +153,18 @@ def _claude_hooks(setup: Setup, host: str = "claude-code") -> dict[str, Mapping[
     events = {name: slow for name, slow in _EVENTS.items() if host == "claude-code" or name not in _NOT_IN_CODEX}
     hooks: dict[str, Mapping[str, Any]] = {}
     for name, slow in events.items():
-        handler: dict[str, Any] = {"command": setup.hook(host, slow=slow), "timeout": _SLOW if slow else _QUICK}
-        if host == "claude-code" and name in ("Stop", "SubagentStop"):
-            handler["async"] = True  # the answer is there: nobody waits for its being written down
-        hooks[name] = _group(handler)
+        most = _CODEX_END if host == "codex" and name == "SessionEnd" else _QUICK
+        hooks[name] = _group({"command": setup.hook(host, slow=slow), "timeout": _SLOW if slow else most})
     return hooks
 
 
 def _gemini_hooks(setup: Setup) -> dict[str, Mapping[str, Any]]:
-    return {
-        name: _group(
-            {
-                "name": "muniment",
-                "command": setup.hook("gemini-cli", slow=slow),
-                "timeout": 1000 * (_SLOW if slow else _QUICK),
-            }
-        )
-        for name, slow in _OF_GEMINI.items()
-    }
+    hooks: dict[str, Mapping[str, Any]] = {}
+    for name, slow in _OF_GEMINI.items():
+        ms = 1000 * (_SLOW if slow else _QUICK)
+        hooks[name] = _group({"name": "muniment", "command": setup.hook("gemini-cli", slow=slow), "timeout": ms})
+    # "auto" comes before every request to the model, whether or not it compresses then
+    return {**hooks, "PreCompress": {"matcher": "manual", **hooks["PreCompress"]}}
 
 
 def _cursor_hooks(setup: Setup) -> dict[str, Mapping[str, Any]]:

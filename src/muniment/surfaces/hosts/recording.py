@@ -21,10 +21,14 @@ if TYPE_CHECKING:
     from muniment.handles.run import Run
     from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["COMPACTING", "Session", "open_session"]
+__all__ = ["Session", "open_session"]
 
+ANNOUNCED = "host.compaction_announced"
+"""The event that says: the host is about to let go of what was said; it may find that it need not."""
 COMPACTING = "host.compacting"
 """The event that says: from here on the host no longer has what was said before."""
+LOST = "host.lost_told"
+"""The event that says: the host has the session, and no longer what hooks told it."""
 TOLD = "host.told"
 """The event that names what was put before the model."""
 SUMMED_UP = "host.summed_up"
@@ -45,6 +49,9 @@ class Session:
         self.entries = entries
         self._keys = {str(entry.metadata[_KEY]) for entry in entries if _KEY in entry.metadata}
         self._said = Counter(key.rpartition(":")[0] for key in self._keys if not key.startswith("tool:"))
+        self.has_read = False
+        """Whether the host's transcript was read."""
+        self._read: Counter[str] = Counter()
         self._prompts = {str(entry.metadata["prompt_id"]) for entry in entries if "prompt_id" in entry.metadata}
 
     # -- what is told by hooks ------------------------------------------------------------------------
@@ -58,7 +65,7 @@ class Session:
 
     def answer(self, text: str, prompt_id: str | None, speaker: str | None = None) -> None:
         """The agent's last message, which a transcript may have told already."""
-        if not text.strip() or self._is_last(text):
+        if not text.strip() or self._is_last(text) or (speaker is None and self._read[_place("assistant", text)]):
             return
         if prompt_id and any(each.metadata.get("answers") == prompt_id and _is(each, text) for each in self.entries):
             return
@@ -118,6 +125,7 @@ class Session:
             if met[place] >= self._said[place]:
                 self._message(turn.role, turn.text, met[place], {}, ts=turn.at)
             met[place] += 1
+        self._read, self.has_read = met, True
 
     # -- writing --------------------------------------------------------------------------------------
 
@@ -153,21 +161,50 @@ class Session:
 
     # -- what the host still has ----------------------------------------------------------------------
 
+    def announce(self, host_event: str) -> None:
+        """A compaction is to come."""
+        self._note({"event": ANNOUNCED, "host_event": host_event})
+
+    def let_go(self, host_event: str) -> None:
+        """The host has let go of what was said until now. Hosts tell it in several ways: one mark for each time."""
+        last = next((event for event in reversed(self._events()) if event in (ANNOUNCED, COMPACTING)), None)
+        if last != COMPACTING:
+            self._note({"event": COMPACTING, "host_event": host_event})
+
+    def lose_told(self) -> None:
+        """The host has no longer what hooks told it; what was said in the session it has."""
+        self._note({"event": LOST})
+
+    def let_go_of(self, compactions: int) -> None:
+        """The same, where a transcript tells of more than hooks did."""
+        if compactions > self._events().count(COMPACTING):
+            self._note({"event": COMPACTING, "host_event": "transcript"})
+
+    def summed_up(self, summary: str) -> None:
+        """Keep the host's own summary, for later sessions."""
+        self.entries.append(self.run.observe("system", summary, metadata={"event": SUMMED_UP}))
+
+    def _events(self) -> list[Any]:
+        return [entry.metadata.get("event") for entry in self.entries]
+
+    def _note(self, metadata: Mapping[str, Any]) -> None:
+        self.entries.append(self.run.observe("system", "", metadata=dict(metadata)))
+
     def in_window(self) -> dict[str, Any]:
         """What stands in the host's window and need not be told again, as arguments of `compose`: the session, or what
-        came in it since the host let go of the rest; and what it was told of earlier ones since then.
+        came in it since the host let go of the rest; and what it was told since then, of earlier sessions and of facts
+        as they stood. A fact that says something else by now is told.
         """
-        events = [entry.metadata.get("event") for entry in self.entries]
-        since = len(events) - events[::-1].index(COMPACTING) if COMPACTING in events else 0
-        told = [each for entry in self.entries[since:] for each in _ids(entry.metadata.get("told"))]
+        events = self._events()
+        since, lost = (len(events) - events[::-1].index(name) if name in events else 0 for name in (COMPACTING, LOST))
+        told = [each for entry in self.entries[max(since, lost) :] for each in _ids(entry.metadata.get("told"))]
         if not since:
             return {"exclude_session": True, "exclude": told}
         return {"exclude": [*told, *(entry.id for entry in self.entries[since:])]}
 
-    def tell(self, evidence: Iterable[str]) -> None:
-        """Keep what the host was told, so that it is not told twice."""
-        event = self.run.observe("system", "", metadata={"event": TOLD, "told": sorted(set(evidence))})
-        self.entries.append(event)
+    def tell(self, names: Iterable[str]) -> None:
+        """Keep what the host was told (events, and facts as they stood), so that it is not told twice."""
+        self._note({"event": TOLD, "told": sorted(set(names))})
 
 
 def _ids(value: Any) -> list[str]:

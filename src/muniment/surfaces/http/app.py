@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.memory import open as open_memory
+from muniment.handles.telling import spans_of
 from muniment.surfaces.docs.app import docs_app
 from muniment.surfaces.http.compression import Compressed
 from muniment.surfaces.http.gateway import Gateway, problem_response
@@ -55,6 +56,8 @@ def create_app(
     """
     settings = settings or ServerSettings()
     memory = store if isinstance(store, Memory) else open_memory(store)
+    if settings.otel == "on":
+        memory._ctx.spans = spans_of(on=True)
     works = Works(
         memory._ctx.engine,
         memory._ctx.clock,

@@ -11,7 +11,7 @@ from muniment.core.record import Record
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.surfaces.http.routing import Route
 
-__all__ = ["PAGE", "RUN_CONTEXT", "body_arguments", "query_arguments"]
+__all__ = ["PAGE", "RUN_CONTEXT", "VALUES_CONTEXT", "body_arguments", "query_arguments"]
 
 RUN_CONTEXT: Mapping[str, Any] = {
     "agent_id": str,
@@ -21,6 +21,8 @@ RUN_CONTEXT: Mapping[str, Any] = {
     "repair": bool,
 }
 """What says, in the query, under which scope a run that has not started yet begins, and what its handle may do."""
+VALUES_CONTEXT: Mapping[str, Any] = {"user_at": int}
+"""What says, in the query, which label of a namespace names the user whose a value is."""
 PAGE: Mapping[str, Any] = {"limit": int, "cursor": str}
 _SEQUENCES = (list, tuple, Iterable, Sequence)
 
@@ -34,6 +36,8 @@ def _kinds_of(route: Route) -> Mapping[str, tuple[str, Any]]:
         known["own"] = {each.name: each.hint for each in operation.parameters(route.template)}
     if operation.handle == "run":
         known["run"] = dict(RUN_CONTEXT) | ({} if route.names_run else {"run_id": str})
+    if operation.handle == "values":
+        known["run"] = VALUES_CONTEXT
     if operation.is_listed and not operation.takes_body:
         known["page"] = PAGE
     return {name: (part, hint) for part, names in known.items() for name, hint in names.items()}

@@ -51,6 +51,7 @@ from muniment.surfaces.http.lanes.shares import Lane
 from muniment.surfaces.http.lanes.streams import parts_of
 from muniment.surfaces.http.live import Live, Stream
 from muniment.surfaces.http.logs import log_request
+from muniment.surfaces.http.otlp import receiving as otlp
 from muniment.surfaces.http.places import hide_places, places_of
 from muniment.surfaces.http.rates import set_rate_headers
 from muniment.surfaces.http.routing import MatchedRoute, Router, routes_of, segments_of
@@ -90,6 +91,8 @@ class _RequestLog:
     route: str = "-"
     key_id: str = "-"
     caller: Caller | None = None
+    is_otlp: bool = False
+    """Is it answered as OTLP has it?"""
 
 
 def problem_response(
@@ -158,6 +161,8 @@ class Gateway:
                 response = problem_response(
                     error, request_id, 412 if is_condition else None, hidden=self._hidden_from(log.caller)
                 )
+                if log.is_otlp:
+                    response = otlp.refused(request, response)
             response.headers["X-Request-Id"] = request_id
             set_rate_headers(scope, response.headers)
             try:
@@ -187,11 +192,16 @@ class Gateway:
             log.route = "/" + "/".join(segments)
             plain = await self._status.answer(page, self._aside)
             return Response(plain.body, plain.status, _HEADERS, plain.media)
+        signal = otlp.signal_of(request.method, segments)
+        log.is_otlp = signal is not None
+        log.route = f"/v1/{signal}" if signal is not None else log.route
         self.live.refuse_closing()
         caller = await self.caller_of(request)
         log.key_id, log.caller = caller.key_id, caller
         if segments == ("v1", "key") and request.method in ("GET", "HEAD"):
             return Response(canonical_bytes(caller.public_fields()), 200, _HEADERS, "application/json")
+        if signal is not None:
+            return await self._take_traces(request, signal, caller, departure)
         found = self._router.find(request.method, segments)
         log.route = found.route.template
         check_access(caller, found)
@@ -201,6 +211,26 @@ class Gateway:
         finally:
             if spooled is not None and not _is_async(request, asked):
                 spooled.unlink(missing_ok=True)
+
+    async def _take_traces(
+        self, request: HttpRequest, signal: otlp.OtlpSignal, caller: Caller, departure: Departure
+    ) -> Response:
+        """What an exporter sends by itself, as the operation that takes traces."""
+        settings = self._settings
+        address = otlp.address_of(request, caller)
+        found = self._router.find("POST", address)
+        check_access(caller, found)
+        limit = caller.body_bytes_max or settings.body_bytes_max
+        data = await otlp.read_body(request, limit, settings.body_seconds_max)
+        if signal == "metrics":
+            return otlp.accepted(request, signal, None, _HEADERS)
+        own = otlp.arguments_of(data, signal, address, settings)
+        asked = AdmittedRequest(
+            found=found, own=own, run={}, page={}, wants_lines=False, request=None, version=None,
+            research_dir=self._research_dir, is_told_places=caller.keeps_the_server,
+        )  # fmt: skip
+        answer = await self._carry_out(request, asked, caller, departure)
+        return otlp.accepted(request, signal, bytes(answer.body), _HEADERS)
 
     def _hidden_from(self, caller: Caller | None) -> tuple[tuple[str, str], ...]:
         """Where the store and its files lie, for those who are not told."""
@@ -306,7 +336,9 @@ class Gateway:
             return await self._stream_changes(request, asked, caller)
         if _is_async(request, asked):
             return await self.lanes.run(who, partial(self._begin, asked), gone=departure.tell, **how)
-        call = partial(carry_out, self._memory, self._works, asked)
+        call: Callable[[], Answer] = partial(carry_out, self._memory, self._works, asked)
+        if (spans := self._memory._ctx.spans) is not None:
+            call = spans.carried(call)
         lane: Lane | None = "work" if operation.is_long else None
         respond = partial(_response, request)
         if asked.request is not None:

@@ -41,6 +41,13 @@ def open_handle(memory: Memory, found: MatchedRoute, context: Mapping[str, Any])
             return memory.bank(user_id=names.get("user_id"), agent_id=names.get("agent_id"), tenant_id=tenant_id)
         case "rulebook":
             return memory.rulebook(user_id=names.get("user_id"), agent_id=names.get("agent_id"), tenant_id=tenant_id)
+        case "values":
+            user_at = context.get("user_at")
+            return memory.store.values(
+                names["space"], user_at=user_at, user_id=names.get("user_id"), tenant_id=tenant_id
+            )
+        case "threads":
+            return memory.store.threads(names["space"], user_id=names.get("user_id"), tenant_id=tenant_id)
         case "study":
             check_own(memory._ctx, tenant_id, names["user_id"], "run", names["run_id"], "$.run_id")
             return memory.open_research(names["run_id"], tenant_id=tenant_id)

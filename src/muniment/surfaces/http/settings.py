@@ -16,6 +16,7 @@ from typing import Any
 from muniment.errors import InvalidInput
 from muniment.surfaces.http.metrics.networks import networks_of
 from muniment.surfaces.settings import settle_table
+from muniment.traces.placing import USER_ATTRIBUTES
 
 __all__ = ["KEYS_FILE", "ServerSettings", "is_loopback", "load_server_settings"]
 
@@ -80,7 +81,11 @@ class ServerSettings:
     """Who may read `/metrics` beside those with an admin key for every tenant: `loopback`, networks such as
     `10.1.0.0/16` with commas between them, `open` (everybody), `key` (nobody else), `off` (nobody at all)."""
     otel: str = "off"
-    """on tells OpenTelemetry of every request."""
+    """on tells OpenTelemetry of every request, and of what memory was asked."""
+    trace_user: str = ""
+    """Whose memory it is where a traced span, its key and its headers name nobody; nobody's unless it is set."""
+    trace_user_attributes: str = ",".join(USER_ATTRIBUTES)
+    """The attributes by which a traced span names its user; empty where spans are not to say."""
 
     @property
     def asks_for_keys(self) -> bool:

@@ -42,6 +42,7 @@ _CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
     "memory.preview": "muniment.packets.builds:BuildRequest",
     "memory.preview.window_turns": "muniment.packets.previewing:WindowTurns",
     "memory.content": _PART,
+    "memory.ingest_otel": "muniment.handles.tracing:IngestRequest",
     "run.content": _PART,
     "run.observe": _EVENT,
     "run.observe_tool": _EVENT,

@@ -107,6 +107,8 @@ def _query(operation: Operation, template: str, components: Components) -> Itera
     if operation.handle == "run":
         shared += () if "{run_id}" in template else ("run_id",)
         shared += ("agent_id", "session_id", "task_type", "grants", "repair")
+    if operation.handle == "values":
+        shared += ("user_at",)
     for name in shared:
         yield {"$ref": f"#/components/parameters/query.{name}"}
 
@@ -136,6 +138,7 @@ _PATH_WORDS = {
     "event_id": "An event by its id, which is its evidence id",
     "build_id": "A build by its id, as `compose` answers it",
     "corpus_id": "The corpus of documents",
+    "space": "The name of a store of values, or of a saver of threads: one that you choose",
 }
 
 
@@ -152,6 +155,10 @@ def shared_parameters() -> dict[str, Any]:
         "session_id": (name, "The session of a run that has not started; else it is known."),
         "task_type": (_TEXT, "What a run that has not started is for."),
         "grants": (grants, "Levels above the user's to write at; takes admin access."),
+        "user_at": (
+            {"type": "integer", "minimum": 0},
+            "Which label of a namespace names the user whose a value is; it tells apart names of one space.",
+        ),
         "repair": ({"type": "boolean"}, "Take a locked run to put it right; takes admin access."),
     }
     return {

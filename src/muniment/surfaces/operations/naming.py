@@ -62,6 +62,8 @@ _ROOMS: Mapping[str, str] = {
     "study": "research",
     "bank": "learning",
     "rulebook": "rules",
+    "values": "memory",
+    "threads": "memory",
     "works": "operations",
 }
 """Which room's work the methods of a handle are."""

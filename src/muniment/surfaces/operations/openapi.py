@@ -169,9 +169,42 @@ def _server_paths() -> dict[str, Any]:
         "/v1/key": _page("key", "What the key that asks is for.", key, 200, is_open=False),
         "/v1/health": _page("health", "Does the process answer?", status, 200),
         "/v1/ready": _page("ready", "Does the store answer?", ready, 200, 503),
+        "/v1/traces": _receiver("traces", "Spans", "ExportTraceServiceRequest"),
+        "/v1/logs": _receiver("logs", "Log records", "ExportLogsServiceRequest"),
+        "/v1/metrics": _receiver("metrics", "Metrics, which are taken and not kept,", "ExportMetricsServiceRequest"),
         "/v1/openapi.json": _page("openapi", "This document.", document, 200),
         "/v1/openapi-core.json": _page("openapi_core", "Of this document, the core alone.", document, 200),
     }
+
+
+_BINARY = {"type": "string", "format": "binary"}
+
+
+def _receiver(name: str, what: str, message: str) -> dict[str, Any]:
+    """An address of OTLP, where an exporter sends by itself."""
+    sent = {"type": "object", "description": f"`{message}` of OTLP.", "additionalProperties": True}
+    kinds = {"application/json": {"schema": sent}, "application/x-protobuf": {"schema": _BINARY}}
+    partial = {"type": "object", "additionalProperties": True}
+    answered = {"type": "object", "properties": {"partialSuccess": partial}}
+    status = {"type": "object", "description": "A `google.rpc.Status`.", "additionalProperties": True}
+    refused = {"application/json": {"schema": status}, "application/x-protobuf": {"schema": _BINARY}}
+    answers: dict[str, Any] = {
+        "200": {
+            "description": titled(200),
+            "content": {"application/json": {"schema": answered}, "application/x-protobuf": {"schema": _BINARY}},
+        }
+    }
+    for code in (400, 401, 403, 413, 415, 429, 503, 504):
+        answers[str(code)] = {"description": titled(code), "content": refused}
+    summary = f"{what} of an exporter of OpenTelemetry."
+    whose = "The header `muniment-user` says whose it is, where neither the key nor the spans do."
+    told = {
+        "operationId": f"server_{name}",
+        "tags": ["server"],
+        "summary": summary,
+        "description": f"{summary} {whose}",
+    }
+    return {"post": told | {"requestBody": {"required": True, "content": kinds}, "responses": answers}}
 
 
 def _page(name: str, summary: str, schema: dict[str, Any], *statuses: int, is_open: bool = True) -> dict[str, Any]:

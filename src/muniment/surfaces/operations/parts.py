@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
+    from muniment.moving.records import MoveReport
     from muniment.packets.rendering import Resolution
     from muniment.store.items import Item
     from muniment.store.ledger.records import Receipt
     from muniment.store.reports import ImportReport
     from muniment.surfaces.operations.handles import BuildInputs
 
-__all__ = ["BuildLine", "build_inputs", "build_line", "build_messages", "build_packet", "build_text", "builds", "fact",
+__all__ = ["BuildLine", "build_inputs", "build_line", "build_messages", "build_packet", "build_text", "builds",
+           "check_memory", "fact",
            "forget_tenant", "import_lines", "resolve_answer", "start_run"]  # fmt: skip
 
 
@@ -171,6 +173,11 @@ def forget_tenant(memory: Memory, *, tenant_id: str = "default") -> Receipt:
     if tenant_id not in memory.store.tenants():
         raise UnknownScope(f"no tenant {tenant_id!r:.80}", path="$.tenant_id")
     return memory.forget(tenant=tenant_id)
+
+
+def check_memory(memory: Memory, source: Any, *, user_id: str | None = None, tenant_id: str = "default") -> MoveReport:
+    """What bringing in a portable file would write, and what of it cannot be carried; nothing is written."""
+    return memory.store.import_memory(source, user_id=user_id, dry_run=True, tenant_id=tenant_id)
 
 
 def import_lines(

@@ -26,6 +26,7 @@ LOCAL: Mapping[str, str] = {
     "memory.corpus": _HANDLE,
     "memory.bank": _HANDLE,
     "memory.store.evaluate": "asks a model of the caller's and takes as long as that does: where the store is",
+    "memory.store.import_from": "reads files of the caller's: a portable file can be sent",
     "memory.runner": "runs the caller's own agent and verifier, with the operations of a run",
     "run.scope": "part of every run that is answered",
     "run.run_id": "part of every run that is answered",
@@ -38,6 +39,8 @@ LOCAL: Mapping[str, str] = {
     "study.look": "a server does not go to addresses it is told: look at home, and supply what was read",
     "bank.name": "part of every bank that is answered",
     "memory.rulebook": _HANDLE,
+    "memory.store.values": _HANDLE,
+    "memory.store.threads": _HANDLE,
     "rulebook.name": "part of the path",
     "rulebook.level": "part of the path",
     "rulebook.replay": "runs the caller's own agent and verifier on the tasks of the store: where the store is",
@@ -76,6 +79,7 @@ _MEMORY = (
     row("memory.ledger", "unseal", "POST events/{event_id}/unseal", "admin", "user"),
     row("memory.ledger", "resolve", "POST resolve", "read", "tenant"),
     row("memory.ledger", "entries", "GET events", "read", "user", is_listed=True),
+    row("memory.ledger", "ingest_otel", "POST traces", "write", "tenant", "user"),
     row("memory.ledger", "changes", "GET changes", "read", "user", is_watched=True),
     row("memory.ledger", "episodes", "GET episodes", "read", "user", is_listed=True),
     row("memory", "forget", "POST forget", "admin", "tenant",
@@ -91,6 +95,11 @@ _MEMORY = (
     row("memory", "export", "GET export", "read", "user", media=_LINES),
     row("memory", "import_", "POST import", "admin", "tenant", is_long=True, body="source", takes="lines",
         left_out=_PROGRESS, function=parts.import_lines),
+    row("memory.store", "export_memory", "GET portable", "read", "user", media=_LINES),
+    row("memory.store", "import_memory", "POST portable", "write", "user", is_long=True, body="source", takes="lines",
+        left_out={"dry_run": "POST portable/check is one", "agent_id": "the file names its agents", **_PROGRESS}),
+    row("memory", "check_memory", "POST portable/check", "read", "user", is_long=True, body="source", takes="lines",
+        function=parts.check_memory),
     row("memory", "builds", "GET builds", "read", "tenant", "user", function=parts.builds, is_listed=True),
     row("memory", "replay", "GET builds/{build_id}", "read", "tenant", "user", owned=_BUILD),
     row("memory", "build_packet", "GET builds/{build_id}/packet", "read", "tenant", "user", owned=_BUILD,
@@ -282,13 +291,45 @@ _RULEBOOKS = (
     *_rule_changes("write", "user"),
 )
 
+_VALUES = (
+    row("values", "put", "POST put", "write", "tenant", "user"),
+    row("values", "get", "POST get", "read", "tenant", "user"),
+    row("values", "search", "POST search", "read", "tenant", "user"),
+    row("values", "fill", "POST fill", "write", "tenant", "user"),
+    row("values", "namespaces", "POST namespaces", "read", "tenant", "user"),
+    row("values", "history", "POST history", "read", "tenant", "user"),
+    row("values", "prolong", "POST prolong", "write", "tenant", "user"),
+    row("values", "sweep", "POST sweep", "write", "tenant", "user"),
+    row("values", "forget", "POST forget", "write", "tenant", "user"),
+)
+
+_THREADS = (
+    row("threads", "put", "POST checkpoints", "write", "tenant", "user", status=204),
+    row("threads", "put_writes", "POST writes", "write", "tenant", "user", status=204),
+    row("threads", "get", "POST get", "read", "tenant", "user"),
+    row("threads", "checkpoints", "POST list", "read", "tenant", "user"),
+    row("threads", "thread_ids", "GET ids", "read", "tenant", "user"),
+    row("threads", "copy", "POST copy", "write", "tenant", "user", status=204),
+    row("threads", "forget", "POST forget", "write", "tenant", "user"),
+)
+
 _WORKS = (
     row("works", "list", "GET ", "read", "store", "tenant", "user", is_listed=True),
     row("works", "get", "GET {operation_id}", "read", "store", "tenant", "user"),
     row("works", "events", "GET {operation_id}/events", "read", "store", "tenant", "user", media="text/event-stream"),
 )
 
-OPERATIONS: tuple[Operation, ...] = (*_MEMORY, *_RUNS, *_CORPORA, *_STUDIES, *_BANKS, *_RULEBOOKS, *_WORKS)
+OPERATIONS: tuple[Operation, ...] = (
+    *_MEMORY,
+    *_RUNS,
+    *_CORPORA,
+    *_STUDIES,
+    *_BANKS,
+    *_RULEBOOKS,
+    *_VALUES,
+    *_THREADS,
+    *_WORKS,
+)
 
 
 @cache

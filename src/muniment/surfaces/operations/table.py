@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BASES", "HANDLES", "SUBHANDLES", "Access", "Handle", "Level", "Operation", "class_at", "row"]
 
-Handle = Literal["memory", "run", "corpus", "study", "bank", "rulebook", "works"]
+Handle = Literal["memory", "run", "corpus", "study", "bank", "rulebook", "values", "threads", "works"]
 Level = Literal["store", "tenant", "user", "agent"]
 Access = Literal["read", "write", "admin"]
 
@@ -51,6 +51,8 @@ HANDLES: Mapping[str, type] = _Classes(
         "study": "muniment.handles.study:Study",
         "bank": "muniment.handles.bank:Bank",
         "rulebook": "muniment.handles.rulebook:Rulebook",
+        "values": "muniment.handles.value_space:ValueSpace",
+        "threads": "muniment.handles.thread_space:ThreadSpace",
         "works": "muniment.surfaces.operations.works:Works",
     }
 )
@@ -94,6 +96,10 @@ BASES: Mapping[tuple[Handle, Level], str] = {
     ("rulebook", "tenant"): _TENANT + "/rulebook",
     ("rulebook", "agent"): _TENANT + "/agents/{agent_id}/rulebook",
     ("rulebook", "user"): _USER + "/rulebook",
+    ("values", "tenant"): _TENANT + "/values/{space}",
+    ("values", "user"): _USER + "/values/{space}",
+    ("threads", "tenant"): _TENANT + "/threads/{space}",
+    ("threads", "user"): _USER + "/threads/{space}",
     ("works", "store"): "/v1/operations",
     ("works", "tenant"): _TENANT + "/operations",
     ("works", "user"): _USER + "/operations",

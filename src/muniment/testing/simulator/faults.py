@@ -122,6 +122,9 @@ class FaultyEngine:
     def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
         return self.inner.tenants(after, limit)
 
+    def unlisted_tenants(self) -> list[str]:
+        return self.inner.unlisted_tenants()
+
     def sizes(self) -> StoreSizes:
         return self.inner.sizes()
 

@@ -67,7 +67,7 @@ def own_sentences(text: str) -> Iterator[Sentence]:
     """The sentences that are the user's word to the agent: what stands behind `translate this:` is not."""
     edges = None if len(text) <= OWN_CHARS_MAX else text[:EDGE_CHARS] + text[-EDGE_CHARS:]
     for sentence in sentences(text):
-        if edges is not None and sentence.text not in edges:
+        if sentence.is_bare or (edges is not None and sentence.text not in edges):
             continue
         if any(language.material.search(plain_text(sentence.text)) for language in languages_of(sentence.text)):
             return

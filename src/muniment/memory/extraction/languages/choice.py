@@ -50,6 +50,7 @@ def _of_message(message: str) -> str:
     return _by_words(message) or "english"
 
 
+@remembered(4096)
 def _by_words(text: str) -> str | None:
     """By words that chats are full of, where one language has most of them; else as texts are told elsewhere."""
     words = frozenset(_WORD.findall(text.casefold()))

@@ -531,6 +531,15 @@ class MemoryEngine:
             )
         return named[0 if after is None else bisect_right(named, after) :][:limit]
 
+    def unlisted_tenants(self) -> list[str]:
+        with self._turns, self._lock:
+            self._refuse_closed()
+            held = {
+                name: [bool((table := tables.get(each)) and table.rows) for each in ("sessions", "tenants")]
+                for name, tables in self._tenants.items()
+            }
+        return sorted(name for name, is_there in held.items() if is_there == [True, False])
+
     def sizes(self) -> StoreSizes:
         with self._turns, self._lock:
             self._refuse_closed()

@@ -33,6 +33,7 @@ __all__ = ["POOL_MAX", "PostgresEngine"]
 R = TypeVar("R")
 Pool = psycopg_pool.ConnectionPool[Connection]
 
+_CENSUS = "SELECT set_config('muniment.census', 'on', true)"
 _TENANT = "SELECT set_config('muniment.tenant', %s, true)"
 _WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_TENANT}"
 _READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_TENANT}"
@@ -156,6 +157,13 @@ class PostgresEngine:
             rows = f'"{self._target.schema}".tenants WHERE tenant_id > %s ORDER BY tenant_id LIMIT %s'
             asked = f"SELECT tenant_id FROM {rows}"
             return [name for (name,) in reader._run("tenants", asked, (after or "", limit))]
+
+    def unlisted_tenants(self) -> list[str]:
+        with self._turns, self._view(TENANT_ANY) as reader:
+            reader._run("sessions", _CENSUS, ())
+            schema = self._target.schema
+            asked = f'SELECT tenant_id FROM "{schema}".sessions EXCEPT SELECT tenant_id FROM "{schema}".tenants'
+            return sorted(name for (name,) in reader._run("sessions", asked, ()))
 
     def sizes(self) -> StoreSizes:
         """The server's own account of it, which is some seconds old."""

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Literal, TypeVar
@@ -29,6 +29,7 @@ __all__ = ["SqliteEngine"]
 R = TypeVar("R")
 
 
+_UNLISTED = "SELECT tenant_id FROM sessions EXCEPT SELECT tenant_id FROM tenants ORDER BY tenant_id"
 _TENANTS = "SELECT tenant_id FROM tenants UNION SELECT tenant_id FROM sessions ORDER BY tenant_id"
 """One whose row somebody deleted is still there by its sessions."""
 _ENTRIES = "SELECT coalesce(max(rowid), 0) FROM entries"
@@ -176,14 +177,20 @@ class SqliteEngine:
             return str(self._here().data_version())
 
     def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
+        if after is None and limit is None:
+            return self._names(lambda connection: (name for (name,) in connection.execute(_TENANTS)))
+        return self._names(lambda connection: islice(_after(connection, after or ""), limit))
+
+    def unlisted_tenants(self) -> list[str]:
+        return self._names(lambda connection: (name for (name,) in connection.execute(_UNLISTED)))
+
+    def _names(self, asked: Callable[[sqlite3.Connection], Iterable[str]]) -> list[str]:
         connections = self._here()
         with self._turns:
             connection = connections.take_reader()
             try:
                 connection.text_factory = with_marks  # of a name that is no text too, so that `verify` can tell of it
-                if after is None and limit is None:
-                    return [name for (name,) in connection.execute(_TENANTS)]
-                return list(islice(_after(connection, after or ""), limit))
+                return list(asked(connection))
             except sqlite3.Error as error:
                 raise translate(error, connections.place.path) from error
             finally:

@@ -132,9 +132,9 @@ def _show(finding: dict[str, Any], as_json: bool) -> None:
 
 
 def _kinds(_: Call) -> dict[str, str]:
-    from muniment.contracts.kinds import KINDS, document_of
+    from muniment.contracts.kinds import ALL_KINDS, document_of
 
-    return {kind: document_of(kind) for kind in KINDS}
+    return {kind: document_of(kind) for kind in ALL_KINDS}
 
 
 list_kinds = Command(
@@ -164,10 +164,10 @@ show_schema = Command(
 
 
 def _export(_: Call, directory: Annotated[str, Word(metavar="DIRECTORY")]) -> dict[str, Path]:
-    from muniment.contracts.kinds import KINDS
+    from muniment.contracts.kinds import ALL_KINDS
     from muniment.contracts.schemas import schema_text
 
-    made = {kind: Path(directory) / f"{kind}.json" for kind in KINDS}
+    made = {kind: Path(directory) / f"{kind}.json" for kind in ALL_KINDS}
     try:
         Path(directory).mkdir(parents=True, exist_ok=True)
         for kind, file in made.items():

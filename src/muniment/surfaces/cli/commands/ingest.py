@@ -1,4 +1,4 @@
-"""`ingest`: files of events or chat transcripts into the ledger, checked whole before anything is written."""
+"""`ingest`: files of events, chat transcripts or traces into the ledger, checked whole before anything is written."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.documents import read_documents
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.terminal import counted, progress_bar
+from muniment.surfaces.cli.traces import TraceTally, ingest_traces, read_traces
 from muniment.surfaces.cli.transcripts import SCOPE_KEYS, events_of
 from muniment.surfaces.settings import Settings, open_store
 
@@ -43,11 +44,29 @@ def _ingest(
         str | None, Word("The session (default: the file's name; a number is added per transcript).")
     ] = None,
     again: Annotated[bool, Word("Write even what an earlier ingest of the same file wrote.")] = False,
-) -> _Tally:
+    otel: Annotated[
+        bool, Word("The files are traces of OpenTelemetry: OTLP, or what a console exporter printed.")
+    ] = False,
+) -> _Tally | TraceTally:
     settings = call.settings
     opened = partial(open_store, settings)
+    if otel:
+        return _ingest_otel(files, settings, opened, session=session_id, again=again)
     with ingested(files, settings, opened, session=session_id, again=again, quiet=call.as_json) as (_, tally):
         return tally
+
+
+def _ingest_otel(
+    files: Sequence[str], settings: Settings, open_memory: Callable[[], Memory], *, session: str | None, again: bool
+) -> TraceTally:
+    if session is not None or again:
+        name = "session_id" if session is not None else "again"
+        said = "a trace names its own session" if session is not None else "a span is written once"
+        raise InvalidInput(said, path=f"$.{name}", hint=f"leave out --{name.removesuffix('_id')}")
+    with tempfile.TemporaryDirectory(prefix="muniment-") as scratch:
+        held = read_traces([_on_disk(name, Path(scratch)) for name in files])
+    with open_memory() as mem:
+        return ingest_traces(mem, held, tenant=settings.tenant, user=settings.user)
 
 
 @contextmanager
@@ -226,9 +245,11 @@ ingest = Command(
     lambda call: call.answer.lines(call.settings.db),
     function=_ingest,
     on="settings",
-    calls=("memory.run",),
+    calls=("memory.run", "memory.ingest_otel"),
     document=lambda call: call.answer.plain() | {"db": call.settings.db},
     about='FILE is JSON lines of events ({"role", "content", …}, the arguments of `observe`, and optionally '
     'user_id, agent_id, session_id), or OpenAI-style messages: a list, {"messages": […]}, or JSON lines of those. '
-    "`-` is standard input. Everything is checked before anything is written. Running it again writes nothing twice.",
+    "`-` is standard input. Everything is checked before anything is written. Running it again writes nothing twice. "
+    "With --otel, FILE is what a traced agent exported: OTLP as JSON or protobuf, JSON lines of the collector's file "
+    "exporter, or what a console exporter printed. The conversation that a span names is the session.",
 )

@@ -115,7 +115,8 @@ def _show_report(call: Call) -> Iterator[str]:
     report: RateReport = call.answer
     seen = report.observables
     over = " to ".join((when(seen.start) if seen.start else "the first", when(seen.end) if seen.end else "now"))
-    yield f"{counted(seen.n, 'judged run')} of {seen.bucket_key or 'all buckets'}, {over}\n"
+    unjudged = f"; {counted(seen.unjudged, 'run')} that nobody judged left out" if seen.unjudged else ""
+    yield f"{counted(seen.n, 'judged run')} of {seen.bucket_key or 'all buckets'}, {over}{unjudged}\n"
     rows = [[name, *_rate_cells(getattr(seen, field))] for field, name in _RATES.items()]
     yield from table(("rate", "", "95 % bounds", "runs"), rows)
     if len(report.buckets) > 1:
@@ -124,10 +125,16 @@ def _show_report(call: Call) -> Iterator[str]:
     if seen.cluster_recurrence:
         yield ""
         clusters: list[list[Cell]] = [
-            [str(each.count), f"{each.share:.0%}", ("yes", "red") if each.recurs else "no", each.cluster_id]
+            [
+                str(each.count),
+                f"{each.share:.0%}",
+                ("yes", "red") if each.recurs else "no",
+                each.cluster_id,
+                one_line(each.sign or ""),
+            ]
             for each in seen.cluster_recurrence
         ]
-        yield from table(("times", "share", "recurs", "failure cluster"), clusters)
+        yield from table(("times", "share", "recurs", "failure cluster", "how it shows"), clusters)
     yield ""
     yield from table(("advice", "because"), [[each.code, each.words] for each in report.advice])
 

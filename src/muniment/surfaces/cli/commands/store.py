@@ -1,12 +1,9 @@
-"""`verify`, `forget`, `export`, `import` and `store …`: a store proven, moved, copied, emptied, kept up."""
+"""`verify`, `forget` and `store …`: a store proven, copied, emptied, kept up."""
 
 from __future__ import annotations
 
 import errno
 import os
-import shutil
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -16,18 +13,15 @@ import click
 from muniment.errors import InvalidInput, SchemaMismatch, StorageFull
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
-from muniment.surfaces.cli.terminal import Advance, counted, one_line, progress_bar, when
+from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, when
 
 if TYPE_CHECKING:
     from muniment.store.ledger.records import Receipt
-    from muniment.store.reports import ImportReport
 
 __all__ = [
     "attention",
     "backup",
-    "export",
     "forget",
-    "import_",
     "overview",
     "rebuild",
     "receipt_lines",
@@ -265,34 +259,7 @@ reembed = Command(
 )
 
 
-# -- export and import --------------------------------------------------------------------------------
-
-
-class _Written(NamedTuple):
-    file: str
-    lines: int
-
-
-def _check_export(call: Call) -> None:
-    if "session_id" in call.typed and "user_id" not in call.typed:
-        raise InvalidInput("a session is named within a user", path="$.user", hint="give --user as well")
-
-
-def _export(call: Call, ask: Callable[..., Iterator[bytes]]) -> _Written | None:
-    out = call.typed.get("out", "-")
-    if out == "-":
-        for line in ask():
-            sys.stdout.buffer.write(line)
-        return None
-    with progress_bar("exporting", None, quiet=call.as_json) as advance:
-        return _Written(out, write_file(Path(out), _ticking(ask(), advance)))
-
-
-def _ticking(lines: Iterator[bytes], advance: Advance) -> Iterator[bytes]:
-    for number, line in enumerate(lines, 1):
-        if number % 1000 == 0:
-            advance(1000)
-        yield line
+# -- files -------------------------------------------------------------------------------------------
 
 
 def write_file(path: Path, lines: Iterator[bytes]) -> int:
@@ -313,51 +280,6 @@ def write_file(path: Path, lines: Iterator[bytes]) -> int:
     finally:
         part.unlink(missing_ok=True)
     return count
-
-
-export = Command(
-    "memory.export",
-    lambda call: [f"{call.answer.lines} lines in {call.answer.file}"] if call.answer else [],
-    around=_export,
-    arguments={"out": "[OUT]"},
-    more={"out": Word()},
-    check=_check_export,
-    about="Everything in a scope, to OUT (default: standard output). A file appears under its name only when it is "
-    "complete.",
-)
-
-
-def _import(call: Call, file: str) -> ImportReport:
-    from muniment.handles.derived import check_dump
-    from muniment.surfaces.settings import open_store
-
-    with tempfile.TemporaryDirectory(prefix="muniment-") as scratch:
-        if file == "-":
-            file = str(Path(scratch) / "dump")
-            with Path(file).open("wb") as copy:
-                shutil.copyfileobj(sys.stdin.buffer, copy)
-        dump = check_dump(file)
-        with open_store(call.settings) as mem, progress_bar("importing", dump.rows, quiet=call.as_json) as advance:
-            return mem.import_(dump, progress=advance)
-
-
-def _show_import(call: Call) -> Iterator[str]:
-    report: ImportReport = call.answer
-    written, skipped = sum(report.written.values()), sum(report.skipped.values())
-    yield f"{written} rows written, {skipped} were there already (tenant {report.tenant_id})"
-    if report.proven:
-        made = "1 proof was" if report.proven == 1 else f"{report.proven} proofs were"
-        yield f"{made} made anew, of builds and receipts: a dump brings none, compare its digest"
-
-
-import_ = Command(
-    "memory.import_",
-    _show_import,
-    function=_import,
-    on="settings",
-    about="FILE may be `-`: standard input. The whole dump is checked, chains included, before anything is written. "
-    "Running it again continues where an interrupted import stopped.",
-)
 
 
 # -- copies and upgrades ------------------------------------------------------------------------------

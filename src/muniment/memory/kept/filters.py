@@ -1,4 +1,4 @@
-"""Filters over the values of items, as LangGraph's stores read them: equality, nested objects, dots, `$`-operators."""
+"""Filters over values that are kept: equality, nested objects, dots, `$`-operators; as LangGraph's stores read them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["found_at", "matches"]
+from muniment.errors import InvalidInput
+
+__all__ = ["check_filter", "found_at", "matches"]
 
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
@@ -14,6 +16,21 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "$lt": operator.lt,
     "$lte": operator.le,
 }
+
+
+def check_filter(wanted: Any, path: str = "$.filter") -> None:
+    """Refuse a filter that is none before anything is read."""
+    if wanted is None:
+        return
+    if not isinstance(wanted, Mapping):
+        raise InvalidInput("a filter is an object of fields", path=path)
+    for key, each in wanted.items():
+        if isinstance(each, Mapping) and any(str(name).startswith("$") for name in each):
+            unknown = [name for name in each if name not in (*_ORDERS, "$eq", "$ne")]
+            if unknown:
+                raise InvalidInput(f"Unsupported operator: {unknown[0]!s:.40}", path=f"{path}.{key:.40}")
+        elif isinstance(each, Mapping):
+            check_filter(each, f"{path}.{key:.40}")
 
 
 def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:

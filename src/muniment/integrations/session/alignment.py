@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text
-from muniment.integrations.wrapping.matching import common_stretches
+from muniment.core.matching import common_stretches
 from muniment.store.ledger.messages import MessageEvent
 from muniment.store.ledger.secrets import redact_value
 
 if TYPE_CHECKING:
     from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["Aligned", "Recorded", "align", "ends_with", "missing_calls", "recorded"]
+__all__ = ["Aligned", "Recorded", "align", "ends_with", "missing_calls", "recorded", "unmade_calls"]
 
 _CALLS = ("function_call", "custom_tool_call", "tool_use", "server_tool_use", "mcp_tool_use")
 _TURNS = ("tool_calls", "message_item")
@@ -76,18 +76,32 @@ def ends_with(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> bool
 def missing_calls(known: Iterable[Recorded], messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The calls of the session whose results a list holds without them, as items to be read before it."""
     made = {call["id"]: call for each in known for call in each.calls}
-    answered: dict[str, None] = {}
+    return [_call(id_, made[id_]["name"], made[id_].get("args")) for id_ in _unmade(messages) if id_ in made]
+
+
+def unmade_calls(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The calls whose results a list holds without them, by what the results say of them: a name, or none."""
+    return [_call(id_, name, None) for id_, name in _unmade(messages).items()]
+
+
+def _call(call_id: str, name: str, args: Any) -> dict[str, Any]:
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": args}
+
+
+def _unmade(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The ids of calls that were answered and not made in the list, and the names that their results bear."""
+    made: set[str] = set()
+    answered: dict[str, str] = {}
     for message in messages:
         for part in (message, *_parts(message, "content"), *_parts(message, "tool_calls")):
             if part.get("type") in _CALLS or (part is not message and "function" in part):
-                made.pop(str(part.get("call_id") or part.get("id")), None)
-            elif (named := part.get("tool_call_id") or part.get("tool_use_id") or part.get("call_id")) is not None:
-                answered[str(named)] = None
-    return [
-        {"type": "function_call", "call_id": id_, "name": made[id_]["name"], "arguments": made[id_].get("args")}
-        for id_ in answered
-        if id_ in made
-    ]
+                made.add(str(part.get("call_id") or part.get("id")))
+                continue
+            named = part.get("tool_call_id") or part.get("tool_use_id") or part.get("call_id")
+            if named is not None and str(named) not in made:
+                name = part.get("name")
+                answered.setdefault(str(named), name if isinstance(name, str) and name else "tool")
+    return answered
 
 
 def _parts(message: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:

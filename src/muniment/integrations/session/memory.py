@@ -1,0 +1,264 @@
+"""What an integration needs of memory, for one session of one user: record, compose, search, remember, forget.
+
+It goes through the public face alone, so that a store behind `muniment.connect(…)` serves as well as one on disk. What
+stands around a model's call (`record`, `compose`, `prepare`) fails as it was told to: open, with a warning and without
+memory, or closed, with the typed error. What somebody asked for in words (`search`, `remember`, `forget`) always says
+what went wrong. It never changes a message, and puts no packet anywhere: where it stands is for the framework to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+
+from muniment.core.canonical import digest_of
+from muniment.core.scope import DEFAULT_TENANT, scope_given
+from muniment.errors import Forgotten, InvalidInput, MunimentError, NotFound
+from muniment.integrations.live_history import left_out
+from muniment.integrations.session.functions import without_echoes
+from muniment.integrations.session.questions import Asked, RecentBuilds, asked_of
+from muniment.integrations.session.recording import Written, event_texts, record_answer, record_list, record_named
+
+if TYPE_CHECKING:
+    from muniment.aio import AsyncMemory
+    from muniment.contracts.memory_packet import Fact
+    from muniment.core.record import JsonValue
+    from muniment.handles.memory import Memory
+    from muniment.handles.run import Run
+    from muniment.memory.facts.candidate_records import Candidate
+    from muniment.memory.recall.records import Hit
+    from muniment.packets.builds import Build
+    from muniment.store.ledger.records import LedgerEntry, Receipt
+
+__all__ = ["AsyncSessionMemory", "Failing", "SessionMemory", "check_max_tokens", "store_of"]
+
+_LOG = logging.getLogger("muniment.integrations")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def store_of(mem: Memory | AsyncMemory) -> Memory:
+    """The store itself: memory's part of an async call is one piece of work in a thread."""
+    store: Any = getattr(mem, "_sync", mem)
+    return cast("Memory", store)
+
+
+def check_max_tokens(max_tokens: int | None) -> None:
+    """Say at once what every packet would fail on. None is what the policy has."""
+    from muniment.packets.builds import TOKENS_MAX, TOKENS_MIN
+
+    if max_tokens is not None and (type(max_tokens) is not int or not TOKENS_MIN <= max_tokens <= TOKENS_MAX):
+        raise InvalidInput(
+            f"max_tokens should be a whole number from {TOKENS_MIN} to {TOKENS_MAX}", path="$.max_tokens"
+        )
+
+
+class Failing:
+    """Open: a warning without content, and the call goes on. Closed: the error. What it yields are the codes."""
+
+    def __init__(
+        self, what: str, *, is_open: bool, failures: list[str] | None = None, log: logging.Logger = _LOG
+    ) -> None:
+        self._what = what
+        self._is_open = is_open
+        self._failures = [] if failures is None else failures
+        self._log = log
+
+    def __enter__(self) -> list[str]:
+        return self._failures
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if not self._is_open or not isinstance(error, MunimentError | OSError):
+            return False
+        code = error.code if isinstance(error, MunimentError) else type(error).__name__
+        self._failures.append(code)
+        self._log.warning("a call went on without memory: %s (%s)", self._what, code)
+        return True
+
+
+class SessionMemory:
+    """One session of one user, as a framework's agent has it. Thread-safe.
+
+    Messages are in the form of an API: Chat Completions, Responses or Anthropic's. All handles on one session see the
+    same; without a `session_id` it is a new one.
+    """
+
+    def __init__(
+        self,
+        mem: Memory | AsyncMemory,
+        *,
+        user_id: str,
+        session_id: str | None = None,
+        agent_id: str = "agent",
+        tenant_id: str = DEFAULT_TENANT,
+        run_id: str | None = None,
+        max_tokens: int | None = None,
+        on_error: Literal["open", "closed"] = "open",
+        recent: RecentBuilds | None = None,
+    ) -> None:
+        """`run_id` is for integrations that take the same run up again; `recent` for those whose handles live for one
+        call, so that a question keeps its packet from one to the next.
+        """
+        if on_error not in ("open", "closed"):
+            raise InvalidInput("on_error should be 'open' or 'closed'", path="$.on_error")
+        if max_tokens is not None:
+            check_max_tokens(max_tokens)
+        named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id, "tenant_id": tenant_id}
+        self._names: dict[str, Any] = {**named, "run_id": run_id}
+        given = {key: value for key, value in self._names.items() if value is not None}
+        scope_given({"session_id": "unsaid", "run_id": "unsaid", **given})  # what is wrong with it is said now
+        self.mem = store_of(mem)
+        self._max_tokens = max_tokens
+        self._is_open = on_error == "open"
+        self._recent = recent or RecentBuilds()
+        self._run: Run | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def run(self) -> Run:
+        """The run that writes it: with `extract`, `verify` and all that this class leaves out."""
+        with self._lock:
+            if self._run is None:
+                self._run = self.mem.run(**self._names)
+            return self._run
+
+    @property
+    def aio(self) -> AsyncSessionMemory:
+        """The same with `await`."""
+        return AsyncSessionMemory(self)
+
+    # -- around a model's call ----------------------------------------------------------------------------------
+
+    def prepare(self, messages: Sequence[Any]) -> Build | None:
+        """Before a model is asked: record what of the list is new, and compose for its last question, without what the
+        list says itself. None where memory failed and that is left open; a build whose text is empty where it holds
+        nothing.
+        """
+        with Failing("its messages were not recorded", is_open=self._is_open):
+            written = self.record_all(without_echoes(messages))
+            with Failing("no packet was composed", is_open=self._is_open):
+                return self.composed(messages, written.left_out)
+        return None
+
+    def record(
+        self,
+        messages: Sequence[Any],
+        *,
+        answer: Sequence[Any] = (),
+        ids: Sequence[str] | None = None,
+        build: Build | str | None = None,
+    ) -> list[LedgerEntry]:
+        """Record messages, each once, and say what was written.
+
+        Without `ids`, the list is the conversation as the framework holds it: whole, cut in front, summed up or edited;
+        `answer` is what a model said to it, where the list does not hold that, and `build` what the model was told.
+        With `ids`, these messages are what is new, and one that was handed over before under its id is not written
+        again. A session is recorded in one of the two ways: neither looks for what the other wrote.
+        """
+        with Failing("messages were not recorded", is_open=self._is_open):
+            if ids is None and not answer:
+                return self.record_all(without_echoes(messages), build).entries
+            said = without_echoes([*messages, *answer])
+            if ids is not None:
+                return record_named(self.mem, self.run, said, ids, build)
+            return record_answer(self.mem, self.run, said[: len(messages)], said[len(messages) :], build)
+        return []
+
+    def compose(self, sent: Sequence[Any] = (), *, query: str | None = None) -> Build | None:
+        """A packet beside what the framework sends itself, which it does not tell again: messages, or bare texts.
+
+        It is for `query`, or for what the user asked last in the messages; of a question that only tools were asked
+        about since, the packet it had. What of the session is no longer sent may stand in it.
+        """
+        texts = [each for each in sent if isinstance(each, str)]
+        messages = [each for each in sent if not isinstance(each, str)]
+        with Failing("no packet was composed", is_open=self._is_open):
+            left = left_out(self.mem, self.run, [*texts, *event_texts(messages)])
+            return self.composed(messages, left, query)
+        return None
+
+    def record_all(
+        self, messages: Sequence[Any], build: Build | str | None = None, *, goes_on_from: str | None = None
+    ) -> Written:
+        """Record what of a list is new; also what a packet beside it leaves out. Raises where it cannot."""
+        return record_list(self.mem, self.run, messages, build, goes_on_from=goes_on_from)
+
+    def composed(self, messages: Sequence[Any], left: dict[str, Any], query: str | None = None) -> Build:
+        """The packet for what is asked; the one that the question was given, where only tools were asked since. Raises
+        where there can be none.
+        """
+        run, asked = self.run, asked_of(messages) or Asked(len(messages) - 1, "")
+        text = asked.text if query is None else query
+        key = (run.scope.tenant_id, run.scope.user_id, run.scope.run_id, str(asked.at), digest_of(text))
+        known = self._recent.find(key) if asked.at < len(messages) - 1 else None
+        if known is not None:
+            with suppress(Forgotten, NotFound):
+                return self.mem.replay(known, tenant_id=run.scope.tenant_id)
+        build = run.compose("responder", query=text, max_tokens=self._max_tokens, **left)
+        self._recent.keep(key, build.id)
+        return build
+
+    # -- what is asked for in words -----------------------------------------------------------------------------
+
+    def search(self, query: str, *, k: int = 10, min_score: float | None = None) -> list[Hit]:
+        """What this user said in any session, and the facts that stand, best first, with ids and scores."""
+        return self.run.search(query, k=k, min_score=min_score)
+
+    def remember(self, key: str, value: JsonValue, *, sources: Iterable[str], quote: str | None = None) -> Fact:
+        """A fact on evidence: the events that say it, and the words in one of them."""
+        return self.run.remember(key, value, sources=sources, quote=quote)
+
+    def propose(self, key: str, value: JsonValue, *, sources: Iterable[str], quote: str | None = None) -> Candidate:
+        """The same as a proposal, for a model: policy decides whether it stands, waits or is declined."""
+        return self.run.propose(key, value, sources=sources, quote=quote)
+
+    def forget(self, id: str) -> Receipt:
+        """Erase one event or fact of this user, by the id of a hit, with all that was derived from it."""
+        scope = self.run.scope
+        try:
+            return self.mem.forget(event=id, user_id=scope.user_id, tenant_id=scope.tenant_id)
+        except NotFound:
+            return self.mem.forget(fact=id, user_id=scope.user_id, tenant_id=scope.tenant_id)
+
+    def forget_session(self) -> Receipt:
+        """Erase everything of this session, with all that was derived from it."""
+        scope = self.run.scope
+        return self.mem.forget(session=scope.session_id, user_id=scope.user_id, tenant_id=scope.tenant_id)
+
+    def forget_user(self) -> Receipt:
+        """Erase everything of this user, in all sessions."""
+        return self.mem.forget(user_id=self.run.scope.user_id, tenant_id=self.run.scope.tenant_id)
+
+
+def _awaited(
+    method: Callable[Concatenate[SessionMemory, _P], _T],
+) -> Callable[Concatenate[AsyncSessionMemory, _P], Awaitable[_T]]:
+    @wraps(method)
+    async def call(self: AsyncSessionMemory, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return await asyncio.to_thread(method, self.sync, *args, **kwargs)
+
+    return call
+
+
+class AsyncSessionMemory:
+    """The same with `await`: each call runs its sync twin in a thread."""
+
+    def __init__(self, sync: SessionMemory) -> None:
+        self.sync = sync
+
+    prepare = _awaited(SessionMemory.prepare)
+    record = _awaited(SessionMemory.record)
+    compose = _awaited(SessionMemory.compose)
+    record_all = _awaited(SessionMemory.record_all)
+    composed = _awaited(SessionMemory.composed)
+    search = _awaited(SessionMemory.search)
+    remember = _awaited(SessionMemory.remember)
+    propose = _awaited(SessionMemory.propose)
+    forget = _awaited(SessionMemory.forget)
+    forget_session = _awaited(SessionMemory.forget_session)
+    forget_user = _awaited(SessionMemory.forget_user)

@@ -1,0 +1,174 @@
+"""Values out of files that others wrote: texts, times, ids and small objects, made fit for a record or given up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from muniment.contracts.portable import PortableMemory, PortableMessage, PortableSession
+from muniment.core.canonical import canonical_text
+from muniment.core.instants import format_instant, parse_instant
+from muniment.core.origins import Origin
+from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS
+from muniment.errors import MunimentError
+from muniment.moving.records import content_hash
+
+__all__ = [
+    "METADATA_CHARS_MAX",
+    "Placed",
+    "id_given",
+    "instant_in",
+    "make_memory",
+    "make_message",
+    "make_origin",
+    "make_session",
+    "mapping_in",
+    "plain_metadata",
+    "text_in",
+    "texts_in",
+]
+
+METADATA_CHARS_MAX = 4_000
+"""What a source says of an item beyond its words is kept up to here, as JSON."""
+_NO_ID = re.compile(r"[\x00-\x1f\x7f]")
+_MILLISECONDS = 100_000_000_000
+"""Seconds since 1970 that large are milliseconds: no chat is of the year 5138."""
+
+
+class Placed(NamedTuple):
+    """A value of a file: where it stands there, under which key of the outermost object, and the value."""
+
+    path: str
+    key: str | None
+    value: Any
+
+
+def text_in(value: Any) -> str | None:
+    """A text that a record takes: lone halves of signs are replaced; None of what is no text."""
+    if not isinstance(value, str):
+        return None
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
+
+
+def texts_in(value: Any) -> list[str]:
+    """The texts of a list; nothing of what is no list."""
+    return [text for each in value if (text := text_in(each)) is not None] if isinstance(value, list) else []
+
+
+def mapping_in(value: Any) -> Mapping[str, Any]:
+    """An object, or an empty one in place of anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def instant_in(value: Any) -> str | None:
+    """A time in the one form: ISO 8601, or seconds or milliseconds since 1970; None of what is none."""
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        if isinstance(value, int | float):
+            seconds = value / 1000 if abs(value) > _MILLISECONDS else value
+            return format_instant(datetime.fromtimestamp(seconds, UTC))
+        return format_instant(parse_instant(value))
+    except (MunimentError, ValueError, OverflowError, OSError):
+        return None
+
+
+def id_given(value: Any, *parts: str) -> str:
+    """The id as it was given, where it fits; else one made of what names the item, the same at every import."""
+    text = text_in(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else None
+    if text and len(text) <= ID_MAX_CHARS and len(text.encode()) <= ID_MAX_BYTES and not _NO_ID.search(text):
+        return text
+    return "imp-" + sha256(canonical_text([text, *parts]).encode()).hexdigest()[:32]
+
+
+def plain_metadata(given: Any, *without: str) -> dict[str, Any] | None:
+    """What a source says of an item, as plain JSON of bounded size; None where that is nothing."""
+    kept = {}
+    for name, value in mapping_in(given).items():
+        if isinstance(name, str) and name not in without and value not in (None, "", [], {}):
+            kept[text_in(name) or ""] = _plain(value, 8)
+    while kept and len(canonical_text(kept)) > METADATA_CHARS_MAX:
+        kept.pop(max(kept, key=lambda name: len(canonical_text(kept[name]))))
+    return kept or None
+
+
+def _plain(value: Any, levels: int) -> Any:
+    if isinstance(value, str):
+        return text_in(value)
+    if value is None or isinstance(value, bool | int):
+        return value if not isinstance(value, int) or abs(value) < 2**53 else str(value)[:40]
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if levels and isinstance(value, Mapping):
+        return {text_in(str(name)) or "": _plain(each, levels - 1) for name, each in value.items()}
+    if levels and isinstance(value, list | tuple):
+        return [_plain(each, levels - 1) for each in value]
+    return None
+
+
+# -- items --------------------------------------------------------------------------------------------
+
+
+def make_session(session_id: str, *, title: Any = None, started_at: Any = None) -> PortableSession:
+    said = {"title": text_in(title) or None, "started_at": instant_in(started_at)}
+    return PortableSession(session_id=session_id, **{name: value for name, value in said.items() if value is not None})
+
+
+def make_origin(system: str, kind: str, **said: str | None) -> Origin:
+    """Where an item comes from; what is None, or no word, is absent."""
+    return Origin.model_validate(
+        {"system": system, "kind": kind} | {name: value for name, value in said.items() if value}
+    )
+
+
+def make_message(
+    *,
+    id: str,
+    session_id: str,
+    role: str,
+    content: str,
+    ts: str,
+    origin: Origin,
+    speaker: str | None = None,
+    metadata: dict[str, Any] | None = None,
+    tool: dict[str, Any] | None = None,
+) -> PortableMessage:
+    """A message with its hash; what is None is absent."""
+    more = {"speaker": speaker, "metadata": metadata, "tool": tool}
+    return PortableMessage.model_validate(
+        {
+            "id": id,
+            "session_id": session_id,
+            "role": role,
+            "content": content,
+            "sha256": content_hash(content),
+            "ts": ts,
+            "origin": origin,
+        }
+        | {name: value for name, value in more.items() if value is not None}
+    )
+
+
+def make_memory(
+    *,
+    id: str,
+    text: str,
+    as_of: str,
+    origin: Origin,
+    speaker: str | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> PortableMemory:
+    """A memory with its hash. Without a time of its own it is of the time of the file: it stood there then."""
+    when = origin.updated_at or origin.created_at or as_of
+    more = {"speaker": speaker, "metadata": metadata}
+    return PortableMemory.model_validate(
+        {"id": id, "text": text, "sha256": content_hash(text), "ts": when, "origin": origin}
+        | {name: value for name, value in more.items() if value is not None}
+    )

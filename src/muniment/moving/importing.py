@@ -1,0 +1,416 @@
+"""What another system held, written into the ledger: nothing twice, nothing half, and none of it told as observed.
+
+A source is read to its end before anything is written. Then each conversation is one transaction (a very long one,
+several), and a run of the same import goes on where an earlier one stopped: what is there already is known by its id
+and its words. What was forgotten here is not brought back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from muniment.contracts.portable import (
+    PortableFact,
+    PortableMemory,
+    PortableMessage,
+    PortableSession,
+    PortableSummary,
+)
+from muniment.core.cancellation import checkpoint
+from muniment.core.instants import format_instant, parse_instant
+from muniment.core.origins import Origin
+from muniment.core.owners import is_nobody_s
+from muniment.core.ports.engine import Reader
+from muniment.core.ports.rows import by_ids
+from muniment.core.ports.schema import ENTRIES, IDS
+from muniment.core.scope import scope_given
+from muniment.core.trust import TRUST_RANK
+from muniment.core.vocabulary import Trust
+from muniment.errors import InvalidInput, MunimentError
+from muniment.memory.patches import Writer, cleaned
+from muniment.moving.fact_importing import FactImport, Noted
+from muniment.moving.reading import Source
+from muniment.moving.records import LEFT_OUT_MAX, Found, LeftOut, MoveReport, kind_of, not_carried
+from muniment.store.context import Context
+from muniment.store.ledger.admission import admit, trust_of
+from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft
+from muniment.store.ledger.rows import entry_of_row
+from muniment.store.turns import text_of
+from muniment.store.writing import append, opening_draft
+
+__all__ = ["BATCH_ITEMS", "check_source", "import_source"]
+
+BATCH_ITEMS = 1000
+"""So many messages of a conversation are written at once."""
+MEMORY = "memory"
+"""Who speaks in what another system worded."""
+Progress = Callable[[int], None]
+
+
+def import_source(
+    ctx: Context,
+    source: Source,
+    *,
+    tenant_id: str,
+    user_id: str | None,
+    agent_id: str,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> MoveReport:
+    """Bring in what a source holds, or say what that would write. Raises before anything is written."""
+    if progress is not None and not callable(progress):
+        raise InvalidInput("progress should be a function", path="$.progress")
+    check_source(source, user_id, is_read=not dry_run)
+    work = _Import(ctx, source, tenant_id, user_id, agent_id, dry_run, progress)
+    return work.run()
+
+
+def check_source(source: Source, user_id: str | None, *, is_read: bool = True) -> None:
+    """Raise what is wrong with a source, read to its end, before anything is written."""
+    if user_id is not None and (not isinstance(user_id, str) or not user_id):
+        raise InvalidInput("user_id should be a non-empty string", path="$.user_id")
+    if source.needs_user and user_id is None:
+        raise InvalidInput(
+            f"a file of {source.system} does not say whose it is", path="$.user_id", hint="give user_id (--user)"
+        )
+    for _ in source.read() if is_read else ():
+        checkpoint()
+
+
+class _Batch(NamedTuple):
+    """What is written at once: items of one session of one user."""
+
+    user_id: str
+    session_id: str
+    agent_id: str
+
+
+@dataclass(slots=True)
+class _Import:
+    """One import under way: what was counted, what was left out, which ids were given."""
+
+    ctx: Context
+    source: Source
+    tenant_id: str
+    user_id: str | None
+    agent_id: str
+    dry_run: bool
+    progress: Progress | None
+    read: Counter[str] = field(default_factory=Counter)
+    written: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+    users: set[str] = field(default_factory=set)
+    sessions: set[tuple[str, str]] = field(default_factory=set)
+    changed: int = 0
+    flagged: int = 0
+    left: list[LeftOut] = field(default_factory=list)
+    left_counts: Counter[str] = field(default_factory=Counter)
+    losses: int = 0
+    agents: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By user and session, the agent that the source names."""
+    given: dict[tuple[str, str], tuple[str, bytes]] = field(default_factory=dict)
+    """By user and id in the source: the id here, and a digest of the words, of what was seen in this import."""
+    titles: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, FactImport] = field(default_factory=dict)
+
+    def run(self) -> MoveReport:
+        for batch, items in self._batches():
+            checkpoint()
+            self._write(batch, items)
+            if self.progress is not None:
+                self.progress(len(items))
+        for facts in self.facts.values():
+            facts.finish()
+        return self._report()
+
+    # -- what is read ---------------------------------------------------------------------------------
+
+    def _batches(self) -> Iterator[tuple[_Batch, list[Found]]]:
+        """Items of one session together, in the order of the source."""
+        current: _Batch | None = None
+        held: list[Found] = []
+        for found in self.source.read():
+            if isinstance(found, LeftOut):
+                self.leave(found)
+                continue
+            user_id = self._user_of(found)
+            if user_id is None:
+                continue
+            if not isinstance(found.item, PortableSession):
+                self.read[kind_of(found.item)] += 1
+            batch = self._place(user_id, found)
+            if batch is None:
+                continue
+            if held and (batch != current or len(held) >= BATCH_ITEMS):
+                assert current is not None
+                yield current, held
+                held = []
+            current = batch
+            held.append(found)
+        if held and current is not None:
+            yield current, held
+
+    def _user_of(self, found: Found) -> str | None:
+        """Whose an item becomes: the user that was named, or the one that the source names."""
+        user_id = self.user_id or found.user
+        if user_id is None or is_nobody_s(user_id):
+            self.leave(LeftOut(found.path, kind_of(found.item), "whose it is nobody says: give a user"))
+            return None
+        self.users.add(user_id)
+        return user_id
+
+    def _place(self, user_id: str, found: Found) -> _Batch | None:
+        """Where an item is written; None of what is kept for later, or is no more than a name."""
+        match found.item:
+            case PortableSession() as session:
+                self.agents[user_id, session.session_id] = session.agent_id or self.agent_id
+                if session.title:
+                    self.titles[session.session_id] = session.title
+                return None
+            case PortableFact() | PortableSummary() as item:
+                self._facts_of(user_id).add(found.path, item)
+                return None
+            case PortableMessage() as message:
+                session_id = message.session_id
+            case PortableMemory() as memory:
+                session_id = memory.session_id or f"imported-{memory.origin.system}"
+        self.sessions.add((user_id, session_id))
+        return _Batch(user_id, session_id, self.agents.get((user_id, session_id), self.agent_id))
+
+    def _facts_of(self, user_id: str) -> FactImport:
+        if user_id not in self.facts:
+            writer = self._writer(_Batch(user_id, f"imported-{self.source.system}", self.agent_id))
+            self.facts[user_id] = FactImport(
+                writer, self.dry_run, lambda id_: self.given.get((user_id, id_), (None, b""))[0], self.leave,
+                self.written, self.known,
+            )  # fmt: skip
+        return self.facts[user_id]
+
+    # -- what is written ------------------------------------------------------------------------------
+
+    def _writer(self, batch: _Batch) -> Writer:
+        """A run of its own for each session: taken up again by the next import."""
+        named = [batch.user_id, batch.agent_id, batch.session_id]
+        run_id = "import-" + sha256("\x00".join(named).encode()).hexdigest()[:24]
+        scope = scope_given(
+            {
+                "tenant_id": self.tenant_id,
+                "user_id": batch.user_id,
+                "agent_id": batch.agent_id,
+                "session_id": batch.session_id,
+                "run_id": run_id,
+            }
+        )
+        opening = admit(opening_draft({"task_type": "import"}), self.ctx.policy.ledger)
+        return Writer(self.ctx, scope, opening, frozenset())
+
+    def _write(self, batch: _Batch, items: list[Found]) -> None:
+        writer = self._writer(batch)
+        drafts: list[EntryDraft] = []
+        noted: list[Noted] = []
+        resolved = self.ctx.engine.read(self.tenant_id, lambda reader: self._resolve(reader, batch.user_id, items))
+        for found, fate in zip(items, resolved, strict=True):
+            kind = kind_of(found.item)
+            if fate.is_gone:
+                self.leave(LeftOut(found.path, kind, "it was forgotten here, and is not brought back", is_loss=False))
+                continue
+            draft = self._draft(found, fate)
+            if draft is None:
+                continue
+            if isinstance(found.item, PortableMemory) and self.source.system != "portable":
+                noted.append(Noted(found.path, fate.id, found.item))
+            if fate.is_known:
+                self.known[kind] += 1
+                continue
+            drafts.append(draft)
+            self.written[kind] += 1
+            self.changed += fate.replaces is not None
+        self._append(writer, drafts)
+        if noted:
+            self._facts_of(batch.user_id).note(noted)
+
+    def _append(self, writer: Writer, drafts: list[EntryDraft]) -> None:
+        if not drafts:
+            return
+        if self.dry_run:
+            policy = self.ctx.policy.ledger
+            self.flagged += sum(INSTRUCTION_LIKE in admit(draft, policy).flags for draft in drafts)
+            return
+        entries = append(self.ctx, writer.scope, drafts, writer.opening)
+        self.flagged += sum(INSTRUCTION_LIKE in entry.flags for entry in entries)
+        if self.ctx.policy.memory.extract_on_observe:
+            from muniment.memory.extracting import extract_from
+
+            said = [entry for entry in entries if entry.imported is not None and entry.imported.kind == "message"]
+            extract_from(writer, said)
+
+    def _draft(self, found: Found, fate: _Fate) -> EntryDraft | None:
+        """An item as an event, or None, said why, where the ledger would not take it."""
+        try:
+            draft = _draft_of(found.item, self.source.system, fate, self.titles)
+            admit(draft, self.ctx.policy.ledger)
+        except MunimentError as error:
+            self.leave(LeftOut(found.path, kind_of(found.item), error.message))
+            return None
+        return draft
+
+    def _resolve(self, reader: Reader, user_id: str, items: list[Found]) -> list[_Fate]:
+        """Under which id each item is kept, and whether it is here already."""
+        wanted = {id_: None for found in items for id_ in _names(user_id, found)}
+        taken = {row.id for row in by_ids(reader, IDS, tuple(wanted))}
+        rows = {row.id: row for row in by_ids(reader, ENTRIES, tuple(taken))}
+        here: dict[str, tuple[str, bytes | None]] = {}
+        for id_ in taken:
+            row = rows.get(id_)
+            if row is None or row.user_id != user_id:
+                here[id_] = ("other", None)
+            elif row.receipt_id is not None:
+                here[id_] = ("gone", None)
+            else:
+                here[id_] = ("own", _digest(text_of(reader, entry_of_row(self.tenant_id, row))))
+        return [self._fate(user_id, found, here) for found in items]
+
+    def _fate(self, user_id: str, found: Found, here: dict[str, tuple[str, bytes | None]]) -> _Fate:
+        own_id, later_id, minted_id = _names(user_id, found)
+        digest = _digest(cleaned(self.ctx, _words(found)))
+        base = minted_id if here.get(own_id, ("", None))[0] == "other" else own_id
+        names = (base, later_id if base == own_id else f"{minted_id}~{digest.hex()[:12]}")
+        states = [here.get(name) for name in names]
+        if any(state is not None and state[0] == "gone" for state in states):
+            fate = _Fate(base, is_gone=True)
+        elif (same := next((name for name in names if here.get(name) == ("own", digest)), None)) is not None:
+            fate = _Fate(same, is_known=True)
+        elif states[0] is None:
+            fate = _Fate(base)
+            here[base] = ("own", digest)
+        else:
+            fate = _Fate(names[1], replaces=None if _is_past(found) else base)
+            here[names[1]] = ("own", digest)
+        before = self.given.get((user_id, _own_id(found)))
+        if before is not None and self.dry_run and fate == _Fate(base):  # of an earlier stretch, not in the store yet
+            replaced = None if _is_past(found) else before[0]
+            fate = _Fate(before[0], is_known=True) if before[1] == digest else _Fate(names[1], replaces=replaced)
+        if not fate.is_gone:
+            self.given[user_id, _own_id(found)] = (fate.id, digest)
+        return fate
+
+    # -- what is said ---------------------------------------------------------------------------------
+
+    def leave(self, left: LeftOut) -> None:
+        self.left_counts[left.kind] += left.times
+        self.losses += left.times if left.is_loss else 0
+        if len(self.left) < LEFT_OUT_MAX:
+            self.left.append(left)
+
+    def _report(self) -> MoveReport:
+        return MoveReport(
+            system=self.source.system,
+            tenant_id=self.tenant_id,
+            users=tuple(sorted(self.users)),
+            dry_run=self.dry_run,
+            sessions=len(self.sessions),
+            read=dict(sorted(self.read.items())),
+            written=dict(sorted((+self.written).items())),
+            known=dict(sorted((+self.known).items())),
+            changed=self.changed,
+            flagged=self.flagged,
+            left_out=not_carried(self.left),
+            left_out_counts=dict(sorted(self.left_counts.items())),
+            losses=self.losses,
+        )
+
+
+class _Fate(NamedTuple):
+    """What becomes of an item: its id here, and whether it is new, known, or was forgotten."""
+
+    id: str
+    is_known: bool = False
+    is_gone: bool = False
+    replaces: str | None = None
+
+
+def _digest(text: str) -> bytes:
+    return sha256(text.encode()).digest()[:16]
+
+
+def _words(found: Found) -> str:
+    item = found.item
+    assert isinstance(item, PortableMessage | PortableMemory)
+    return item.content if isinstance(item, PortableMessage) else item.text
+
+
+def _own_id(found: Found) -> str:
+    assert isinstance(found.item, PortableMessage | PortableMemory)
+    return found.item.id
+
+
+def _is_past(found: Found) -> bool:
+    """Is it a version that the source itself no longer holds?"""
+    return isinstance(found.item, PortableMemory) and found.item.origin.valid_to is not None
+
+
+def _names(user_id: str, found: Found) -> tuple[str, str, str]:
+    """The ids an item may have here: its own, that of a later version of it, and one for where its own is taken."""
+    own = _own_id(found)
+    mark = _digest(_words(found)).hex()[:12]
+    minted = "imp-" + sha256(f"{user_id}\x00{own}".encode()).hexdigest()[:32]
+    return own, f"{own[:240]}~{mark}", minted
+
+
+def _draft_of(item: Any, system: str, fate: _Fate, titles: dict[str, str]) -> EntryDraft:
+    if isinstance(item, PortableMemory):
+        origin = item.origin
+        speaker = f"{item.speaker or MEMORY}{_window(origin)}"
+        return EntryDraft.of_given(
+            _set(
+                role="assistant", content=item.text, speaker=speaker, ts=item.ts, id=fate.id, metadata=item.metadata,
+                imported=_replacing(origin, fate), trust="external",
+            ),
+            "this cannot be recorded",
+        )  # fmt: skip
+    held = item.origin or Origin(system="muniment" if system == "portable" else system, kind="message", id=item.id)
+    metadata = dict(item.metadata or {})
+    if item.session_id in titles and "title" not in metadata and system != "portable":
+        metadata["title"] = titles[item.session_id][:300]
+    if item.role in ("system", "developer"):
+        metadata.pop("event", None)
+    kind = "tool_result" if item.tool is not None else "system" if item.role in ("system", "developer") else "message"
+    return EntryDraft.of_given(
+        _set(
+            kind=kind, role=item.role, content=item.content, speaker=item.speaker, ts=item.ts, id=fate.id,
+            tags=item.tags, entities=item.entities, metadata=metadata or None, tool=_tool(item.tool),
+            imported=_replacing(held, fate), trust=_trust(item),
+        ),
+        "this cannot be recorded",
+    )  # fmt: skip
+
+
+def _set(**given: Any) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _tool(given: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if given is None else {"ok": True} | given
+
+
+def _replacing(origin: Origin, fate: _Fate) -> Origin:
+    return origin if fate.replaces is None else origin.model_copy(update={"replaces": fate.replaces})
+
+
+def _window(origin: Origin) -> str:
+    """Until when another system held something to be so: told with who speaks, so that the words stay as they were."""
+    if origin.valid_to is None:
+        return ""
+    return f" (held until {format_instant(parse_instant(origin.valid_to))[:10]})"
+
+
+def _trust(item: PortableMessage) -> Trust | None:
+    """What a file says of trust may lower it; nobody's instructions to a model are trusted."""
+    if item.role in ("system", "developer"):
+        return "external"
+    given = trust_of(item.role, None)
+    return item.trust if item.trust is not None and TRUST_RANK[item.trust] > TRUST_RANK[given] else None

@@ -1,0 +1,14 @@
+"""Names that a person gives on the way in, checked before anything is opened. Only the standard library is loaded."""
+
+from __future__ import annotations
+
+from muniment.errors import InvalidInput
+
+__all__ = ["checked_name"]
+
+
+def checked_name(given: str, name: str) -> str:
+    """What was given for a store or a user: an empty text, such as a variable that was not set leaves, is none."""
+    if given.strip():
+        return given
+    raise InvalidInput(f"{name} is given and empty", path=f"$.{name}", hint="leave it out for the default, or name one")

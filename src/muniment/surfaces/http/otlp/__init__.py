@@ -1,0 +1,1 @@
+"""The OTLP receiver: where exporters of OpenTelemetry send by themselves."""

@@ -1,0 +1,301 @@
+"""Traces into the ledger: read, placed, laid beside what each session holds, and what is new of them written.
+
+The conversation that a span names is the session; a trace without one is a session of its own. Each trace is a run, or
+one run for each agent that speaks in it. What cannot be read at all is refused before anything is written; a message
+that the ledger does not take is left out and counted, so that it does not hold up the rest.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from muniment.core.canonical import digest_of, short_id
+from muniment.errors import InvalidInput
+from muniment.store.idempotency import match_keys
+from muniment.store.items import latest
+from muniment.store.ledger.admission import admit
+from muniment.store.ledger.drafts import draft_of
+from muniment.traces.aligning import KnownTurn, Marks
+from muniment.traces.otlp.documents import read_export
+from muniment.traces.placing import NOBODY, Lineage, Named
+from muniment.traces.records import TracedSession, TraceReport
+from muniment.traces.talks import Pending, Place, TracedTalk, load_talk
+from muniment.traces.turns import Turn, about_turn, instant_of, prompts_of, turns_of
+from muniment.traces.units import Evaluation, Unit, units_of
+
+if TYPE_CHECKING:
+    from muniment.store.context import Context
+    from muniment.store.ledger.records import EntryDraft
+    from muniment.traces.otlp.spans import Export
+    from muniment.traces.otlp.wire import Signal
+
+__all__ = ["OpenRun", "Whose", "ingest"]
+
+_DEFAULT_AGENT = "agent"
+_UNNAMED = "trace-"
+"""How the name of a session begins that no span names."""
+_BATCH = 500
+_LOCKS = tuple(threading.Lock() for _ in range(64))
+"""One of them is held while a session is read and written, so that two exports at once do not write a turn twice."""
+
+
+OpenRun = Callable[[Mapping[str, str]], Any]
+"""The run of five names: tenant, user, agent, session, run."""
+
+
+class Whose(NamedTuple):
+    """For whom traces are read."""
+
+    tenant_id: str
+    user_id: str | None
+    """The only user that may be written for; None where each span says whose it is."""
+    default_user_id: str | None
+    """Whose it is where a span does not say."""
+    user_attributes: tuple[str, ...]
+
+
+class _Trace(NamedTuple):
+    """The run that a trace began with."""
+
+    session: str
+    agent: str
+
+
+def ingest(ctx: Context, open_run: OpenRun, data: Any, whose: Whose, signal: Signal | None = None) -> TraceReport:
+    """Read an export and write what is new of it."""
+    export = read_export(data, signal)
+    return _Ingest(ctx, open_run, whose, export).carry_out()
+
+
+class _Ingest:
+    def __init__(self, ctx: Context, open_run: OpenRun, whose: Whose, export: Export) -> None:
+        self._ctx, self._open_run, self._whose, self._export = ctx, open_run, whose, export
+        self._lineage = Lineage(export.spans, whose.user_attributes)
+        self._marks = Marks()
+        self._traces: dict[tuple[str, str], _Trace | None] = {}
+        self._left_out: Counter[str] = Counter()
+        self._rejected: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
+        self._written: Counter[tuple[str, str, str]] = Counter()
+
+    def carry_out(self) -> TraceReport:
+        units = units_of(self._export)
+        self._left_out.update(units.left_out)
+        placed: dict[tuple[str, str], list[tuple[Unit, Named]]] = defaultdict(list)
+        for unit in units.units:
+            named = self._named(unit)
+            if named is not None:
+                placed[named.user, named.session].append((unit, named))
+        judged: dict[tuple[str, str], list[tuple[Evaluation, Named]]] = defaultdict(list)
+        for evaluation in units.evaluations:
+            named = self._named(evaluation)
+            if named is not None:
+                judged[named.user, named.session].append((evaluation, named))
+        for user, session in dict.fromkeys([*placed, *judged]):
+            number = int(digest_of([self._whose.tenant_id, user, session])[:8], 16)
+            with _LOCKS[number % len(_LOCKS)]:
+                self._write_session(user, session, placed[user, session], judged[user, session])
+        return self._report()
+
+    # -- whose ------------------------------------------------------------------------------------------------
+
+    def _named(self, unit: Unit | Evaluation) -> Named | None:
+        """Where a piece belongs; None where nobody says, or where it is not to be written for."""
+        named = self._lineage.named(unit.trace_id, unit.key, unit.attributes, unit.resource)
+        whose = self._whose
+        user = named.user or whose.user_id or whose.default_user_id or ""
+        why = ""
+        if user == NOBODY:
+            why = "no_such_user"
+        elif not user:
+            why = "no_user"
+        elif whose.user_id is not None and user != whose.user_id:
+            why = "another_user"
+        elif not unit.trace_id and not named.session:
+            why = "no_trace"
+        if why:
+            self._reject(unit, why)
+            return None
+        trace = self._trace(user, unit.trace_id) if unit.trace_id else None
+        session = named.session or (self._begun(user, unit) if trace is None else trace.session)
+        known_agent = "" if trace is None else trace.agent
+        agent = named.agent or known_agent or named.service or _DEFAULT_AGENT
+        found = named._replace(user=user, session=session, agent=agent)
+        if trace is None and unit.trace_id:
+            self._traces[user, unit.trace_id] = _Trace(session, found.agent)
+        elif trace is not None and not found.caller and trace.agent != found.agent and named.agent:
+            found = found._replace(caller=trace.agent)
+        return found
+
+    def _begun(self, user: str, unit: Unit | Evaluation) -> str:
+        """The session of a trace that names none: by the question and the answer that its list begins with, so that a
+        later trace which repeats them goes on with it; by the trace itself where there are not both.
+        """
+        turns = turns_of(unit, {}) if isinstance(unit, Unit) and unit.tool is None else []
+        if len(turns) < 2 or turns[0].event["role"] != "user":
+            return f"{_UNNAMED}{unit.trace_id}"
+        marks = [self._marks.of_event(turn.event) for turn in turns[:2]]
+        return _UNNAMED + digest_of(["otel", self._whose.tenant_id, user, *marks])[:32]
+
+    def _reject(self, unit: Unit | Evaluation, why: str) -> None:
+        self._left_out[why] += unit.records
+        self._rejected[unit.signal] += unit.records
+
+    def _trace(self, user: str, trace_id: str) -> _Trace | None:
+        """The run that this trace began with, in this export or in one before."""
+        key = (user, trace_id)
+        if key not in self._traces:
+            run_id = self._run_id(user, trace_id)
+            item = self._ctx.engine.read(self._whose.tenant_id, lambda reader: latest(reader, run_id))
+            is_own = item is not None and item.kind == "run" and item.user_id == user
+            self._traces[key] = (
+                _Trace(str(item.session_id), str(item.agent_id)) if item is not None and is_own else None
+            )
+        return self._traces[key]
+
+    def _run_id(self, user: str, trace_id: str, *more: str) -> str:
+        return short_id("run", ["otel", self._whose.tenant_id, user, trace_id, *more])
+
+    def _place(self, named: Named, trace_id: str) -> Place:
+        trace = self._traces.get((named.user, trace_id))
+        if trace == (named.session, named.agent):
+            return Place(named.agent, self._run_id(named.user, trace_id))
+        return Place(named.agent, self._run_id(named.user, trace_id, named.session, named.agent))
+
+    # -- one session ------------------------------------------------------------------------------------------
+
+    def _write_session(
+        self, user: str, session: str, units: list[tuple[Unit, Named]], judged: list[tuple[Evaluation, Named]]
+    ) -> None:
+        held = self._load(user, session, {unit.trace_id for unit, _ in units})
+        for unit, named in units:
+            self._add(held, unit, named)
+        for evaluation, named in judged:
+            self._add_evaluation(held, evaluation, named)
+        at = 0
+        while at < len(held.pending):
+            place = held.pending[at].place
+            end = at
+            while end < len(held.pending) and end - at < _BATCH and held.pending[end].place == place:
+                end += 1
+            self._write(held, place, held.pending[at:end])
+            at = end
+
+    def _load(self, user: str, session: str, trace_ids: set[str]) -> TracedTalk:
+        """The session as it stands; with it what a trace of it said before it was known which session that was."""
+        elsewhere = {trace.session for id_ in trace_ids if (trace := self._trace(user, id_)) is not None}
+        early = sorted(name for name in elsewhere if name != session and name.startswith(_UNNAMED))
+        return load_talk(self._ctx, self._whose.tenant_id, user, (*early, session), self._marks)
+
+    def _add(self, held: TracedTalk, unit: Unit, named: Named) -> None:
+        place = self._place(named, unit.trace_id)
+        start, end = instant_of(unit.start_ns), instant_of(unit.end_ns)
+        for said in (*unit.conversation.inputs, *unit.conversation.outputs):
+            self._left_out.update({"reasoning": said.passed.total()} if said.passed else {})
+            self._left_out.update({"without_content": 1} if said.is_empty and not said.passed else {})
+        self._add_prompts(held, unit, place, start)
+        turns = [self._attributed(held, turn, named) for turn in turns_of(unit, held.calls)]
+        marks = [self._marks.of_event(turn.event) for turn in turns]
+        roles = [str(turn.event["role"]) for turn in turns]
+        is_answered = bool(unit.conversation.outputs)
+        new = held.known.new_places(marks, roles, start, named.agent, is_answered=is_answered)
+        self._counts["known"] += len(turns) - len(new)
+        for number in new:
+            turn = turns[number]
+            ts = end if turn.is_answer else start
+            about = about_turn(unit, is_answer=turn.is_answer)
+            event = {**turn.event, "metadata": {**(turn.event.get("metadata") or {}), "otel": dict(about)}}
+            way = "out" if turn.is_answer else "in"
+            event["idempotency_key"] = f"otel:{unit.trace_id}:{unit.key}:{way}:{number}:{marks[number][:8]}"
+            held.write(place, event, ts, unit.signal)
+            held.known.add([KnownTurn(marks[number], roles[number], ts, named.agent)])
+
+    def _attributed(self, held: TracedTalk, turn: Turn, named: Named) -> Turn:
+        """What an agent was sent by another one is not the user's: it was said by that agent."""
+        event = turn.event
+        if not named.caller or event["role"] != "user" or self._marks.of_event(event) in held.known:
+            return turn
+        return turn._replace(event={**event, "role": "assistant", "speaker": named.caller})
+
+    def _add_prompts(self, held: TracedTalk, unit: Unit, place: Place, ts: str) -> None:
+        for text in prompts_of(unit):
+            mark = digest_of(text)
+            if mark in held.prompts:
+                continue
+            held.prompts.add(mark)
+            event: dict[str, Any] = {
+                "role": "system",
+                "content": text,
+                "metadata": {"otel": about_turn(unit, is_answer=False)},
+            }
+            event["idempotency_key"] = f"otel:{held.session[:100]}:prompt:{mark[:32]}"
+            held.write(place, event, ts, unit.signal)
+
+    def _add_evaluation(self, held: TracedTalk, evaluation: Evaluation, named: Named) -> None:
+        ts = instant_of(evaluation.time_ns)
+        told = {"trace_id": evaluation.trace_id, "span_id": evaluation.key}
+        metadata = {"event": "evaluation", "evaluation": dict(evaluation.metadata), "otel": told}
+        event = {"role": "system", "content": "", "metadata": metadata}
+        event["idempotency_key"] = f"otel:{evaluation.trace_id}:{evaluation.key}:eval:{digest_of(metadata)[:16]}"
+        held.write(self._place(named, evaluation.trace_id), event, ts, evaluation.signal)
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def _write(self, held: TracedTalk, place: Place, pending: list[Pending]) -> None:
+        run = self._opened(held, place)
+        drafts = [draft for each in pending if (draft := self._draft(each)) is not None]
+        found = self._ctx.engine.read(run.scope.tenant_id, lambda reader: match_keys(reader, run.scope, drafts))
+        new = [draft for draft, match in zip(drafts, found, strict=True) if match.entry_id is None]
+        self._counts["known"] += len(drafts) - len(new)
+        if not new:
+            return
+        for entry in run.observe_many(new):
+            kind = {"message": "messages", "tool_result": "results"}.get(entry.kind)
+            if kind is None and entry.kind == "system" and "event" not in entry.metadata:
+                kind = "prompts"
+            self._counts[kind or "other"] += 1
+            self._written[held.user, place.agent, held.session] += 1
+
+    def _draft(self, pending: Pending) -> EntryDraft | None:
+        """What the ledger takes; None of what it would refuse, which is counted."""
+        try:
+            draft = draft_of(pending.event)
+            admit(draft, self._ctx.policy.ledger)
+        except InvalidInput:
+            self._left_out["refused"] += 1
+            self._rejected[pending.signal] += 1
+            return None
+        return draft
+
+    def _opened(self, held: TracedTalk, place: Place) -> Any:
+        """The run, or a further one where it has ended or is locked."""
+        number = 0
+        while True:
+            run_id = place.run_id if number == 0 else short_id("run", [place.run_id, number])
+            names = {"tenant_id": self._whose.tenant_id, "user_id": held.user, "agent_id": place.agent}
+            run = self._open_run({**names, "session_id": held.session, "run_id": run_id})
+            state = run.state()
+            if state is None or (state.stop_reason is None and not state.is_locked):
+                return run
+            number += 1
+
+    def _report(self) -> TraceReport:
+        counts = self._counts
+        return TraceReport(
+            spans=len(self._export.spans),
+            logs=len(self._export.logs),
+            messages=counts["messages"],
+            results=counts["results"],
+            prompts=counts["prompts"],
+            known=counts["known"],
+            left_out={why: count for why, count in sorted(self._left_out.items()) if count},
+            rejected_spans=self._rejected["spans"],
+            rejected_logs=self._rejected["logs"],
+            sessions=tuple(
+                TracedSession(user_id=user, agent_id=agent, session_id=session, written=count)
+                for (user, agent, session), count in sorted(self._written.items())
+            ),
+        )
