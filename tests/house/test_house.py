@@ -60,7 +60,10 @@ def test_nothing_names_this_machine_or_a_registry() -> None:
 def test_nothing_is_left_for_later() -> None:
     words = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "NotImplemented" + "Error", "for " + "now")))
     for path in SOURCES:
-        found = words.search(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        if path.match("integrations/mem0/exceptions.py"):  # its refusals are what mem0 raises, and what callers catch
+            text = text.replace("ValueError, NotImplemented" + "Error)", "")
+        found = words.search(text)
         assert found is None, f"{path.relative_to(ROOT)}: {found[0] if found else ''}"
 
 

@@ -16,8 +16,7 @@ from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.core.ports.schema import SEGMENTS as SEGMENT_ROWS
 from muniment.core.text.analyzer import analyze, term_hash, term_hashes
 from muniment.errors import StoreDamaged
-from muniment.memory.recall.fields import field_terms
-from muniment.memory.recall.index import ReadPassage, index_text, read_text
+from muniment.memory.recall.index import ReadPassage, field_terms, index_text, read_text
 from muniment.memory.recall.segments import (
     IndexedPassage,
     IndexedTurn,

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Memory"]
 
 _THRESHOLD = DefaultThreshold(0.1)
+_CHAT = "run.compose(…) makes a prompt of what is known, which any model answers"
 _DEPRECATED = (
     "The `data` argument to update() is deprecated and will be removed in the next major release. Use `text` instead."
 )
@@ -217,8 +218,9 @@ class Memory:
     ) -> None:
         self.close()
 
-    def chat(self, query: str) -> Any:
-        raise NotImplementedError("Chat function not implemented yet.")
+    def chat(self, query: str) -> Any:  # noqa: ARG002
+        """Refused, as mem0 does."""
+        raise UnsupportedError("Chat function not implemented yet.", suggestion=_CHAT)
 
 
 class Project:

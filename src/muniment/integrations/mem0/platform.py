@@ -83,7 +83,10 @@ class PlatformOnly:
         _refuse("webhooks", _WEBHOOKS)
 
     def chat(self) -> Any:
-        raise NotImplementedError("Chat is not implemented yet")
+        raise UnsupportedError(
+            "Chat is not implemented yet",
+            suggestion="run.compose(…) makes a prompt of what is known, which any model answers",
+        )
 
 
 class HostedProject:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from muniment.core.canonical import digest
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash, term_hashes
 from muniment.core.text.names import name_terms
 from muniment.core.text.passages import passage_spans
@@ -18,11 +19,13 @@ from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.stated.attributes import marks
 from muniment.core.text.stated.measures import value_marks
 from muniment.core.text.times.turn_dates import date_terms
-from muniment.memory.recall.fields import without_fields
 from muniment.memory.recall.segments import ROLES as STORED_ROLES
 from muniment.memory.recall.segments import IndexedPassage, Segment, join_names
 
 __all__ = [
+    "FIELDS_KEY",
+    "FIELDS_MAX",
+    "FIELD_CHARS_MAX",
     "ONLY_ASKS",
     "QUESTION",
     "ROLES",
@@ -35,6 +38,8 @@ __all__ = [
     "ScopeIndex",
     "SpokenTurn",
     "StoredIndex",
+    "field_term",
+    "field_terms",
     "index_text",
     "read_text",
     "role_number",
@@ -59,6 +64,37 @@ _KEPT_MAX = 32
 """A store has one policy, or a few: more is let go of."""
 
 T = TypeVar("T")
+
+# -- fields: short words such as `topic="food"` that an event lists, and is told from others by -------
+
+FIELDS_KEY = "muniment:fields"
+"""Under this key of an event's metadata stands the list of its fields."""
+FIELDS_MAX, FIELD_CHARS_MAX = 256, 256
+"""What of the list is indexed: so many of them, none longer than this."""
+_OWN_RANGE = 0xFFFFFF << 40
+"""The highest range of the hashes of terms: of sixteen million words that somebody says, about one falls into it."""
+
+
+def field_terms(metadata: Mapping[str, Any]) -> list[int]:
+    """The terms of the fields that an event lists; what is no list of short words has none."""
+    listed = metadata.get(FIELDS_KEY)
+    if not isinstance(listed, list | tuple):
+        return []
+    fields = [each for each in listed if isinstance(each, str) and 0 < len(each) <= FIELD_CHARS_MAX]
+    return [field_term(field) for field in dict.fromkeys(fields[:FIELDS_MAX])]
+
+
+def field_term(field: str) -> int:
+    """The term of a field."""
+    return _OWN_RANGE | int.from_bytes(digest(field.encode())[:5], "big")
+
+
+def _without_fields(terms: frozenset[int]) -> frozenset[int]:
+    """What is left of the terms of a turn without those of its fields."""
+    return frozenset([term for term in terms if term < _OWN_RANGE]) if max(terms, default=0) >= _OWN_RANGE else terms
+
+
+# -- turns --------------------------------------------------------------------------------------------
 
 
 def role_number(role: str) -> int:
@@ -447,7 +483,7 @@ class StoredIndex(Kept):
         found = self._terms.get(ordinal)
         if found is None:
             segment, number = self._find(ordinal)
-            found = without_fields(segment.terms_of(number))
+            found = _without_fields(segment.terms_of(number))
             if len(self._terms) >= TERMS_KEPT:
                 self._terms = {}
             self._terms[ordinal] = found
