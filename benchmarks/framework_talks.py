@@ -107,7 +107,8 @@ def haystack(memory: Memory, turns: int, kept: int | None = None) -> list[Sent]:
     from muniment.integrations.haystack import MunimentRecaller, MunimentStore, MunimentWriter
 
     given: dict[str, Any] = {"user_id": "ana", "session_id": "live", "max_tokens": 512}
-    recaller, writer = (make(MunimentStore(memory), **given) for make in (MunimentRecaller, MunimentWriter))
+    store = MunimentStore(memory)
+    recaller, writer = MunimentRecaller(store, **given), MunimentWriter(store, **given)
     sent: list[Sent] = []
     messages: list[ChatMessage] = []
     for turn in range(turns):

@@ -308,7 +308,7 @@ def test_routes_and_headers() -> None:
         ({"upstream": "https://a", "on_error": "maybe"}, "on_error"),
         ({"upstream": "https://a", "port": 70_000}, "port"),
         ({"upstream": "https://a", "threads": 0}, "threads"), ({"upstream": "https://a", "tls_cert": "c"}, "tls_key"),
-        ({"upstream": "https://a", "port": "x"}, "port"),
+        ({"upstream": "https://a", "port": "x"}, "port"), ({"upstream": "https://a", "max_tokens": 10}, "max_tokens"),
     ],
 )  # fmt: skip
 def test_settings_that_make_no_sense_are_refused(given: dict[str, Any], place: str) -> None:

@@ -748,7 +748,9 @@ def test_any_other_client_is_refused(mem: Any, other: Any) -> None:
         muniment.wrap(other, mem, user_id="ana")
 
 
-@pytest.mark.parametrize("odd", [{"user_id": ""}, {"user_id": 3}, {"session_id": ""}, {"on_error": "maybe"}])
+@pytest.mark.parametrize(
+    "odd", [{"user_id": ""}, {"user_id": 3}, {"session_id": ""}, {"on_error": "maybe"}, {"max_tokens": 10}]
+)
 def test_odd_arguments_are_refused_at_once(server: Server, mem: Any, odd: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         muniment.wrap(Chat().client(server, is_async=False), mem, **{"user_id": "ana", **odd})
