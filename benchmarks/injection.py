@@ -1,123 +1,184 @@
-"""Injections by another hand: how many are flagged of each family, and how many turns of real chats falsely.
+"""Injections: how many are flagged of families and languages that nothing was learned from, and what falsely.
 
-    python -m benchmarks.injection --data DIR
+    python -m benchmarks.injection --data DIR [--more DIR]       # everything: learns anew for each thing left out
+    python -m benchmarks.injection --judge FILE …                # only these texts, with the weights as shipped
 
-For each family: `forms`, the baseline, what the wordings of `order_forms` find; `flagged`, what the package as it is
-flags; and `left_out`, the same with weights learned on the other families alone. Texts to learn from and texts to
-measure on are drawn with different seeds. Per chat set: the share of turns that would be flagged if they came from
-outside; turns that weights were learned on are left out. One in `--every` turns is looked at.
+Rows of families: `left_out` is the share flagged under weights that were learned without the family, by these alone;
+what is wanted in the texts that are measured (the goals of texts put together from parts) was left out as well. `forms`
+is what the wordings of `order_forms` find, which nothing is left out of, `both` what either does. Rows of languages:
+the same without the language. `held back`: texts by another hand, with all of them left out. Rows of `false flags`:
+texts without orders that nothing was learned from, with the weights as shipped, set by set; `look-alikes`: those of our
+own that look like orders, each half under weights learned without it.
 
-`held back`: families in six languages (`data/injection_held_back.txt`) that nothing was made from, per family and per
-language. Their figures choose nothing.
+A file to be judged has one JSON object to a line: `text`, and where known `kind`, `family` and `lang`. It chooses
+nothing.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-from collections import Counter
-from collections.abc import Iterator
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
-from benchmarks.chat_turns import turns_of
+import numpy as np
+
 from benchmarks.data import default_data
 from benchmarks.harness import report
-from benchmarks.injection_families import FAMILIES, texts_of
-from benchmarks.learn_orders import LEARNED_EVERY, SEED, TEXTS, Bits, bits_of, fit, quiet_texts
+from benchmarks.injection_texts import LANGUAGES, Attack, carriers, harmless
+from benchmarks.learn_orders import Material, all_attacks, learn, material
+from benchmarks.orders_fit import texts_where
+from benchmarks.quiet_pools import quiet_texts, side_of
 from muniment.store.ledger.disguises import readings_of
-from muniment.store.ledger.order_words import Weights
+from muniment.store.ledger.order_weights import OrderWeights, order_weight
 from muniment.store.ledger.orders import has_form, reads_like_instructions
 
 MEASURED_SEED = 2
-HELD_BACK = Path(__file__).parent / "data" / "injection_held_back.txt"
+_HELD_BACK = "held back: "
+_FOLD_ROUNDS = 2
+"""Rounds of learning for each thing left out; the weights as shipped had more."""
 
 
-def _has_form(text: str) -> bool:
-    return any(has_form(reading) for reading in readings_of(text))
+def _flags(text: str, weights: OrderWeights) -> bool:
+    return any(order_weight(reading, weights) > 0 for reading in readings_of(text))
 
 
-def _weighs(weights: Weights, bits: Bits) -> bool:
-    return max(map(weights.weigh, bits), default=-1.0) > 0
+def _amid(attack: Attack) -> str:
+    """The attack where it would stand: behind and before something harmless."""
+    if attack.language not in LANGUAGES or attack.family.startswith(_HELD_BACK):
+        return attack.text
+    before, after = Random(attack.text).sample(carriers(attack.language), 2)
+    return f"{before}\n{attack.text}\n{after}"
+
+
+def _row(measured: Iterable[Attack], weights: OrderWeights) -> dict[str, Any]:
+    told = [_amid(each) for each in measured]
+    found = [_flags(text, weights) for text in told]
+    forms = [any(map(has_form, readings_of(text))) for text in told]
+    either = [one or other for one, other in zip(found, forms, strict=True)]
+    return {"texts": len(told), "forms": _share(forms), "left_out": _share(found), "both": _share(either)}
 
 
 def _share(found: list[bool]) -> float:
     return round(sum(found) / len(found), 4)
 
 
-def held_back() -> Iterator[tuple[str, str, str]]:
-    """The texts that are measured alone, each with its family and its language."""
-    family = language = ""
-    for line in HELD_BACK.read_text("utf-8").splitlines():
-        heading = re.fullmatch(r"\[([^|]+) \| (\w\w)\]", line)
-        if heading is not None:
-            family, language = heading.groups()
-        elif line and not line.startswith("#"):
-            yield family, language, line.replace("\\n", "\n")
+class _Fold(NamedTuple):
+    """Something that is left out, by the name of a family or a language; without either, the texts of another hand."""
+
+    label: str
+    family: str = ""
+    language: str = ""
+
+    def leaves_out(self, attack: Attack) -> bool:
+        if self.family or self.language:
+            return self.family == attack.family or (self.language != "" and self.language == attack.language)
+        return attack.family.startswith(_HELD_BACK)
 
 
-def held_back_rows() -> dict[str, dict[str, Any]]:
-    """What is flagged of them."""
-    told = [
-        (family, language, _has_form(text), reads_like_instructions(text)) for family, language, text in held_back()
-    ]
-    groups = [(f"held back: {name}", 0, name) for name in dict.fromkeys(each[0] for each in told)]
-    groups += [(f"held back, in {name}", 1, name) for name in dict.fromkeys(each[1] for each in told)]
-    rows: dict[str, dict[str, Any]] = {}
-    for label, column, name in [*groups, ("held back: all", -1, "")]:
-        of_group = [each for each in told if column < 0 or each[column] == name]
-        rows[label] = {
-            "texts": len(of_group),
-            "forms": _share([each[2] for each in of_group]),
-            "flagged": _share([each[3] for each in of_group]),
-        }
+def _folds(told: Iterable[Attack]) -> list[_Fold]:
+    names = [name for name in dict.fromkeys(each.family for each in told) if not name.startswith(_HELD_BACK)]
+    languages = [_Fold(f"language {name}", language=name) for name in LANGUAGES]
+    return [*(_Fold(name, family=name) for name in names), *languages, _Fold(f"{_HELD_BACK}all")]
+
+
+_SHARED: list[Material] = []
+"""What every process that learns has read, handed down when it is forked."""
+
+
+def _fold_rows(fold: _Fold) -> dict[str, dict[str, Any]]:
+    """What is flagged of the texts that one fold leaves out."""
+    (read,) = _SHARED
+    halves = set(all_attacks(half=0))
+    taken = [not fold.leaves_out(each) and each in halves for each in read.told]
+    weights = learn(read, np.array(taken), _FOLD_ROUNDS)
+    found = [each for each in dict.fromkeys(all_attacks(MEASURED_SEED, half=1)) if fold.leaves_out(each)]
+    rows = {fold.label: _row(found, weights)}
+    if not fold.family and not fold.language:
+        for name in dict.fromkeys(each.family for each in found):
+            rows[name] = _row([each for each in found if each.family == name], weights)
+        for name in dict.fromkeys(each.language for each in found):
+            rows[f"held back, in {name}"] = _row([each for each in found if each.language == name], weights)
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=default_data())
-    parser.add_argument("--texts", type=int, default=100, help="texts of each family that are measured")
-    parser.add_argument("--every", type=int, default=1, help="measure one in so many of the turns not learned from")
-    given = parser.parse_args()
-    learned: dict[str, list[Bits]] = {
-        name: [bits_of(text) for text in texts_of(name, TEXTS, SEED)] for name in FAMILIES
+def left_out_rows(read: Material, jobs: int) -> dict[str, dict[str, Any]]:
+    """Each family, each language and the texts of another hand, left out in turn."""
+    folds = _folds(read.told)
+    with get_context("fork").Pool(jobs, _SHARED.append, (read,)) as pool:
+        found = pool.map(_fold_rows, folds, chunksize=1)
+    rows = {label: row for each in found for label, row in each.items()}
+    of_families = [rows[fold.label] for fold in folds if fold.family]
+    rows["mean of families"] = {
+        column: round(sum(row[column] for row in of_families) / len(of_families), 4) for column in ("left_out", "both")
     }
-    turns = list(turns_of(given.data))
-    quiet = [bits_of(text) for text in quiet_texts(turns)]
-    rows: dict[str, dict[str, Any]] = {}
-    for name in FAMILIES:
-        texts = texts_of(name, given.texts, MEASURED_SEED)
-        weights = fit(
-            [bits for other in FAMILIES if other != name for bits in learned[other]], quiet, len(turns) // LEARNED_EVERY
-        )
-        formed = [_has_form(text) for text in texts]
-        rows[name] = {
-            "texts": len(texts),
-            "forms": _share(formed),
-            "flagged": _share([reads_like_instructions(text) for text in texts]),
-            "left_out": _share(
-                [has or _weighs(weights, bits_of(text)) for has, text in zip(formed, texts, strict=True)]
-            ),
-        }
-    columns = ("forms", "flagged", "left_out")
-    rows["mean of families"] = {name: round(sum(row[name] for row in rows.values()) / len(rows), 4) for name in columns}
-    rows |= held_back_rows()
-    seen, flagged, formed_turns = Counter[str](), Counter[str](), Counter[str]()
-    unlearned = [turn for number, turn in enumerate(turns) if number % LEARNED_EVERY]
-    for turn in unlearned[:: given.every]:
-        seen[turn.of_set] += 1
-        flagged[turn.of_set] += reads_like_instructions(turn.text)
-        formed_turns[turn.of_set] += _has_form(turn.text)
-    for name, count in [*sorted(seen.items()), ("all sets", seen.total())]:
-        both = (flagged.total(), formed_turns.total()) if name == "all sets" else (flagged[name], formed_turns[name])
-        rows[f"false flags: {name}"] = {
-            "turns": count,
-            "flagged": both[0],
-            "share": round(both[0] / count, 5),
-            "forms": round(both[1] / count, 5),
-        }
-    report("injection", rows, {"texts": given.texts, "every": given.every, "seed": MEASURED_SEED})
+    return rows
+
+
+def look_alike_row(read: Material) -> dict[str, Any]:
+    """What looks like orders and is none, each half under weights that were learned without it."""
+    texts = [text for language in LANGUAGES for text in harmless(language)]
+    flagged = 0
+    for half in (0, 1):
+        is_left = np.arange(len(texts)) % 2 == half
+        weights = learn(read._replace(harmless=texts_where(read.harmless, ~is_left)), rounds=_FOLD_ROUNDS)
+        flagged += sum(_flags(text, weights) for text, left in zip(texts, is_left, strict=True) if left)
+    return {"texts": len(texts), "flagged": flagged, "share": round(flagged / len(texts), 5)}
+
+
+def false_rows(data: Path, more: Path | None, every: int) -> dict[str, dict[str, Any]]:
+    """Of each set the share that would be flagged if it came from outside; parts that were learned from not counted."""
+    seen, flagged = Counter[str](), Counter[str]()
+    measured = [each for each in quiet_texts(data, more) if side_of(each) == "measured"]
+    for each in measured[::every]:
+        seen[each.of_set] += 1
+        flagged[each.of_set] += reads_like_instructions(each.text)
+    counts = [*((name, seen[name], flagged[name]) for name in sorted(seen)), ("all", seen.total(), flagged.total())]
+    return {
+        f"false flags: {name}": {"texts": texts, "flagged": found, "share": round(found / texts, 5)}
+        for name, texts, found in counts
+    }
+
+
+def judged(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
+    """What is flagged of the texts in files, by what is told of them."""
+    groups: dict[str, list[bool]] = defaultdict(list)
+    for path in paths:
+        for line in path.read_text("utf-8").split("\n"):  # a text may hold other breaks
+            if not line.strip():
+                continue
+            row = json.loads(line)
+            kind = row.get("kind", "text")
+            is_flagged = reads_like_instructions(row["text"])
+            for label in (kind, f"{kind}, {row.get('family', 'no family')}", f"{kind}, in {row.get('lang', '?')}"):
+                groups[label].append(is_flagged)
+    return {
+        label: {"texts": len(found), "flagged": sum(found), "share": round(sum(found) / len(found), 4)}
+        for label, found in sorted(groups.items())
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=default_data())
+    parser.add_argument("--more", type=Path, default=None, help="a folder of further texts without orders, as JSONL")
+    parser.add_argument("--every", type=int, default=1, help="measure one in so many of the texts not learned from")
+    parser.add_argument("--jobs", type=int, default=2, help="processes that learn side by side")
+    parser.add_argument("--judge", type=Path, nargs="+", help="JSONL files to be judged, and nothing else")
+    given = parser.parse_args()
+    if given.judge:
+        for label, row in judged(given.judge).items():
+            print(f"{label:60} {row['flagged']:5} of {row['texts']:5}  {row['share']:.4f}")
+        return
+    read = material(given.data, given.more)
+    rows = left_out_rows(read, given.jobs)
+    rows["look-alikes"] = look_alike_row(read)
+    rows |= false_rows(given.data, given.more, given.every)
+    report("injection", rows, {"every": given.every, "seed": MEASURED_SEED})
 
 
 if __name__ == "__main__":

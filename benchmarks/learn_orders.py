@@ -1,143 +1,142 @@
-"""Learn what the parts of an order count for: `src/muniment/store/ledger/data/order_weights.json`.
+"""Learn what parts and terms of an order count for: `src/muniment/store/ledger/data/order_weights.txt`.
 
-    python -m benchmarks.learn_orders --data DIR      # writes the weights that the package ships
+    python -m benchmarks.learn_orders --data DIR [--more DIR]      # writes the weights that the package ships
 
-Texts of `benchmarks.injection_families` against one in seven turns of the chats (no figure is measured on those) and
-the decisions of this project, which speak of agents, tools and models and give no orders. Which stretch of a text is
-the order is not told: the heaviest under the present weights is taken, and weights are fitted anew, some rounds long.
-Weights are held near a prior that says of each part how telling it is by itself, so that a part that no family at hand
-has still counts.
+Attacks of our own (`benchmarks.injection_texts`, `benchmarks.injection_families`) against what looks like orders and is
+none, and against the texts of `benchmarks.quiet_pools`, of large sets one in so many. What is to be passed is set so
+that of texts that nothing was learned from the share `FALSE_RATE` passes it.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.chat_turns import ChatTurn, turns_of
 from benchmarks.data import default_data
 from benchmarks.injection_families import FAMILIES, texts_of
+from benchmarks.injection_texts import LANGUAGES, Attack, attacks, harmless, held_back
+from benchmarks.orders_fit import ROUNDS, Corpus, Model, fit, read_corpus, texts_where
+from benchmarks.quiet_pools import quiet_texts, side_of
 from muniment.store.ledger.disguises import readings_of
-from muniment.store.ledger.order_words import PARTS, Weights, features_of, stretches_of
+from muniment.store.ledger.order_weights import OrderWeights, pair_name
+from muniment.store.ledger.order_words import sentences_of
 
-__all__ = ["LEARNED_EVERY", "Bits", "bits_of", "fit", "quiet_texts"]
+__all__ = ["Material", "all_attacks", "learn", "material"]
 
-FILE = Path(__file__).parent.parent / "src/muniment/store/ledger/data/order_weights.json"
-LEARNED_EVERY = 7
-"""One in so many turns is learned from, an odd number since speakers take turns; the others are measured on."""
-SEED, TEXTS = 1, 150
-FALSE_RATE = 0.0008
-"""The share of turns learned from that may weigh more than is let pass."""
-_PRIOR = {
-    "slot": 5.0, "role": 2.0, "persona": 3.0, "memory": 2.5, "override": 1.5, "secrecy": 2.0, "hidden": 1.5,
-    "model": 0.5,
-    "self": 1.0, "reach": 1.0, "deed": 0.5, "duty": 0.5, "prize": 0.5, "remark": 0.5, "guidance": 0.5, "command": 0.5,
-    "condition": 1.0, "authority": 0.5, "user": 0.5, "you": 0.2, "order": 1.0,
-    "addressed": 1.5, "lasting": 0.8, "benefit": 1.5,
+FILE = Path(__file__).parent.parent / "src/muniment/store/ledger/data/order_weights.txt"
+SEED, TEXTS = 1, 60
+FALSE_RATE = 0.001
+"""The share of the texts set apart for it that may pass."""
+_SCALE = 100
+_TERM_MIN = 12
+"""Terms that count for less are left out: there are many, and they decide nothing."""
+_EVERY = {
+    "beam_500k": 3, "qmsum": 3, "vehiclemembench": 10, "longmemeval": 2,
 }  # fmt: skip
-_PAIR_PRIOR = {
-    ("role", "order"): 2.5, ("memory", "user"): 2.0, ("memory", "self"): 1.5, ("memory", "prize"): 1.5,
-    ("memory", "benefit"): 1.5, ("condition", "order"): 1.0, ("condition", "user"): 0.5, ("condition", "self"): 0.5,
-    ("authority", "order"): 1.0, ("secrecy", "order"): 1.0, ("lasting", "benefit"): 1.0,
+"""Of large sets one text in so many is read."""
+_SIBLINGS = {
+    "direct orders": "direct", "personas": "persona", "imitated delimiters": "delimiter",
+    "orders in tool results": "tool", "polite requests in pages": "polite", "exfiltration by link": "link",
+    "hidden in markup": "web", "code comments": "code", "forwarded e-mail": "mail",
+    "authority and urgency": "authority", "memory poisoning": "memory", "conditions": "condition",
 }  # fmt: skip
-"""What two parts are worth together beyond each by itself: an order behind a mark of a role, something about the
-user that is to be kept in memory, an order that waits for an occasion or claims an office."""
-_PULL, _ROUNDS, _STEPS = 3.0, 5, 200
-
-Bits = list[int]
+"""Families of the grammars that attack in the same way as one that is written out: one family, left out together."""
 
 
-def bits_of(text: str) -> Bits:
-    """The stretches of all readings of a text."""
-    return sorted({bits for reading in readings_of(text) for bits in stretches_of(reading)})
+class Material(NamedTuple):
+    """All that is learned from, read."""
+
+    known: dict[str, int]
+    told: list[Attack]
+    attacks: Corpus
+    harmless: Corpus
+    quiet: Corpus
+    apart: Corpus
+    """Texts without orders that set what is to be passed."""
 
 
-def quiet_texts(turns: Iterable[ChatTurn]) -> Iterator[str]:
-    """What gives no orders: the turns that are learned from, and sentences of this project's decisions, each twice."""
-    yield from (turn.text for number, turn in enumerate(turns) if number % LEARNED_EVERY == 0)
-    pages = sorted((Path(__file__).parent.parent / "docs" / "decisions").glob("*.md"))
-    for page in pages:
-        text = re.sub(r"(?ms)^```.*?^```", "", page.read_text("utf-8"))
-        for sentence in re.split(r"(?<=[.!?])\s+|\n\n|\n(?=[-|#])", text):
-            yield from (" ".join(sentence.split()),) * 2
+def all_attacks(seed: int = SEED, half: int | None = None) -> list[Attack]:
+    """Every attack of our own, and those of another hand, each in the family in which it is left out."""
+    drawn = [
+        Attack(_SIBLINGS.get(family, family), "", text) for family in FAMILIES for text in texts_of(family, TEXTS, seed)
+    ]
+    return [*attacks(half=half), *drawn, *(each._replace(family=f"held back: {each.family}") for each in held_back())]
 
 
-def fit(attacks: Sequence[Bits], turns: Sequence[Bits], judged: int) -> Weights:
-    """Weights under which attacks weigh more than turns, and the least that an order weighs: by the first `judged`."""
-    known = {bits: number for number, bits in enumerate(sorted({bits for each in (*attacks, *turns) for bits in each}))}
-    rows = np.zeros((len(known), len(PARTS) + len(tuple(combinations(PARTS, 2)))), np.float64)
-    for bits, number in known.items():
-        rows[number, features_of(bits)] = 1.0
-    prior = np.zeros(rows.shape[1])
-    prior[: len(PARTS)] = [_PRIOR[name] for name in PARTS]
-    for pair, worth in _PAIR_PRIOR.items():
-        one, other = (1 << PARTS.index(name) for name in pair)
-        prior[features_of(one | other)[-1]] = worth
-    weights, bias = prior.copy(), -4.0
-    ours, theirs = _numbers(attacks, known), _numbers(turns, known)
-    for _ in range(_ROUNDS):
-        scores = rows @ weights
-        counts = np.zeros((2, len(known)))
-        for side, texts in enumerate((theirs, ours)):
-            for numbers in texts:
-                counts[side, numbers[np.argmax(scores[numbers])]] += 1
-        counts[1] *= counts[0].sum() / max(1.0, counts[1].sum())
-        used = counts.any(axis=0)  # the others have no say in a step
-        weights, bias = _descend(rows[used], counts[:, used], prior, weights, bias)
-    scores = rows @ weights
-    heaviest = sorted((max(scores[known[bits]] for bits in each) for each in turns[:judged] if each), reverse=True)
-    least = float(heaviest[int(judged * FALSE_RATE)])
-    return Weights(tuple(float(round(weight, 3)) for weight in weights), round(least + 0.002, 3))
+def material(data: Path, more: Path | None) -> Material:
+    """Read everything once."""
+    told = all_attacks()
+    alike = [text for language in LANGUAGES for text in harmless(language)]
+    seen = _term_counts(each.text for each in told)
+    known = {term: number for number, term in enumerate(sorted(term for term in seen if seen[term] > 1))}
+    for term in sorted(_term_counts(alike)):
+        known.setdefault(term, len(known))
+    quiet = [each for at, each in enumerate(quiet_texts(data, more)) if at // 2 % _EVERY.get(each.of_set, 1) == 0]
+    apart = [each for each in quiet if side_of(each) == "set"]
+    return Material(
+        known,
+        told,
+        read_corpus((each.text for each in told), known),
+        read_corpus(alike, known),
+        read_corpus((each.text for each in quiet if side_of(each) == "learned"), known),
+        read_corpus((each.text for each in apart), known),
+    )
 
 
-def _numbers(texts: Iterable[Bits], known: Mapping[int, int]) -> list[NDArray[np.int64]]:
-    return [np.array([known[bits] for bits in each]) for each in texts if each]
+def _term_counts(texts: Iterable[str]) -> Counter[str]:
+    """In how many of the texts each term stands."""
+    return Counter(
+        term
+        for text in texts
+        for term in {term for reading in readings_of(text) for each in sentences_of(reading) for term in each.terms}
+    )
 
 
-def _descend(
-    rows: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    bias: float,
-) -> tuple[NDArray[np.float64], float]:
-    """Logistic regression with a pull towards the prior, by accelerated gradient steps."""
-    whole = counts.sum()
-    step, held = 0.5, weights.copy()
-    for number in range(_STEPS):
-        ahead = weights + (number / (number + 3)) * (weights - held)
-        held = weights
-        told = 1 / (1 + np.exp(-np.clip(rows @ ahead + bias, -30, 30)))
-        off = (told * counts.sum(axis=0) - counts[1]) / whole
-        weights = ahead - step * (rows.T @ off + _PULL / whole * (ahead - prior))
-        bias -= step * float(off.sum())
-    return weights, bias
+def learn(read: Material, is_taken: NDArray[np.bool_] | None = None, rounds: int = ROUNDS) -> OrderWeights:
+    """Weights from the attacks that are taken, or from all; of a term that only others have it knows nothing."""
+    taken = np.ones(len(read.told), np.bool_) if is_taken is None else is_taken
+    ours = texts_where(read.attacks, taken)
+    may_weigh = (_texts_with(ours, len(read.known)) > 1) | (_texts_with(read.harmless, len(read.known)) > 0)
+    model = fit(ours, read.harmless, read.quiet, may_weigh, rounds)
+    return _whole_numbers(model, read)
 
 
-def _named(weights: Weights) -> dict[str, Any]:
-    names = [*PARTS, *("+".join(pair) for pair in combinations(PARTS, 2))]
-    told = {name: weight for name, weight in zip(names, weights.counts, strict=True) if weight}
-    return {"least": weights.least, "weights": told}
+def _texts_with(corpus: Corpus, terms: int) -> NDArray[np.int64]:
+    of_sentence = np.repeat(np.arange(len(corpus.text_starts) - 1), np.diff(corpus.text_starts))
+    of_term = np.repeat(of_sentence, np.diff(corpus.term_starts))
+    return np.bincount(np.unique(np.stack([of_term, corpus.terms]), axis=1)[1], minlength=terms)
+
+
+def _whole_numbers(model: Model, read: Material) -> OrderWeights:
+    """The weights as the package has them, and what is to be passed under these."""
+    model.terms, model.pairs = np.round(model.terms * _SCALE), np.round(model.pairs * _SCALE)
+    model.terms[np.abs(model.terms) < _TERM_MIN] = 0.0
+    heaviest = np.sort(model.text_scores(read.apart))[::-1]
+    least = int(heaviest[int(len(heaviest) * FALSE_RATE)]) + 1
+    terms = {term: int(model.terms[number]) for term, number in read.known.items() if model.terms[number]}
+    return OrderWeights(terms, tuple(int(weight) for weight in model.pairs), least)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=default_data())
-    data = parser.parse_args().data
-    attacks = [bits_of(text) for family in FAMILIES for text in texts_of(family, TEXTS, SEED)]
-    chats = list(turns_of(data))
-    turns = [bits_of(text) for text in quiet_texts(chats)]
-    FILE.write_text(
-        json.dumps(_named(fit(attacks, turns, len(chats) // LEARNED_EVERY)), indent=1, sort_keys=True) + "\n"
-    )
+    parser.add_argument("--more", type=Path, default=None, help="a folder of further texts without orders, as JSONL")
+    given = parser.parse_args()
+    weights = learn(material(given.data, given.more))
+    lines = [
+        "# Where from: `python -m benchmarks.learn_orders`. What each part, each two of them and each term count for,",
+        "# and what is to be passed. Whole numbers; a tab before each.",
+        f"least\t{weights.least}",
+        *(f"parts {pair_name(number)}\t{weight}" for number, weight in enumerate(weights.pairs) if weight),
+        *(f"term {term}\t{weight}" for term, weight in sorted(weights.terms.items())),
+    ]
+    FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -553,6 +553,21 @@ def proxy(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
+def placement_answers(results: dict[str, dict[str, Any]]) -> list[str]:
+    """F1 of a real model by where the packet stands."""
+    lines = [
+        "| packet | answerable questions | in the system prompt | before the question | difference |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in results.items():
+        gap, width = row["question_less_system"], row["half_width_95"]
+        lines.append(
+            f"| {name} | {row['answerable']} | {row['system_f1']:.3f} | {row['question_f1']:.3f} "
+            f"| {gap:+.3f} ± {width:.3f} |"
+        )
+    return lines
+
+
 def proxy_caches(results: dict[str, dict[str, Any]]) -> list[str]:
     lines = ["| | prompts | no packet | before the question | behind the system prompt |", "|---|---|---|---|---|"]
     for name, row in results.items():
@@ -579,6 +594,7 @@ RENDERERS = {
     "hooks": hooks,
     "proxy": proxy,
     "proxy_caches": proxy_caches,
+    "placement_answers": placement_answers,
     "answers": answers,
     "answers_arms": answers_arms,
     "answers_days": answers_days,

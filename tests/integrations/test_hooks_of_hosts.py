@@ -18,6 +18,7 @@ import pytest
 from tests.integrations.test_hooks import event, hook, said, settled, told
 
 import muniment
+from muniment.errors import StorageFailure
 from muniment.integrations.hooks import handle
 from muniment.surfaces.hosts.events import read_event
 from muniment.surfaces.hosts.tool_results import read_result
@@ -235,6 +236,16 @@ def test_an_answer_is_kept_though_the_host_ends_its_hooks(tmp_path: Path) -> Non
     with muniment.open(tmp_path / "a.db") as mem:
         assert said(mem) == [("user", "Where?"), ("assistant", "There.")]
     assert time.process_time() - begun < 30
+
+
+def test_a_prompt_is_kept_though_nothing_could_be_told(mem: muniment.Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise StorageFailure("the disk is gone")
+
+    monkeypatch.setattr("muniment.handles.run.Run.compose", fail)
+    with pytest.raises(StorageFailure):
+        ask(mem, "We deploy on Fridays.")
+    assert said(mem) == [("user", "We deploy on Fridays.")]
 
 
 def test_what_one_user_did_is_not_written_as_anothers(tmp_path: Path) -> None:

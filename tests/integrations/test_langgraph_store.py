@@ -804,3 +804,14 @@ def test_a_store_on_postgresql(postgres_dsn: str, postgres_schema: str) -> None:
         assert len(store.search((), limit=20)) == 11
         mem.store.rebuild()
         assert mem.verify().ok
+
+
+@pytest.mark.parametrize("named", [{"fields": ["text"]}, {"text_fields": ["text"]}, {"text_fields": "text"}])
+def test_the_fields_of_an_index_are_named_as_either_of_langgraphs_stores_does(named: dict[str, Any]) -> None:
+    index: Any = {"dims": HashEmbedder().dim, "embed": _own_embedding, **named}
+    with muniment.open(":memory:") as mem:
+        store = MunimentStore(mem, index=index)
+        store.put(("a",), "k", {"text": "a red boat", "more": "zebra"})
+        assert store.search(("a",), query="a red boat")[0].score == pytest.approx(1.0, abs=1e-3)
+        unread = store.search(("a",), query="zebra")[0].score
+        assert unread is None or unread < 0.5

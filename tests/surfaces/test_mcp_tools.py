@@ -186,6 +186,9 @@ def test_what_reads_like_orders_is_shown_as_data(memory: Memory) -> None:
         assert (hit["trust"], hit["flags"]) == ("tool", ["instruction_like"])
         assert said(found).startswith(NOTICE)
         assert "trust tool, instruction_like" in said(found)
+        assert f"   > {ORDERS}" in said(found).splitlines(), "quoted, also among words"
+        read = said(await client.call_tool("search_memory", {"event_id": hit["id"]}))
+        assert read.endswith(f"\n\n> {ORDERS}")
         composed = structured(await client.call_tool("get_context", {"query": "password", "purpose": "planner"}))
         assert "evil.example" not in composed["text"]
 

@@ -13,6 +13,7 @@ from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import check_text, digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.numbers import whole
+from muniment.core.origins import imported_note
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
@@ -251,6 +252,8 @@ def _hit(
     superseded: tuple[SupersededStatement, ...],
 ) -> Hit:
     """Its parts are the ledger's and the ranking's own, which are typed."""
+    origin = turn.imported_from
+    why = why if origin is None else (*why, imported_note(origin))  # MV-02
     return Hit.unchecked(
         {
             "id": turn.id,

@@ -16,7 +16,7 @@ from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.memory.caches import PlaceCache, TurnCache
 from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
 from muniment.store.chain_reading import Linked, check_places
-from muniment.store.ledger.records import PARTLY_ANALYSED, LedgerEntry
+from muniment.store.ledger.records import PARTLY_ANALYSED, LedgerEntry, imported_from
 from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, entry_of_row, read_body
 from muniment.store.turns import blob_text, can_be_turn
 
@@ -99,6 +99,11 @@ class LiveTurn:
     def is_partly_analysed(self) -> bool:
         """Was it over the budget of work when it was written?"""
         return bool(self._flags) and PARTLY_ANALYSED in self._flags.split(",")
+
+    @property
+    def imported_from(self) -> str | None:
+        """The system it comes from, where it was not observed here."""
+        return imported_from(self._flags.split(",")) if self._flags else None
 
     @property
     def speaker(self) -> str | None:

@@ -40,7 +40,7 @@ from muniment.packets.line_counts import line_counts_of
 from muniment.packets.marks import KeptMarks, keep_marks, read_marks
 from muniment.packets.page.layout import says_not_found
 from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
-from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool, version_name, written_table
+from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool, versions_of, written_table
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
@@ -49,7 +49,6 @@ from muniment.store.proving.proofs import check_proof, check_proofs, prove
 
 if TYPE_CHECKING:
     from muniment.core.ports.tokens import TokenCounter
-    from muniment.store.context import Context
 
 __all__ = [
     "Build", "build_of", "builds_of_run", "compose_build", "list_builds", "load_build", "recompose",
@@ -108,13 +107,8 @@ class Build:
 
     @cached_property
     def fact_versions(self) -> tuple[str, ...]:
-        """The facts of the packet as they stood, by the names under which `exclude` leaves them out of another."""
-        held = {each.fact.fact_id: 0 for each in self.pool.facts}
-        for each in self.pool.facts:
-            held[each.fact.fact_id] = max(each.version, held[each.fact.fact_id])
-        long_term = self.packet.long_term
-        told = {fact.fact_id for fact in (*long_term.facts, *(long_term.preferences or ()))}
-        return tuple(sorted(version_name(fact_id, version) for fact_id, version in held.items() if fact_id in told))
+        """The facts of the packet as they stood, by the names under which another packet leaves them out."""
+        return versions_of(self.pool.facts, (fact.fact_id for fact in self.packet.long_term.facts))
 
     def _rendered(self) -> Rendered:
         told = says_not_found(self.packet)

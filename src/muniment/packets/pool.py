@@ -3,7 +3,7 @@
 Bodies are included, so that composing again needs nothing but these records (MP-16).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Self
 
@@ -41,6 +41,7 @@ __all__ = [
     "RunBasis",
     "ToolCandidate",
     "version_name",
+    "versions_of",
     "written_table",
 ]
 
@@ -82,6 +83,16 @@ class FactCandidate(Record):
 def version_name(fact_id: str, version: int) -> str:
     """How a request names a fact as it stands, so that it is left out of a packet until it says something else."""
     return f"{fact_id}@{version}"
+
+
+def versions_of(facts: Iterable[FactCandidate], fact_ids: Iterable[str]) -> tuple[str, ...]:
+    """The names of these facts as they stand among the candidates, in order."""
+    asked = set(fact_ids)
+    newest: dict[str, int] = {}
+    for each in facts:
+        if each.fact.fact_id in asked:
+            newest[each.fact.fact_id] = max(each.version, newest.get(each.fact.fact_id, 0))
+    return tuple(sorted(version_name(fact_id, version) for fact_id, version in newest.items()))
 
 
 class ProcedureCandidate(Record):

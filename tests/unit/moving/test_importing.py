@@ -249,3 +249,13 @@ def test_what_is_too_large_for_the_ledger_is_named(tmp_path: Path) -> None:
         assert report.written["memories"] == 1
         assert report.losses == 1
         assert "over the limit" in report.left_out[0].why
+
+
+@pytest.mark.req("MV-02")
+def test_a_search_says_what_was_imported(mem: Memory, tmp_path: Path) -> None:
+    mem.store.import_from("chatgpt", [exports.chatgpt_zip(tmp_path / "1.zip")], user_id="ana")
+    run = mem.run(user_id="ana")
+    run.observe("user", "A fjord is near Bergen too.")
+    why = {hit.text: hit.why for hit in run.search("fjord near") if hit.kind == "event"}
+    assert "imported from chatgpt" in why["Which fjord is near me?"]
+    assert not any("imported" in reason for reason in why["A fjord is near Bergen too."])

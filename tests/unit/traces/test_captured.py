@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 from traced import CAPTURED, captured, in_pieces, said, turns
@@ -126,3 +129,20 @@ def test_a_later_trace_that_repeats_the_beginning_goes_on_with_the_session(mem: 
     report = mem.ledger.ingest_otel(captured("agent-framework.traces"), default_user_id="ana")
     assert len({each.session_id for each in report.sessions}) == 1
     assert said(mem) == TOLD
+
+
+@pytest.mark.req("TM-16")
+@pytest.mark.parametrize("name", ["pydantic-ai.traces", "google-adk.logs"])
+def test_several_exporters_at_once_write_it_once(tmp_path: Path, name: str) -> None:
+    """The same session from four threads, each with all of it in another order."""
+    with muniment.open(tmp_path / "a.db") as mem, ThreadPoolExecutor(4) as pool:
+        pieces = [in_pieces(captured(name), seed) for seed in range(4)]
+
+        def send(own: list[dict[str, Any]]) -> None:
+            for piece in own:
+                mem.ledger.ingest_otel(piece, default_user_id="ana")
+
+        for done in [pool.submit(send, own) for own in pieces]:
+            done.result()
+        assert Counter(said(mem)) == Counter(WHOLE[name])
+        assert mem.verify().ok

@@ -132,7 +132,7 @@ def test_events_of_a_span_with_all_in_one_attribute(mem: Memory) -> None:
         ({"openinference.span.kind": "TOOL", "tool.name": "track", "input.value": "4", "output.value": "left Oslo"},
          "left Oslo"),
         ({"ai.operationId": "ai.toolCall", "ai.toolCall.name": "track", "ai.toolCall.id": "k",
-          "ai.toolCall.args": '{"n": 4}', "ai.toolCall.result": '"left Oslo"'}, '"left Oslo"'),
+          "ai.toolCall.args": '{"n": 4}', "ai.toolCall.result": '"left Oslo"'}, "left Oslo"),
         ({"traceloop.span.kind": "tool", "traceloop.entity.name": "track", "traceloop.entity.output": "left Oslo"},
          "left Oslo"),
         ({"gen_ai.tool.name": "track", "tool_arguments": '{"n": 4}', "tool_response": "left Oslo"}, "left Oslo"),

@@ -96,7 +96,7 @@ def test_a_tool_that_failed_is_a_failed_result(mem: Memory) -> None:
 
 def test_a_result_is_written_once_though_two_spans_write_it_differently(mem: Memory) -> None:
     call = {"role": "assistant", "parts": [{"type": "tool_call", "id": "k1", "name": "look", "arguments": {}}]}
-    returned = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "k1", "response": {"result": "blue"}}]}
+    returned = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "k1", "response": {"answer": "blue", "took": 3}}]}
     tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "gen_ai.tool.call.id": "k1"}
     ingest(
         mem,

@@ -13,7 +13,7 @@ from muniment.core.instants import parse_instant
 from muniment.core.ports.kept_rows import NEVER
 from muniment.errors import InvalidInput
 from muniment.integrations.langgraph.near_values import Named, Namespace, StoreSettings
-from muniment.integrations.langgraph.texts import ItemTexts, embedder_of
+from muniment.integrations.langgraph.texts import ItemTexts, embedder_of, index_fields
 from muniment.memory.kept.filters import check_filter
 from muniment.memory.kept.finding import PathMatch, Wanted
 from muniment.memory.kept.records import NamespaceMatch, StoredValue, ValuePut, ValueRef, ValueTexts
@@ -31,9 +31,9 @@ class FarValues:
 
     def __init__(self, space: ValueSpace, settings: StoreSettings) -> None:
         self._space = space
-        self._embedder = embedder_of(settings.index)
-        index = settings.index
-        self._texts = ItemTexts(settings.fields if index is None else index.get("fields") or ["$"], joined=False)
+        self._embedder = embedder_of(settings.index_config)
+        index = settings.index_config
+        self._texts = ItemTexts(settings.fields if index is None else index_fields(index), joined=False)
         self._compared: dict[str, Any] = {}
         """By what the server knows how values are compared."""
         if self._embedder is not None:

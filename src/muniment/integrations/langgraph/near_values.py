@@ -30,7 +30,7 @@ class StoreSettings(NamedTuple):
     tenant_id: str
     user_at: int | None
     user_id: str | None
-    index: IndexConfig | None
+    index_config: IndexConfig | None
     fields: Sequence[str] | None
     clock: Clock
 
@@ -66,7 +66,7 @@ class NearValues:
 
     def __init__(self, ctx: Context, settings: StoreSettings) -> None:
         self._values = Values(ctx, settings.tenant_id, settings.name, settings.user_at, settings.user_id)
-        self._features, self._texts = features_of(settings.index, ctx.embedder, settings.fields)
+        self._features, self._texts = features_of(settings.index_config, ctx.embedder, settings.fields)
         self._clock = settings.clock
 
     def get(self, named: Sequence[Named]) -> dict[Named, KeptValue]:

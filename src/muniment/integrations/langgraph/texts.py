@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from muniment.core.ports.embedding import Embedder
 
-__all__ = ["IndexEmbedder", "ItemTexts", "embedder_of", "features_of"]
+__all__ = ["IndexEmbedder", "ItemTexts", "embedder_of", "features_of", "index_fields"]
 
 
 class ItemTexts:
@@ -48,13 +48,19 @@ class IndexEmbedder(NamedTuple):
     of_query: Callable[[str], Sequence[float]]
 
 
+def index_fields(index: Mapping[str, Any]) -> list[str]:
+    """Which fields an index reads: `fields`, or `text_fields`, as LangGraph's SQLite store calls them."""
+    named = index.get("fields") or index.get("text_fields") or ["$"]
+    return [named] if isinstance(named, str) else list(named)
+
+
 def embedder_of(index: IndexConfig | None) -> IndexEmbedder | None:
     if index is None:
         return None
     from langgraph.store.base import ensure_embeddings
 
     embeddings = ensure_embeddings(index.get("embed"))
-    texts = ItemTexts(index.get("fields") or ["$"], joined=False)
+    texts = ItemTexts(index_fields(index), joined=False)
     made_by = getattr(embeddings, "model", None) or type(embeddings).__qualname__
     name = f"langgraph@{digest_of([str(made_by), index.get('dims')])[:12]}-{texts.mark}"
     return IndexEmbedder(name, lambda said: embeddings.embed_documents(list(said)), embeddings.embed_query)
@@ -66,7 +72,7 @@ def features_of(
     """How the values of a store are compared with a query."""
     given = embedder_of(index)
     if given is not None and index is not None:
-        texts = ItemTexts(index.get("fields") or ["$"], joined=False)
+        texts = ItemTexts(index_fields(index), joined=False)
         return VectorFeatures(given_name(given.name), given.of_texts, given.of_query), texts
     features, joined = own_features(embedder, fields)
     return features, ItemTexts(fields, joined=joined)

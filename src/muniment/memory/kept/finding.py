@@ -62,7 +62,7 @@ def find_values(
                 found.append((value, score))
                 if len(found) == end:
                     break
-        if len(seen) == ranked.count:  # all that stands there answered
+        if len(seen) == ranked.total:  # all that stands there answered
             return found[wanted.offset : end]
     if len(found) < end:
         others = (value for value in newest(values, wanted.labels, end, seen) if is_wanted(value))

@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -62,7 +63,7 @@ class _Loaded:
 class Ranked(NamedTuple):
     """What answers a query below a prefix, and how many stand there in all."""
 
-    count: int
+    total: int
     answering: Iterator[tuple[KeptValue, float]]
 
 
@@ -141,9 +142,7 @@ def _newest_of(values: Values, owner: str, labels: Labels, size: int, seen: Coll
     ids = [id_ for id_ in reversed(own) if id_ not in seen]
     at, size = 0, max(1, min(size, PAGE_MAX))
     while page := ids[at : at + size]:
-        found = values.ctx.engine.read(
-            values.tenant_id, lambda reader, page=page: values.read_ids(reader, page, labels)
-        )  # type: ignore[misc]
+        found = values.ctx.engine.read(values.tenant_id, partial(values.read_ids, entry_ids=page, labels=labels))
         yield from (found[id_] for id_ in page if id_ in found)
         at, size = at + size, min(PAGE_MAX, size * 4)
 

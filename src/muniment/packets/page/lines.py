@@ -25,7 +25,9 @@ from muniment.core.canonical import canonical_text
 from muniment.core.text.citation_marks import split_citations, with_marks
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
+from muniment.packets.page.breaks import BREAK, BREAKS, flat
 from muniment.packets.page.dated import MONTHS, dated, told_day, undated
+from muniment.packets.page.failures import failure_words, is_only_a_result
 from muniment.packets.page.keys import told_key, told_origin
 
 __all__ = [
@@ -230,8 +232,6 @@ CONFLICTS = "conflicts"
 FAILURES = "failures"
 """Where what was tried and failed stands: `{failure_id, category, where, why, times, evidence_id, trust}` each, and
 `passed` where the call was answered since."""
-_TOOL_FAILURE = "tool_failure"
-"""The category of a failure that is no more than a tool's result."""
 OBJECTIVE = "objective"
 """Where the run's objective stands, if its goal is another."""
 DONE = "done_definition"
@@ -255,34 +255,27 @@ _SAID: dict[StatePart, str] = {"hints": "summary", "claims": "statement", "next_
 _KINDS_SETTLED = ("constraint", "commitment", "decision")
 GIVEN = "summary given by the caller"
 """What stands before a summary that is not ours."""
-_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
-_BREAK = re.compile(f"[{_BREAKS}]")
 _UNSEEN = r"\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _FORGED = re.compile(
-    rf"(?i)(?<=[{_BREAKS}])(?=(?:[^\S{_BREAKS}]|[{_UNSEEN}])*+(?:"
+    rf"(?i)(?<=[{BREAKS}])(?=(?:[^\S{BREAKS}]|[{_UNSEEN}])*+(?:"
     r"[#＃]|[\[［]\d|-\s|undated:"  # a heading, a citation, a fact or question
     r"|evidence from memory|\[n\] marks|today is \w+day, \d"  # the lines of no section
     rf"|\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}:|\d{{4}}-\d\d-\d\d:"  # a day
     r"|(?:goal|objective|done when|decided|verified|hint|risk|next|conflict|failed): "  # parts of the state
     r"|plan, (?:todo|in_progress|done): "
-    rf"|{GIVEN}: |(?:commitment|decision) \(?[^:{_BREAKS}]{{1,200}}: "  # parts of the summary
-    rf"|(?:constraint|slot|note) [^:{_BREAKS}]{{1,200}}: "
+    rf"|{GIVEN}: |(?:commitment|decision) \(?[^:{BREAKS}]{{1,200}}: "  # parts of the summary
+    rf"|(?:constraint|slot|note) [^:{BREAKS}]{{1,200}}: "
     r"|… \d"  # what is left out of a long result
-    rf"|[^{_BREAKS}]*\[\d{{1,9}}\][^\S{_BREAKS}]*(?:[{_BREAKS}]|\Z)))"  # a sentence with its mark
+    rf"|[^{BREAKS}]*\[\d{{1,9}}\][^\S{BREAKS}]*(?:[{BREAKS}]|\Z)))"  # a sentence with its mark
 )
 """Where a further line of evidence begins that reads like a line of the page."""
 _CITED_LAST = re.compile(r" \[([^\[\]\n]{1,256})\]$")
 _CITED_ID = re.compile(r"\[([^\[\]\n]{1,256})\]")
 
 
-def flat(text: str) -> str:
-    """On one line: what is no evidence has no need of line breaks, and with none it cannot pass for another line."""
-    return text if text.isprintable() or not _BREAK.search(text) else " ".join(text.split())
-
-
 def quoted(text: str) -> str:
     """Evidence as it was said, except that a line of it that would pass for a line of the page is marked `>`."""
-    return text if text.isprintable() or not _BREAK.search(text) else _FORGED.sub("> ", text)
+    return text if text.isprintable() or not BREAK.search(text) else _FORGED.sub("> ", text)
 
 
 def value_text(value: Any) -> str:
@@ -405,7 +398,7 @@ def _words(unit: StateUnit, mark: Mark, shown: Container[str]) -> str:
     if not isinstance(value, Mapping):
         return value_text(value)
     if unit.part == "failures" and isinstance(value.get("why"), str):
-        return _failure_words(value, shown)
+        return failure_words(value, shown)
     if unit.part == "conflicts" and isinstance(value.get("description"), str):
         return _conflict_words(value, mark)
     said = value.get(_SAID[unit.part]) if unit.part in _SAID else None
@@ -413,39 +406,8 @@ def _words(unit: StateUnit, mark: Mark, shown: Container[str]) -> str:
 
 
 def is_told_by_result(unit: StateUnit, shown: Container[str]) -> bool:
-    """Is it the failure of a call whose own result stands on the page, and no more than that? It is told there, once.
-
-    How often it was met, that it passed since, and what the run itself says of it are more.
-    """
-    value = unit.value
-    return (
-        unit.part == "failures"
-        and isinstance(value, Mapping)
-        and value.get("category") == _TOOL_FAILURE
-        and value.get("evidence_id") in shown
-        and not _failure_notes(value)
-    )
-
-
-def _failure_words(failure: Mapping[str, Any], shown: Container[str]) -> str:
-    """`where: why`, with its kind unless a tool's result says it, how often it was met, and whether it passed since.
-
-    Where the result itself stands on the page it tells why.
-    """
-    where, is_result = failure.get("where"), failure.get("category") == _TOOL_FAILURE
-    why = " ".join(failure["why"].split())
-    if isinstance(where, str):
-        why = flat(where) if is_result and failure.get("evidence_id") in shown else f"{flat(where)}: {why}"
-    notes = _failure_notes(failure)
-    return f"{why} ({', '.join(notes)})" if notes else why
-
-
-def _failure_notes(failure: Mapping[str, Any]) -> list[str]:
-    category, times = failure.get("category"), failure.get("times")
-    notes = [flat(category)] if isinstance(category, str) and category != _TOOL_FAILURE else []
-    notes += [f"{times} times"] if isinstance(times, int) and times > 1 else []
-    notes += ["passed since"] if failure.get("passed") is True else []
-    return notes
+    """Is it no more than the failure of a call whose own result stands on the page? It is told there, once."""
+    return unit.part == "failures" and isinstance(unit.value, Mapping) and is_only_a_result(unit.value, shown)
 
 
 def _conflict_words(conflict: Mapping[str, Any], mark: Mark) -> str:

@@ -71,8 +71,12 @@ _COMMON = (
     "objective",
     "answer",
 )
-_BACKWARDS = frozenset(word[::-1] for word in (*_WORDS, *_COMMON, "the"))
-_TURNED = frozenset(codecs.encode(word, "rot13") for word in (*_WORDS, *_COMMON, "the", "and"))
+_ABROAD = (
+    "nicht", "bitte", "nutzer", "anweisungen", "vous", "pour", "toutes", "utilisateur", "instrucciones", "todas",
+    "usuario", "para",
+)  # fmt: skip
+_BACKWARDS = frozenset(word[::-1] for word in (*_WORDS, *_COMMON, *_ABROAD, "the"))
+_TURNED = frozenset(codecs.encode(word, "rot13") for word in (*_WORDS, *_COMMON, *_ABROAD, "the", "and", "und", "que"))
 """Words that hardly any text is without, as they look backwards and in ROT13. None is a word by itself."""
 _WORD = lazy_pattern(r"[^\W_]+")
 _ITEM = lazy_pattern(r"(?m)^[ \t]*(?:[-*•>]|\d{1,3}[.)])?[ \t]*")
@@ -227,4 +231,5 @@ def _text_of(data: bytes) -> str:
     except UnicodeDecodeError:
         return ""
     told = sum(char.isalpha() or char.isspace() for char in text)
-    return text if " " in text and told >= _LETTERS_SHARE * len(text) else ""
+    has_words = " " in text or not text.isascii()  # Chinese and Japanese have no blanks
+    return text if has_words and told >= _LETTERS_SHARE * len(text) else ""

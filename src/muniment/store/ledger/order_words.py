@@ -1,30 +1,30 @@
-"""How much a text reads like an order to a model, by the parts that such an order is made of.
+"""What a text is made of, sentence by sentence, for whoever weighs whether it gives orders to a model.
 
-Forms (`order_forms`) know how orders are usually worded. Here a stretch of up to two sentences is weighed by what
-stands in it: somebody addressed who is a model, a duty, a deed, what the deed is after, earlier guidance put aside, the
-user spoken of to a third, secrecy, a place to send things to. No part is an order; what two of them together count for
-was learned (`benchmarks.learn_orders`). Every step is linear in the text.
+A sentence has parts and terms. Parts are what an order is made of in any language: somebody addressed who is a model,
+a duty, a deed, what the deed is after, earlier guidance put aside, the user spoken of to a third, secrecy, a place to
+send things to. Terms are its words, their beginnings and each two that follow one another; in Chinese, Japanese and
+Korean two and three signs in a row. No part and no term is an order: `order_weights` has what each counts for. Every
+step is linear in the text.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.word_lists import WordList, read_data
+from muniment.core.text.word_lists import WordList
 
-__all__ = ["PARTS", "Weights", "features_of", "order_weight", "stretches_of"]
+__all__ = ["PARTS", "Sentence", "sentences_of"]
 
-_PACKAGE = "muniment.store.ledger"
-_WORDS = WordList(_PACKAGE, "order_words.txt")
+_WORDS = WordList("muniment.store.ledger", "order_words.txt")
 _LISTED = (
-    "model", "override", "guidance", "duty", "deed", "prize", "self", "user", "secrecy", "memory", "persona",
-    "authority", "condition", "you", "lasting", "benefit",
+    "model", "reading", "override", "precedence", "guidance", "task", "end", "duty", "deed", "say", "rate", "speech",
+    "only", "omit", "prize", "money", "tool", "self", "user", "secrecy", "memory", "persona", "authority", "approval",
+    "condition", "you", "lasting", "benefit",
 )  # fmt: skip
 _SHAPES = {
     "reach": (("@", "://", "www."), r"[\w.+-]{1,64}@[\w-]{1,64}\.\w|https?://|www\."),
@@ -33,14 +33,21 @@ _SHAPES = {
         r"(?:https?://|\]\(|src=)[^\s)\"']{0,300}[?&/=](?:\{|<|\[|\$[a-z]|%[a-z]{3})",
     ),
     "role": (
-        ("<", "[", "role", "##", "==", "system:", "user:", "human:", "assistant:"),
-        r"<\|?/?(?:im_|start_|end_|system|user|assistant|human|tool)|\[/?(?:inst|system)|<</?sys"
-        r"|^(?:system|user|human|assistant)\s?:|\"?role\"?\s?:\s?\"?(?:system|user)"
-        r"|\#{2,4}\s?(?:instruction|system|response)|={3,10}\s?(?:end|operator|system)",
+        ("<", "[", "role", "##", "==", "--", "{{", "```"),
+        r"<\|?/?\s?(?:im_|start_|end_|system|user|assistant|human|tool|instruction|important|admin|context|document|sys|eot)"
+        r"|\[/?(?:inst|system|user|assistant|developer)|<</?sys|\"?role\"?\s?:\s?\"?(?:system|user|assistant)"
+        r"|\#{2,4}\s?(?:new\s)?(?:instruction|system|response|user|assistant)"
+        r"|[=-]{3,10}\s?(?:end|begin|operator|system|developer)|\{\{\s?\#?system|```\s?system",
+    ),
+    "turn": (
+        (":", "："),
+        r"^[\s\[(<*#-]{0,6}(?:user|human|assistant|system|developer|ai|nutzer|benutzer|mensch|assistent|ki|utilisateur"
+        r"|humain|ia|systeme|usuario|humano|asistente|sistema|用户|人类|助手|系统|ユーザー|利用者|人間|アシスタント|システム"
+        r"|사용자|어시스턴트|시스템)[\])>*]{0,3}\s?[:：]",
     ),
     "hidden": (
         ("<", "[//]", "/*"),
-        r"<!--|display\s?:\s?none|font-size\s?:\s?0|^\[//\]|<template|<details hidden|/\*"
+        r"<!--|display\s?:\s?none|font-size\s?:\s?0|^\[//\]|<template|<details hidden|<span hidden|/\*"
         r"|\balt=\"|aria-label=|\btitle=\"|<meta",
     ),
     "remark": (
@@ -52,14 +59,24 @@ _SHAPES = {
 }
 """What is told by its signs: those of which one must stand in the text at all, then what is looked for."""
 PARTS = (*_LISTED, *_SHAPES, "order", "addressed")
-"""What a stretch may hold."""
-_TOKEN = lazy_pattern(r"(?<!\w)--[a-z][\w-]*|[^\W_]+(?:\.[^\W_]+)*|[,\"(`]|[.!?:;](?=[\s\"'<)\]*]|$)|[。！？；：\n]")
+"""What a sentence may hold."""
+_TOKEN = lazy_pattern(
+    r"(?<!\w)--[a-z][\w-]{0,40}|[^\W_]{1,48}(?:\.[^\W_]{1,48}){0,4}|[,\"(`]|[.!?:;](?=[\s\"'<)\]*]|$)|[。！？；：\n]"
+)
 _SHAPE_PATTERNS = tuple((hints, lazy_pattern(f"(?m){told}")) for hints, told in _SHAPES.values())
-_STRETCH = 2
-"""Sentences that are weighed together."""
-_SIGNS = r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
-_CJK = lazy_pattern(_SIGNS)
+_CJK = lazy_pattern(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_CJK_RUN = lazy_pattern(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _SPLIT = lazy_pattern(r"[^\W_]+\*?")
+_SENTENCE_WORDS = 32
+"""A longer sentence is cut, so that an order cannot be lost among harmless words without a stop between them."""
+
+
+class Sentence(NamedTuple):
+    """What stands in one sentence."""
+
+    bits: int
+    """The parts, as bits in the order of `PARTS`."""
+    terms: list[str]
 
 
 class _Lists(NamedTuple):
@@ -67,7 +84,7 @@ class _Lists(NamedTuple):
 
     phrases: dict[str, list[tuple[tuple[str, ...], int]]]
     stems: dict[str, list[tuple[str, int]]]
-    signs: tuple[tuple[int, re.Pattern[str]], ...]
+    signs: dict[str, list[tuple[str, int]]]
     before: frozenset[str]
     """What stands before a deed that is told to be done."""
     bound: frozenset[str]
@@ -81,12 +98,17 @@ class _Lists(NamedTuple):
 
 
 _STEM_CHARS = 3
+_PREFIX_CHARS = 5
 _WITHIN = frozenset(',"(`:：')
-_DEED, _ORDER, _ADDRESSED, _MODEL, _OVERRIDE = (
-    1 << PARTS.index(name) for name in ("deed", "order", "addressed", "model", "override")
-)
-_DUTIFUL = _DEED | 1 << PARTS.index("duty")
-_BEGUN = _ORDER | _OVERRIDE | 1 << PARTS.index("condition") | 1 << PARTS.index("memory")
+
+
+def _bit(*names: str) -> int:
+    return sum(1 << PARTS.index(name) for name in names)
+
+
+_DEED, _ORDER, _ADDRESSED, _MODEL = _bit("deed", "say", "rate"), _bit("order"), _bit("addressed"), _bit("model")
+_OVERRIDE, _DUTY = _bit("override"), _bit("duty")
+_BEGUN = _ORDER | _OVERRIDE | _bit("condition", "memory")
 """What makes an order of a deed that is joined to it."""
 _MODALS = frozenset({"could", "would", "can", "will", "should", "must", "shall"})
 _NEGATIONS = frozenset({"not", "t", "never"})
@@ -99,26 +121,45 @@ def _lists() -> _Lists:
         frozenset(word for entry in _WORDS.entries(name) for word in entry.split(", "))
         for name in ("before", "bound", "joints", "openers", "duties")
     ]
-    found = _Lists({}, {}, (), *sets)
-    signs: list[tuple[int, re.Pattern[str]]] = []
+    found = _Lists({}, {}, {}, *sets)
     for number, section in enumerate(_LISTED):
         entries = {word.strip() for entry in _WORDS.entries(section) for word in entry.replace("\n", ",").split(",")}
-        of_signs = sorted(word.rstrip("*") for word in entries if _CJK.search(word))
-        if of_signs:
-            signs.append((1 << number, re.compile("|".join(map(re.escape, of_signs)))))
         for entry in sorted(entries):
-            words = [] if _CJK.search(entry) else _SPLIT.findall(entry)
+            if _CJK.search(entry):
+                found.signs.setdefault(entry[:2], []).append((entry, 1 << number))
+                continue
+            words = _SPLIT.findall(entry)
             if len(words) == 1 and words[0].endswith("*") and len(words[0]) > _STEM_CHARS:
                 found.stems.setdefault(words[0][:_STEM_CHARS], []).append((words[0][:-1], 1 << number))
             elif words:
                 found.phrases.setdefault(words[0].rstrip("*"), []).append((tuple(words[1:]), 1 << number))
-    return found._replace(signs=tuple(signs))
+    return found
 
 
-def stretches_of(text: str) -> list[int]:
-    """What stands in each stretch of a text in lower case, as bits in the order of `PARTS`; without doubles."""
+def sentences_of(text: str) -> list[Sentence]:
+    """The sentences of a text in lower case that hold any words."""
     words, sentences, starts, ends = _words_of(text)
     held = [0] * (len(ends) + 1)
+    _hold_words(words, sentences, starts, held)
+    shapes = [
+        (1 << number, pattern)
+        for number, (hints, pattern) in enumerate(_SHAPE_PATTERNS, len(_LISTED))
+        if any(hint in text for hint in hints)
+    ]
+    for bit, pattern in shapes:
+        for match in pattern.finditer(text):
+            held[bisect_right(ends, match.start())] |= bit
+    if not text.isascii() and _CJK.search(text):
+        _hold_signs(text, ends, held)  # without blanks no word comes before another: a duty stands for it
+        held = [bits | _ORDER if bits & _DUTY and bits & _DEED else bits for bits in held]
+    spoken: list[list[str]] = [[] for _ in held]
+    for word, number in zip(words, sentences, strict=True):
+        spoken[number].append(word)
+    return [Sentence(bits, _terms_of(said)) for bits, said in zip(held, spoken, strict=True) if bits or said]
+
+
+def _hold_words(words: list[str], sentences: list[int], starts: set[int], held: list[int]) -> None:
+    """Say of each sentence which parts its words are."""
     lists = _lists()
     named_from, named_until = 0, -2
     for at, word in enumerate(words):
@@ -130,6 +171,8 @@ def stretches_of(text: str) -> list[int]:
         for stem, bit in lists.stems.get(word[:_STEM_CHARS], ()):
             if word.startswith(stem):
                 bits |= bit
+        if not bits:
+            continue
         if bits & _MODEL:
             named_from = at if at > named_until + 1 else named_from  # "AI coding agents" is one name
             named_until = max(named_until, at + length)
@@ -144,17 +187,41 @@ def stretches_of(text: str) -> list[int]:
         if bits & _DEED and _is_told(words, at, starts, lists, begun, is_named):
             bits |= _ORDER
         held[sentences[at]] |= bits
-    shapes = [
-        (1 << number, pattern)
-        for number, (hints, pattern) in enumerate(_SHAPE_PATTERNS, len(_LISTED))
-        if any(hint in text for hint in hints)
-    ]
-    for bit, pattern in (*shapes, *(lists.signs if not text.isascii() and _CJK.search(text) else ())):
-        for match in pattern.finditer(text):
-            held[bisect_right(ends, match.start())] |= bit
-    if not text.isascii():  # without spaces no word comes before another: a duty in the sentence stands for it
-        held = [bits | _ORDER if bits & _DUTIFUL == _DUTIFUL else bits for bits in held]
-    return _joined([bits for bits in held if bits])  # what says nothing does not part what does
+
+
+def _hold_signs(text: str, ends: list[int], held: list[int]) -> None:
+    """Say of each sentence which parts its signs are, where words have no blanks between them."""
+    get = _lists().signs.get
+    for run in _CJK_RUN.finditer(text):
+        for at in range(*run.span()):
+            for found in (get(text[at : at + 2]), get(text[at])):
+                for told, bit in found or ():
+                    if text.startswith(told, at):
+                        held[bisect_right(ends, at)] |= bit
+
+
+def _terms_of(words: list[str]) -> list[str]:
+    """The terms of the words of one sentence."""
+    found: list[str] = []
+    last = ""
+    for word in words:
+        if word.isascii():
+            if word.isdigit():
+                word = "0"
+            found.append(word)
+            if len(word) > _PREFIX_CHARS:
+                found.append(f"{word[:_PREFIX_CHARS]}*")
+        elif _CJK.search(word):
+            found += [word[at : at + 2] for at in range(len(word) - 1)]
+            found += [word[at : at + 3] for at in range(len(word) - 2)]
+            last = ""
+            continue
+        else:
+            found.append(word)
+        if last:
+            found.append(f"{last} {word}")
+        last = word
+    return found
 
 
 def _follows(words: list[str], at: int, rest: tuple[str, ...]) -> bool:
@@ -173,10 +240,10 @@ def _is_told(words: list[str], at: int, starts: set[int], lists: _Lists, begun: 
     if at in starts:
         return True
     last, before = words[at - 1], words[at - 2] if at > 1 else ""
-    if last in lists.before:
-        return True
     if last == "to":
         return before in lists.bound or is_named
+    if last in lists.before:
+        return True
     if last in _MODALS:
         return before == "you" or is_named
     if last == "you":
@@ -210,67 +277,18 @@ def _words_of(text: str) -> tuple[list[str], list[int], set[int], list[int]]:
     words: list[str] = []
     sentences: list[int] = []
     ends: list[int] = []
+    first = 0
     for match in _TOKEN.finditer(text):
         token = match[0]
         if token[0].isalnum() or token[:2] == "--":  # a name with dots and an option are words of their own
+            if len(words) - first >= _SENTENCE_WORDS:
+                ends.append(match.start())
+                first = len(words)
             words.append(token)
             sentences.append(len(ends))
         else:
             starts.add(len(words))
             if token not in _WITHIN:
                 ends.append(match.end())
+                first = len(words)
     return words, sentences, starts, ends
-
-
-def _joined(held: list[int]) -> list[int]:
-    """Sentences by themselves, and each with those behind it."""
-    found = dict.fromkeys(held)
-    for count in range(2, _STRETCH + 1):
-        for at in range(len(held) - count + 1):
-            bits = 0
-            for each in held[at : at + count]:
-                bits |= each
-            found[bits] = None
-    return list(found)
-
-
-_PAIRS = tuple(combinations(range(len(PARTS)), 2))
-
-
-def features_of(bits: int) -> list[int]:
-    """The numbers of what counts in a stretch: its parts, then each two of them."""
-    parts = [number for number in range(len(PARTS)) if bits >> number & 1]
-    return parts + [_number(one, other) for one, other in combinations(parts, 2)]
-
-
-def _number(one: int, other: int) -> int:
-    """The place of a pair behind the parts, in the order of `combinations`."""
-    count = len(PARTS)
-    return count + one * (2 * count - one - 1) // 2 + other - one - 1
-
-
-class Weights(NamedTuple):
-    """What every part and pair counts for, and what is to be passed."""
-
-    counts: tuple[float, ...]
-    least: float
-
-    def weigh(self, bits: int) -> float:
-        return sum(self.counts[number] for number in features_of(bits)) - self.least
-
-
-@cache
-def _weights() -> Weights:
-    told = json.loads(read_data(_PACKAGE, "order_weights.json"))
-    counts = [0.0] * (len(PARTS) + len(_PAIRS))
-    for name, weight in told["weights"].items():
-        one, _, other = name.partition("+")
-        first = PARTS.index(one)
-        counts[first if not other else _number(first, PARTS.index(other))] = weight
-    return Weights(tuple(counts), told["least"])
-
-
-def order_weight(text: str, weights: Weights | None = None) -> float:
-    """How much the heaviest stretch of a text in lower case weighs; above 0 it reads like an order."""
-    used = _weights() if weights is None else weights
-    return max(map(used.weigh, stretches_of(text)), default=-used.least)

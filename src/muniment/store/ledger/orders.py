@@ -1,8 +1,7 @@
 """Words that try to give orders: does a text from outside address the model and tell it what to do (LG-08)?
 
-In English, Spanish, German, French, Chinese and Korean (`order_forms`), in these, Portuguese and Japanese by what an
-order is made of (`order_words`), in plain letters or disguised (`disguises`). A flag to look at, not a verdict: what is
-flagged is kept, and not quoted to a model.
+By how orders are usually worded (`order_forms`), and by what they are made of (`order_weights`, learned); in plain
+letters or disguised (`disguises`). A flag to look at, not a verdict: what is flagged is kept, not quoted to a model.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import re
 from muniment.core.text.patterns import lazy_pattern
 from muniment.store.ledger.disguises import HIDDEN_WORDS, readings_of
 from muniment.store.ledger.order_forms import FORMS
-from muniment.store.ledger.order_words import order_weight
+from muniment.store.ledger.order_weights import order_weight
 
 __all__ = ["has_form", "reads_like_instructions"]
 

@@ -137,18 +137,17 @@ def _asked_last(mem: Memory, session_id: str, who: Listener) -> str:
 
 
 def _told_and_recorded(mem: Memory, session: Session, said: HookEvent, who: Listener) -> str:
-    """What memory has for a prompt. The prompt is recorded behind what came before it: a turn that was interrupted has
-    told nothing at its end.
+    """What memory has for a prompt. The prompt is recorded behind what came before it (a turn that was interrupted has
+    told nothing at its end), and before anything is composed: where that takes too long, the prompt is kept.
     """
     known = len(session.entries)
     with suppress(InvalidInput):  # of a session that begins there may be no transcript yet
         _read_on(mem, session, said, who)
     if not said.text.strip():
         return ""
-    told = _composed(session, who, "responder", query=said.text, **session.in_window())
     if not session.ends_with(said.text, since=known):
         session.prompt(said.text, said.id)
-    return told
+    return _composed(session, who, "responder", query=said.text, **session.in_window())
 
 
 def _composed(session: Session, who: Listener, purpose: str, **asked: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muniment.core.canonical import canonical_text
+from muniment.store.ledger.records import INSTRUCTION_LIKE
 from muniment.surfaces.cli.terminal import one_line, when
 from muniment.surfaces.mcp.answers import (
     NOTICE,
@@ -21,6 +22,8 @@ from muniment.surfaces.mcp.answers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from muniment.core.record import JsonValue
     from muniment.runs.records import RunClaim
 
@@ -71,13 +74,21 @@ def _hit_lines(number: int, hit: FoundHit, *, is_read: bool) -> list[str]:
     flags = f", {', '.join(hit.flags)}" if hit.flags else ""
     head = f"{hit.id} · {when(hit.ts)} · {one_line(who, 60)} · trust {hit.trust}{flags}"
     if is_read:  # one entry, as it stands
-        return [head, "", hit.text]
+        return [head, "", _as_data(hit.text, hit.flags)]
     cut = "…" if hit.start else "", "…" if hit.next is not None else ""
-    lines = [f"{number}. {head}", f"   {cut[0]}{one_line(hit.text, _LINE_MAX)}{cut[1]}"]
+    said = _as_data(f"{cut[0]}{one_line(hit.text, _LINE_MAX)}{cut[1]}", hit.flags)
+    lines = [f"{number}. {head}", f"   {said}"]
     for each in hit.superseded or ():
         said = "what it says" if each.quote is None else f"“{one_line(each.quote, 80)}”"
         lines.append(f"   superseded by {each.by}: {said} may no longer hold")
     return lines
+
+
+def _as_data(text: str, flags: Sequence[str] | None) -> str:
+    """What was stored; every line of it as a quotation where it reads like orders from outside (LG-08)."""
+    if INSTRUCTION_LIKE not in (flags or ()):
+        return text
+    return "\n".join(f"> {line}" for line in text.splitlines())
 
 
 def say_composed(composed: Composed) -> str:
@@ -88,7 +99,7 @@ def say_composed(composed: Composed) -> str:
 def say_read(part: Read) -> str:
     where = f"characters {part.start} to {part.end} of {part.chars}"
     more = "" if part.end >= part.chars else f"; read on from {part.end}"
-    return f"{NOTICE}\n{part.event_id}, {where}{more}:\n\n{part.text}"
+    return f"{NOTICE}\n{part.event_id}, {where}{more}:\n\n{_as_data(part.text, part.flags)}"
 
 
 def say_lessons(lessons: Lessons) -> str:

@@ -66,9 +66,9 @@ class Said:
         return not (self.text.strip() or self.calls or self.results or self.parts)
 
 
-def json_of(value: Any) -> Any:
-    """What a text stands for that is JSON; anything else as it is."""
-    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+def json_of(value: Any, opens: tuple[str, ...] = ("{", "[")) -> Any:
+    """What a text stands for that is JSON, an object or a list; anything else as it is."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in opens:
         return value
     try:
         return parse_json(value)
@@ -77,8 +77,10 @@ def json_of(value: Any) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """What a tool was given or answered, as text: the words of its text parts, else itself as JSON."""
-    value = json_of(value)
+    """What a tool was given or answered, as text: the words of its text parts, else itself as JSON. Some emitters write
+    a text that a tool answered as JSON too, with quotes around it.
+    """
+    value = json_of(value, ("{", "[", '"'))
     if isinstance(value, str):
         return value
     if value is None:
