@@ -102,7 +102,7 @@ def measure_rows(memories: int) -> dict[str, int]:
             memory.add(said, user_id="u", run_id=f"r{batch}", infer=False, metadata=metadata)
         engine = mem._ctx.engine
         read, rows = engine.read, [0]
-        engine.read = lambda tenant, work: read(tenant, lambda reader: work(_Counting(reader, rows)))  # type: ignore[method-assign]
+        engine.read = lambda tenant, work: read(tenant, lambda reader: work(_Counting(reader, rows)))  # type: ignore[method-assign, assignment]
         counted = {}
         for name, wanted in FILTERS.items():
             for _ in range(2):  # the second time: the first may load the index

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -161,6 +163,33 @@ def test_an_id_of_nothing_is_of_nothing(memory: Memory, memory_id: str) -> None:
     assert memory.history(memory_id) == []
     with pytest.raises(ValueError, match="not found"):
         memory.delete(memory_id)
+
+
+def test_memories_that_were_brought_along_are_memories(tmp_path: Path) -> None:
+    rows = [
+        {"id": "0f1e", "user_id": "ben", "memory": "Plays the cello", "created_at": "2025-03-01T09:00:00-08:00"},
+        {"id": "2d3c", "user_id": "ben", "memory": "Allergic to nuts", "created_at": "2025-04-11T18:30:00-08:00",
+         "metadata": {"topic": "food"}},
+    ]  # fmt: skip
+    (tmp_path / "memories.json").write_text(json.dumps({"results": rows}))
+    ben = {"filters": {"user_id": "ben"}}
+    with muniment.open(":memory:") as mem:
+        mem.store.import_from("mem0", [str(tmp_path / "memories.json")])
+        memory = Memory(mem)
+        assert [each["id"] for each in memory.get_all(**ben)["results"]] == ["2d3c", "0f1e"]
+        assert texts(memory.search("nuts", filters={"user_id": "ben", "topic": "food"})) == [
+            "Allergic to nuts", "user.allergy: nuts"
+        ]  # fmt: skip
+        assert texts(memory.search("nuts", filters={"user_id": "ben", "topic": "home"})) == []
+        fact, *_ = memory.search("What do you know about me?", **ben)["results"]
+        assert memory.get(fact["id"])["memory"] == fact["memory"]
+        memory.update("0f1e", "Plays the viola")
+        memory.delete(fact["id"])
+        assert memory.get(fact["id"]) is None
+        assert memory.get("0f1e")["memory"] == "Plays the viola"
+        memory.delete("2d3c")
+        assert texts(memory.get_all(**ben)) == ["Plays the viola"]
+        assert mem.verify().ok
 
 
 def test_what_was_only_recorded_answers_too() -> None:

@@ -148,7 +148,7 @@ def fact_text(fact: Fact) -> str:
 def fact_id_of(memory_id: str) -> tuple[str, str] | None:
     """The fact that an id names, and the event it rests on; None where it names no fact."""
     fact_id, found, event_id = memory_id.partition(_FACT_AT)
-    return (fact_id, event_id) if found and fact_id.startswith("fct_") and event_id else None
+    return (fact_id, event_id) if found and fact_id.startswith(("fct_", "fct-")) and event_id else None
 
 
 def fact_json(fact: Fact, source: Mapping[str, Any], event_id: str) -> dict[str, Any]:
