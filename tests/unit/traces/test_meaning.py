@@ -96,7 +96,10 @@ def test_a_tool_that_failed_is_a_failed_result(mem: Memory) -> None:
 
 def test_a_result_is_written_once_though_two_spans_write_it_differently(mem: Memory) -> None:
     call = {"role": "assistant", "parts": [{"type": "tool_call", "id": "k1", "name": "look", "arguments": {}}]}
-    returned = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "k1", "response": {"answer": "blue", "took": 3}}]}
+    returned = {
+        "role": "tool",
+        "parts": [{"type": "tool_call_response", "id": "k1", "response": {"answer": "blue", "took": 3}}],
+    }
     tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "gen_ai.tool.call.id": "k1"}
     ingest(
         mem,
@@ -189,6 +192,18 @@ def test_a_run_that_has_ended_is_followed_by_another(mem: Memory) -> None:
     report = ingest(mem, span(2, chat([*HELLO, *NOTED, text("user", "Thanks.")], [], **CONVERSATION), at=50))
     assert report.messages == 1
     assert len({each.scope.run_id for each in turns(mem)}) == 2
+
+
+def test_a_trace_that_two_exports_begin_at_once_is_written_by_both(
+    mem: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither sees the other's run: the second finds it taken, and begins one of its own."""
+    monkeypatch.setattr("muniment.traces.ingesting._Ingest._trace", lambda self, user, trace_id: None)
+    for number, agent in enumerate(("front", "back"), 1):
+        held = chat([text("user", f"I am {agent}.")], NOTED, **{"gen_ai.agent.name": agent, "session.id": agent})
+        ingest(mem, span(number, held), user_id="ana")
+    assert sorted(content for role, content in said(mem) if role == "user") == ["I am back.", "I am front."]
+    assert mem.verify().ok
 
 
 # -- what is no memory ----------------------------------------------------------------------------------------
