@@ -186,6 +186,17 @@ def test_a_session_that_was_forgotten_stays_so_whatever_is_sent_again(mem: Memor
     assert not [entry for entry in told if entry.content or "tool_calls" in entry.metadata]
 
 
+def test_a_history_that_is_longer_than_what_is_looked_at_is_known(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muniment.traces.talks._KNOWN_MAX", 6)
+    history: list[dict[str, Any]] = []
+    for number in range(10):
+        history.append(text("user", f"Question {number}."))
+        answer = text("assistant", f"Answer {number}.")
+        ingest(mem, span(number + 1, chat(history, [answer], **CONVERSATION), at=number * 20))
+        history.append(answer)
+    assert [content for _, content in said(mem)] == [each["parts"][0]["content"] for each in history]
+
+
 def test_a_run_that_has_ended_is_followed_by_another(mem: Memory) -> None:
     ingest(mem, span(1, chat(HELLO, NOTED, **CONVERSATION)))
     mem.resume(turns(mem)[0].scope.run_id).run.finish()
