@@ -64,6 +64,8 @@ class KnownSession:
         self.turns: list[KnownTurn] = []
         self._places: dict[str, list[int]] = {}
         self._has_forgotten = False
+        self.is_cut = False
+        """Did more stand before these turns, which was not read?"""
         self.add(turns)
 
     def add(self, turns: Iterable[KnownTurn]) -> None:
@@ -93,6 +95,8 @@ class KnownSession:
         if is_answered and is_one_turn and 0 in found and self._went_on(found, ts, agent):
             return list(range(len(marks)))  # that turn was over: the same words, said again
         known = found.keys() | self._erased(found, roles, start, end)
+        if self.is_cut and found:  # what a piece repeats from before the first turn that was read
+            known |= set(range(min(found)))
         return [place for place in range(len(marks)) if place not in known]
 
     def _window(self, marks: Sequence[str]) -> tuple[int, int]:

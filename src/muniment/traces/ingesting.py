@@ -148,13 +148,15 @@ class _Ingest:
         """The run that this trace began with, in this export or in one before."""
         key = (user, trace_id)
         if key not in self._traces:
-            run_id = self._run_id(user, trace_id)
-            item = self._ctx.engine.read(self._whose.tenant_id, lambda reader: latest(reader, run_id))
-            is_own = item is not None and item.kind == "run" and item.user_id == user
-            self._traces[key] = (
-                _Trace(str(item.session_id), str(item.agent_id)) if item is not None and is_own else None
-            )
+            self._traces[key] = self._begun_run(user, self._run_id(user, trace_id))
         return self._traces[key]
+
+    def _begun_run(self, user: str, run_id: str) -> _Trace | None:
+        """Where a run of this user's stands; None where it has not begun."""
+        item = self._ctx.engine.read(self._whose.tenant_id, lambda reader: latest(reader, run_id))
+        if item is None or item.kind != "run" or item.user_id != user:
+            return None
+        return _Trace(str(item.session_id), str(item.agent_id))
 
     def _run_id(self, user: str, trace_id: str, *more: str) -> str:
         return short_id("run", ["otel", self._whose.tenant_id, user, trace_id, *more])
@@ -271,16 +273,20 @@ class _Ingest:
         return draft
 
     def _opened(self, held: TracedTalk, place: Place) -> Any:
-        """The run, or a further one where it has ended or is locked."""
-        number = 0
+        """The run; or a further one where it has ended or is locked, or where another export, which came at the same
+        time, began it elsewhere.
+        """
+        here = _Trace(held.session, place.agent)
+        names = {"tenant_id": self._whose.tenant_id, "user_id": held.user, "agent_id": place.agent}
+        run_id, number = place.run_id, 0
         while True:
-            run_id = place.run_id if number == 0 else short_id("run", [place.run_id, number])
-            names = {"tenant_id": self._whose.tenant_id, "user_id": held.user, "agent_id": place.agent}
-            run = self._open_run({**names, "session_id": held.session, "run_id": run_id})
-            state = run.state()
-            if state is None or (state.stop_reason is None and not state.is_locked):
-                return run
+            if self._begun_run(held.user, run_id) in (None, here):
+                run = self._open_run({**names, "session_id": held.session, "run_id": run_id})
+                state = run.state()
+                if state is None or (state.stop_reason is None and not state.is_locked):
+                    return run
             number += 1
+            run_id = short_id("run", [place.run_id, *here, number])
 
     def _report(self) -> TraceReport:
         counts = self._counts

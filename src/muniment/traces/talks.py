@@ -59,7 +59,9 @@ def load_talk(ctx: Context, tenant_id: str, user: str, sessions: Iterable[str], 
     talk = TracedTalk(user, names[-1])
     asked = listing_given(order="desc", limit=_KNOWN_MAX)
     for name in names:
-        for entry in reversed(list(list_entries(ctx, tenant_id, user, name, None, asked))):
+        entries = list(list_entries(ctx, tenant_id, user, name, None, asked))
+        talk.known.is_cut |= len(entries) >= _KNOWN_MAX
+        for entry in reversed(entries):
             _know(ctx, talk, entry, marks)
     return talk
 

@@ -96,7 +96,10 @@ def test_a_tool_that_failed_is_a_failed_result(mem: Memory) -> None:
 
 def test_a_result_is_written_once_though_two_spans_write_it_differently(mem: Memory) -> None:
     call = {"role": "assistant", "parts": [{"type": "tool_call", "id": "k1", "name": "look", "arguments": {}}]}
-    returned = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "k1", "response": {"answer": "blue", "took": 3}}]}
+    returned = {
+        "role": "tool",
+        "parts": [{"type": "tool_call_response", "id": "k1", "response": {"answer": "blue", "took": 3}}],
+    }
     tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "gen_ai.tool.call.id": "k1"}
     ingest(
         mem,
@@ -183,12 +186,35 @@ def test_a_session_that_was_forgotten_stays_so_whatever_is_sent_again(mem: Memor
     assert not [entry for entry in told if entry.content or "tool_calls" in entry.metadata]
 
 
+def test_a_history_that_is_longer_than_what_is_looked_at_is_known(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muniment.traces.talks._KNOWN_MAX", 6)
+    history: list[dict[str, Any]] = []
+    for number in range(10):
+        history.append(text("user", f"Question {number}."))
+        answer = text("assistant", f"Answer {number}.")
+        ingest(mem, span(number + 1, chat(history, [answer], **CONVERSATION), at=number * 20))
+        history.append(answer)
+    assert [content for _, content in said(mem)] == [each["parts"][0]["content"] for each in history]
+
+
 def test_a_run_that_has_ended_is_followed_by_another(mem: Memory) -> None:
     ingest(mem, span(1, chat(HELLO, NOTED, **CONVERSATION)))
     mem.resume(turns(mem)[0].scope.run_id).run.finish()
     report = ingest(mem, span(2, chat([*HELLO, *NOTED, text("user", "Thanks.")], [], **CONVERSATION), at=50))
     assert report.messages == 1
     assert len({each.scope.run_id for each in turns(mem)}) == 2
+
+
+def test_a_trace_that_two_exports_begin_at_once_is_written_by_both(
+    mem: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither sees the other's run: the second finds it taken, and begins one of its own."""
+    monkeypatch.setattr("muniment.traces.ingesting._Ingest._trace", lambda self, user, trace_id: None)
+    for number, agent in enumerate(("front", "back"), 1):
+        held = chat([text("user", f"I am {agent}.")], NOTED, **{"gen_ai.agent.name": agent, "session.id": agent})
+        ingest(mem, span(number, held), user_id="ana")
+    assert sorted(content for role, content in said(mem) if role == "user") == ["I am back.", "I am front."]
+    assert mem.verify().ok
 
 
 # -- what is no memory ----------------------------------------------------------------------------------------
