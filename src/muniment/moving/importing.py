@@ -46,6 +46,8 @@ __all__ = ["BATCH_ITEMS", "check_source", "import_source"]
 
 BATCH_ITEMS = 1000
 """So many messages of a conversation are written at once."""
+_REST_BYTES = 64 * 1024
+"""More than what a reader of a foreign file leaves of metadata, with all that is said of its origin."""
 MEMORY = "memory"
 """Who speaks in what another system worded."""
 Progress = Callable[[int], None]
@@ -219,7 +221,7 @@ class _Import:
                 self.leave(LeftOut(found.path, kind, "it was forgotten here, and is not brought back", is_loss=False))
                 continue
             draft = self._draft(found, fate)
-            if draft is None:
+            if draft is None or not self._takes(found, draft, fate):
                 continue
             if isinstance(found.item, PortableMemory) and self.source.system != "portable":
                 noted.append(Noted(found.path, fate.id, found.item))
@@ -237,8 +239,6 @@ class _Import:
         if not drafts:
             return
         if self.dry_run:
-            policy = self.ctx.policy.ledger
-            self.flagged += sum(INSTRUCTION_LIKE in admit(draft, policy).flags for draft in drafts)
             return
         entries = append(self.ctx, writer.scope, drafts, writer.opening)
         self.flagged += sum(INSTRUCTION_LIKE in entry.flags for entry in entries)
@@ -249,14 +249,26 @@ class _Import:
             extract_from(writer, said)
 
     def _draft(self, found: Found, fate: _Fate) -> EntryDraft | None:
-        """An item as an event, or None, said why, where the ledger would not take it."""
+        """An item as an event, or None, said why, where it cannot be one."""
         try:
-            draft = _draft_of(found.item, self.source.system, fate, self.titles)
-            admit(draft, self.ctx.policy.ledger)
+            return _draft_of(found.item, self.source.system, fate, self.titles)
         except MunimentError as error:
             self.leave(LeftOut(found.path, kind_of(found.item), error.message))
             return None
-        return draft
+
+    def _takes(self, found: Found, draft: EntryDraft, fate: _Fate) -> bool:
+        """Would the ledger take it? A dry run also says what it would flag; what is small is not looked at twice."""
+        policy = self.ctx.policy.ledger
+        is_small = 4 * len(draft.content) <= policy.content_bytes_max and policy.body_bytes_max >= _REST_BYTES
+        if is_small and not self.dry_run and draft.tool is None and self.source.system != "portable":
+            return True
+        try:
+            admitted = admit(draft, policy)
+        except MunimentError as error:
+            self.leave(LeftOut(found.path, kind_of(found.item), error.message))
+            return False
+        self.flagged += self.dry_run and not fate.is_known and INSTRUCTION_LIKE in admitted.flags
+        return True
 
     def _resolve(self, reader: Reader, user_id: str, items: list[Found]) -> list[_Fate]:
         """Under which id each item is kept, and whether it is here already."""

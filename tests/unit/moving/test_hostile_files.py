@@ -84,6 +84,7 @@ BAD_PICKLES = {
     "a name in a module that begins alike": b"\x80\x04\x8c\x10qdrant_client.os\x8c\x06system\x93.",
     "an object with arguments": b"\x80\x04\x8c\x20qdrant_client.http.models.models\x8c\x0bPointStruct\x93"
     b"K\x01\x85\x81.",
+    "an object of another class": b"\x80\x04\x8c\x02os\x8c\x05_Envi\x93)\x81}\x8c\x07payload}sb.",
     "a build of no object": b"\x80\x04}}b.",
     "no mark": b"\x80\x04]e.",
     "a persistent id": b"\x80\x04Pabc\n.",
