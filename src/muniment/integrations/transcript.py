@@ -85,7 +85,11 @@ class Transcript:
 
     def items(self) -> list[dict[str, Any]]:
         """What stands, in order, each item as it was given."""
-        return [self._item(entry) for entry in self._standing()]
+        return [item for _, item in self.named_items()]
+
+    def named_items(self) -> list[tuple[str, dict[str, Any]]]:
+        """The same, each with the id of its event."""
+        return [(entry.id, self._item(entry)) for entry in self._standing()]
 
     def append(self, lines: Iterable[Line]) -> list[LedgerEntry]:
         """Write items; answered are their entries, of those that were written before under their key as well."""

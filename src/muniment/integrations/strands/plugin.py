@@ -1,0 +1,117 @@
+"""A plugin of Strands: each question is sent with what memory has for it, and what was said is recorded.
+
+The packet is a block of its own at the end of the question's message, as Strands has it for what differs from call to
+call: its providers keep such blocks out of their caches. While tools are asked it stays where it was and as it was. It
+is in the request alone: no history keeps it. It leaves out what the request says itself, and tells what was cut.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
+
+from muniment.core.scope import DEFAULT_TENANT
+from muniment.integrations.packages import missing
+from muniment.integrations.session import SessionMemory, memory_functions
+from muniment.integrations.session.functions import forget_function
+from muniment.integrations.session.questions import asked_of
+from muniment.integrations.strands.messages import plain
+from muniment.integrations.strands.sessions import MunimentSessionManager
+
+try:
+    from strands import tool
+    from strands.hooks import MessageAddedEvent
+    from strands.middleware import InvokeModelStage
+    from strands.plugins import Plugin
+except ModuleNotFoundError as error:
+    raise missing("strands-agents", "strands", error) from error
+
+if TYPE_CHECKING:
+    from strands import Agent
+    from strands.middleware import InvokeModelContext
+
+    from muniment.aio import AsyncMemory
+    from muniment.handles.memory import Memory
+    from muniment.packets.builds import Build
+
+__all__ = ["MunimentPlugin"]
+
+
+class MunimentPlugin(Plugin):
+    """For `Agent(plugins=[…])`: one session of one user, with two tools, `search_memory` and `propose_fact`."""
+
+    name = "muniment"
+
+    def __init__(
+        self,
+        mem: Memory | AsyncMemory,
+        *,
+        user_id: str,
+        session_id: str | None = None,
+        agent_id: str = "strands",
+        tenant_id: str = DEFAULT_TENANT,
+        max_tokens: int = 1024,
+        tools: bool = True,
+        forget_tool: bool = False,
+        on_error: Literal["open", "closed"] = "open",
+    ) -> None:
+        """`tools=False` gives the model none; `forget_tool=True` lets it erase what its user wants gone."""
+        super().__init__()
+        self.memory = SessionMemory(
+            mem,
+            user_id=user_id,
+            session_id=session_id,
+            agent_id=agent_id,
+            tenant_id=tenant_id,
+            max_tokens=max_tokens,
+            on_error=on_error,
+        )
+        functions = memory_functions(self.memory) if tools else []
+        functions += [forget_function(self.memory)] if forget_tool else []
+        self._tools = [tool(each) for each in functions]
+        self._builds: WeakKeyDictionary[Any, Build] = WeakKeyDictionary()
+
+    @property
+    def last_build(self) -> Build | None:
+        """What the model was told last, over all agents that have this plugin."""
+        return next(reversed(list(self._builds.values())), None)
+
+    def init_agent(self, agent: Agent) -> None:
+        agent.add_middleware(InvokeModelStage.Input, self._tell)
+        agent.add_hook(self._record, MessageAddedEvent)
+
+    async def _tell(self, context: InvokeModelContext) -> InvokeModelContext:
+        sent = plain(context.messages)
+        asked = asked_of(sent)
+        if asked is None:
+            return context
+        build = await self.memory.aio.compose(sent)
+        self._builds.pop(context.agent, None)
+        if build is None:
+            return context
+        self._builds[context.agent] = build
+        manager = self._manager(context.agent)
+        if manager is not None:
+            manager.told(context.agent.agent_id, build.id)
+        if not build.text:
+            return context
+        messages = list(context.messages)
+        block: Any = {"text": f"\n\n{build.text}"}
+        messages[asked.at] = {**messages[asked.at], "content": [*messages[asked.at]["content"], block]}
+        is_last = asked.at == len(messages) - 1
+        return context.replace(
+            messages=messages, dynamic_trailing_blocks=context.dynamic_trailing_blocks + int(is_last)
+        )
+
+    async def _record(self, event: MessageAddedEvent) -> None:
+        """Each message once, under the id that Strands gave it."""
+        if self._manager(event.agent) is None:
+            message: Any = event.message
+            build = self._builds.get(event.agent) if message["role"] == "assistant" else None
+            await self.memory.aio.record(plain([message]), ids=[message["tracking_id"]], build=build)
+
+    def _manager(self, agent: Any) -> MunimentSessionManager | None:
+        """The agent's session manager, where it records this very session."""
+        manager = getattr(agent, "_session_manager", None)
+        is_same = isinstance(manager, MunimentSessionManager) and manager.records(self.memory)
+        return manager if is_same else None

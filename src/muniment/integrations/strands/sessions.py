@@ -1,0 +1,158 @@
+"""A session manager of Strands: an agent's messages and state, kept in the ledger and restored from it.
+
+Each message is an event of its own, so that recall finds it and it can be forgotten; a conversation that is restored is
+then without it. The agent's state stands beside them, the latest as it is. Where a guardrail redacts a message, what it
+said before is erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from muniment.core.canonical import canonical_text, digest_of
+from muniment.core.scope import DEFAULT_TENANT
+from muniment.integrations.packages import missing
+from muniment.integrations.strands.messages import plain, results_of, text_of
+from muniment.integrations.transcript import Line, Transcript
+
+try:
+    from strands.session.repository_session_manager import RepositorySessionManager
+    from strands.session.session_repository import SessionRepository
+    from strands.types.session import Session, SessionAgent, SessionMessage
+except ModuleNotFoundError as error:
+    raise missing("strands-agents", "strands", error) from error
+
+if TYPE_CHECKING:
+    from muniment.aio import AsyncMemory
+    from muniment.handles.memory import Memory
+    from muniment.integrations.session import SessionMemory
+
+__all__ = ["MunimentSessionManager"]
+
+_NAME = "strands"
+
+
+class MunimentSessionManager(RepositorySessionManager):
+    """For `Agent(session_manager=…)`: one session of one user; an agent that is made with it again goes on with it."""
+
+    def __init__(
+        self,
+        session_id: str,
+        mem: Memory | AsyncMemory,
+        *,
+        user_id: str,
+        agent_id: str = "strands",
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> None:
+        transcript = Transcript(
+            mem, _NAME, user_id=user_id, session_id=session_id, agent_id=agent_id, tenant_id=tenant_id
+        )
+        self._repository = _Repository(transcript)
+        super().__init__(session_id, self._repository)
+
+    @property
+    def memory(self) -> SessionMemory:
+        """The memory of this session: with `search`, `compose`, `forget` and the like."""
+        return self._repository.transcript.memory
+
+    def records(self, memory: SessionMemory) -> bool:
+        """Is this the session that is meant?"""
+        own, other = self.memory.run.scope, memory.run.scope
+        named = ("tenant_id", "user_id", "session_id")
+        return memory.mem is self.memory.mem and all(getattr(own, each) == getattr(other, each) for each in named)
+
+    def told(self, agent_id: str, build_id: str) -> None:
+        """What this agent's next answer was given."""
+        self._repository.builds[agent_id] = build_id
+
+
+class _Repository(SessionRepository):
+    """One session as lines of a transcript: the session, states of agents, messages."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.builds: dict[str, str] = {}
+        self._calls: dict[str, str] = {}
+
+    def create_session(self, session: Session, **_: Any) -> Session:
+        self.transcript.append([Line({"session": session.to_dict()})])
+        return session
+
+    def read_session(self, session_id: str, **_: Any) -> Session | None:
+        return self._latest("session", Session)
+
+    def create_agent(self, session_id: str, session_agent: SessionAgent, **_: Any) -> None:
+        self.transcript.append([Line({"agent": session_agent.to_dict(), "agent_id": session_agent.agent_id})])
+
+    def read_agent(self, session_id: str, agent_id: str, **_: Any) -> SessionAgent | None:
+        return self._latest("agent", SessionAgent, agent_id=agent_id)
+
+    def update_agent(self, session_id: str, session_agent: SessionAgent, **_: Any) -> None:
+        self.create_agent(session_id, session_agent)
+
+    def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **_: Any) -> None:
+        self.transcript.append([self._line(agent_id, session_message)])
+
+    def read_message(self, session_id: str, agent_id: str, message_id: int, **_: Any) -> SessionMessage | None:
+        found = self.list_messages(session_id, agent_id)
+        return next((each for each in found if each.message_id == message_id), None)
+
+    def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **_: Any) -> None:
+        """What stood in its place before is erased: a message is changed where nobody is to read it any more."""
+        memory, at = self.transcript.memory, session_message.message_id
+        for entry_id, item in self._items("message"):
+            if item["agent_id"] == agent_id and item["message_id"] == at:
+                memory.forget(entry_id)
+        redacted = SessionMessage(session_message.to_message(), at, created_at=session_message.created_at)
+        self.transcript.append([self._line(agent_id, redacted)])
+
+    def list_messages(
+        self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **_: Any
+    ) -> list[SessionMessage]:
+        items = [item for _, item in self._items("message") if item["agent_id"] == agent_id]
+        items = sorted(items, key=lambda item: int(item["message_id"]))[offset:]
+        return [_message(item) for item in items[:limit]]
+
+    def _line(self, agent_id: str, kept: SessionMessage) -> Line:
+        """A message as an event. Of a single text, the event holds the text and the item the rest."""
+        dumped = kept.to_dict()
+        message = kept.to_message()
+        self._calls |= {block["toolUse"]["toolUseId"]: block["toolUse"]["name"] for block in _calls(message)}
+        item = {"agent_id": agent_id, "message_id": kept.message_id, "message": dumped}
+        key = f"{agent_id}:{kept.message_id}:{digest_of(dumped['message'])[:16]}"
+        results = results_of(message)
+        if results:
+            told = plain([message])[0]["content"]
+            texts = [part["text"] for block in told for part in block.get("content", ())]
+            name = ", ".join(self._calls.get(each["toolUseId"], "tool") for each in results)[:200]
+            ok = all(each.get("status") != "error" for each in results)
+            text = "\n".join(texts) or canonical_text([each.get("status") for each in results])
+            return Line(item, text, "tool", tool={"name": name, "ok": ok}, key=key)
+        text = text_of(message)
+        if not text:
+            return Line(item, key=key)
+        build = self.builds.get(agent_id) if message["role"] == "assistant" else None
+        if [*message["content"]] == [{"text": text}]:
+            dumped["message"]["content"] = []
+            return Line({**item, "text": text}, text, message["role"], "text", key=key, build=build)
+        return Line(item, text, message["role"], key=key, build=build)
+
+    def _latest(self, kind: str, made: Any, **named: str) -> Any:
+        found = [item for _, item in self._items(kind) if all(item[key] == value for key, value in named.items())]
+        return made.from_dict(found[-1][kind]) if found else None
+
+    def _items(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        return ((entry_id, item) for entry_id, item in self.transcript.named_items() if kind in item)
+
+
+def _message(item: Mapping[str, Any]) -> SessionMessage:
+    """The message as it was given."""
+    dumped = dict(item["message"])
+    if "text" in item:
+        dumped["message"] = {**dumped["message"], "content": [{"text": item["text"]}]}
+    return SessionMessage.from_dict(dumped)
+
+
+def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [block for block in message["content"] if "toolUse" in block]

@@ -1,0 +1,94 @@
+"""A memory store for Strands' own `MemoryManager`: what users said, found and cited.
+
+The manager decides when it is searched and where the results stand; it hands over each message after an invocation, and
+nothing is distilled by a model. A search leaves out the session that is under way, which the agent sends by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from muniment.core.canonical import digest_of
+from muniment.core.scope import DEFAULT_TENANT
+from muniment.integrations.messages import observe_once, once_key
+from muniment.integrations.packages import missing
+from muniment.integrations.session import SessionMemory
+from muniment.integrations.strands.messages import plain
+
+try:
+    from strands.memory import ExtractionConfig, InvocationTrigger, MemoryEntry, MemoryStore
+except ModuleNotFoundError as error:
+    raise missing("strands-agents", "strands", error) from error
+
+if TYPE_CHECKING:
+    from strands.memory import AddMessagesContext, SearchOptions
+
+    from muniment.aio import AsyncMemory
+    from muniment.handles.memory import Memory
+    from muniment.memory.recall.records import Hit
+
+__all__ = ["MunimentMemoryStore"]
+
+
+class MunimentMemoryStore(MemoryStore):
+    """For `MemoryManager(stores=[…])`: one session of one user. Its writes and searches raise what went wrong."""
+
+    def __init__(
+        self,
+        mem: Memory | AsyncMemory,
+        *,
+        user_id: str,
+        session_id: str | None = None,
+        name: str = "muniment",
+        description: str | None = "What this user said in all conversations, with sources.",
+        agent_id: str = "strands",
+        tenant_id: str = DEFAULT_TENANT,
+        max_search_results: int | None = None,
+        writable: bool = True,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.max_search_results = max_search_results
+        self.writable = writable
+        self.extraction = ExtractionConfig(trigger=InvocationTrigger()) if writable else None
+        self.memory = SessionMemory(
+            mem, user_id=user_id, session_id=session_id, agent_id=agent_id, tenant_id=tenant_id, on_error="closed"
+        )
+        self._agents = 0
+
+    async def initialize(self) -> None:
+        """An agent begins. Its messages are numbered anew."""
+        self._agents += 1
+
+    async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
+        wanted = (options or {}).get("max_search_results") or self.max_search_results or 3
+        return await asyncio.to_thread(self._found, query, wanted)
+
+    async def add(self, content: str, metadata: dict[str, Any] | None = None) -> str:
+        """What an agent notes: said by it, and once however often it is handed over. Answers the id of the event."""
+        return await asyncio.to_thread(self._noted, content, metadata)
+
+    async def add_messages(self, messages: Sequence[Any], context: AddMessagesContext | None = None) -> None:
+        numbers = context.sequence_numbers if context is not None else None
+        place = f"{self.memory.run.scope.run_id}:{self._agents}"
+        ids = None if numbers is None else [f"{place}:{number}" for number in numbers]
+        await self.memory.aio.record(plain(messages), ids=ids)
+
+    def _found(self, query: str, wanted: int) -> list[MemoryEntry]:
+        under_way = self.memory.run.scope.session_id
+        hits = self.memory.search(query, k=3 * wanted)
+        return [_entry(hit) for hit in hits if hit.kind == "fact" or hit.session_id != under_way][:wanted]
+
+    def _noted(self, content: str, metadata: dict[str, Any] | None) -> str:
+        run = self.memory.run
+        key = once_key(f"strands:{run.scope.session_id}", digest_of(content)[:40], 0, metadata)
+        event = {"role": "assistant", "content": content, "idempotency_key": key}
+        entries = observe_once(run, [event | ({"metadata": {"strands": metadata}} if metadata else {})])
+        return entries[0].id if entries else ""
+
+
+def _entry(hit: Hit) -> MemoryEntry:
+    said = {"id": hit.id, "when": hit.ts, "score": hit.score, "sources": list(hit.sources)}
+    return MemoryEntry(content=hit.text, metadata=said)
