@@ -190,7 +190,7 @@ def test_a_model_searches_and_proposes(store: Any) -> None:
     assert hit.id in results[0]
     assert "declined" in results[1] or "error" in results[1]
     candidates = store.run(user_id="ana").memory.candidates()
-    assert [(each.value, each.status) for each in candidates if each.status != "declined"] == [("Berlin", "pending")]
+    assert [(each.value, each.status) for each in candidates if each.status != "declined"] == [("Berlin", "proposed")]
     assert set(with_plugin(store, model, "s", plugin={"tools": False, "forget_tool": True}).tool_names) == {
         "forget_memory"
     }
