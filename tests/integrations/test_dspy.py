@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it looks for prices on the network
-dspy = pytest.importorskip("dspy", reason="DSPY TESTS SKIPPED: no dspy here; `make apart` installs it beside the product")
+dspy = pytest.importorskip(
+    "dspy", reason="DSPY TESTS SKIPPED: no dspy here; `make apart` installs it beside the product"
+)
 
 from dspy.utils.dummies import DummyLM  # noqa: E402
 
