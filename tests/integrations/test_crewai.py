@@ -17,14 +17,14 @@ pytest.importorskip(
     "crewai", reason="CREWAI TESTS SKIPPED: no crewai here; `make apart` installs it beside the product"
 )
 
-from crewai import Agent, Crew, Process, Task  # noqa: E402
-from crewai.llms.base_llm import BaseLLM  # noqa: E402
-from crewai.tools import tool  # noqa: E402
+from connected import over_http
+from crewai import Agent, Crew, Process, Task
+from crewai.llms.base_llm import BaseLLM
+from crewai.tools import tool
 
-import muniment  # noqa: E402
-from connected import over_http  # noqa: E402
-from muniment.errors import InvalidInput, NotFound  # noqa: E402
-from muniment.integrations.crewai import MunimentMemory  # noqa: E402
+import muniment
+from muniment.errors import InvalidInput, NotFound
+from muniment.integrations.crewai import MunimentMemory
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 BERLIN = "I moved to Berlin in May."

@@ -16,10 +16,10 @@ dspy = pytest.importorskip(
     "dspy", reason="DSPY TESTS SKIPPED: no dspy here; `make apart` installs it beside the product"
 )
 
+from connected import over_http  # noqa: E402
 from dspy.utils.dummies import DummyLM  # noqa: E402
 
 import muniment  # noqa: E402
-from connected import over_http  # noqa: E402
 from muniment.errors import InvalidInput, NotFound  # noqa: E402
 from muniment.integrations.dspy import (  # noqa: E402
     MunimentCallback,

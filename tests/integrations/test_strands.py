@@ -15,16 +15,16 @@ pytest.importorskip(
     "strands", reason="STRANDS TESTS SKIPPED: no strands-agents here; `make apart` installs it beside the product"
 )
 
-from strands import Agent, tool  # noqa: E402
-from strands.agent.conversation_manager import SlidingWindowConversationManager  # noqa: E402
-from strands.memory import MemoryManager  # noqa: E402
-from strands.models import Model  # noqa: E402
-from strands.types.content import Message  # noqa: E402
+from connected import over_http
+from strands import Agent, tool
+from strands.agent.conversation_manager import SlidingWindowConversationManager
+from strands.memory import MemoryManager
+from strands.models import Model
+from strands.types.content import Message
 
-import muniment  # noqa: E402
-from connected import over_http  # noqa: E402
-from muniment.errors import InvalidInput, NotFound  # noqa: E402
-from muniment.integrations.strands import (  # noqa: E402
+import muniment
+from muniment.errors import InvalidInput, NotFound
+from muniment.integrations.strands import (
     MunimentMemoryStore,
     MunimentPlugin,
     MunimentSessionManager,

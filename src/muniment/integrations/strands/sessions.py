@@ -67,7 +67,7 @@ class MunimentSessionManager(RepositorySessionManager):
         self._repository.builds[agent_id] = build_id
 
 
-class _Repository(SessionRepository):
+class _Repository(SessionRepository):  # it is made for one session, whose id it is told again with each call
     """One session as lines of a transcript: the session, states of agents, messages."""
 
     def __init__(self, transcript: Transcript) -> None:
@@ -79,26 +79,26 @@ class _Repository(SessionRepository):
         self.transcript.append([Line({"session": session.to_dict()})])
         return session
 
-    def read_session(self, session_id: str, **_: Any) -> Session | None:
+    def read_session(self, session_id: str, **_: Any) -> Session | None:  # noqa: ARG002
         return self._latest("session", Session)
 
-    def create_agent(self, session_id: str, session_agent: SessionAgent, **_: Any) -> None:
+    def create_agent(self, session_id: str, session_agent: SessionAgent, **_: Any) -> None:  # noqa: ARG002
         self.transcript.append([Line({"agent": session_agent.to_dict(), "agent_id": session_agent.agent_id})])
 
-    def read_agent(self, session_id: str, agent_id: str, **_: Any) -> SessionAgent | None:
+    def read_agent(self, session_id: str, agent_id: str, **_: Any) -> SessionAgent | None:  # noqa: ARG002
         return self._latest("agent", SessionAgent, agent_id=agent_id)
 
     def update_agent(self, session_id: str, session_agent: SessionAgent, **_: Any) -> None:
         self.create_agent(session_id, session_agent)
 
-    def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **_: Any) -> None:
+    def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **_: Any) -> None:  # noqa: ARG002
         self.transcript.append([self._line(agent_id, session_message)])
 
     def read_message(self, session_id: str, agent_id: str, message_id: int, **_: Any) -> SessionMessage | None:
         found = self.list_messages(session_id, agent_id)
         return next((each for each in found if each.message_id == message_id), None)
 
-    def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **_: Any) -> None:
+    def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **_: Any) -> None:  # noqa: ARG002
         """What stood in its place before is erased: a message is changed where nobody is to read it any more."""
         memory, at = self.transcript.memory, session_message.message_id
         for entry_id, item in self._items("message"):
@@ -108,7 +108,12 @@ class _Repository(SessionRepository):
         self.transcript.append([self._line(agent_id, redacted)])
 
     def list_messages(
-        self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **_: Any
+        self,
+        session_id: str,  # noqa: ARG002
+        agent_id: str,
+        limit: int | None = None,
+        offset: int = 0,
+        **_: Any,
     ) -> list[SessionMessage]:
         items = [item for _, item in self._items("message") if item["agent_id"] == agent_id]
         items = sorted(items, key=lambda item: int(item["message_id"]))[offset:]
