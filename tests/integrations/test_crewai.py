@@ -55,8 +55,8 @@ def store() -> Iterator[muniment.Memory]:
 class Script(BaseLLM):
     """A model that says what it is told to, and keeps what it was asked."""
 
-    answers: list[str] = []
-    asked: list[Any] = []
+    answers: list[str]
+    asked: list[Any]
 
     def call(self, messages: Any, *_: Any, **__: Any) -> str:
         self.asked.append("\n".join(str(each["content"]) for each in messages))

@@ -170,7 +170,8 @@ def test_what_a_window_cut_is_told(store: Any) -> None:
     assert told(sent).count(BERLIN) == 1, "and the packet tells it"
 
 
-def test_a_model_searches_and_proposes(store: Any) -> None:
+@pytest.mark.parametrize("make", [with_plugin, with_both])
+def test_a_model_searches_and_proposes(store: Any, make: Any) -> None:
     teaching = Script("Noted.")
     with_plugin(store, teaching, "old")(BERLIN)
     (hit, *_) = store.run(user_id="ana").search(ASKED)
@@ -183,9 +184,10 @@ def test_a_model_searches_and_proposes(store: Any) -> None:
         {"id": "c3", "name": "propose_fact", "input": right},
         "In Berlin.",
     )
-    agent = with_plugin(store, model, "s1")
+    agent = make(store, model, "s1")
     assert {"search_memory", "propose_fact"} == set(agent.tool_names)
     agent(ASKED)
+    assert said(store, "s1")[1] == "(what memory answered)", "what memory answered is no news to it"
     results = [str(message) for message in model.asked[-1] if "toolResult" in str(message)]
     assert hit.id in results[0]
     assert "declined" in results[1] or "error" in results[1]

@@ -105,7 +105,7 @@ class MunimentHistory:
                 asked = None
 
 
-class MunimentModule(dspy.Module):  # type: ignore[misc]
+class MunimentModule(dspy.Module):
     """A module that is told what memory has for its question, and that records what it was asked and said."""
 
     def __init__(
@@ -184,7 +184,7 @@ class MunimentModule(dspy.Module):  # type: ignore[misc]
         return {name: inputs[name] for name in self._asks if name in inputs and name != self._history}
 
 
-class MunimentRetriever(dspy.Retrieve):  # type: ignore[misc]
+class MunimentRetriever(dspy.Retrieve):
     """In place of `dspy.Retrieve`: passages of what this user said and the facts that stand, each with its sources.
 
     The session that is named is left out: it is what the program sends itself.
@@ -210,7 +210,7 @@ class MunimentRetriever(dspy.Retrieve):  # type: ignore[misc]
         )
 
 
-class MunimentCallback(BaseCallback):  # type: ignore[misc]
+class MunimentCallback(BaseCallback):
     """For `dspy.context(callbacks=[…])`: records what the outermost module was asked and said. It tells nothing."""
 
     def __init__(self, history: MunimentHistory) -> None:

@@ -15,7 +15,7 @@ from muniment.integrations.packages import missing
 from muniment.integrations.session import SessionMemory, memory_functions
 from muniment.integrations.session.functions import forget_function
 from muniment.integrations.session.questions import asked_of
-from muniment.integrations.strands.messages import plain
+from muniment.integrations.strands.messages import call_names, plain
 from muniment.integrations.strands.sessions import MunimentSessionManager
 
 try:
@@ -81,11 +81,11 @@ class MunimentPlugin(Plugin):
         agent.add_hook(self._record, MessageAddedEvent)
 
     async def _tell(self, context: InvokeModelContext) -> InvokeModelContext:
-        sent = plain(context.messages)
-        asked = asked_of(sent)
+        sent = plain(context.messages, call_names(context.messages))
+        asked = asked_of(sent.messages)
         if asked is None:
             return context
-        build = await self.memory.aio.compose(sent)
+        build = await self.memory.aio.compose(sent.messages)
         self._builds.pop(context.agent, None)
         if build is None:
             return context
@@ -95,20 +95,20 @@ class MunimentPlugin(Plugin):
             manager.told(context.agent.agent_id, build.id)
         if not build.text:
             return context
-        messages = list(context.messages)
+        messages, at = list(context.messages), sent.at[asked.at]
         block: Any = {"text": f"\n\n{build.text}"}
-        messages[asked.at] = {**messages[asked.at], "content": [*messages[asked.at]["content"], block]}
-        is_last = asked.at == len(messages) - 1
-        return context.replace(
-            messages=messages, dynamic_trailing_blocks=context.dynamic_trailing_blocks + int(is_last)
-        )
+        messages[at] = {**messages[at], "content": [*messages[at]["content"], block]}
+        trailing = context.dynamic_trailing_blocks + int(at == len(messages) - 1)
+        return context.replace(messages=messages, dynamic_trailing_blocks=trailing)
 
     async def _record(self, event: MessageAddedEvent) -> None:
         """Each message once, under the id that Strands gave it."""
         if self._manager(event.agent) is None:
             message: Any = event.message
+            said = plain([message], call_names(event.agent.messages))
+            ids = [f"{message['tracking_id']}:{number}" for number in range(len(said.messages))]
             build = self._builds.get(event.agent) if message["role"] == "assistant" else None
-            await self.memory.aio.record(plain([message]), ids=[message["tracking_id"]], build=build)
+            await self.memory.aio.record(said.messages, ids=ids, build=build)
 
     def _manager(self, agent: Any) -> MunimentSessionManager | None:
         """The agent's session manager, where it records this very session."""

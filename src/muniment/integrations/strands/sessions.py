@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.canonical import canonical_text, digest_of
+from muniment.core.canonical import digest_of
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.integrations.packages import missing
-from muniment.integrations.strands.messages import plain, results_of, text_of
+from muniment.integrations.session.functions import ECHO, ECHOES
+from muniment.integrations.strands.messages import call_names, result_text, results_of, text_of
 from muniment.integrations.transcript import Line, Transcript
 
 try:
@@ -123,17 +124,15 @@ class _Repository(SessionRepository):  # it is made for one session, whose id it
         """A message as an event. Of a single text, the event holds the text and the item the rest."""
         dumped = kept.to_dict()
         message = kept.to_message()
-        self._calls |= {block["toolUse"]["toolUseId"]: block["toolUse"]["name"] for block in _calls(message)}
+        self._calls |= call_names([message])
         item = {"agent_id": agent_id, "message_id": kept.message_id, "message": dumped}
         key = f"{agent_id}:{kept.message_id}:{digest_of(dumped['message'])[:16]}"
         results = results_of(message)
         if results:
-            told = plain([message])[0]["content"]
-            texts = [part["text"] for block in told for part in block.get("content", ())]
-            name = ", ".join(self._calls.get(each["toolUseId"], "tool") for each in results)[:200]
+            names = [self._calls.get(each["toolUseId"], "tool") for each in results]
+            texts = [ECHO if name in ECHOES else result_text(each) for name, each in zip(names, results, strict=True)]
             ok = all(each.get("status") != "error" for each in results)
-            text = "\n".join(texts) or canonical_text([each.get("status") for each in results])
-            return Line(item, text, "tool", tool={"name": name, "ok": ok}, key=key)
+            return Line(item, "\n".join(texts), "tool", tool={"name": ", ".join(names)[:200], "ok": ok}, key=key)
         text = text_of(message)
         if not text:
             return Line(item, key=key)
@@ -157,7 +156,3 @@ def _message(item: Mapping[str, Any]) -> SessionMessage:
     if "text" in item:
         dumped["message"] = {**dumped["message"], "content": [{"text": item["text"]}]}
     return SessionMessage.from_dict(dumped)
-
-
-def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [block for block in message["content"] if "toolUse" in block]

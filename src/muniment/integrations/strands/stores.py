@@ -15,7 +15,7 @@ from muniment.core.scope import DEFAULT_TENANT
 from muniment.integrations.messages import observe_once, once_key
 from muniment.integrations.packages import missing
 from muniment.integrations.session import SessionMemory
-from muniment.integrations.strands.messages import plain
+from muniment.integrations.strands.messages import call_names, plain
 
 try:
     from strands.memory import ExtractionConfig, InvocationTrigger, MemoryEntry, MemoryStore
@@ -73,8 +73,10 @@ class MunimentMemoryStore(MemoryStore):
     async def add_messages(self, messages: Sequence[Any], context: AddMessagesContext | None = None) -> None:
         numbers = context.sequence_numbers if context is not None else None
         place = f"{self.memory.run.scope.run_id}:{self._agents}"
-        ids = None if numbers is None else [f"{place}:{number}" for number in numbers]
-        await self.memory.aio.record(plain(messages), ids=ids)
+        said = plain(messages, call_names(messages))
+        nth = [said.at[:number].count(at) for number, at in enumerate(said.at)]
+        ids = None if numbers is None else [f"{place}:{numbers[at]}:{n}" for n, at in zip(nth, said.at, strict=True)]
+        await self.memory.aio.record(said.messages, ids=ids)
 
     def _found(self, query: str, wanted: int) -> list[MemoryEntry]:
         under_way = self.memory.run.scope.session_id
