@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
-.PHONY: demo test suite beside integrations browser clients client-tools inspector chromium lint style format bench bench-quick soak serve \
+.PHONY: demo test suite beside integrations apart apart-tools browser clients client-tools inspector chromium lint style format bench bench-quick soak serve \
 	mutants schemas openapi reference requirements stubs clean setup
 
 setup: $(STAMP)
@@ -43,7 +43,7 @@ demo: $(STAMP_CORE)
 
 # Two lanes: what is installed, then the suite with all the rest beside it. Either lane's failure is the whole's.
 test:
-	@$(MAKE) --no-print-directory -j2 setup inspector chromium client-tools
+	@$(MAKE) --no-print-directory -j2 setup inspector chromium client-tools apart-tools
 	@$(MAKE) --no-print-directory -j2 suite beside
 
 suite: setup
@@ -54,11 +54,33 @@ suite: setup
 beside: setup
 	@$(MAKE) --no-print-directory style
 	@$(MAKE) --no-print-directory integrations
+	@$(MAKE) --no-print-directory apart
 	@$(MAKE) --no-print-directory browser
 	@$(MAKE) --no-print-directory clients
 
 integrations: setup
 	$(BIN)/python -m pytest tests/integrations -W ignore::pytest.PytestUnraisableExceptionWarning
+
+# Frameworks that want other versions of what the rest needs, in an environment of their own (docs/guides/integrations.md
+# says which). Every version is named, so nothing is resolved; what is not loaded is not compiled. Where it cannot be
+# fetched, their tests are skipped and say so.
+APART := .venv-apart
+STAMP_APART := $(APART)/.installed
+APART_TESTS := $(addprefix tests/integrations/test_,crewai.py strands.py dspy.py litellm.py) $(wildcard tests/integrations/test_mem0*.py)
+APART_PAGES := crewai or strands or dspy
+
+apart: apart-tools
+	@if test -e $(STAMP_APART); then \
+		PYTHONPATH=$(CURDIR)/src $(APART)/bin/python -m pytest $(APART_TESTS) -W ignore::pytest.PytestUnraisableExceptionWarning && \
+		PYTHONPATH=$(CURDIR)/src $(APART)/bin/python -m pytest tests/docs/test_docs.py -k "snippets and ($(APART_PAGES))"; \
+	else echo "SKIPPED: CrewAI, Strands, DSPy, LiteLLM and mem0 itself: their environment could not be installed" >&2; fi
+
+apart-tools: $(STAMP_APART)
+
+$(STAMP_APART): tests/apart/requirements.txt
+	@{ $(PYTHON) -m venv $(APART) && $(APART)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile \
+		--requirement tests/apart/requirements.txt && touch $@; } || \
+		echo "SKIPPED: CrewAI, Strands, DSPy, LiteLLM and mem0 itself could not be installed" >&2
 
 browser: setup
 	$(BIN)/python -m pytest tests/browser
@@ -177,4 +199,4 @@ clean:
 	rm -rf inspector/node_modules src/muniment/surfaces/inspector/dist
 	rm -rf clients/.generator clients/typescript/node_modules clients/typescript/dist clients/typescript/build clients/vercel/node_modules
 	rm -f clients/typescript/LICENSE clients/typescript/src/openapi.d.ts clients/typescript/src/operations.ts
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(APART) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
