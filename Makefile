@@ -67,12 +67,10 @@ integrations: setup
 APART := .venv-apart
 STAMP_APART := $(APART)/.installed
 APART_TESTS := $(addprefix tests/integrations/test_,crewai.py strands.py dspy.py litellm.py) $(wildcard tests/integrations/test_mem0*.py)
-APART_PAGES := crewai or strands or dspy
 
 apart: apart-tools
 	@if test -e $(STAMP_APART); then \
-		PYTHONPATH=$(CURDIR)/src $(APART)/bin/python -m pytest $(APART_TESTS) -W ignore::pytest.PytestUnraisableExceptionWarning && \
-		PYTHONPATH=$(CURDIR)/src $(APART)/bin/python -m pytest tests/docs/test_docs.py -k "snippets and ($(APART_PAGES))"; \
+		PYTHONPATH=$(CURDIR)/src $(APART)/bin/python -m pytest $(APART_TESTS) -W ignore::pytest.PytestUnraisableExceptionWarning; \
 	else echo "SKIPPED: CrewAI, Strands, DSPy, LiteLLM and mem0 itself: their environment could not be installed" >&2; fi
 
 apart-tools: $(STAMP_APART)

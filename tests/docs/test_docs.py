@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -29,7 +28,7 @@ DRAWINGS = sorted((ROOT / "docs" / "drawings").glob("*.svg"))
 GUIDES = sorted((ROOT / "docs" / "guides").rglob("*.md"))
 PLAYER = Path(__file__).parent / "page_player.py"
 APART = ("crewai", "strands", "dspy")
-"""Packages, each with a page, that have an environment of their own. What they warn of as they load is theirs."""
+"""Pages on packages that have an environment of their own: their tests in tests/integrations play them there."""
 DATABASE = "DATABASE_URL"
 MODEL = "MODEL_URL"
 ROLES = ("owner", "app")
@@ -79,7 +78,9 @@ def own_database(dsn: str) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in PAGES if played(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if played(page) and page.stem not in APART], ids=lambda page: page.name
+)
 def test_snippets_run_and_print_what_is_shown(
     page: Path, tmp_path: Path, muniment_line: str, request: pytest.FixtureRequest
 ) -> None:
@@ -89,10 +90,6 @@ def test_snippets_run_and_print_what_is_shown(
             pytest.skip(f"{page.name} cannot be played: there is no {command} on this machine")
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
     environ[MUNIMENT] = muniment_line
-    if page.stem in APART:
-        if importlib.util.find_spec(page.stem) is None:
-            pytest.skip(f"{page.name} is played by `make apart`: {page.stem} is not installed here")
-        environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": str(tmp_path)}
     if "OpenAI()" in body:
         pytest.importorskip("openai", reason=f"{page.name} cannot be played: the package openai is not installed")
         server = request.getfixturevalue("model")
@@ -109,6 +106,13 @@ def test_snippets_run_and_print_what_is_shown(
             tmp_path,
             environ | {DATABASE: url, **{f"{role.upper()}_URL": url_as(url, f"agents_{role}") for role in ROLES}},
         )
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_page_that_is_not_played_here_is_played_by_its_own_tests(name: str) -> None:
+    tests = (ROOT / "tests" / "integrations" / f"test_{name}.py").read_text("utf-8")
+    assert f'play_page("{name}.md")' in tests
+    assert re.search(rf"^APART_TESTS := .*\b{name}\.py\b", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
 
 
 @pytest.fixture
@@ -130,7 +134,7 @@ def reader() -> Iterator[Server]:
 
 def play(page: Path, folder: Path, environ: dict[str, str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore" if page.stem in APART else "error", str(PLAYER), str(page)],
+        [sys.executable, "-W", "error", str(PLAYER), str(page)],
         cwd=folder,
         env=environ,
         capture_output=True,

@@ -21,6 +21,7 @@ from connected import over_http
 from crewai import Agent, Crew, Process, Task
 from crewai.llms.base_llm import BaseLLM
 from crewai.tools import tool
+from framework_pages import play_page
 
 import muniment
 from muniment.errors import InvalidInput, NotFound
@@ -182,14 +183,14 @@ def test_an_agent_alone_has_memory_too(store: Any) -> None:
 def test_its_calls_on_a_memory(mem: Any) -> None:
     memory = memory_of(mem, "s1")
     moved = memory.remember(BERLIN, scope="/home", categories=["place"], metadata={"n": 1}, importance=0.9)
-    memory.remember_many(["The team meets on Mondays.", "The team has five people."], scope="/work/team")
+    memory.remember_many(["The team meets on Mondays.", "The team has five people."], scope="/club/team")
     memory.drain_writes()
     assert moved is not None
-    assert memory.list_scopes() == ["/home", "/work"]
+    assert memory.list_scopes() == ["/home", "/club"]
     assert memory.list_categories() == {"place": 1}
-    assert memory.info("/work").record_count == 2
-    assert memory.info("/work").child_scopes == ["/work/team"]
-    assert "/work/team (2 records)" in memory.tree()
+    assert memory.info("/club").record_count == 2
+    assert memory.info("/club").child_scopes == ["/club/team"]
+    assert "/club/team (2 records)" in memory.tree()
     assert [r.content for r in memory.list_records("/home")] == [BERLIN]
     assert len(memory.list_records(limit=1, offset=1)) == 1
 
@@ -197,7 +198,7 @@ def test_its_calls_on_a_memory(mem: Any) -> None:
     assert (found.record.content, found.record.importance, found.record.scope) == (BERLIN, 0.9, "/home")
     assert found.record.metadata["n"] == 1
     assert 0 < found.score <= 1
-    assert memory.recall(ASKED, scope="/work") == [] or BERLIN not in str(memory.recall(ASKED, scope="/work"))
+    assert memory.recall(ASKED, scope="/club") == [] or BERLIN not in str(memory.recall(ASKED, scope="/club"))
     assert [m.record.content for m in memory.recall(ASKED, categories=["place"], depth="shallow")] == [BERLIN]
     assert BERLIN in str(memory.scope("/home").recall(ASKED))
     assert memory_of(mem, "s1", "ben").recall(ASKED) == []
@@ -216,7 +217,7 @@ def test_its_calls_on_a_memory(mem: Any) -> None:
     assert memory.forget(older_than=newer.created_at - timedelta(days=1)) == 0
     assert memory_of(mem, "s1", "ben").forget(record_ids=[newer.id]) == 0
     assert memory.forget(record_ids=[newer.id]) == 1
-    assert memory.forget(scope="/work/team") == 2
+    assert memory.forget(scope="/club/team") == 2
     assert memory.list_records() == []
     memory.close()
 
@@ -274,6 +275,10 @@ def test_where_memory_fails(store: Any, on_error: Any) -> None:
 def weather(city: str) -> str:
     """How warm it is."""
     return f"12 °C in {city}"
+
+
+def test_the_page_is_true() -> None:
+    play_page("crewai.md")
 
 
 def test_a_copy_of_a_crew_remembers_the_same(store: Any) -> None:

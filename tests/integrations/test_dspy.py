@@ -18,6 +18,7 @@ dspy = pytest.importorskip(
 
 from connected import over_http  # noqa: E402
 from dspy.utils.dummies import DummyLM  # noqa: E402
+from framework_pages import play_page  # noqa: E402
 
 import muniment  # noqa: E402
 from muniment.errors import InvalidInput, NotFound  # noqa: E402
@@ -262,6 +263,11 @@ def test_where_memory_fails(store: Any, on_error: Any) -> None:
         with pytest.raises(Exception, match="closed"):
             chat(question="Hi.")
     assert model.history == []
+
+
+def test_the_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    play_page("dspy.md")
 
 
 def test_bad_input_is_refused(store: Any) -> None:

@@ -16,6 +16,7 @@ pytest.importorskip(
 )
 
 from connected import over_http
+from framework_pages import play_page
 from strands import Agent, tool
 from strands.agent.conversation_manager import SlidingWindowConversationManager
 from strands.memory import MemoryManager
@@ -281,6 +282,11 @@ def test_bad_names_are_refused_before_anything_is_written(store: Any) -> None:
         with pytest.raises(InvalidInput):
             MunimentPlugin(store, **wrong)
     assert list(store.ledger.entries(user_id="ana")) == []
+
+
+def test_the_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    play_page("strands.md")
 
 
 # -- Strands' own memory manager ---------------------------------------------------------------------------------------
