@@ -43,8 +43,8 @@ __all__ = ["MunimentMemory"]
 
 _KICKOFF_BEGAN = "crew_kickoff_started"
 _TASK_BEGAN = "task_started"
-_TASK = re.compile(r"Task: (.*?)\nAgent: ([^\n]*)\nExpected result: .*?\nResult: (.*)", re.DOTALL)
-_ALONE = re.compile(r"Input: (.*?)\nAgent: ([^\n]*)\nResult: (.*)", re.DOTALL)
+_TASK = re.compile(r"Task: (.*?)\nAgent: (.*?)\nExpected result: .*?\nResult: (.*)", re.DOTALL)
+_ALONE = re.compile(r"Input: (.*?)\nAgent: (.*?)\nResult: (.*)", re.DOTALL)
 """How CrewAI tells a memory what was done: in a task of a crew, and by an agent alone."""
 _HELD_MAX = 1_024
 """Tasks and kickoffs under way of which something is held in mind."""
@@ -54,7 +54,7 @@ class PacketMatch(MemoryMatch):
     """A whole packet as one match: its text is told as it is."""
 
     def format(self) -> str:
-        return self.record.content
+        return str(self.record.content)
 
 
 class _Told(NamedTuple):
@@ -231,15 +231,15 @@ class MunimentMemory(CrewMemory):
         said = said.rpartition(FINAL_ANSWER_ACTION)[2].strip()  # without the thoughts before it, as CrewAI reads it
         with self._lock:
             told = self._told.get(task)
+            build = told.build.id if told is not None and told.query == asked else None
+            asked = asked.strip()  # what comes out of a YAML file ends with a line break
             _hold(self._said, kickoff, [*self._said.get(kickoff, ()), asked, said])
         question: dict[str, Any] = {"role": "user", "content": asked}
         if task:  # once, where a guardrail has it done again
             place = f"crewai:{self._session.run.scope.session_id}"
             question["idempotency_key"] = once_key(place, task, 0, asked)
-        answer: dict[str, Any] = {"role": "assistant", "content": said, "speaker": agent.strip()[:200] or None}
-        if told is not None and told.query == asked:
-            answer["build"] = told.build.id
-        return [each for each in (question, answer) if each["content"].strip()]
+        answer = {"role": "assistant", "content": said, "speaker": agent.strip()[:200] or None, "build": build}
+        return [each for each in (question, answer) if each["content"]]
 
     def _write(self, events: list[dict[str, Any]], kept: dict[str, Any]) -> MemoryRecord:
         plain = {key: value for key, value in kept.items() if value is not None}

@@ -129,8 +129,8 @@ def record_of_hit(hit: Hit, records: Records) -> MemoryRecord:
 
 def in_scope(record: MemoryRecord, scope_prefix: str | None) -> bool:
     """Is it in this scope or below it?"""
-    front = normalize_scope_path(scope_prefix or "")
-    return front == "/" or record.scope == front or record.scope.startswith(front + "/")
+    front, own = normalize_scope_path(scope_prefix or ""), str(record.scope)
+    return front == "/" or own == front or own.startswith(f"{front}/")
 
 
 def _record(id_: str, text: str, ts: str, metadata: Mapping[str, Any]) -> MemoryRecord:
