@@ -66,19 +66,19 @@ integrations: setup
 # fetched, their tests are skipped and say so.
 APART := .venv-apart
 STAMP_APART := $(APART)/.installed
-APART_TESTS := $(addprefix tests/integrations/test_,crewai.py strands.py dspy.py litellm.py) $(wildcard tests/integrations/test_mem0*.py)
+APART_TESTS := $(addprefix tests/integrations/test_,crewai.py strands.py dspy.py litellm.py autogen.py) $(wildcard tests/integrations/test_mem0*.py)
 
 apart: apart-tools
 	@if test -e $(STAMP_APART); then \
 		PYTHONPATH=$(CURDIR)/src $(APART)/bin/python -m pytest $(APART_TESTS) -W ignore::pytest.PytestUnraisableExceptionWarning; \
-	else echo "SKIPPED: CrewAI, Strands, DSPy, LiteLLM and mem0 itself: their environment could not be installed" >&2; fi
+	else echo "SKIPPED: CrewAI, Strands, DSPy, LiteLLM, AutoGen and mem0 itself: their environment could not be installed" >&2; fi
 
 apart-tools: $(STAMP_APART)
 
 $(STAMP_APART): tests/apart/requirements.txt
 	@{ $(PYTHON) -m venv $(APART) && $(APART)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile \
 		--requirement tests/apart/requirements.txt && touch $@; } || \
-		echo "SKIPPED: CrewAI, Strands, DSPy, LiteLLM and mem0 itself could not be installed" >&2
+		echo "SKIPPED: CrewAI, Strands, DSPy, LiteLLM, AutoGen and mem0 itself could not be installed" >&2
 
 browser: setup
 	$(BIN)/python -m pytest tests/browser

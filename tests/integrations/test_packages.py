@@ -45,6 +45,9 @@ def imported(module: str) -> str:
         ("autogen", "autogen"),
         ("haystack", "haystack"),
         ("smolagents", "smolagents"),
+        ("crewai", "crewai"),
+        ("strands", "strands"),
+        ("dspy", "dspy"),
     ],
 )
 def test_a_missing_package_names_its_extra(module: str, extra: str) -> None:

@@ -15,6 +15,9 @@ agent_framework a context provider and a history provider
 autogen         its `Memory` protocol
 haystack        components, hooks and tools
 smolagents      callbacks, a model that is told, and tools
+crewai          a memory for crews and agents
+strands         a plugin, a session manager and a memory store
+dspy            modules that are told and record, histories, a retriever, tools, a callback
 claude_agent_sdk    hooks and tools for agents built with the Claude Agent SDK
 hooks           the command for the hooks of coding agents, as a module; it stands in `surfaces.hosts`
 
