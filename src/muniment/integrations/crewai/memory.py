@@ -19,7 +19,7 @@ from pydantic import PrivateAttr
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput, MunimentError
 from muniment.integrations.crewai.records import NAME, Records, in_scope, record_of_hit
-from muniment.integrations.messages import once_key
+from muniment.integrations.messages import observe_once, once_key
 from muniment.integrations.packages import missing
 from muniment.integrations.session import SessionMemory
 
@@ -245,7 +245,7 @@ class MunimentMemory(CrewMemory):
         plain = {key: value for key, value in kept.items() if value is not None}
         said = {NAME: to_jsonable_python(plain, fallback=str)}
         drafts = [{key: value for key, value in event.items() if value is not None} for event in events]
-        entries = self._session.run.observe_many([{**draft, "metadata": said} for draft in drafts])
+        entries = observe_once(self._session.run, [{**draft, "metadata": said} for draft in drafts])
         at = datetime.fromisoformat(entries[-1].ts).replace(tzinfo=None)
         return MemoryRecord(id=entries[-1].id, content=events[-1]["content"], created_at=at, **plain)
 

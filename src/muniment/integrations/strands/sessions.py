@@ -1,8 +1,8 @@
 """A session manager of Strands: an agent's messages and state, kept in the ledger and restored from it.
 
-Each message is an event of its own, so that recall finds it and it can be forgotten; a conversation that is restored is
-then without it. The agent's state stands beside them, the latest as it is. Where a guardrail redacts a message, what it
-said before is erased.
+Each message is an event of its own, so that recall finds it and it can be forgotten; a conversation that is restored
+then says so in its place. The agent's state stands beside them, the latest as it is. Where a guardrail redacts a
+message, what it said before is erased.
 """
 
 from __future__ import annotations
@@ -116,9 +116,12 @@ class _Repository(SessionRepository):  # it is made for one session, whose id it
         offset: int = 0,
         **_: Any,
     ) -> list[SessionMessage]:
-        items = [item for _, item in self._items("message") if item["agent_id"] == agent_id]
-        items = sorted(items, key=lambda item: int(item["message_id"]))[offset:]
-        return [_message(item) for item in items[:limit]]
+        """The messages by their places. Where one was forgotten, that is said: models want both sides in turn."""
+        held = {item["message_id"]: item for _, item in self._items("message") if item["agent_id"] == agent_id}
+        found: list[SessionMessage] = []
+        for at in reversed(range(1 + max(held, default=-1))):
+            found.append(_message(held[at]) if at in held else _forgotten(at, before=found[-1]))
+        return found[::-1][offset:][:limit]
 
     def _line(self, agent_id: str, kept: SessionMessage) -> Line:
         """A message as an event. Of a single text, the event holds the text and the item the rest."""
@@ -156,3 +159,9 @@ def _message(item: Mapping[str, Any]) -> SessionMessage:
     if "text" in item:
         dumped["message"] = {**dumped["message"], "content": [{"text": item["text"]}]}
     return SessionMessage.from_dict(dumped)
+
+
+def _forgotten(at: int, before: SessionMessage) -> SessionMessage:
+    """What stands in the place of a message that was forgotten."""
+    role: Any = "assistant" if before.to_message()["role"] == "user" else "user"
+    return SessionMessage({"role": role, "content": [{"text": "(forgotten)"}]}, at)
