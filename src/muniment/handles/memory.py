@@ -553,28 +553,13 @@ class Memory:
         tenant_id: str = DEFAULT_TENANT,
     ) -> Receipt:
         """Erase an event, a fact, a session, a user or a tenant, and all that was derived; answers the receipt."""
+        from muniment.handles.forget_request import selector_of
         from muniment.store import forget as forgetting
 
-        named = {"event": event, "fact": fact, "session": session, "user_id": user_id, "tenant": tenant}
-        for name, value in named.items():
-            if value is not None and (not isinstance(value, str) or not value):
-                raise InvalidInput(f"{name} should be a non-empty string", path=f"$.{name}")
-        given = {name for name, value in named.items() if value is not None}
-        if not given or given not in (
-            {"event"}, {"fact"}, {"session"}, {"user_id"}, {"tenant"},
-            {"session", "user_id"}, {"event", "user_id"}, {"fact", "user_id"},
-        ):  # fmt: skip
-            raise InvalidInput(
-                "say what to forget: one of event, fact, session, user_id, tenant",
-                path="$",
-                hint="user_id may go with event, fact or session to narrow it",
-            )
-        if tenant is not None and tenant_id not in (DEFAULT_TENANT, tenant):
-            raise InvalidInput("tenant and tenant_id name two tenants", path="$.tenant", hint="give tenant alone")
-        selector = forgetting.Selector(
-            event=event, item=None if fact is None else ("fact", fact), session_id=session, user_id=user_id
+        tenant_named, selector = selector_of(
+            event=event, fact=fact, session=session, user_id=user_id, tenant=tenant, tenant_id=tenant_id
         )
-        return forgetting.forget(self._ctx, tenant if tenant is not None else tenant_id, selector)
+        return forgetting.forget(self._ctx, tenant_named, selector)
 
     def export(
         self, *, tenant_id: str = DEFAULT_TENANT, user_id: str | None = None, session_id: str | None = None
