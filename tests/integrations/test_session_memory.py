@@ -386,3 +386,50 @@ def test_with_await_over_an_async_store() -> None:
             assert await later.search("Berlin") == []
 
     asyncio.run(talk())
+
+
+# -- what was forgotten does not come back with a list ------------------------------------------------------
+
+
+def _talk(*texts: str) -> list[dict[str, str]]:
+    return [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(texts)]
+
+
+def _told(mem: muniment.Memory) -> list[str]:
+    entries = mem.ledger.entries(user_id="ana", session_id="s1")
+    return [entry.content or "" for entry in entries if entry.kind == "message" and not entry.is_forgotten]
+
+
+HELD = ("My code is 4711.", "Noted.", "I like tea.", "Tea it is.", "And cake.", "Good.")
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "sent", "new"),
+    [
+        (0, ("My code is 4711.", "Noted.", "I like TEA.", "Tea it is.", "Bye."), ["I like TEA.", "Bye."]),  # edited
+        (2, ("I like tea.", "Tea it is.", "And cake.", "Good.", "Bye."), ["Bye."]),  # cut in front
+        (2, ("Noted.", "I like tea.", "Tea it is.", "Bye."), ["Bye."]),  # cut on both sides
+        (4, ("Tea it is.", "And cake.", "Good.", "Bye."), ["Bye."]),
+        (2, ("My code is 4711.", "Noted.", "Tea it is.", "And cake.", "Good.", "Bye."), ["Bye."]),  # gone there, too
+    ],
+)
+def test_a_list_that_was_cut_or_edited_does_not_bring_back_what_was_forgotten(
+    mem: muniment.Memory, forgotten: int, sent: tuple[str, ...], new: list[str]
+) -> None:
+    memory = SessionMemory(mem, user_id="ana", session_id="s1", agent_id="x")
+    entries = memory.record(_talk(*HELD))
+    mem.forget(event=entries[forgotten].id)
+    before = _told(mem)
+    roles = {text: each["role"] for each in _talk(*HELD) for text in [each["content"]]}
+    memory.record([{"role": roles.get(text, "user"), "content": text} for text in sent])
+    assert _told(mem) == [*before, *new]
+
+
+def test_what_stands_last_in_such_a_list_is_being_said_now(mem: muniment.Memory) -> None:
+    """The last exchange was forgotten and the list goes on without it: what the user says next is no old message."""
+    memory = SessionMemory(mem, user_id="ana", session_id="s1", agent_id="x")
+    entries = memory.record(_talk(*HELD))
+    for entry in entries[4:]:
+        mem.forget(event=entry.id)
+    memory.record([*_talk(*HELD[:4])[1:], {"role": "user", "content": "And now something else."}])
+    assert _told(mem) == [*HELD[:4], "And now something else."]

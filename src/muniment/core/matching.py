@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import NamedTuple
 
-__all__ = ["Stretch", "common_stretches"]
+__all__ = ["Stretch", "common_stretches", "erased_places"]
 
 _STEPS_MAX = 400_000
 """Comparisons that the longest stretches may take."""
@@ -106,3 +107,23 @@ def _merged(stretches: list[Stretch]) -> list[Stretch]:
         else:
             found.append(each)
     return found
+
+
+def erased_places(
+    found: Mapping[int, int], roles: Sequence[str], gone: Mapping[int, str], turns: tuple[int, int]
+) -> set[int]:
+    """The places of a list that stand where something known was erased, between the same neighbours and by the same
+    role: what was erased does not come back because somebody still repeats it. `found` leads from places to known
+    turns, `gone` from erased turns to whose they were; `turns` are the first that is looked at and the one behind the
+    last.
+    """
+    erased: set[int] = set()
+    anchors = [(-1, turns[0] - 1), *sorted(found.items()), (len(roles), turns[1])]
+    for (place, turn), (next_place, next_turn) in pairwise(anchors) if gone else ():
+        left = [gone[number] for number in range(turn + 1, next_turn) if number in gone]
+        at = 0
+        for number in range(place + 1, next_place):
+            if roles[number] in left[at:]:
+                erased.add(number)
+                at = left.index(roles[number], at) + 1
+    return erased

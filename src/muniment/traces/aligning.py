@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import digest_of
-from muniment.core.matching import common_stretches
+from muniment.core.matching import common_stretches, erased_places
 from muniment.store.ledger.secrets import redact_value
 
 __all__ = ["KnownSession", "KnownTurn", "Marks"]
@@ -114,21 +113,11 @@ class KnownSession:
         return [self.turns[number].mark or f"forgotten {number}" for number in range(start, end)]
 
     def _erased(self, found: Mapping[int, int], roles: Sequence[str], start: int, end: int) -> set[int]:
-        """Messages that stand where something was forgotten, between the same neighbours and by the same role: what was
-        erased does not come back because an agent still repeats it.
-        """
+        """Messages that stand where something was forgotten."""
         if not self._has_forgotten:
             return set()
-        erased: set[int] = set()
-        anchors = [(-1, start - 1), *sorted(found.items()), (len(roles), end)]
-        for (place, turn), (next_place, next_turn) in pairwise(anchors):
-            gone = [each.role for each in self.turns[turn + 1 : next_turn] if not each.mark]
-            at = 0
-            for number in range(place + 1, next_place):
-                if roles[number] in gone[at:]:
-                    erased.add(number)
-                    at = gone.index(roles[number], at) + 1
-        return erased
+        gone = {number: self.turns[number].role for number in range(start, end) if not self.turns[number].mark}
+        return erased_places(found, roles, gone, (start, end))
 
     def _went_on(self, found: Mapping[int, int], ts: str, agent: str) -> bool:
         """Had the talk gone on behind the question before the piece began, with what the piece does not hold?"""

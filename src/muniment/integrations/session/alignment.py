@@ -1,7 +1,8 @@
 """What of a list is new, where it does not begin with what was recorded: cut in front, summed up, edited, said anew.
 
 The list is laid beside the session as it was recorded. What stands in both, in the same order, is known; the rest is
-new.
+new, but for what stands where something was forgotten: a list that still holds it does not bring it back. What stands
+last in a list is being said now, and is new.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text
-from muniment.core.matching import common_stretches
+from muniment.core.matching import common_stretches, erased_places
 from muniment.store.ledger.messages import MessageEvent
 from muniment.store.ledger.secrets import redact_value
 
@@ -30,7 +31,9 @@ class Recorded(NamedTuple):
 
     id: str
     mark: str
+    """Empty where it was forgotten."""
     calls: Sequence[Any]
+    role: str = ""
 
 
 class Aligned(NamedTuple):
@@ -45,13 +48,17 @@ def recorded(entries: Iterable[LedgerEntry], read: Callable[[str], str]) -> list
     found = []
     for entry in entries:
         is_turn = entry.kind in ("message", "tool_result") or entry.metadata.get("event") in _TURNS
-        if entry.is_forgotten or not is_turn:
+        if not is_turn:
+            continue
+        if entry.is_forgotten:
+            found.append(Recorded(entry.id, "", (), entry.role))
             continue
         content = entry.content if entry.content is not None else read(entry.id)
         tool = entry.body.tool if entry.body is not None else None
         calls = entry.metadata.get("tool_calls")
         made = calls if isinstance(calls, list | tuple) else ()
-        found.append(Recorded(entry.id, _mark(entry.role, content, None if tool is None else tool.call_id, made), made))
+        mark = _mark(entry.role, content, None if tool is None else tool.call_id, made)
+        found.append(Recorded(entry.id, mark, made, entry.role))
     return found
 
 
@@ -59,18 +66,24 @@ def align(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> Aligned:
     """Lay the events of a list beside what is known. The caller's own prompts are no part of the conversation."""
     turns = [each for each in events if not each.is_prompt]
     marks = [_mark_of(each.event) for each in turns]
-    ids: dict[int, str] = {}
-    for at, place, size in common_stretches([each.mark for each in known], marks):
+    held = [each.mark or f"forgotten {number}" for number, each in enumerate(known)]
+    found: dict[int, int] = {}
+    for at, place, size in common_stretches(held, marks):
         is_end = place + size == len(turns)
         if size == 1 and is_end and (at, place) != (0, 0) and at + size < len(known):
             continue  # the same words as long ago, said again behind something else: a new turn
-        ids |= {place + step: known[at + step].id for step in range(size)}
-    return Aligned(list(ids.values()), [turn for place, turn in enumerate(turns) if place not in ids])
+        found |= {place + step: at + step for step in range(size)}
+    gone = {number: each.role for number, each in enumerate(known) if not each.mark}
+    erased = erased_places(found, [each.event["role"] for each in turns], gone, (0, len(known)))
+    passed_by = found.keys() | (erased - {len(turns) - 1})
+    new = [turn for place, turn in enumerate(turns) if place not in passed_by]
+    return Aligned([known[number].id for number in found.values()], new)
 
 
 def ends_with(known: Sequence[Recorded], events: Sequence[MessageEvent]) -> bool:
     """Are these the last turns of the session?"""
-    return [each.mark for each in known[-len(events) :]] == [_mark_of(each.event) for each in events]
+    held = [each.mark for each in known if each.mark]
+    return held[-len(events) :] == [_mark_of(each.event) for each in events]
 
 
 def missing_calls(known: Iterable[Recorded], messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
