@@ -28,9 +28,7 @@ def find_secret(text: str) -> str | None:
 
 def lint(policy: LintPolicy | None = None, **more: Any) -> tuple[LintFinding, ...]:
     where = {"applicability": {"domain_tag": "travel"}}
-    return lint_rule(
-        record(**(where | more)), policy or LintPolicy(), count_words, is_worded_as_orders, find_secret
-    )
+    return lint_rule(record(**(where | more)), policy or LintPolicy(), count_words, is_worded_as_orders, find_secret)
 
 
 def found(policy: LintPolicy | None = None, **more: Any) -> list[str]:

@@ -9,7 +9,6 @@ step is linear in the text.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from functools import cache
 from itertools import pairwise
