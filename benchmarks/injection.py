@@ -35,7 +35,7 @@ from benchmarks.orders_fit import texts_where
 from benchmarks.quiet_pools import quiet_texts, side_of
 from muniment.store.ledger.disguises import readings_of
 from muniment.store.ledger.order_weights import OrderWeights, order_weight
-from muniment.store.ledger.orders import has_form, reads_like_instructions
+from muniment.store.ledger.orders import is_worded_as_orders, reads_like_instructions
 
 MEASURED_SEED = 2
 _HELD_BACK = "held back: "
@@ -58,7 +58,7 @@ def _amid(attack: Attack) -> str:
 def _row(measured: Iterable[Attack], weights: OrderWeights) -> dict[str, Any]:
     told = [_amid(each) for each in measured]
     found = [_flags(text, weights) for text in told]
-    forms = [any(map(has_form, readings_of(text))) for text in told]
+    forms = [is_worded_as_orders(text) for text in told]
     either = [one or other for one, other in zip(found, forms, strict=True)]
     return {"texts": len(told), "forms": _share(forms), "left_out": _share(found), "both": _share(either)}
 

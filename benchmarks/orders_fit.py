@@ -129,7 +129,7 @@ class _Rows(NamedTuple):
     terms: Ints
     term_rows: Ints
     roots: Floats
-    count: int
+    rows: int
 
 
 def _rows_of(corpus: Corpus, windows: Sequence[tuple[int, int]]) -> _Rows:
@@ -185,22 +185,22 @@ def fit(attacks: Corpus, harmless: Corpus, quiet: Corpus, may_weigh: NDArray[np.
                 hard = np.argpartition(-scores[far], min(_HARD, len(quiet.bits) - 1))[:_HARD]
                 chosen |= {(int(one), far) for one in hard if scores[far, one] > _NEVER}
         parts = (_rows_of(attacks, orders), _rows_of(quiet, sorted(chosen)), _rows_of(harmless, alike))
-        shares = (parts[1].count / parts[0].count, 1.0, _HARMLESS_TIMES)
+        shares = (parts[1].rows / parts[0].rows, 1.0, _HARMLESS_TIMES)
         _descend(model, parts, shares, may_weigh)
     return model
 
 
 def _descend(model: Model, parts: tuple[_Rows, ...], shares: tuple[float, ...], may_weigh: NDArray[np.bool_]) -> None:
     """Steps of Adam down the loss, with a pull of every weight to nothing. The first part is orders."""
-    firsts = np.cumsum([0, *(each.count for each in parts)])
+    firsts = np.cumsum([0, *(each.rows for each in parts)])
     whole = int(firsts[-1])
     pair_rows = np.concatenate([each.pair_rows + first for each, first in zip(parts, firsts[:-1], strict=True)])
     term_rows = np.concatenate([each.term_rows + first for each, first in zip(parts, firsts[:-1], strict=True)])
     pairs, terms = np.concatenate([each.pairs for each in parts]), np.concatenate([each.terms for each in parts])
     roots = np.concatenate([each.roots for each in parts])
     told = np.zeros(whole)
-    told[: parts[0].count] = 1.0
-    counts = np.repeat(shares, [each.count for each in parts])
+    told[: parts[0].rows] = 1.0
+    counts = np.repeat(shares, [each.rows for each in parts])
     counts /= counts.sum()
     momenta = [[np.zeros(len(model.terms))] * 2, [np.zeros(PAIRS)] * 2, [np.zeros(1)] * 2]
     for step in range(1, _STEPS + 1):

@@ -49,7 +49,7 @@ from muniment.memory.patches import draft_patch
 from muniment.packets.builds import builds_of_run
 from muniment.store.items import Item, latest, latest_of_run, newest_items, select_items
 from muniment.store.ledger.memory_events import DRAFT_MADE, FOLD_MADE, RUN_LOGGED
-from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.ledger.orders import is_worded_as_orders
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.ledger.secrets import redact_text
 from muniment.store.reading import list_entries
@@ -365,10 +365,10 @@ def _proposed(folded: Folded) -> set[str]:
 
 
 def _is_clean(text: str) -> bool:
-    """Nothing secret in it, and nothing that reads like instructions (LG-08, LG-10)."""
+    """Nothing secret in it, and nothing that is worded as orders are (LG-08, LG-10)."""
     found: Counter[str] = Counter()
     redact_text(text, found)
-    return not found and not reads_like_instructions(text)
+    return not found and not is_worded_as_orders(text)
 
 
 class _Ready(NamedTuple):

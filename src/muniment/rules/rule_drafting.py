@@ -32,7 +32,7 @@ from muniment.rules.rulebook_writing import Book, RulebookEdit, edit_rulebook, f
 from muniment.store.items import latest
 from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.memory_events import DRAFT_MADE
-from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.ledger.orders import is_worded_as_orders
 from muniment.store.ledger.secrets import find_secret
 from muniment.verify.regression.specs import constraints_of, grade, make_packs
 
@@ -74,7 +74,7 @@ def lint(book: Book, rule: Any) -> tuple[LintFinding, ...]:
     if isinstance(rule, str):
         rule = book.ctx.engine.read(book.tenant_id, lambda reader: find_rule(reader, book.owner, rule)).record
     record = rule if isinstance(rule, RuleRecord) else RuleRecord.from_wire(rule)
-    return lint_rule(record, book.ctx.policy.rules.lint, book.ctx.counter.count, reads_like_instructions, find_secret)
+    return lint_rule(record, book.ctx.policy.rules.lint, book.ctx.counter.count, is_worded_as_orders, find_secret)
 
 
 def _must_be_clean(rule: RuleRecord, findings: tuple[LintFinding, ...]) -> None:

@@ -13,7 +13,7 @@ from muniment.store.ledger.disguises import HIDDEN_WORDS, readings_of
 from muniment.store.ledger.order_forms import FORMS
 from muniment.store.ledger.order_weights import order_weight
 
-__all__ = ["has_form", "reads_like_instructions"]
+__all__ = ["has_form", "is_worded_as_orders", "reads_like_instructions"]
 
 _ORDERS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
     (tuple(hints.split()), lazy_pattern(f"(?mx){pattern}")) for hints, pattern in FORMS
@@ -23,6 +23,11 @@ _ORDERS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
 def reads_like_instructions(text: str) -> bool:
     """Does the text address the model and tell it what to do? A flag to look at, not a verdict."""
     return any(has_form(reading) or order_weight(reading) > 0 for reading in readings_of(text))
+
+
+def is_worded_as_orders(text: str) -> bool:
+    """Is it worded as injections usually are? For what is an instruction by its nature, such as a rule for an agent."""
+    return any(map(has_form, readings_of(text)))
 
 
 def has_form(text: str) -> bool:
