@@ -171,8 +171,7 @@ def main() -> None:
     parser.add_argument("--judge", type=Path, nargs="+", help="JSONL files to be judged, and nothing else")
     given = parser.parse_args()
     if given.judge:
-        for label, row in judged(given.judge).items():
-            print(f"{label:60} {row['flagged']:5} of {row['texts']:5}  {row['share']:.4f}")
+        report("injection_judged", judged(given.judge), {"files": [path.name for path in given.judge]})
         return
     read = material(given.data, given.more)
     rows = left_out_rows(read, given.jobs)
