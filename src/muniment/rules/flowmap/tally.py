@@ -10,6 +10,7 @@ made of.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -220,8 +221,8 @@ class FlowTally:
 
     def _fold_away(self, dimension: str, gone: str) -> None:
         """Add the cells of a name that is no longer told apart to those of the others."""
-        for kind, cells in zip((CodeKey, ArmKey, ClimbKey, ClimbKey), self._tables, strict=True):
-            if dimension in kind._fields:
+        for cells in self._tables:
+            if any(hasattr(key, dimension) for key in islice(cells, 1)):
                 _rename(cells, dimension, gone)
 
     def _settled(self, key: Any) -> Any:
