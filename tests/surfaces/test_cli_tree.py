@@ -54,6 +54,14 @@ UNREACHED: dict[str, str] = {
     "memory.add_documents": "is `corpus add`",
     "bank.reasoning_bank": "is `learn bank list`, as the contract's document",
     "study.finish": "a report that holds ends the research",
+    **dict.fromkeys(
+        (
+            "threads.checkpoints", "threads.copy", "threads.forget", "threads.get", "threads.put", "threads.put_writes",
+            "threads.thread_ids", "values.fill", "values.forget", "values.get", "values.history", "values.namespaces",
+            "values.prolong", "values.put", "values.search", "values.sweep",
+        ),
+        "for frameworks that keep values and threads of their own here: LangGraph's store and checkpointer",
+    ),
     "works.list": "long work is a server's", "works.get": "long work is a server's",
     "works.events": "long work is a server's",
 }  # fmt: skip

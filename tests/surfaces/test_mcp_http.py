@@ -39,7 +39,7 @@ from muniment.surfaces.processes.worker import beside as _beside
 from muniment.surfaces.settings import load_settings
 
 MODES = ("legacy", "auto")
-STORE = load_settings({"db": "", "tenant": "default", "user": "ana", "agent": "support"}, {})
+STORE = load_settings({"db": ":memory:", "tenant": "default", "user": "ana", "agent": "support"}, {})
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 

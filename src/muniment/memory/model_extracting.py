@@ -25,7 +25,7 @@ from muniment.memory.facts.candidate_records import Candidate
 from muniment.memory.patches import Decided, Writer, append_decided, draft_patch, write_patches
 from muniment.store.items import latest
 from muniment.store.ledger.memory_events import TURNS_CLAIMED, TURNS_READ
-from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.ledger.orders import is_worded_as_orders, reads_like_instructions
 from muniment.store.ledger.records import INSTRUCTION_LIKE, PARTLY_ANALYSED, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reading import content_in
@@ -87,9 +87,13 @@ def extractor_of(asker: Asker) -> Extractor:
 
 
 def readable(entry: LedgerEntry, text: str, policy: ExtractionPolicy) -> bool:
-    """Whether a model is given a turn to read: somebody's who may teach, and nothing that would turn the model."""
-    is_flagged = INSTRUCTION_LIKE in entry.flags
-    return entry.role in policy.roles and not is_flagged and bool(text.strip()) and not reads_like_instructions(text)
+    """Whether a model is given a turn to read: somebody's who may teach, and nothing that would turn the model. Users
+    ask assistants for things all day: of theirs only what is worded as injections usually are is held back.
+    """
+    if entry.role not in policy.roles or INSTRUCTION_LIKE in entry.flags or not text.strip():
+        return False
+    is_own = entry.role == "user" and entry.trust == "user"
+    return not (is_worded_as_orders(text) if is_own else reads_like_instructions(text))
 
 
 class BatchRoom:

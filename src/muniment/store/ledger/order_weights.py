@@ -7,6 +7,7 @@ parts that stand in it. A root is rounded the same everywhere, so the same text 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import combinations_with_replacement
 from math import sqrt
@@ -53,7 +54,8 @@ class OrderWeights(NamedTuple):
         get, worths = self.terms.get, dict[int, int]()
         heaviest = _LIGHTEST
         last_bits = last_total = last_count = 0
-        for bits, terms in sentences:
+        for bits, said in sentences:
+            terms = _once(said)
             total, count = sum([get(term, 0) for term in terms]), len(terms)
             windows = [(bits, total, count)]
             if last_bits or last_count:
@@ -65,6 +67,12 @@ class OrderWeights(NamedTuple):
                 heaviest = max(heaviest, worth + told / sqrt(max(among, TERMS_MIN)) - self.least)
             last_bits, last_total, last_count = bits, total, count
         return heaviest
+
+
+def _once(terms: Sequence[str]) -> Collection[str]:
+    """The terms of a sentence; of one that says few words over and over, each once: saying it again is no order."""
+    distinct = dict.fromkeys(terms)
+    return distinct if 2 * len(distinct) < len(terms) else terms
 
 
 @cache

@@ -177,27 +177,23 @@ def _server_paths() -> dict[str, Any]:
     }
 
 
-_BINARY = {"type": "string", "format": "binary"}
-
-
 def _receiver(name: str, what: str, message: str) -> dict[str, Any]:
-    """An address of OTLP, where an exporter sends by itself."""
+    """An address of OTLP, where an exporter sends by itself. Told is its JSON: generators of clients know no protobuf,
+    and whoever sends that has an exporter.
+    """
     sent = {"type": "object", "description": f"`{message}` of OTLP.", "additionalProperties": True}
-    kinds = {"application/json": {"schema": sent}, "application/x-protobuf": {"schema": _BINARY}}
     partial = {"type": "object", "additionalProperties": True}
     answered = {"type": "object", "properties": {"partialSuccess": partial}}
     status = {"type": "object", "description": "A `google.rpc.Status`.", "additionalProperties": True}
-    refused = {"application/json": {"schema": status}, "application/x-protobuf": {"schema": _BINARY}}
-    answers: dict[str, Any] = {
-        "200": {
-            "description": titled(200),
-            "content": {"application/json": {"schema": answered}, "application/x-protobuf": {"schema": _BINARY}},
-        }
-    }
+    kinds, taken, refused = ({"application/json": {"schema": each}} for each in (sent, answered, status))
+    answers: dict[str, Any] = {"200": {"description": titled(200), "content": taken}}
     for code in (400, 401, 403, 413, 415, 429, 503, 504):
         answers[str(code)] = {"description": titled(code), "content": refused}
     summary = f"{what} of an exporter of OpenTelemetry."
-    whose = "The header `muniment-user` says whose it is, where neither the key nor the spans do."
+    whose = (
+        "Protobuf is taken as well, and answered in kind. The header `muniment-user` says whose it is, where neither "
+        "the key nor the spans do."
+    )
     told = {
         "operationId": f"server_{name}",
         "tags": ["server"],
