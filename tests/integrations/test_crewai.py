@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-if find_spec("crewai") is None:
-    pytest.skip(
-        "CREWAI TESTS SKIPPED: no crewai here; `make apart` installs it beside the product", allow_module_level=True
-    )
-os.environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true", "CREWAI_TRACING_ENABLED": "false"}
-os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it looks for prices on the network
+if find_spec("crewai") is not None:  # said before it is loaded, and nowhere else: it would turn off tracing for others
+    os.environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true", "CREWAI_TRACING_ENABLED": "false"}
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it looks for prices on the network
+pytest.importorskip(
+    "crewai", reason="CREWAI TESTS SKIPPED: no crewai here; `make apart` installs it beside the product"
+)
 
 from connected import over_http
 from crewai import Agent, Crew, Process, Task
