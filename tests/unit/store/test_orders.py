@@ -253,3 +253,9 @@ def test_a_long_text_takes_a_bounded_effort(text: str) -> None:
     begun = time.process_time()
     reads_like_instructions(text)
     assert time.process_time() - begun < 3
+
+
+@pytest.mark.parametrize("times", [20, 50, 400, 5_000])
+@pytest.mark.parametrize("word", ["word", "send", "secret", "任务"])
+def test_saying_a_word_over_and_over_is_no_order(word: str, times: int) -> None:
+    assert not reads_like_instructions(f"I {word} " * times)
