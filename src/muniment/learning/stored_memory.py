@@ -7,6 +7,7 @@ from pydantic import Field
 from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record
 from muniment.core.scope import IdText
 from muniment.core.vocabulary import Outcome, ScopeLevel, Verdict
+from muniment.learning.lesson_state import LessonState
 from muniment.learning.rule_state import CanaryPlan, RuleLayer, RuleStage
 
 __all__ = [
@@ -71,6 +72,8 @@ class StoredMemory(Record):
     """Why it is as it is: of its last change."""
     stage: Absent[RuleStage] = None
     """Of a rule, where it stands between draft and retirement; absent: drafted, or as its status says."""
+    lesson: Absent[LessonState] = None
+    """Of a tactic, where it stands as a lesson; absent in records of earlier versions, which were active."""
     layer: Absent[RuleLayer] = None
     canary: Absent[CanaryPlan] = None
     report_id: Absent[IdText] = None
