@@ -15,6 +15,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md",
+    "docs/figures.md",
     "docs/recall.md",
     "docs/guides/library.md",
     "docs/guides/langgraph.md",
