@@ -27,6 +27,7 @@ LOOKED_MAX = 1000
 LOOKED_AT_MOST = 100_000
 ID_CHARS_MAX = 256
 _WORD = re.compile(r"[a-z0-9]+")
+_MARK = re.compile(r"\[(\d+)\]")
 
 
 class Telling(Record):
@@ -130,16 +131,35 @@ def _folded(text: str) -> str:
 def _telling(item: Item, wanted: str) -> Telling | None:
     """What a build told of the words; None where they are not in it."""
     body = item.plain()
-    line = next((line for line in body["text"].splitlines() if wanted.casefold() in line.casefold()), None)
-    if line is None:
+    lines = [line for line in body["text"].splitlines() if wanted.casefold() in line.casefold()]
+    if not lines:
         return None
-    pool = body["pool"]
+    sources = _sources(body, lines, wanted.casefold())
+    return Telling(**_request_of(body), build_id=item.id, line=lines[0].strip(), evidence_ids=sources)
+
+
+def _sources(body: dict[str, Any], lines: list[str], wanted: str) -> tuple[str, ...]:
+    """The events whose words these are, of those that the lines cite: what was only a candidate told nothing.
+
+    Where the words are nobody's own (a value that was normalised, a name for a place), all that the lines cite.
+    """
+    held = _holding(body["pool"], wanted)
+    if "marks" not in body:  # of an earlier version
+        return held
+    marks: dict[str, str] = body["marks"]
+    cited = {marks[number] for line in lines for number in _MARK.findall(line) if number in marks}
+    told = cited or set(marks.values())
+    return tuple(id_ for id_ in held if id_ in told) or tuple(id_ for id_ in marks.values() if id_ in cited)
+
+
+def _holding(pool: dict[str, Any], wanted: str) -> tuple[str, ...]:
+    """The events of a build's candidates that hold the words, and those of facts whose value does."""
     turns = [hit["turn"] for hit in pool["hits"]] + list(pool["window"])
-    sources = [turn["id"] for turn in turns if wanted.casefold() in _words_of(turn).casefold()]
+    found = [turn["id"] for turn in turns if wanted in _words_of(turn).casefold()]
     for fact in pool["facts"]:
-        if wanted.casefold() in str(fact["fact"]["value"]).casefold():
-            sources += fact["fact"]["sources"]
-    return Telling(**_request_of(body), build_id=item.id, line=line.strip(), evidence_ids=tuple(dict.fromkeys(sources)))
+        if wanted in str(fact["fact"]["value"]).casefold():
+            found += fact["fact"]["sources"]
+    return tuple(dict.fromkeys(found))
 
 
 def _request_of(body: dict[str, Any]) -> dict[str, Any]:
