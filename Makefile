@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
 .PHONY: demo test suite beside integrations apart apart-tools browser clients client-tools inspector chromium lint style format bench bench-quick soak serve \
-	mutants schemas openapi reference requirements stubs clean setup hosts small-model
+	mutants schemas openapi reference requirements stubs clean setup hosts small-model docs
 
 setup: $(STAMP)
 
@@ -187,6 +187,10 @@ soak: setup
 	$(BIN)/python -m benchmarks.simulator --seeds 10000 --processes $(WORKERS)
 	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 MUNIMENT_RUN_CLAIMS=10000 $(BIN)/python -m pytest -s \
 		-o timeout=7200 $(SOAKED)
+
+# The documentation as a site, with its search; it loads nothing from anywhere: python -m http.server -d site
+docs: setup
+	$(BIN)/python tools/docs_site.py site
 
 # Do the tests notice? Core modules changed one place at a time, each judged by the tests nearest to it.
 mutants: setup

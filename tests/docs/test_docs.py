@@ -34,6 +34,7 @@ MODEL = "MODEL_URL"
 ROLES = ("owner", "app")
 RECORDED = {
     "README.md": ("Congratulations! Noted.", "Try a nut-free place in Berlin [1]."),
+    "chat.md": ("Nice to meet you, Ana.", "How about Thai, without peanuts [1]?", "I do not know."),
     "start.md": ("A nice city.", "Go to a museum.", "You live in Berlin."),
 }
 """What a model answered on the way through a page."""
