@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
-.PHONY: demo test suite beside integrations apart apart-tools browser clients client-tools inspector chromium lint style format bench bench-quick soak serve \
+.PHONY: demo test suite beside integrations apart apart-tools browser clients client-tools inspector chromium pooler lint style format bench bench-quick soak serve \
 	mutants schemas openapi reference requirements stubs clean setup hosts small-model docs
 
 setup: $(STAMP)
@@ -43,7 +43,7 @@ demo: $(STAMP_CORE)
 
 # Two lanes: what is installed, then the suite with all the rest beside it. Either lane's failure is the whole's.
 test:
-	@$(MAKE) --no-print-directory -j2 setup inspector chromium client-tools apart-tools
+	@$(MAKE) --no-print-directory -j2 setup inspector chromium pooler client-tools apart-tools
 	@$(MAKE) --no-print-directory -j2 suite beside
 
 suite: setup
@@ -144,6 +144,13 @@ chromium:
 		(apt-get install -y -qq chromium >/dev/null 2>&1 || \
 		 (apt-get update -qq >/dev/null 2>&1 && apt-get install -y -qq chromium >/dev/null 2>&1)); } || \
 		echo "SKIPPED: browser tests: no Chromium, and none could be installed" >&2
+
+# What the tests of PostgreSQL stand behind for a while.
+pooler:
+	@command -v pgbouncer >/dev/null 2>&1 || test -x /usr/sbin/pgbouncer || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 && \
+		(apt-get install -y -qq --no-install-recommends pgbouncer >/dev/null 2>&1 || \
+		 (apt-get update -qq >/dev/null 2>&1 && apt-get install -y -qq --no-install-recommends pgbouncer >/dev/null 2>&1)); } || \
+		echo "SKIPPED: tests behind a pooler: no PgBouncer, and none could be installed" >&2
 
 lint: style
 	$(BIN)/python tools/make_aio_stub.py --check

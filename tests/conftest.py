@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from effort import SOAK, examples
 from kept_schemas import drop_kept, kept_schema
 from muniment.store.engines.opening import open_engine
+from muniment.testing.pooler import pooled
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
 from warm_commands import warm_commands
 
@@ -38,6 +39,16 @@ def postgres_dsn() -> str:
         return server_dsn()
     except Unavailable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def pooled_dsn(postgres_dsn: str) -> Iterator[str]:
+    """The same server behind PgBouncer in transaction mode."""
+    try:
+        with pooled(postgres_dsn) as dsn:
+            yield dsn
+    except Unavailable as reason:
+        pytest.skip(f"NOTHING IS TRIED BEHIND A POOLER: {reason}")
 
 
 @pytest.fixture(scope="session")

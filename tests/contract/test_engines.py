@@ -42,3 +42,16 @@ class TestPostgres(EngineContract):
         engine = PostgresEngine(postgres_dsn, schema=kept_postgres_schema)
         yield engine
         engine.close()
+
+
+class TestPostgresBehindAPooler(EngineContract):
+    """Transactions of one engine get whichever of two server connections is free."""
+
+    @pytest.fixture
+    def engine(self, pooled_dsn: str, request: pytest.FixtureRequest) -> Iterator[Engine]:
+        # What the server counts of a session it hears when the pooler ends it: such a test has a schema of its own.
+        is_counted = request.function.__name__ == EngineContract.test_it_says_how_large_it_is.__name__
+        schema = request.getfixturevalue("postgres_schema" if is_counted else "kept_postgres_schema")
+        engine = PostgresEngine(pooled_dsn, schema=schema)
+        yield engine
+        engine.close()

@@ -1,8 +1,9 @@
 """`PostgresEngine`: the port over one schema of a PostgreSQL server.
 
 Every transaction begins by naming its tenant to the server, for that transaction alone; row-level security
-does the rest (LG-02). Writers of one tenant that need to take turns use `Lock`; others run side by side.
-Nothing here knows what rows mean.
+does the rest (LG-02). Role and limits are said with it and end with it too: a session holds nothing, so that a pooler
+may give each transaction another one. Writers of one tenant that need to take turns use `Lock`; others run side by
+side. Nothing here knows what rows mean.
 """
 
 from __future__ import annotations
@@ -34,9 +35,8 @@ R = TypeVar("R")
 Pool = psycopg_pool.ConnectionPool[Connection]
 
 _CENSUS = "SELECT set_config('muniment.census', 'on', true)"
-_TENANT = "SELECT set_config('muniment.tenant', %s, true)"
-_WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_TENANT}"
-_READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_TENANT}"
+_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _SIZES = """
 SELECT
   (SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
@@ -47,6 +47,8 @@ SELECT
 """The server's estimates, so that no table is gone through; of partitions as well."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _TRIES = 6
+_PREPARE_AFTER = 5
+"""Times a statement is sent before the server is asked to keep it ready."""
 POOL_MAX = 8
 
 
@@ -81,6 +83,7 @@ class PostgresEngine:
         self._pool_sizes = (pool_min, pool_max)
         self._rebuild_bytes_max = rebuild_bytes_max
         self._ready: Ready = prepare(self._target)
+        self._said = self._said_first()
         self._statements = Statements(mark="%s", schema=schema, arrays=True)
         self._turns = Turns()
         self._closed = False
@@ -185,7 +188,8 @@ class PostgresEngine:
 
         with connect(self._target) as connection:
             bytes_max = None if thorough else self._rebuild_bytes_max
-            return scrub(connection, self._target.schema, self._ready.location, bytes_max=bytes_max)
+            ready = self._ready
+            return scrub(connection, self.schema, ready.location, bytes_max=bytes_max, is_pooled=ready.is_pooled)
 
     def close(self) -> None:
         with self._turns, self._forking:
@@ -207,6 +211,7 @@ class PostgresEngine:
                 "autocommit": True,  # every BEGIN is said
                 "connect_timeout": self._target.connect_timeout_s,
                 "application_name": "muniment",
+                "prepare_threshold": None if self._ready.is_pooled else _PREPARE_AFTER,
             },
             min_size=smallest,
             max_size=largest,
@@ -220,13 +225,19 @@ class PostgresEngine:
         return pool
 
     def _configure(self, connection: Connection) -> None:
-        connection.execute(
-            "SELECT set_config('lock_timeout', %s, false)", (f"{self._target.busy_timeout_s * 1000:.0f}ms",)
-        )
-        if self._durability == "full":
-            connection.execute("SET synchronous_commit = on")
-        if self._ready.role is not None:
+        """A second wall where the session is ours alone: outside of a transaction, too, it is bound."""
+        if self._ready.role is not None and not self._ready.is_pooled:
             connection.execute(f'SET ROLE "{self._ready.role}"')
+
+    def _said_first(self) -> str:
+        """What each transaction is told in the same breath as its beginning, and what ends with it."""
+        settings = {"lock_timeout": f"{self._target.busy_timeout_s * 1000:.0f}ms"}
+        if self._durability == "full":
+            settings["synchronous_commit"] = "on"
+        if self._ready.role is not None:
+            settings["role"] = self._ready.role
+        told = "".join(f", set_config('{name}', '{value}', true)" for name, value in settings.items())
+        return f"SELECT set_config('muniment.tenant', %s, true){told}"
 
     def _here(self) -> Pool:
         """The pool of this process: one that a fork copied has no threads and shares its sockets with the parent."""
@@ -254,13 +265,13 @@ class PostgresEngine:
                 f"all {pool.max_size} connections to {self._ready.location} are in use", hint="try again"
             ) from error
 
-    def _begin(self, pool: Pool, statement: str, tenant_id: str) -> Connection:
+    def _begin(self, pool: Pool, beginning: str, tenant_id: str) -> Connection:
         """Begin on a live connection. One that died while idle is thrown away: nothing was asked of it yet."""
         for _ in range(pool.max_size + 1):
             connection = self._take(pool)
             begun = False
             try:
-                psycopg.ClientCursor(connection).execute(statement, (tenant_id,))
+                psycopg.ClientCursor(connection).execute(f"{beginning}; {self._said}", (tenant_id,))
                 begun = True
                 return connection
             except psycopg.Error as error:

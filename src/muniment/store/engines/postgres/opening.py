@@ -43,7 +43,9 @@ class Ready:
     version: str
     schema_number: int
     role: str | None
-    """The role every connection switches to; None where the URL's own role is bound by row-level security."""
+    """The role every transaction works as; None where the URL's own role is bound by row-level security."""
+    is_pooled: bool
+    """Somebody stands between: what one transaction prepares, the next may not find, or find another in its place."""
 
 
 def lock_number(*parts: str) -> int:
@@ -55,7 +57,11 @@ def lock_number(*parts: str) -> int:
 def connect(target: Target) -> Connection:
     try:
         return psycopg.connect(
-            target.dsn, autocommit=True, connect_timeout=target.connect_timeout_s, application_name="muniment"
+            target.dsn,
+            autocommit=True,
+            connect_timeout=target.connect_timeout_s,
+            application_name="muniment",
+            prepare_threshold=None,
         )
     except psycopg.OperationalError as error:
         failure = translate(error, "the server")
@@ -93,7 +99,7 @@ def prepare(target: Target) -> Ready:
                 _bring_up_to_date(connection, target, known, unbound=unbound)
             role = target.app_role if unbound else None
             _verify_bound(connection, target, role)
-            return Ready(location, str(version), len(known), role)
+            return Ready(location, str(version), len(known), role, _is_pooled(connection))
         except psycopg.Error as error:
             raise translate(error, location) from error
 
@@ -102,6 +108,11 @@ def _one(connection: Connection, statement: str, parameters: tuple[Any, ...] = (
     row = connection.execute(statement, parameters).fetchone()
     assert row is not None
     return tuple(row)
+
+
+def _is_pooled(connection: Connection) -> bool:
+    """Does the server process know itself by another number than the connection was told? A pooler makes one up."""
+    return bool(_one(connection, "SELECT pg_backend_pid()")[0] != connection.info.backend_pid)
 
 
 def _is_unbound(connection: Connection) -> bool:
@@ -160,9 +171,10 @@ def _grant(connection: Connection, target: Target) -> None:
 def _verify_bound(connection: Connection, target: Target, role: str | None) -> None:
     """Refuse to work as a role that row-level security does not bind."""
     try:
-        if role is not None:
-            connection.execute(f'SET ROLE "{role}"')
-        unbound = _is_unbound(connection)
+        with connection.transaction():
+            if role is not None:
+                connection.execute(f'SET LOCAL ROLE "{role}"')
+            unbound = _is_unbound(connection)
     except psycopg.Error as error:
         raise _unwalled(target) from error
     if unbound:

@@ -26,19 +26,25 @@ _SIZE = """SELECT pg_table_size(name) + coalesce(
 _NUMBER = re.compile(r"\d+")
 
 
-def scrub(connection: Connection, schema: str, location: str, *, bytes_max: int | None) -> ScrubReport:
-    """Rebuild the tables that hold content, of at most so many bytes each; without a bound, all of them."""
+def scrub(
+    connection: Connection, schema: str, location: str, *, bytes_max: int | None, is_pooled: bool = False
+) -> ScrubReport:
+    """Rebuild the tables that hold content, of at most so many bytes each; without a bound, all of them.
+
+    Behind a pooler there is no session to be told how long to wait for a lock: what is locked is left for later.
+    """
     tables = [each.name for each in TABLES if any(column.content for column in each.columns)]
     names = {each: f'"{schema}"."{each}"' for each in tables}
     notes: list[str] = []
     try:
-        connection.execute(f"SET lock_timeout = '{_LOCK_WAIT}'")
-        connection.execute("SET client_min_messages = warning")  # what it skips, the server says by warnings alone
+        if not is_pooled:
+            connection.execute(f"SET lock_timeout = '{_LOCK_WAIT}'")
+            connection.execute("SET client_min_messages = warning")  # what it skips, the server says by warnings alone
         large = [] if bytes_max is None else [each for each in names if _size(connection, names[each]) > bytes_max]
         for each in large:
             connection.execute(f"VACUUM (SKIP_LOCKED) {names[each]}")
         for each in [name for name in names if name not in large]:
-            notes += _rebuild(connection, each, names[each])
+            notes += _rebuild(connection, each, names[each], skip_locked=is_pooled)
     except psycopg.Error as error:
         raise translate(error, location) from error
     if large:
@@ -55,7 +61,7 @@ def _size(connection: Connection, name: str) -> int:
     return int(row[0])
 
 
-def _rebuild(connection: Connection, table: str, name: str) -> list[str]:
+def _rebuild(connection: Connection, table: str, name: str, *, skip_locked: bool) -> list[str]:
     """Write a table anew; answers what kept it from being whole."""
     refused: list[str] = []
     held: list[int] = []
@@ -68,7 +74,7 @@ def _rebuild(connection: Connection, table: str, name: str) -> list[str]:
 
     connection.add_notice_handler(listen)
     try:
-        connection.execute(f"VACUUM (FULL, VERBOSE) {name}")
+        connection.execute(f"VACUUM (FULL, VERBOSE{', SKIP_LOCKED' if skip_locked else ''}) {name}")
     except psycopg.errors.LockNotAvailable:
         return [f"{table} was in use and not rebuilt"]
     finally:
