@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import ScopeLevel
+    from muniment.learning.lesson_state import LessonState
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft
 
@@ -234,11 +235,11 @@ def run_plan(
     now: str,
     *,
     dry_run: bool = False,
-    overlay: Mapping[str, StoredMemory] | None = None,
+    stages: Mapping[str, LessonState] | None = None,
 ) -> Ran:
-    """Carry a plan out on what the store holds now, without writing; `overlay` is what is about to be written."""
+    """Carry a plan out on what the store holds now, without writing; `stages` are where lessons go by it."""
     touching = ids_touched(plan, payloads)
-    memories = _memories(reader, owner, touching) | dict(overlay or {})
+    memories = _memories(reader, owner, touching)
     given = Given(
         plan=plan,
         payloads=payloads,
@@ -249,6 +250,7 @@ def run_plan(
         dry_run=dry_run,
         secret_in=find_secret if ctx.policy.ledger.redact_secrets else _no_secret,
         taken=_taken(reader, set(touching) - memories.keys()),
+        stages=stages or {},
     )
     applied = execute(given)
     before = {memory.id: memories.get(memory.id) for memory in applied.changes}
