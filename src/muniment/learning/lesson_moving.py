@@ -14,8 +14,8 @@ from muniment.learning.banks import find_memory
 from muniment.learning.fold.payloads import id_of
 from muniment.learning.lesson_state import LessonArm, LessonState, LessonUse
 from muniment.learning.lessons.arms import is_lesson, stage_of
-from muniment.learning.lessons.life import CONFLICT_CODES, Move, next_state, places_taken, started
-from muniment.learning.lessons.uses import UseArm, family_of, uses_by_id
+from muniment.learning.lessons.life import CONFLICT_CODES, Move, left_idle, next_state, places_taken, started
+from muniment.learning.lessons.uses import UseArm, family_of, uses_and_idle
 
 if TYPE_CHECKING:
     from muniment.contracts.folding import MemoryActionPlan
@@ -72,7 +72,8 @@ def lesson_moves(
     """
     steps: dict[str, Move] = {}
     lessons = {each.id: each for each in _standing(reader, owner, [arm for arm in arms if arm.stage is not None])}
-    uses = uses_by_id(reader, owner, lessons.values(), policy.uses_max)
+    asked = [*lessons.values(), *(each for each in family if each.id not in lessons and stage_of(each) == "trial")]
+    uses, idle = uses_and_idle(reader, owner, asked, policy.uses_max)
     conflict = not CONFLICT_CODES.isdisjoint(facts.reason_codes)
     for arm in arms:
         if arm.memory_id not in lessons:
@@ -83,6 +84,10 @@ def lesson_moves(
         if move is not None:
             steps[arm.memory_id] = move
     known = {each.id: lessons.get(each.id, each) for each in family}
+    for each in known.values():
+        move = left_idle(each, idle.get(each.id, 0), policy, now)
+        if move is not None and each.id not in lessons:
+            steps[each.id] = move
     taken = places_taken([each for each in known.values() if each.id not in steps])
     moved = dict(known) | lessons
     for candidate in sorted(known.values(), key=lambda each: (each.created_at, each.id)):

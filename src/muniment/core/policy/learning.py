@@ -115,12 +115,14 @@ class LessonPolicy(Record):
     """Of the runs that a lesson on trial fits, so many get it."""
     suspended_share: Share = 0.1
     """Of the runs that suspended lessons fit, so many get one of them, to see whether the world came back."""
-    trial_places: Whole = 4
+    trial_places: Whole = 3
     """Lessons of one family that are on trial at a time; the others wait."""
-    trial_uses_min: Positive = 10
+    trial_uses_min: Positive = 6
     """Judged runs, with it or held out, before a trial is decided."""
     trial_uses_max: Positive = 120
     """A trial in which nothing was found by then is over."""
+    trial_idle_max: Positive = 60
+    """A trial ends when so many judged runs of its family came and it was among what was handed out in none."""
     suspended_uses_min: Positive = 5
     """Runs with a suspended lesson before it is decided on."""
     suspended_uses_max: Positive = 12

@@ -25,6 +25,7 @@ __all__ = [
     "MoveReason",
     "changed_at_of",
     "judged_uses",
+    "left_idle",
     "next_state",
     "outlived",
     "places_taken",
@@ -44,6 +45,7 @@ MoveReason = Literal[
     "conflict",
     "helps_again",
     "no_help",
+    "not_reached",
 ]
 _OUTLIVED_RUNS = 100
 _LEARNT_MAX = 6
@@ -69,6 +71,13 @@ def started(memory: StoredMemory, now: str, *, taken: int, policy: LessonPolicy)
         return None
     why = f"{taken} of {policy.trial_places} places on trial were taken"
     return Move(LessonState(stage="trial", since=now, why=why), "place_free")
+
+
+def left_idle(memory: StoredMemory, runs: int, policy: LessonPolicy, now: str) -> Move | None:
+    """The end of a trial that nobody came to: others fit the runs of its family better, and it holds a place."""
+    if stage_of(memory) != "trial" or runs < policy.trial_idle_max:
+        return None
+    return _moved("retired", now, "not_reached", f"it came first in none of the last {runs} runs of its family")
 
 
 def places_taken(memories: Sequence[StoredMemory]) -> int:

@@ -24,7 +24,7 @@ from muniment.runs.projection import change_of
 from muniment.store.items import Change, Item, select_items
 from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["UseArm", "family_of", "list_uses", "project_lesson_use", "uses_by_id"]
+__all__ = ["UseArm", "family_of", "list_uses", "project_lesson_use", "uses_and_idle", "uses_by_id"]
 
 Lookup = Callable[[str], Item | None]
 
@@ -113,13 +113,34 @@ def uses_by_id(
 
     What was merged has the uses of what it was merged from.
     """
-    wanted: defaultdict[str | None, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    return uses_and_idle(reader, owner, memories, newest)[0]
+
+
+def uses_and_idle(
+    reader: Reader, owner: str, memories: Iterable[StoredMemory], newest: int
+) -> tuple[dict[str, tuple[LessonUse, ...]], dict[str, int]]:
+    """The same; and how many judged runs of its kind of work came since each record was used last, or was written."""
+    families: defaultdict[str | None, list[StoredMemory]] = defaultdict(list)
     for memory in memories:
-        for id_ in (memory.id, *memory.parents):
-            wanted[family_of(memory)][id_].append(memory.id)
-    found: defaultdict[str, list[LessonUse]] = defaultdict(list)
-    for family, ids in wanted.items():
+        families[family_of(memory)].append(memory)
+    found: dict[str, tuple[LessonUse, ...]] = {}
+    idle: dict[str, int] = {}
+    for family, mine in families.items():
+        wanted: defaultdict[str, list[str]] = defaultdict(list)
+        for memory in mine:
+            for id_ in (memory.id, *memory.parents):
+                wanted[id_].append(memory.id)
+        kept: defaultdict[str, list[LessonUse]] = defaultdict(list)
+        runs: dict[str, str] = {}
         for use in list_uses(reader, owner, family, newest):
-            for id_ in ids.get(use.memory_id, ()):
-                found[id_].append(use)
-    return {id_: tuple(uses) for id_, uses in found.items()}
+            runs[use.trace_id] = use.at
+            for id_ in wanted.get(use.memory_id, ()):
+                kept[id_].append(use)
+        for memory in mine:
+            uses = kept.get(memory.id, [])
+            since = max(
+                memory.created_at if memory.lesson is None else memory.lesson.since, *(use.at for use in uses[-1:]), ""
+            )
+            found |= {memory.id: tuple(uses)} if uses else {}
+            idle[memory.id] = sum(at > since for at in runs.values())
+    return found, idle
