@@ -40,7 +40,7 @@ from muniment.learning.keys import intent_key
 from muniment.learning.lesson_moving import Moves, lesson_moves, run_arms, with_moves
 from muniment.learning.lessons.life import changed_at_of, outlived
 from muniment.learning.peers import peer_of
-from muniment.learning.plans import ended_draft, find_plan, made_draft, run_plan, version_of
+from muniment.learning.plans import applied_draft, find_plan, run_plan, version_of
 from muniment.learning.projection import core_name, trace_id_of
 from muniment.learning.recall_reading import latest_recall
 from muniment.learning.rule_state import RuleArm
@@ -439,9 +439,8 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
             for draft in folded.drafts
             if latest(tx, draft.draft_id) is None
         ),
-        made_draft(plan, folded.payloads, sources=sources),
+        applied_draft(plan, folded.payloads, ran, sources=sources),
         *ran.drafts,
-        ended_draft(plan.plan_id, "aborted" if ran.applied.aborted else "applied", ran.applied, ran.touched),
     ]
     write_bank(ctx, tx, scope.tenant_id, owner, drafts)
     return Learned(log, capsule, folded.result, plan, ran.applied.records)

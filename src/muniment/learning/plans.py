@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PlanState",
+    "applied_draft",
     "apply_plan",
     "ended_draft",
     "get_plan",
@@ -201,6 +202,20 @@ def made_draft(
     if named := [each for each in dict.fromkeys(named) if is_id(each)]:
         said["sources"] = named
     return draft_patch(PLAN_MADE, "assistant", said)
+
+
+def applied_draft(
+    plan: MemoryActionPlan,
+    payloads: Mapping[str, Any],
+    ran: Ran,
+    *,
+    sources: Iterable[str] = (),
+    **more: Any,
+) -> EntryDraft:
+    """The entry of a plan that is made and carried out in one transaction: both in one."""
+    ended = ended_draft(plan.plan_id, "aborted" if ran.applied.aborted else "applied", ran.applied, ran.touched)
+    told = {name: value for name, value in ended.metadata.items() if name not in ("event", "id")}
+    return made_draft(plan, payloads, sources=sources, **told, **more)
 
 
 def ended_draft(

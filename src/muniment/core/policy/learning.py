@@ -133,13 +133,15 @@ class LessonPolicy(Record):
     """After so many uses, a use weighs half as much in the effect of a lesson."""
     confidence: Annotated[Number, Field(gt=0, lt=1)] = 0.98
     """Of the interval that an effect must clear, looked at after every run."""
+    doubt: Annotated[Number, Field(gt=0, lt=1)] = 0.9
+    """Of the interval that must lie below nought for a lesson on trial to go: sooner than one is believed."""
     hope: Annotated[Number, Field(gt=0, lt=1)] = 0.8
     """Of the interval that it must clear when its trial is over, or to come back from suspension."""
     margin: Share = 0.1
     """A lesson that costs less may pass so much less often, at most, and still count as as good."""
-    change_threshold: Annotated[Number, Field(gt=0)] = 7.0
-    """The log likelihood ratio at which a lesson's own history is told to have changed. At 7, about one in twenty
-    lessons whose rate stays the same is told so within a hundred uses."""
+    change_threshold: Annotated[Number, Field(gt=0)] = 8.0
+    """The log likelihood ratio at which a lesson's own history is told to have changed. At 8, about one in twenty-five
+    lessons whose rate stays the same is told so within two hundred uses."""
 
 
 class LearnPolicy(Record):

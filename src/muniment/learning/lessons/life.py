@@ -142,7 +142,7 @@ def _after_trial(effect: Effect, policy: LessonPolicy, now: str) -> Move | None:
     sure, words = effect.bounds(policy.confidence), effect.words
     if sure.lower > 0:
         return _moved("active", now, "effect_above", words)
-    if sure.upper < 0:
+    if effect.bounds(policy.doubt).upper < 0:
         return _moved("retired", now, "pass_rate_below", words)
     if sure.lower > -policy.margin and effect.costs_less(policy.confidence):
         return _moved("active", now, "costs_less", f"{words}, at less cost")
