@@ -117,7 +117,7 @@ class LessonPolicy(Record):
     """Of the runs that suspended lessons fit, so many get one of them, to see whether the world came back."""
     trial_places: Whole = 3
     """Lessons of one family that are on trial at a time; the others wait."""
-    trial_uses_min: Positive = 6
+    trial_uses_min: Positive = 10
     """Judged runs, with it or held out, before a trial is decided."""
     trial_uses_max: Positive = 120
     """A trial in which nothing was found by then is over."""
@@ -134,7 +134,7 @@ class LessonPolicy(Record):
     confidence: Annotated[Number, Field(gt=0, lt=1)] = 0.98
     """Of the interval that an effect must clear, looked at after every run."""
     doubt: Annotated[Number, Field(gt=0, lt=1)] = 0.9
-    """Of the interval that must lie below nought for a lesson on trial to go: sooner than one is believed."""
+    """Of the interval that must lie below nought for a lesson to go: it is doubted sooner than it is believed."""
     hope: Annotated[Number, Field(gt=0, lt=1)] = 0.8
     """Of the interval that it must clear when its trial is over, or to come back from suspension."""
     margin: Share = 0.1

@@ -47,6 +47,8 @@ MoveReason = Literal[
     "no_help",
     "not_reached",
 ]
+_HELD_OUT_MIN = 5
+"""Runs without an active lesson, below which they say nothing against it."""
 _OUTLIVED_RUNS = 100
 _LEARNT_MAX = 6
 """Of the runs a lesson was learnt from, so many speak for its history: they were chosen for looking good."""
@@ -154,7 +156,7 @@ def _after_trial(effect: Effect, policy: LessonPolicy, now: str) -> Move | None:
 
 
 def _outdone(effect: Effect, policy: LessonPolicy, now: str) -> Move | None:
-    if effect.bounds(policy.confidence).upper >= 0:
+    if effect.held_out.n < _HELD_OUT_MIN or effect.bounds(policy.doubt).upper >= 0:
         return None
     return _moved("suspended", now, "pass_rate_below", effect.words)
 
