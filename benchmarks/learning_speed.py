@@ -7,16 +7,24 @@ Each figure is a ratio within one process. `recall`: the whole of `run.learning.
 against the ten best of the same index for the same words. `fold`: `run.learning.learn` of a run of so many steps, in a
 bank with as many earlier runs as a fold looks at, against the append of one entry of the same bytes as the EventLog
 that the fold writes.
+
+    python -m benchmarks.learning_speed --growth 1000 10000    what recall and fold cost as a bank grows
+    python -m benchmarks.learning_speed --bytes 300            what a run of five events writes in a bank of 300 runs
+
+`growth`: processor time of a recall and of a fold, and rows that they read, in one bank at each size, medians of
+twenty rounds. `bytes`: what the write-ahead log of SQLite takes for a run of five events, whole pages as they are, with
+recall and fold and without; and what the file grows by.
 """
 
 from __future__ import annotations
 
 import argparse
+import sqlite3
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -196,10 +204,125 @@ def _newest_log(mem: muniment.Memory) -> str:
     return str(rows[0][11])
 
 
+# -- growth -------------------------------------------------------------------------------------------
+
+
+class Counted:
+    """A reader that counts the rows it hands out."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+        self.rows = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def do(self, command: Any) -> Any:
+        answer = self._reader.do(command)
+        self.rows += len(answer) if isinstance(answer, list | tuple) else 1
+        return answer
+
+
+@contextmanager
+def counting(mem: muniment.Memory) -> Iterator[list[int]]:
+    """The rows that each read and each write of a store looks at, while it is open."""
+    engine, seen = mem._ctx.engine, [0]
+    kept = {name: getattr(engine, name) for name in ("read", "write")}
+
+    def counted(name: str) -> Callable[..., Any]:
+        def call(tenant_id: str, work: Callable[[Any], Any], *more: Any, **named: Any) -> Any:
+            def looked(reader: Any) -> Any:
+                reading = Counted(reader)
+                try:
+                    return work(reading)
+                finally:
+                    seen[0] += reading.rows
+
+            return kept[name](tenant_id, looked, *more, **named)
+
+        return call
+
+    for name in kept:
+        setattr(engine, name, counted(name))
+    try:
+        yield seen
+    finally:
+        for name in kept:
+            delattr(engine, name)
+
+
+def five_events(mem: muniment.Memory, number: int, *, learns: bool = True) -> dict[str, float]:
+    """A run of five events, recalled for and folded; the processor's seconds of both."""
+    run = mem.run(user_id="ana", agent_id="agent")
+    intent = {"domain_tag": "travel", "task_family": f"family{number % 5}"}
+    run.observe("user", f"Find a table for {number % 9 + 1} in {WORDS[number % 97]}, and mind {WORDS[number % 89]}.")
+    start = time.process_time()
+    if learns:
+        run.learning.recall("Find a table", intent=intent, state={"mode": "main"})
+    recalled = time.process_time() - start
+    strategy = ("careful", "quick", "late")[number % 3]
+    run.observe_tool(f"look_{strategy}", content=f"{number} tables", args={"row": number})
+    run.observe_tool("book", content="done", args={"row": number})
+    run.observe("assistant", f"Booked table {number}.")
+    start = time.process_time()
+    passed = (number * 7 % 10) < (8 if strategy == "careful" else 3)
+    learning = {"verifier_result": PASS if passed else FAIL, "intent": intent, "features": {"strategy": strategy}}
+    run.finish(**(learning if learns else {}))
+    return {"recall": recalled, "fold": time.process_time() - start}
+
+
+def growth(sizes: Sequence[int], rounds: int) -> dict[str, dict[str, Any]]:
+    rows: dict[str, dict[str, Any]] = {}
+    done = 0
+    with a_store() as mem:
+        for size in sizes:
+            for number in range(done, size):
+                five_events(mem, number)
+            with counting(mem) as seen:
+                spent = [five_events(mem, size + round_) for round_ in range(rounds)]
+            done = size + rounds
+            cpu = {f"{name}_cpu_ms": statistics.median(each[name] for each in spent) * 1e3 for name in spent[0]}
+            rows[f"after {size:,} runs"] = cpu | {"rows_read_a_run": seen[0] / rounds}
+    first, last = rows[f"after {sizes[0]:,} runs"], rows[f"after {sizes[-1]:,} runs"]
+    return rows | {"last against first": {name: last[name] / first[name] for name in first}}
+
+
+def bytes_written(runs: int, rounds: int) -> dict[str, dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "m.db")
+        with muniment.open(path, embedder="none") as mem, closing(sqlite3.connect(path)) as other:
+            for number in range(runs):
+                five_events(mem, number)
+
+            def written(number: int, *, learns: bool) -> int:
+                other.execute("pragma wal_checkpoint(TRUNCATE)").fetchall()
+                five_events(mem, number, learns=learns)
+                return Path(f"{path}-wal").stat().st_size
+
+            before = _file_bytes(other, path)
+            learnt = [written(runs + number, learns=True) for number in range(rounds)]
+            kept = (_file_bytes(other, path) - before) / rounds
+            bare = [written(runs + rounds + number, learns=False) for number in range(rounds)]
+            figures = {"log_bytes": statistics.mean(learnt), "log_bytes_without_learning": statistics.mean(bare)}
+            return {f"a run of five events after {runs:,}": figures | {"file_bytes": kept}}
+
+
+def _file_bytes(connection: sqlite3.Connection, path: Path) -> int:
+    connection.execute("pragma wal_checkpoint(TRUNCATE)").fetchall()
+    return path.stat().st_size
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
+    parser.add_argument("--growth", nargs="+", type=int, metavar="RUNS", help="only this: cost by the size of a bank")
+    parser.add_argument("--bytes", type=int, metavar="RUNS", help="only this: what a run of five events writes")
     given = parser.parse_args(argv)
+    if given.growth or given.bytes:
+        found = growth(given.growth, 20) if given.growth else {}
+        found |= bytes_written(given.bytes, 20) if given.bytes else {}
+        report("learning_speed", found, {"growth": given.growth, "bytes": given.bytes}, file="learning_growth")
+        return
     sizes = [2_000] if given.quick else [10_000, 100_000]
     peers, rounds = (40, 5) if given.quick else (200, 21)
     rows = recall_against_search(sizes, rounds)

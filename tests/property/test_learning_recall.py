@@ -98,7 +98,7 @@ def test_what_is_over_is_not_recalled(mem: Memory, clock: Hand) -> None:
 
 @pytest.mark.req("RC-08", "RC-13")
 def test_what_never_helped_is_not_recalled() -> None:
-    with store(policy={"learn": {"praxis": {"fails_in_a_row_max": 1000}}}) as mem:
+    with store(policy={"learn": {"lessons": {"change_threshold": 1000}}}) as mem:
         bank = mem.bank(user_id="ana")
         do(bank, write(tactic("tac_bad"), "ReuseBuffer"))
         do(bank, write(tactic("tac_kept"), "ReuseBuffer"), on("PIN", "tac_kept", store="ReuseBuffer"))

@@ -24,6 +24,7 @@ from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.requests import Expect, FromOne, Request, checked, one_of
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import find_memory, list_memories
+from muniment.learning.lessons.counting import with_counts
 from muniment.learning.stored_memory import STORES, MemoryKind, Store
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from muniment.contracts.rules import DistillDraft
     from muniment.contracts.run_records import EventLog
     from muniment.core.policy.flow_map import FlowEstimatorKind
+    from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.learning.fold.executing import Applied
     from muniment.learning.plans import PlanState
@@ -79,23 +81,31 @@ class Bank:
     ) -> list[StoredMemory]:
         """The learned records, oldest first; with `include_all`, retired and pruned ones too."""
         kinds = kinds_asked(store, kind)
-        found = self._ctx.engine.read(
-            self._scope.tenant_id,
-            lambda reader: [held.memory for each in kinds for held in list_memories(reader, self._owner, each)],
-        )
-        live = [memory for memory in found if include_all or memory.status in _LIVE]
+
+        def work(reader: Reader) -> list[StoredMemory]:
+            found = (held.memory for each in kinds for held in list_memories(reader, self._owner, each))
+            live = [memory for memory in found if include_all or memory.status in _LIVE]
+            return with_counts(reader, self._owner, live, self._uses_max)
+
+        live = self._ctx.engine.read(self._scope.tenant_id, work)
         return sorted(live, key=lambda memory: (memory.created_at, memory.id))
 
     def get(self, memory_id: str) -> StoredMemory:
         """A record of this bank, whatever its standing."""
         found = None
         if isinstance(memory_id, str):
-            found = self._ctx.engine.read(
-                self._scope.tenant_id, lambda reader: find_memory(reader, (self._owner,), memory_id)
-            )
+            found = self._ctx.engine.read(self._scope.tenant_id, lambda reader: self._find(reader, memory_id))
         if found is None:
             raise NotFound(f"no learned record {memory_id!r:.80} in this bank", path="$.memory_id")
-        return found.memory
+        return found
+
+    def _find(self, reader: Reader, memory_id: str) -> StoredMemory | None:
+        held = find_memory(reader, (self._owner,), memory_id)
+        return None if held is None else with_counts(reader, self._owner, [held.memory], self._uses_max)[0]
+
+    @property
+    def _uses_max(self) -> int:
+        return self._ctx.policy.learn.lessons.uses_max
 
     def reasoning_bank(self) -> ReasoningBank:
         """Episodes and tactics of the bank as the contract's document."""

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.owners import owner_of
+from muniment.learning.lessons.uses import project_lesson_use
 from muniment.learning.projection import (
     project_draft,
     project_event_log,
@@ -170,6 +171,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
     _patched("rule_test", erased, project_test, RULE_TESTED),
     _patched("rule_selection", erased, project_selection, RULES_SELECTED),
     _patched("rule_use", erased, project_rule_use, RUN_LOGGED),
+    _patched("lesson_use", erased, project_lesson_use, RUN_LOGGED),
     _patched("working_set", erased, project_working_set, WORKING_SET_CHANGED),
 )
 

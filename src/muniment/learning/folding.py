@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryAction, MemoryActionPlan, MemoryActionRecord
+from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryActionPlan, MemoryActionRecord
 from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse
 from muniment.contracts.run_records import EventLog, SelectedRuleMirror, TraceCapsule
 from muniment.core.canonical import digest_of, read_canonical
@@ -26,7 +26,6 @@ from muniment.learning.fold.distill import BankIds
 from muniment.learning.fold.features import with_features
 from muniment.learning.fold.payloads import named_traces
 from muniment.learning.fold.planning import Folded, fold
-from muniment.learning.fold.praxis import praxis_update
 from muniment.learning.fold.run_logs import (
     Finished,
     Recalled,
@@ -38,13 +37,15 @@ from muniment.learning.fold.run_logs import (
 from muniment.learning.fold.triggers import Moment, triggers_of
 from muniment.learning.fold.wording import Wording
 from muniment.learning.keys import intent_key
+from muniment.learning.lesson_moving import Moves, lesson_moves, run_arms, with_moves
+from muniment.learning.lessons.life import changed_at_of, outlived
 from muniment.learning.peers import peer_of
-from muniment.learning.plans import ended_draft, find_plan, made_draft, run_plan, version_of
+from muniment.learning.plans import applied_draft, find_plan, run_plan, version_of
 from muniment.learning.projection import core_name, trace_id_of
 from muniment.learning.recall_reading import latest_recall
 from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
-from muniment.learning.stored_memory import RunFacts, StoredMemory, Tally
+from muniment.learning.stored_memory import RunFacts, StoredMemory
 from muniment.memory.patches import draft_patch
 from muniment.packets.builds import builds_of_run
 from muniment.store.items import Item, latest, latest_of_run, newest_items, select_items
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import ScopeLevel
+    from muniment.learning.lessons.uses import UseArm
     from muniment.learning.stored_memory import IntentParts, StateParts
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft, LedgerEntry
@@ -121,6 +123,8 @@ class _FoldInputs(NamedTuple):
     entry_ids: tuple[str, ...]
     arms: tuple[Mapping[str, Any], ...]
     """Of each rule that applied to the run: its arm, and the bank that holds it."""
+    recalled: Mapping[str, Any] | None
+    """What the run recalled, as it was told."""
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -213,10 +217,13 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _FoldInputs:
             for body in bodies
             if body["is_final"] and body["facts"]["trace_id"] != facts.trace_id
         ]
-        peers = [peer for peer in peers if _is_alike(peer, facts) and _may_teach(peer, policy)]
         existing = [held.memory for held in list_memories(reader, owner, "tactic", name=name, newest=policy.gather_max)]
+        since = changed_at_of(existing) or ""  # runs of a world that has changed since have no voice
+        peers = [peer for peer in peers if peer.at >= since and _is_alike(peer, facts) and _may_teach(peer, policy)][
+            : policy.fold.peers_max
+        ]
         ids = tuple(entry.id for entry in entries)
-        return _FoldInputs(finished, facts, peers[: policy.fold.peers_max], existing, ids, tuple(rules.get("arms", ())))
+        return _FoldInputs(finished, facts, peers, existing, ids, tuple(rules.get("arms", ())), recalled)
 
     return ctx.engine.read(scope.tenant_id, work)
 
@@ -328,7 +335,7 @@ def _fold(ctx: Context, tenant_id: str, owner: str, seen: _FoldInputs, asked: Le
     if not asked.is_final:  # the next one of this run is another fold
         trigger = trigger.model_copy(update={"details": f"after {len(seen.entry_ids)} events"})
     known = {memory.id: memory for memory in seen.existing}
-    place = BankIds(f"{tenant_id}\n{owner}")
+    place = BankIds(f"{tenant_id}\n{owner}", outlived(seen.existing, [peer.at for peer in seen.peers]))
     while True:
         folded = fold(
             seen.facts,
@@ -412,27 +419,28 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
         return _told_before(tx, ready, logged)
     if not _stands(tx, scope, seen, folded):
         return None
-    is_counted = is_final and seen.facts.verdict is not None  # once, and only by what a verifier said
-    tallied, reasons = _tallies(tx, owner, seen.facts, seen.peers, ctx) if is_counted else ([], {})
-    plan = _with_retirements(folded.plan, tallied, reasons)
-    overlay = {memory.id: memory for memory in tallied}
-    ran = run_plan(ctx, tx, owner, plan, folded.payloads, now, overlay=overlay)
+    arms: tuple[UseArm, ...] = ()
+    moves = Moves({})
+    if is_final and seen.facts.verdict is not None:  # once, and only by what a verifier said
+        arms = run_arms(tx, owner, seen.facts, seen.recalled)
+        lessons = ctx.policy.learn.lessons
+        moves = lesson_moves(tx, owner, seen.facts, arms, seen.existing, folded.payloads, lessons, now)
+    plan = with_moves(folded.plan, moves.actions)
+    ran = run_plan(ctx, tx, owner, plan, folded.payloads, now, stages=moves.stages)
     log = build_event_log(seen.finished, folded.result, ran.applied.records)
     capsule = build_capsule(seen.finished, now)
     sources = [trace_id]
     drafts: list[EntryDraft] = [
-        _log_draft(scope, log, seen, is_final=is_final),
+        _log_draft(scope, log, seen, arms, is_final=is_final),
         *(memory_drafts([_capsule_memory(capsule, owner, now)], {}) if is_final else ()),
-        *memory_drafts(tallied, {memory.id: memory for memory in tallied}),
         _record_draft(FOLD_MADE, folded.result.fold_id, "result", folded.result.to_wire(), sources),
         *(
             _record_draft(DRAFT_MADE, draft.draft_id, "draft", draft.to_wire(), draft.source_trace_ids)
             for draft in folded.drafts
             if latest(tx, draft.draft_id) is None
         ),
-        made_draft(plan, folded.payloads, sources=sources),
+        applied_draft(plan, folded.payloads, ran, sources=sources),
         *ran.drafts,
-        ended_draft(plan.plan_id, "aborted" if ran.applied.aborted else "applied", ran.applied, ran.touched),
     ]
     write_bank(ctx, tx, scope.tenant_id, owner, drafts)
     return Learned(log, capsule, folded.result, plan, ran.applied.records)
@@ -465,59 +473,7 @@ def _stands(tx: Transaction, scope: Scope, seen: _FoldInputs, folded: Folded) ->
     return all(item is not None and item.body is not None for item in known)
 
 
-def _without(memory: StoredMemory, peers: Sequence[RunFacts]) -> Tally:
-    """How runs of the same work fared without it, of those that came after it."""
-    others = [one for one in peers if one.at >= memory.created_at and memory.id not in one.used_ids]
-    judged = [one for one in others if one.verdict is not None]
-    return Tally(n=len(judged), passes=sum(one.passed for one in judged), cost_sum=sum(one.cost for one in judged))
-
-
-def _tallies(
-    tx: Transaction, owner: str, facts: RunFacts, peers: Sequence[RunFacts], ctx: Context
-) -> tuple[list[StoredMemory], dict[str, str]]:
-    """What the run used, with the run counted; and which of it should go, and why."""
-    tallied: list[StoredMemory] = []
-    reasons: dict[str, str] = {}
-    started = () if facts.seed_id is None else (facts.seed_id,)
-    for id_ in dict.fromkeys((*facts.used_ids, *started)):
-        held = find_memory(tx, (owner,), id_)
-        if held is None:
-            continue
-        known = held.memory.model_copy(update={"without_tally": _without(held.memory, peers)})
-        counted, reason = praxis_update(known, facts, True, ctx.policy.learn.praxis)
-        tallied.append(counted.model_copy(update={"version": held.memory.version + 1}))
-        if reason is not None and held.memory.kind == "tactic":
-            reasons[id_] = reason
-    return tallied, reasons
-
-
-def _with_retirements(
-    plan: MemoryActionPlan, tallied: Sequence[StoredMemory], reasons: Mapping[str, str]
-) -> MemoryActionPlan:
-    """The plan, and the tactics that stopped helping retired by it."""
-    retired = {id_ for action in plan.actions if action.op == "RETIRE" for id_ in action.target_ids or ()}
-    more = [
-        MemoryAction.from_wire(
-            {
-                "op": "RETIRE",
-                "target_store": "ReuseBuffer",
-                "target_ids": [memory.id],
-                "reason_keys": ["praxis", reasons[memory.id]],
-            }
-        )
-        for memory in tallied
-        if memory.id in reasons and memory.id not in retired
-    ]
-    going = {id_ for action in more for id_ in action.target_ids or ()}
-    kept = [
-        action
-        for action in plan.actions
-        if not (action.op == "WRITE" and going & set(action.target_ids or ()))  # what goes is not written again
-    ]
-    return plan.model_copy(update={"actions": (*kept, *more)})
-
-
-def _log_draft(scope: Scope, log: EventLog, seen: _FoldInputs, *, is_final: bool) -> EntryDraft:
+def _log_draft(scope: Scope, log: EventLog, seen: _FoldInputs, arms: Sequence[UseArm], *, is_final: bool) -> EntryDraft:
     facts, asked = seen.facts, seen.finished.first_asked
     said: dict[str, Any] = {
         "id": facts.trace_id,
@@ -528,6 +484,9 @@ def _log_draft(scope: Scope, log: EventLog, seen: _FoldInputs, *, is_final: bool
     }
     if seen.arms:
         said["rules"] = [dict(each) for each in seen.arms]
+    if arms:
+        said["uses"] = [arm.to_wire() for arm in arms]
+    if seen.arms or arms:
         task = "" if asked is None else " ".join((asked.content or "").split())
         said |= {"x_digest": digest_of([scope.tenant_id, task])[:24]} if task else {}
     core = core_name(intent_key(facts.intent))

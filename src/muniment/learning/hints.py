@@ -145,6 +145,7 @@ def _unfit(
         return "state_incompatible"
     if (
         memory.with_tally.n
+        and memory.lesson is None  # a lesson is moved by what came of it
         and memory.status != "pinned"
         and _quantile(history_of(memory), _prior(policy), _SURE) < policy.hopeless_rate
     ):

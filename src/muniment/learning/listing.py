@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.listing import Listing, Placed
 from muniment.learning.banks import held_of
+from muniment.learning.lessons.counting import with_counts
 from muniment.learning.plans import plan_of
 from muniment.store.lists.seeking import each_made, merged, read_listed, seek
 
 if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader
     from muniment.learning.plans import PlanState
     from muniment.learning.stored_memory import StoredMemory
     from muniment.store.context import Context
+    from muniment.store.items import Item
 
 __all__ = ["LIVE", "page_bodies", "page_memories", "page_plans"]
 
@@ -25,7 +28,11 @@ def page_memories(
     ctx: Context, tenant_id: str, owner: str, kinds: Iterable[str], asked: Listing, *, include_all: bool
 ) -> Iterator[Placed[StoredMemory]]:
     """The learned records of some kinds, those that stand or all."""
-    make = each_made(lambda item: held_of(item).memory)
+
+    def make(reader: Reader, items: Sequence[Item]) -> Sequence[StoredMemory]:
+        kept = [held_of(item).memory for item in items]
+        return with_counts(reader, owner, kept, ctx.policy.learn.lessons.uses_max)
+
     statuses: tuple[str | None, ...] = (None,) if include_all else LIVE
     reads = [read_listed(kind, owner, make, asked, status) for kind in kinds for status in statuses]
     return seek(ctx, tenant_id, merged(*reads), asked)

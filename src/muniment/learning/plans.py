@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import ScopeLevel
+    from muniment.learning.lesson_state import LessonState
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft
 
 __all__ = [
     "PlanState",
+    "applied_draft",
     "apply_plan",
     "ended_draft",
     "get_plan",
@@ -202,6 +204,20 @@ def made_draft(
     return draft_patch(PLAN_MADE, "assistant", said)
 
 
+def applied_draft(
+    plan: MemoryActionPlan,
+    payloads: Mapping[str, Any],
+    ran: Ran,
+    *,
+    sources: Iterable[str] = (),
+    **more: Any,
+) -> EntryDraft:
+    """The entry of a plan that is made and carried out in one transaction: both in one."""
+    ended = ended_draft(plan.plan_id, "aborted" if ran.applied.aborted else "applied", ran.applied, ran.touched)
+    told = {name: value for name, value in ended.metadata.items() if name not in ("event", "id")}
+    return made_draft(plan, payloads, sources=sources, **told, **more)
+
+
 def ended_draft(
     plan_id: str, status: str, applied: Applied | None, touched: Sequence[Sequence[Any]], **more: Any
 ) -> EntryDraft:
@@ -234,11 +250,11 @@ def run_plan(
     now: str,
     *,
     dry_run: bool = False,
-    overlay: Mapping[str, StoredMemory] | None = None,
+    stages: Mapping[str, LessonState] | None = None,
 ) -> Ran:
-    """Carry a plan out on what the store holds now, without writing; `overlay` is what is about to be written."""
+    """Carry a plan out on what the store holds now, without writing; `stages` are where lessons go by it."""
     touching = ids_touched(plan, payloads)
-    memories = _memories(reader, owner, touching) | dict(overlay or {})
+    memories = _memories(reader, owner, touching)
     given = Given(
         plan=plan,
         payloads=payloads,
@@ -249,6 +265,7 @@ def run_plan(
         dry_run=dry_run,
         secret_in=find_secret if ctx.policy.ledger.redact_secrets else _no_secret,
         taken=_taken(reader, set(touching) - memories.keys()),
+        stages=stages or {},
     )
     applied = execute(given)
     before = {memory.id: memories.get(memory.id) for memory in applied.changes}

@@ -183,8 +183,11 @@ def _once(entry: LedgerEntry, lookup: Lookup, event: str, kind: str, part: str, 
     return [change_of(entry, id_, kind, "made", {part: held.to_wire()}, sources_named(entry))]
 
 
+_PLAN_ENDS = ("records", "touched")
+
+
 def project_plan(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """A plan as it was made; then what came of it: applied, aborted, undone."""
+    """A plan as it was made; then, or at once, what came of it: applied, aborted, undone."""
     said = entry.metadata
     id_, event = said.get("id"), said.get("event")
     if event not in (PLAN_MADE, PLAN_ENDED) or not is_bank(entry.scope.user_id) or not isinstance(id_, str):
@@ -193,11 +196,12 @@ def project_plan(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     if event == PLAN_MADE:
         if before is not None:
             return []
-        body: dict[str, Any] = {key: said[key] for key in ("plan", "payloads", "undoes") if key in said}
-        return [change_of(entry, id_, "plan", "made", body, sources_named(entry))]
+        kept = ("plan", "payloads", "undoes", *_PLAN_ENDS)
+        body: dict[str, Any] = {key: said[key] for key in kept if key in said}
+        return [change_of(entry, id_, "plan", str(said.get("status", "made")), body, sources_named(entry))]
     if before is None or before.body is None or before.user_id != entry.scope.user_id:
         return []
-    body = before.plain() | {key: said[key] for key in ("records", "touched", "undone_by") if key in said}
+    body = before.plain() | {key: said[key] for key in (*_PLAN_ENDS, "undone_by") if key in said}
     return [change_of(entry, id_, "plan", str(said.get("status", "applied")), body, sources_named(entry))]
 
 
@@ -208,7 +212,7 @@ def project_recall(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     if id_ is None or _is_of_another_run(entry, before := lookup(id_)):
         return []
     held = {} if before is None or before.body is None else before.plain()
-    body = held | {key: said[key] for key in ("request", "response", "injected", "used_ids") if key in said}
+    body = held | {key: said[key] for key in ("request", "response", "injected", "used_ids", "arms") if key in said}
     return [change_of(entry, id_, "recall", "answered", body, sources_named(entry))]
 
 

@@ -12,8 +12,9 @@ from muniment.core.owners import owners_seen
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import Conflict, InvalidInput, TooLarge
 from muniment.learning.banks import find_memory, list_memories, memory_of, newest_versions, store_of
-from muniment.learning.hints import Dropped, Injection, Recallable, RecallQuestion, best_of, inject, weigh
+from muniment.learning.hints import Dropped, Injection, Recallable, RecallQuestion, weigh
 from muniment.learning.keys import intent_key, intent_likeness, state_key
+from muniment.learning.lesson_recall import as_they_stand, hand_out
 from muniment.learning.projection import core_name
 from muniment.learning.recall_reading import latest_recall
 from muniment.learning.stored_memory import IntentParts, StateParts, Store
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from muniment.contracts.learned_memory import MemoryHint
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
+    from muniment.learning.lesson_state import LessonArm
     from muniment.learning.stored_memory import MemoryKind, StoredMemory
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
@@ -76,6 +78,13 @@ class Recall:
     injection: Injection
     dropped: tuple[Dropped, ...]
     """Candidates that did not fit, and why."""
+    arms: tuple[LessonArm, ...] = ()
+    """Of each lesson that would be in the prompt, whether it is, as was drawn for this run; none for a look."""
+
+    @property
+    def held_out(self) -> tuple[str, ...]:
+        """Lessons that fit and were left out, so that runs with and without them can be compared."""
+        return tuple(arm.memory_id for arm in self.arms if arm.arm == "held_out")
 
     @property
     def hints(self) -> tuple[MemoryHint, ...]:
@@ -216,7 +225,7 @@ def recall(
     )
     asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], features_of(intended, standing, bucket_key, own))
     for _ in range(_TRIES):
-        recalled = _ask(ctx, scope, query, asked, stores, most, own)
+        recalled = _ask(ctx, scope, query, asked, stores, most, own, is_look=not keep)
         if not keep or _tell(writer, recalled):
             return recalled
     raise Conflict("what was recalled is being forgotten", hint="recall again")
@@ -230,11 +239,16 @@ def _ask(
     stores: tuple[Store, ...],
     most: int,
     own: Mapping[str, Any],
+    *,
+    is_look: bool,
 ) -> Recall:
     policy = ctx.policy.learn
-    found = ctx.engine.read(scope.tenant_id, lambda reader: gather(ctx, reader, scope, query, asked, stores))
+    found, waiting = ctx.engine.read(
+        scope.tenant_id,
+        lambda reader: as_they_stand(reader, scope, gather(ctx, reader, scope, query, asked, stores), policy),
+    )
     weighed, dropped = weigh(found, asked, policy)
-    injection = inject(best_of(weighed, most), policy.injection, ctx.counter.count)
+    injection, arms = hand_out(weighed, most, None if is_look else scope.run_id, policy, ctx.counter.count)
     request = MemoryRecallRequest.from_wire(
         {
             "schema_version": RULECRAFT_VERSION,
@@ -257,7 +271,7 @@ def _ask(
             "fallback_used": asked.is_fallback,
         }
     )
-    return Recall(request, response, injection, tuple(dropped))
+    return Recall(request, response, injection, (*dropped, *waiting), arms)
 
 
 def gather(
@@ -335,6 +349,7 @@ def _tell(writer: Writer, recalled: Recall) -> bool:
             "overflow": [dict(each) for each in injection.overflow],
         },
         "used_ids": list(injection.used_ids),
+        "arms": [arm.to_wire() for arm in recalled.arms],
         "sources": [hint.memory_id for hint in injection.hints],
     }
 

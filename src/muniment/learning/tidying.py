@@ -12,7 +12,8 @@ from muniment.core.record import RULECRAFT_VERSION
 from muniment.learning.banks import list_memories, lock_bank, store_of, write_bank
 from muniment.learning.fold.executing import check_plan
 from muniment.learning.keys import has_expired
-from muniment.learning.plans import ended_draft, made_draft, run_plan
+from muniment.learning.lessons.counting import with_counts
+from muniment.learning.plans import applied_draft, run_plan
 from muniment.learning.reuse.eviction import to_evict
 
 if TYPE_CHECKING:
@@ -54,9 +55,7 @@ def _tidy_once(ctx: Context, tenant_id: str, owner: str, leave: int) -> tuple[Me
         plain = {"schema_version": RULECRAFT_VERSION, "plan_id": plan_id, "created_at": now, "actions": found}
         plan = check_plan(plain | {"notes": "tidy"})
         ran = run_plan(ctx, tx, owner, plan, {}, now)
-        status = "aborted" if ran.applied.aborted else "applied"
-        ended = ended_draft(plan_id, status, ran.applied, ran.touched)
-        write_bank(ctx, tx, tenant_id, owner, [made_draft(plan, {}), *ran.drafts, ended])
+        write_bank(ctx, tx, tenant_id, owner, [applied_draft(plan, {}, ran), *ran.drafts])
         return ran.applied.records
 
     return ctx.engine.write(tenant_id, work)
@@ -90,7 +89,8 @@ def _actions(reader: Reader, owner: str, policy: LearnPolicy, now: str, leave: i
     for kind, most in sizes.items():
         if leave and _versions(reader, owner, kind) + leave <= most:
             continue  # there is room, however many of these are live; and what has run out is not recalled meanwhile
-        live = [held.memory for held in list_memories(reader, owner, kind, statuses=_LIVE)]
+        held = [held.memory for held in list_memories(reader, owner, kind, statuses=_LIVE)]
+        live = with_counts(reader, owner, held, policy.lessons.uses_max)
         expired = [memory for memory in live if has_expired(memory, now)]
         gone = {memory.id for memory in expired}
         rest = [memory for memory in live if memory.id not in gone]

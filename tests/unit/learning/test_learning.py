@@ -184,12 +184,23 @@ def test_harmful_tactics_are_retired_by_their_numbers(mem):
     teach(mem)
     bank = mem.bank(user_id="ana")
     good = next(each for each in bank.records(kind="tactic") if "Use" in each.record["summary"])
-    for number in range(100, 140):
-        one_run(mem, number, strategy="backward", passed=False, recalls=True)
-        one_run(mem, number, strategy="forward", passed=True)
-        if bank.get(good.id).status == "retired":
+    assert good.lesson.stage == "trial"
+    stages = []
+    for number in range(100, 250):  # what it says does not work any more
+        run = mem.run(user_id="ana", agent_id="solver", task_type="countdown")
+        run.observe("user", f"Reach {number} with 3, 8 and {number}.")
+        told = (
+            good.id in run.learning.recall(f"Reach {number}", intent=INTENT, state={"mode": "main"}).injection.used_ids
+        )
+        run.observe_tool("backward" if told else "forward", content="tried it", args={"n": number})
+        run.finish(verifier_result=FAIL if told else PASS, intent=INTENT)
+        stages.append((bank.get(good.id).lesson.stage, told))
+        if stages[-1][0] == "retired":
             break
     assert bank.get(good.id).status == "retired"
+    assert sum(told for _, told in stages) <= 12
+    last = bank.plans()[-1].plan.actions[-1]
+    assert (last.op, last.reason_keys[0]) == ("RETIRE", "praxis")
 
 
 @pytest.mark.req("RC-05")

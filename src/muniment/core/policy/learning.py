@@ -12,7 +12,7 @@ __all__ = [
     "FoldPolicy",
     "InjectionBudget",
     "LearnPolicy",
-    "PraxisPolicy",
+    "LessonPolicy",
     "PuctPolicy",
     "RecallWeights",
 ]
@@ -106,15 +106,42 @@ class FoldPolicy(Record):
     """A record is not pruned before it is so old."""
 
 
-class PraxisPolicy(Record):
-    """When a tactic has stopped helping."""
+class LessonPolicy(Record):
+    """Who is handed a lesson, and when what came of it moves it: the life of a lesson, in numbers."""
 
+    holdout_share: Share = 0.1
+    """Of the runs that an active lesson fits, so many do without it, so that it is measured as long as it lives."""
+    trial_share: Share = 0.5
+    """Of the runs that a lesson on trial fits, so many get it."""
+    suspended_share: Share = 0.1
+    """Of the runs that suspended lessons fit, so many get one of them, to see whether the world came back."""
+    trial_places: Whole = 3
+    """Lessons of one family that are on trial at a time; the others wait."""
+    trial_uses_min: Positive = 10
+    """Judged runs, with it or held out, before a trial is decided."""
+    trial_uses_max: Positive = 120
+    """A trial in which nothing was found by then is over."""
+    trial_idle_max: Positive = 60
+    """A trial ends when so many judged runs of its family came and it was among what was handed out in none."""
+    suspended_uses_min: Positive = 5
+    """Runs with a suspended lesson before it is decided on."""
+    suspended_uses_max: Positive = 12
+    """A suspended lesson that shows no good in so many runs with it is retired."""
+    uses_max: Positive = 240
+    """Judged runs of a family that figures are made of, newest first."""
+    half_life_uses: Annotated[Number, Field(gt=0)] = 80
+    """After so many uses, a use weighs half as much in the effect of a lesson."""
+    confidence: Annotated[Number, Field(gt=0, lt=1)] = 0.98
+    """Of the interval that an effect must clear, looked at after every run."""
+    doubt: Annotated[Number, Field(gt=0, lt=1)] = 0.9
+    """Of the interval that must lie below nought for a lesson to go: it is doubted sooner than it is believed."""
+    hope: Annotated[Number, Field(gt=0, lt=1)] = 0.8
+    """Of the interval that it must clear when its trial is over, or to come back from suspension."""
     margin: Share = 0.1
-    """It is retired when it passes this much less often than runs without it, beyond doubt."""
-    alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
-    """How often that may be said wrongly."""
-    fails_in_a_row_max: Positive = 6
-    """Retired at once after so many, where runs without it pass at all."""
+    """A lesson that costs less may pass so much less often, at most, and still count as as good."""
+    change_threshold: Annotated[Number, Field(gt=0)] = 8.0
+    """The log likelihood ratio at which a lesson's own history is told to have changed. At 8, about one in twenty-five
+    lessons whose rate stays the same is told so within two hundred uses."""
 
 
 class LearnPolicy(Record):
@@ -142,7 +169,7 @@ class LearnPolicy(Record):
     puct: PuctPolicy = PuctPolicy.model_construct()
     eviction: EvictionPolicy = EvictionPolicy.model_construct()
     fold: FoldPolicy = FoldPolicy.model_construct()
-    praxis: PraxisPolicy = PraxisPolicy.model_construct()
+    lessons: LessonPolicy = LessonPolicy.model_construct()
     reasoning_ttl: NonEmpty = "days:90"
     """How long an episode is kept unless it is used: `session`, `hours:6`, `days:90`."""
     tactic_ttl: NonEmpty = "days:60"

@@ -21,6 +21,7 @@ from muniment.core.vocabulary import ScopeLevel
 from muniment.errors import InvalidInput, InvalidRecord, Issue
 from muniment.learning.fold.operations import ActionContext, no_secret, perform
 from muniment.learning.fold.payloads import Refused, id_of, lineage_of
+from muniment.learning.lesson_state import LessonState
 from muniment.learning.stored_memory import StoredMemory
 
 __all__ = ["Applied", "Given", "action_record", "check_plan", "execute", "ids_touched", "op_id"]
@@ -43,6 +44,8 @@ class Given(NamedTuple):
     """What kind of secret plain data holds, if any: the ledger's own look."""
     taken: frozenset[str] = frozenset()
     """Ids of `ids_touched` that are those of something else: of another bank or kind, or of what was forgotten."""
+    stages: Mapping[str, LessonState] = {}
+    """Where lessons go by what came of them. It is never read from a plan."""
 
 
 class Applied(NamedTuple):
@@ -102,7 +105,15 @@ def execute(given: Given) -> Applied:
     changed: dict[str, StoredMemory] = {}
     memories = ChainMap(changed, dict(given.memories))
     context = ActionContext(
-        memories, given.memories, given.payloads, given.level, given.now, given.policy, given.secret_in, given.taken
+        memories,
+        given.memories,
+        given.payloads,
+        given.level,
+        given.now,
+        given.policy,
+        given.secret_in,
+        given.taken,
+        given.stages,
     )
     records: list[MemoryActionRecord] = []
     changes: list[StoredMemory] = []

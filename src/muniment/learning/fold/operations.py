@@ -1,7 +1,8 @@
 """The five operations (RC-06): WRITE, PIN, MERGE, RETIRE, PRUNE mean the same on every store.
 
 - WRITE makes a record or its next version, which keeps pin, parents, protection and tallies. What is retired or pruned
-  takes no further version: its way back is an undo.
+  takes no further version: its way back is an undo. A lesson is written as a candidate, and so it is again where it
+  comes to say something else; where it stands after that is moved by what came of it (`stages`), and no plan's word.
 - PIN shields from TTL, eviction and PRUNE; the shield outlives a later retirement.
 - MERGE makes a new record of two or more live ones of one kind, which are retired and name it. Capsules may also merge
   into an episode. Where one of them was pinned, the new one is.
@@ -27,6 +28,7 @@ from muniment.core.vocabulary import ScopeLevel
 from muniment.errors import InvalidInput
 from muniment.learning.fold.payloads import Payload, Refused, Status, in_step, issue_words, lineage_of, read_payload
 from muniment.learning.keys import DAYS_MAX, expires_at, has_expired, parse_ttl, ttl_text
+from muniment.learning.lesson_state import LessonStage, LessonState
 from muniment.learning.rule_state import RuleStage
 from muniment.learning.stored_memory import STORES, MemoryKind, StoredMemory, Tally
 
@@ -63,6 +65,8 @@ class ActionContext(NamedTuple):
     """What kind of secret plain data holds, if any."""
     taken: frozenset[str] = frozenset()
     """Ids that are those of something else."""
+    stages: Mapping[str, LessonState] = {}
+    """Where lessons go, as those who count their uses decided. What is not in it moves nowhere."""
 
 
 def perform(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, ...]:
@@ -76,6 +80,17 @@ def perform(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory,
 
 
 def _write(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, ...]:
+    if _is_step(action, context):
+        return tuple(
+            memory.model_copy(
+                update={
+                    "version": memory.version + 1,
+                    "lesson": context.stages[memory.id],
+                    "reason_keys": action.reason_keys or (),
+                }
+            )
+            for memory in _targets(action, context)
+        )
     payload = _payload(action, STORES[action.target_store], context)
     if action.target_ids and set(action.target_ids) != {payload.id}:
         raise Refused("wrong_target", f"the payload is {payload.id}, which the targets should name alone")
@@ -89,6 +104,8 @@ def _write(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, 
     if existing is not None:
         pinned = existing.status == "pinned"
         fields = {name: getattr(existing, name) for name in existing.model_fields_set}
+    state = _lesson_state(payload, existing, context)
+    fields = {**fields, "lesson": state.to_wire()} if state is not None else fields
     sources = existing.sources if existing is not None else ()
     return (_kept(action, payload, context, fields=fields, sources=sources, pinned=pinned),)
 
@@ -120,21 +137,28 @@ def _merge(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, 
     if payload.id in context.memories:
         raise Refused("exists", f"{payload.id} is there already; what a merge makes has an id of its own")
     protections = [_protected_until(context), *(memory.protected_until for memory in targets if memory.protected_until)]
-    fields = _merged_tallies(targets) | {
-        "created_at": context.now,
-        "protected_until": max(protections, key=parse_instant),
-        "parents": [memory.id for memory in targets],
-    }
+    fields = (
+        _merged_tallies(targets)
+        | _merged_state(targets)
+        | {
+            "created_at": context.now,
+            "protected_until": max(protections, key=parse_instant),
+            "parents": [memory.id for memory in targets],
+        }
+    )
     sources = [name for memory in targets for name in memory.sources]
     pinned = any(memory.status == "pinned" for memory in targets)
     result = _kept(action, payload, context, fields=fields, sources=sources, pinned=pinned)
-    gone = (retired(memory, action.reason_keys or ("merged",), merged_into=payload.id) for memory in targets)
+    reasons = action.reason_keys or ("merged",)
+    gone = (retired(memory, reasons, merged_into=payload.id, now=context.now) for memory in targets)
     return (result, *gone)
 
 
 def _retire(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, ...]:
     return tuple(
-        retired(memory, action.reason_keys or ()) for memory in _targets(action, context) if memory.status != "retired"
+        retired(memory, action.reason_keys or (), now=context.now, state=context.stages.get(memory.id))
+        for memory in _targets(action, context)
+        if memory.status != "retired"
     )
 
 
@@ -162,14 +186,30 @@ _OPERATIONS: dict[str, Callable[[MemoryAction, ActionContext], tuple[StoredMemor
 # -- versions -----------------------------------------------------------------------------------------
 
 
-def retired(memory: StoredMemory, reason_keys: Iterable[str], *, merged_into: str | None = None) -> StoredMemory:
-    """The next version of a record, out of recall. What was pinned stays shielded from PRUNE."""
+def retired(
+    memory: StoredMemory,
+    reason_keys: Iterable[str],
+    *,
+    merged_into: str | None = None,
+    now: str | None = None,
+    state: LessonState | None = None,
+) -> StoredMemory:
+    """The next version of a record, out of recall. What was pinned stays shielded from PRUNE.
+
+    `state` is where a lesson stands by that, where its uses ended it.
+    """
+    reasons = tuple(reason_keys)
     update: dict[str, Any] = {
         "version": memory.version + 1,
         "status": "retired",
         "record": in_step(memory.kind, memory.record, "retired"),
-        "reason_keys": tuple(reason_keys),
+        "reason_keys": reasons,
     }
+    if state is not None:
+        update["lesson"] = state
+    elif memory.lesson is not None:
+        moment = {} if now is None else {"since": now}
+        update["lesson"] = memory.lesson.model_copy(update={"stage": "retired", "why": " ".join(reasons), **moment})
     if memory.status == "pinned":
         update["protected_until"] = ENDLESS
     if merged_into is not None:
@@ -261,6 +301,46 @@ def _merged_tallies(targets: tuple[StoredMemory, ...]) -> dict[str, Any]:
     }
     last = [memory.last_used_at for memory in targets if memory.last_used_at is not None]
     return merged | {"last_used_at": max(last, key=parse_instant)} if last else merged
+
+
+# -- lessons ------------------------------------------------------------------------------------------
+
+
+def _is_step(action: MemoryAction, context: ActionContext) -> bool:
+    """Does it move lessons, and write nothing? It names the version that stands, which is no payload."""
+    is_named = action.payload_ref is not None and action.payload_ref not in context.payloads
+    return is_named and bool(action.target_ids) and set(action.target_ids or ()) <= context.stages.keys()
+
+
+def _lesson_state(payload: Payload, existing: StoredMemory | None, context: ActionContext) -> LessonState | None:
+    """Where a lesson that is written stands; None where that stays as it is, or it is none."""
+    is_lesson = payload.kind == "tactic" and any(payload.record.get(name) for name in ("lesson", "learnt"))
+    if not is_lesson or (existing is not None and _says_the_same(existing.record, payload.record)):
+        return None
+    if existing is None and payload.id in context.stages:
+        return context.stages[payload.id]
+    why = "it was proposed" if existing is None else "it says something else now"
+    return LessonState(stage="candidate", since=context.now, why=why)
+
+
+def _says_the_same(one: JsonObject, other: JsonObject) -> bool:
+    """Is it the same advice? Of what was learnt by comparing, the figures in its words may move."""
+    learnt, now = one.get("learnt"), other.get("learnt")
+    if isinstance(learnt, dict) and isinstance(now, dict):
+        return all(learnt.get(name) == now.get(name) for name in ("feature", "advice"))
+    return one.get("injection") == other.get("injection") and one.get("predicates") == other.get("predicates")
+
+
+_FURTHER: tuple[LessonStage, ...] = ("suspended", "candidate", "trial", "active")
+
+
+def _merged_state(targets: tuple[StoredMemory, ...]) -> dict[str, Any]:
+    """Of lessons that are merged, the one that is least far on: what it says has been tried no more than that."""
+    states = [memory.lesson for memory in targets if memory.lesson is not None]
+    if not states:
+        return {}
+    least = min(states, key=lambda state: _FURTHER.index(state.stage) if state.stage in _FURTHER else 0)
+    return {"lesson": least.to_wire()}
 
 
 # -- what may not be ----------------------------------------------------------------------------------

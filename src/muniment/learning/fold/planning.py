@@ -34,6 +34,7 @@ from muniment.learning.fold.distill import (
 from muniment.learning.fold.drafts import drafts
 from muniment.learning.fold.features import with_features
 from muniment.learning.fold.wording import Clean, Count, Wording, Writer
+from muniment.learning.lessons.arms import is_tried
 from muniment.learning.stored_memory import RunFacts, StoredMemory
 
 __all__ = ["Folded", "fold"]
@@ -127,11 +128,17 @@ def _tactic_products(
 def _turned(
     run: RunFacts, runs: Sequence[RunFacts], policy: LearnPolicy, kept: Mapping[str, StoredMemory]
 ) -> list[str]:
-    """Tactics of this intent whose feature now points the other way. Each was named beforehand: nothing to correct."""
+    """Tactics of this intent whose feature now points the other way. Each was named beforehand: nothing to correct.
+
+    Only those that nobody was handed yet, and those of before lessons had a life: what was tried is judged by that.
+    """
     ours = {
         memory.id: learnt
         for memory in kept.values()
-        if memory.kind == "tactic" and memory.status not in _GONE and (learnt := learnt_of(memory))
+        if memory.kind == "tactic"
+        and memory.status not in _GONE
+        and not is_tried(memory)
+        and (learnt := learnt_of(memory))
         if memory.record.get("intent_key") == shared_keys_of(run).get("intent_key")
     }
     found = separations_of([learnt["feature"] for learnt in ours.values()], runs, policy.fold) if ours else {}

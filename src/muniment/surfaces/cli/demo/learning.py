@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from muniment.surfaces.cli.terminal import echo, style
 
 if TYPE_CHECKING:
-    from muniment.contracts.folding import MemoryActionRecord
     from muniment.handles.bank import Bank
     from muniment.handles.memory import Memory
     from muniment.handles.runner import AgentTask, Done, Runner
@@ -21,7 +20,7 @@ __all__ = ["show_learning"]
 
 INTENT = {"domain_tag": "shop", "task_family": "lookup"}
 WAYS = ("by_name", "by_number")
-_RUNS_MAX = 12
+_RUNS_MAX = 60
 
 
 class Shop:
@@ -46,7 +45,7 @@ class Shop:
 
 
 def show_learning(clock: Callable[[], datetime]) -> None:
-    """A tactic is learnt, recalled, and retired when it stops helping."""
+    """A lesson is learnt, tried on a share of the runs it fits, and let go when it stops helping."""
     from muniment.handles.memory import open as open_memory
 
     echo()
@@ -56,7 +55,7 @@ def show_learning(clock: Callable[[], datetime]) -> None:
         recalling, alone = _runner(mem, shop, recall=True), _runner(mem, shop, recall=False)
         _learn(alone, bank)
         _recall(mem, recalling)
-        _retire(shop, recalling, alone, bank)
+        _retire(shop, recalling, bank)
         _tell_plans(bank)
 
 
@@ -87,44 +86,36 @@ def _learn(runner: Runner, bank: Bank) -> None:
 
 
 def _recall(mem: Memory, runner: Runner) -> None:
-    done = _look_up(runner, 200)
-    recalled = done.learned.event_log.memory_recall
-    used = 0 if recalled is None else len(recalled.used_ids or ())
-    most = mem.policy.learn.injection.total_tokens_max
-    _say(
-        "recalled",
-        f"the next run is handed {used} hints within {most} tokens, goes by number, and passes: {done.passed}",
-    )
+    runs = [_look_up(runner, 200 + number) for number in range(4)]
+    share, most = mem.policy.learn.lessons.trial_share, mem.policy.learn.injection.total_tokens_max
+    _say("on trial", f"of the next runs {share:.0%}, drawn by hash, are handed it, within {most} tokens of hints")
+    told = [done.passed for done in runs if _had_tactic(done)]
+    _say("compared", f"{sum(told)} of {len(told)} pass with it, {sum(d.passed for d in runs) - sum(told)} of "
+         f"{len(runs) - len(told)} that were held out")  # fmt: skip
 
 
-def _retire(shop: Shop, recalling: Runner, alone: Runner, bank: Bank) -> None:
+def _had_tactic(done: Done) -> bool:
+    praxis = done.learned.event_log.praxis
+    return praxis is not None and bool(praxis.used_tactic_ids)
+
+
+def _retire(shop: Shop, recalling: Runner, bank: Bank) -> None:
     shop.works = "by_name"
     (before,) = _tactics(bank)
-    outcomes: list[tuple[bool, bool]] = []
     for order in range(300, 300 + _RUNS_MAX):
-        done, other = _look_up(recalling, order), _look_up(alone, order + 100)
-        outcomes.append((done.passed, other.passed))
-        retired = _retirement(done, other)
-        if retired is not None:
-            followed, free = (sum(each) for each in zip(*outcomes, strict=True))
-            _say(
-                "changed",
-                f"numbers stop working: {followed} of {len(outcomes)} pass with the tactic, {free} without it",
-            )
-            _say(
-                "retired",
-                f"{before.id[:12]}…, by its numbers ({', '.join(retired.reason_keys or ())}); it is not recalled again",
-            )
+        _look_up(recalling, order)
+        now = bank.get(before.id)
+        if now.lesson is not None and now.lesson.stage in ("suspended", "retired"):
+            _say("changed", f"numbers stop working; after {order - 299} runs: {now.lesson.why}")
+            _say(now.lesson.stage, f"{before.id[:12]}…, by its numbers ({', '.join(now.reason_keys)})")
             break
     for order in range(500, 500 + _RUNS_MAX):
-        if not _tactics(bank):
-            _look_up(recalling, order)
-    for each in _tactics(bank):
-        _say("learnt", f"{each.record['summary']!r}, after a few more")
-
-
-def _retirement(*runs: Done) -> MemoryActionRecord | None:
-    return next((each for done in runs for each in done.learned.records if each.op == "RETIRE"), None)
+        found = [each for each in _tactics(bank) if each.id != before.id]
+        for each in found:
+            _say("learnt", f"{each.record['summary']!r}, after {order - 500} more")
+        if found:
+            break
+        _look_up(recalling, order)
 
 
 def _tell_plans(bank: Bank) -> None:

@@ -1,0 +1,149 @@
+"""What a judged run says of the lessons it had or did without, and where they go by it: read, and put into its plan.
+
+The uses of a run are written into its log, and the steps of its lessons are actions of its fold's plan, so that both
+come and go with it. Nothing is decided here (`lessons.life`), and nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from muniment.contracts.folding import MemoryAction
+from muniment.learning.banks import find_memory
+from muniment.learning.fold.payloads import id_of
+from muniment.learning.lesson_state import LessonArm, LessonState, LessonUse
+from muniment.learning.lessons.arms import is_lesson, stage_of
+from muniment.learning.lessons.life import CONFLICT_CODES, Move, left_idle, next_state, places_taken, started
+from muniment.learning.lessons.uses import UseArm, family_of, uses_and_idle
+
+if TYPE_CHECKING:
+    from muniment.contracts.folding import MemoryActionPlan
+    from muniment.core.policy.learning import LessonPolicy
+    from muniment.core.ports.engine import Reader
+    from muniment.learning.stored_memory import RunFacts, StoredMemory
+
+__all__ = ["Moves", "lesson_moves", "run_arms", "with_moves"]
+
+
+class Moves(NamedTuple):
+    """What a run's fold says of lessons."""
+
+    stages: Mapping[str, LessonState]
+    """Where lessons stand by it, those that it writes as well."""
+    actions: tuple[MemoryAction, ...] = ()
+
+
+def run_arms(reader: Reader, owner: str, facts: RunFacts, recalled: Mapping[str, Any] | None) -> tuple[UseArm, ...]:
+    """What a run had of the records of a bank, and which lessons it did without. What it says it did not use is
+    neither.
+    """
+    drawn = [LessonArm.from_wire(each) for each in (recalled or {}).get("arms", ())]
+    stages = {arm.memory_id: arm.stage for arm in drawn}
+    held_out = [arm.memory_id for arm in drawn if arm.arm == "held_out"]
+    had = (*facts.used_ids, *(() if facts.seed_id is None else (facts.seed_id,)))
+    found = []
+    for id_ in dict.fromkeys((*had, *held_out)):
+        held = find_memory(reader, (owner,), id_)
+        if held is None:
+            continue
+        plain: dict[str, Any] = {"memory_id": id_, "arm": "held_out" if id_ in held_out else "had"}
+        family = family_of(held.memory)
+        plain |= {} if family is None else {"family": family}
+        if is_lesson(held.memory):
+            plain["stage"] = stages.get(id_, "active")
+        found.append(UseArm.from_wire(plain))
+    return tuple(found)
+
+
+def lesson_moves(
+    reader: Reader,
+    owner: str,
+    facts: RunFacts,
+    arms: Sequence[UseArm],
+    family: Sequence[StoredMemory],
+    payloads: Mapping[str, Any],
+    policy: LessonPolicy,
+    now: str,
+) -> Moves:
+    """Where the lessons of a run go by it, and which candidates of its family, new ones too, are put on trial.
+
+    `family` are the lessons of its kind of work, `payloads` what its fold would write.
+    """
+    steps: dict[str, Move] = {}
+    lessons = {each.id: each for each in _standing(reader, owner, [arm for arm in arms if arm.stage is not None])}
+    asked = [*lessons.values(), *(each for each in family if each.id not in lessons and stage_of(each) == "trial")]
+    uses, idle = uses_and_idle(reader, owner, asked, policy.uses_max)
+    conflict = not CONFLICT_CODES.isdisjoint(facts.reason_codes)
+    for arm in arms:
+        if arm.memory_id not in lessons:
+            continue
+        mine = (*uses.get(arm.memory_id, ()), _use(facts, arm))
+        is_blamed = conflict and arm.arm == "had"
+        move = next_state(lessons[arm.memory_id], mine, policy, now, conflict=is_blamed)
+        if move is not None:
+            steps[arm.memory_id] = move
+    known = {each.id: lessons.get(each.id, each) for each in family}
+    for each in known.values():
+        move = left_idle(each, idle.get(each.id, 0), policy, now)
+        if move is not None and each.id not in lessons:
+            steps[each.id] = move
+    taken = places_taken([each for each in known.values() if each.id not in steps])
+    moved = dict(known) | lessons
+    for candidate in sorted(known.values(), key=lambda each: (each.created_at, each.id)):
+        move = started(candidate, now, taken=taken, policy=policy)
+        if move is not None and candidate.id not in steps:
+            steps[candidate.id] = move
+            taken += 1
+    stages = {id_: move.state for id_, move in steps.items()}
+    for id_ in _new_lessons(reader, owner, payloads, moved):
+        if taken < policy.trial_places:
+            why = f"{taken} of {policy.trial_places} places on trial were taken"
+            stages[id_] = LessonState(stage="trial", since=now, why=why)
+            taken += 1
+    return Moves(stages, tuple(_action(moved[id_], move) for id_, move in sorted(steps.items())))
+
+
+def _standing(reader: Reader, owner: str, arms: Sequence[UseArm]) -> list[StoredMemory]:
+    held = [find_memory(reader, (owner,), arm.memory_id) for arm in arms]
+    return [each.memory for each in held if each is not None and is_lesson(each.memory)]
+
+
+def _use(facts: RunFacts, arm: UseArm) -> LessonUse:
+    """The run's own use, which is not kept yet."""
+    plain = {"memory_id": arm.memory_id, "trace_id": facts.trace_id, "arm": arm.arm, "at": facts.at}
+    return LessonUse.from_wire(plain | {"passed": facts.passed, "cost": facts.cost, "stage": arm.stage})
+
+
+def _new_lessons(
+    reader: Reader, owner: str, payloads: Mapping[str, Any], known: Mapping[str, StoredMemory]
+) -> list[str]:
+    """The lessons that a fold would write for the first time."""
+    ids = [id_ for plain in payloads.values() if "tactic_id" in plain and (id_ := id_of(plain)) is not None]
+    return [id_ for id_ in ids if id_ not in known and find_memory(reader, (owner,), id_) is None]
+
+
+def _action(memory: StoredMemory, move: Move) -> MemoryAction:
+    """The step as an action: retired as ever, else written again as it stands but for where it stands."""
+    is_end = move.state.stage == "retired"
+    plain: dict[str, Any] = {
+        "op": "RETIRE" if is_end else "WRITE",
+        "target_store": "ReuseBuffer",
+        "target_ids": [memory.id],
+        "reason_keys": ["praxis", move.reason] if is_end else ["lesson", move.state.stage, move.reason],
+        "lesson": {"from": stage_of(memory), **move.state.to_wire()},
+    }
+    return MemoryAction.from_wire(plain if is_end else plain | {"payload_ref": f"{memory.id}@{memory.version}"})
+
+
+def with_moves(plan: MemoryActionPlan, actions: Sequence[MemoryAction]) -> MemoryActionPlan:
+    """A plan, and the steps of lessons. What it retires anyway takes no step, and what a step ends is not written."""
+    retired = {id_ for action in plan.actions if action.op == "RETIRE" for id_ in action.target_ids or ()}
+    more = [action for action in actions if retired.isdisjoint(action.target_ids or ())]
+    going = {id_ for action in more if action.op == "RETIRE" for id_ in action.target_ids or ()}
+    kept = [
+        action
+        for action in plan.actions
+        if not (action.op == "WRITE" and going & set(action.target_ids or ()))  # what goes is not written again
+    ]
+    return plan.model_copy(update={"actions": (*kept, *more)})

@@ -1,0 +1,93 @@
+"""What a recall does with lessons: each candidate as it stands, what was drawn for the run, and what is left out.
+
+Candidates come from `recalling`, scores from `hints`; here is only who of those that would be handed out is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from muniment.core.owners import bank_owner
+from muniment.learning.hints import Dropped, Injection, Recallable, Weighed, best_of, inject
+from muniment.learning.lesson_state import LessonArm
+from muniment.learning.lessons.arms import draw_arms, is_lesson, stage_of
+from muniment.learning.lessons.counting import with_counts
+from muniment.learning.lessons.life import changed_at_of
+from muniment.learning.lessons.uses import family_of
+
+if TYPE_CHECKING:
+    from muniment.core.policy.learning import LearnPolicy
+    from muniment.core.ports.engine import Reader
+    from muniment.core.scope import Scope
+    from muniment.learning.stored_memory import StoredMemory
+
+__all__ = ["Handed", "as_they_stand", "hand_out"]
+
+
+class Handed(NamedTuple):
+    """What goes into a prompt, and what was drawn for each lesson that would have."""
+
+    injection: Injection
+    arms: tuple[LessonArm, ...]
+
+
+def as_they_stand(
+    reader: Reader, scope: Scope, found: Sequence[Recallable], policy: LearnPolicy
+) -> tuple[list[Recallable], list[Dropped]]:
+    """The candidates with what came of them counted in; and those that are not up for choice yet, or any more.
+
+    A lesson that waits for its trial reaches no prompt. An episode of before the world of its work changed tells of
+    another world, as long as the lesson that showed the change has not come back.
+    """
+    changed = _changes([each.memory for each in found])
+    kept: list[Recallable] = []
+    dropped: list[Dropped] = []
+    for each in found:
+        memory = each.memory
+        if is_lesson(memory) and stage_of(memory) == "candidate":
+            dropped.append(Dropped(memory.id, "candidate"))
+        elif memory.kind == "reasoning" and memory.status != "pinned" and memory.created_at < changed(memory):
+            dropped.append(Dropped(memory.id, "before_change"))
+        else:
+            kept.append(each)
+    counted: dict[str, StoredMemory] = {}
+    for level in {each.memory.level for each in kept}:
+        mine = [each.memory for each in kept if each.memory.level == level]
+        standing = with_counts(reader, bank_owner(scope, level), mine, policy.lessons.uses_max)
+        counted |= {memory.id: memory for memory in standing}
+    return [each._replace(memory=counted[each.memory.id]) for each in kept], dropped
+
+
+def _changes(memories: Sequence[StoredMemory]) -> Callable[[StoredMemory], str]:
+    """When the world of a record's kind of work last changed; before all times where it did not."""
+    lessons: defaultdict[tuple[str, str | None], list[StoredMemory]] = defaultdict(list)
+    for memory in memories:
+        if is_lesson(memory) and memory.lesson is not None:
+            lessons[memory.level, family_of(memory)].append(memory)
+    known = {place: changed_at_of(mine) or "" for place, mine in lessons.items()}
+    return lambda memory: known.get((memory.level, family_of(memory)), "") if known else ""
+
+
+def hand_out(
+    weighed: Sequence[Weighed], most: int, run_id: str | None, policy: LearnPolicy, count: Callable[[str], int]
+) -> Handed:
+    """The best so many within the budget, less what is held out of this run; None: a look, for which nothing is drawn.
+
+    An arm is drawn for what would stand in the prompt, and for nothing else, so that with and without are the same
+    kind of run. The room that it leaves goes to what is no lesson: another one would be drawn for out of turn.
+    """
+    best = best_of(weighed, most)
+    whole = inject(best, policy.injection, count)
+    if run_id is None:
+        return Handed(whole, ())
+    shown = set(whole.used_ids)
+    drawn = [each.candidate.memory for each in best if each.candidate.memory.id in shown]
+    arms = draw_arms(drawn, run_id, policy.lessons)
+    held_out = {arm.memory_id for arm in arms if arm.arm == "held_out"}
+    if not held_out:
+        return Handed(whole, arms)
+    chosen = {each.candidate.memory.id for each in best} - held_out
+    rest = [each for each in weighed if each.candidate.memory.id in chosen or not is_lesson(each.candidate.memory)]
+    return Handed(inject(best_of(rest, most), policy.injection, count), arms)

@@ -1,0 +1,201 @@
+"""Where a lesson stands next, by what came of it: each step with its reason. Pure; a plan carries it out.
+
+candidate → trial where a place of its family is free. trial → active where the effect lies above nought beyond doubt,
+where it is as good and costs less, or where the trial is over and it looks good; else → retired. active → suspended
+where its own history drops, or runs without it do better beyond doubt. suspended → active where it helps again, else
+→ retired. A conflict that a run reports suspends at once. What is pinned is measured and never moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from muniment.core.policy.learning import LessonPolicy
+from muniment.core.stats import counts
+from muniment.learning.lesson_state import LessonState, LessonUse
+from muniment.learning.lessons.arms import stage_of
+from muniment.learning.lessons.change import ChangePoint, find_drop
+from muniment.learning.lessons.effects import Effect, effect_of
+from muniment.learning.stored_memory import StoredMemory, Tally
+
+__all__ = [
+    "CONFLICT_CODES",
+    "Move",
+    "MoveReason",
+    "changed_at_of",
+    "judged_uses",
+    "left_idle",
+    "next_state",
+    "outlived",
+    "places_taken",
+    "started",
+]
+
+CONFLICT_CODES = frozenset(("praxis_tactic_conflict", "memory_conflict"))
+"""What a verifier says of a run whose lessons contradict each other, or the task."""
+
+MoveReason = Literal[
+    "place_free",
+    "effect_above",
+    "costs_less",
+    "trial_over",
+    "pass_rate_below",
+    "history_changed",
+    "conflict",
+    "helps_again",
+    "no_help",
+    "not_reached",
+]
+_HELD_OUT_MIN = 5
+"""Runs without an active lesson, below which they say nothing against it."""
+_OUTLIVED_RUNS = 100
+_LEARNT_MAX = 6
+"""Of the runs a lesson was learnt from, so many speak for its history: they were chosen for looking good."""
+
+
+class Move(NamedTuple):
+    """A step in the life of a lesson."""
+
+    state: LessonState
+    reason: MoveReason
+
+
+def judged_uses(memory: StoredMemory, uses: Sequence[LessonUse]) -> list[LessonUse]:
+    """The uses that say how the lesson does now: none of before its history changed. Oldest first."""
+    changed = None if memory.lesson is None else memory.lesson.changed_at
+    return [use for use in uses if changed is None or use.at >= changed]
+
+
+def started(memory: StoredMemory, now: str, *, taken: int, policy: LessonPolicy) -> Move | None:
+    """A candidate put on trial, where one of its family's places is free."""
+    if stage_of(memory) != "candidate" or taken >= policy.trial_places:
+        return None
+    why = f"{taken} of {policy.trial_places} places on trial were taken"
+    return Move(LessonState(stage="trial", since=now, why=why), "place_free")
+
+
+def left_idle(memory: StoredMemory, runs: int, policy: LessonPolicy, now: str) -> Move | None:
+    """The end of a trial that nobody came to: others fit the runs of its family better, and it holds a place."""
+    if stage_of(memory) != "trial" or runs < policy.trial_idle_max:
+        return None
+    return _moved("retired", now, "not_reached", f"it came first in none of the last {runs} runs of its family")
+
+
+def places_taken(memories: Sequence[StoredMemory]) -> int:
+    return sum(stage_of(memory) == "trial" for memory in memories)
+
+
+def changed_at_of(memories: Iterable[StoredMemory]) -> str | None:
+    """When the world of these lessons last changed: where one of them dropped and has not come back."""
+    states = [
+        each.lesson for each in memories if each.lesson is not None and stage_of(each) in ("suspended", "retired")
+    ]
+    return max((state.changed_at for state in states if state.changed_at is not None), default=None)
+
+
+def outlived(memories: Iterable[StoredMemory], runs: Sequence[str]) -> frozenset[str]:
+    """Ids of lessons whose end says nothing any more: the world has changed since, or so many runs came after it.
+
+    What they said may be proposed anew, as another lesson. `runs` are the instants of the runs it would be learnt from.
+    """
+    listed = list(memories)
+    changed = changed_at_of(listed) or ""
+    ended = [each for each in listed if each.lesson is not None and each.lesson.stage == "retired"]
+    return frozenset(
+        each.id
+        for each in ended
+        if each.lesson is not None
+        and (each.lesson.since < changed or sum(at > each.lesson.since for at in runs) >= _OUTLIVED_RUNS)
+    )
+
+
+def next_state(
+    memory: StoredMemory, uses: Sequence[LessonUse], policy: LessonPolicy, now: str, *, conflict: bool = False
+) -> Move | None:
+    """The next step of a lesson that was handed out or held out; None where it stays. `uses` are its own, in order."""
+    stage = stage_of(memory)
+    if memory.status == "pinned" or stage in ("candidate", "retired"):
+        return None
+    known = judged_uses(memory, uses)
+    if conflict and stage != "suspended":
+        return _moved("suspended", now, "conflict", "a run reported a conflict")
+    match stage:
+        case "trial":
+            return _after_trial(effect_of(known, policy), policy, now) or _dropped(memory, known, policy, now)
+        case "active":
+            return _dropped(memory, known, policy, now) or _outdone(effect_of(known, policy), policy, now)
+        case _:
+            return _after_pause(memory, known, policy, now)
+
+
+def _moved(
+    stage: Literal["active", "suspended", "retired"], now: str, reason: MoveReason, why: str, changed: str | None = None
+) -> Move:
+    """`changed`: the first instant that still says something of it."""
+    said = {"stage": stage, "since": now, "why": why} | ({} if changed is None else {"changed_at": changed})
+    return Move(LessonState.model_validate(said), reason)
+
+
+def _after_trial(effect: Effect, policy: LessonPolicy, now: str) -> Move | None:
+    looked = effect.had.n + effect.held_out.n
+    if looked < policy.trial_uses_min or effect.difference is None:
+        return None
+    sure, words = effect.bounds(policy.confidence), effect.words
+    if sure.lower > 0:
+        return _moved("active", now, "effect_above", words)
+    if effect.bounds(policy.doubt).upper < 0:
+        return _moved("retired", now, "pass_rate_below", words)
+    if sure.lower > -policy.margin and effect.costs_less(policy.confidence):
+        return _moved("active", now, "costs_less", f"{words}, at less cost")
+    if looked < policy.trial_uses_max:
+        return None
+    if effect.bounds(policy.hope).lower > 0:
+        return _moved("active", now, "trial_over", words)
+    return _moved("retired", now, "no_help", words)
+
+
+def _outdone(effect: Effect, policy: LessonPolicy, now: str) -> Move | None:
+    if effect.held_out.n < _HELD_OUT_MIN or effect.bounds(policy.doubt).upper >= 0:
+        return None
+    return _moved("suspended", now, "pass_rate_below", effect.words)
+
+
+def _dropped(memory: StoredMemory, uses: Sequence[LessonUse], policy: LessonPolicy, now: str) -> Move | None:
+    had = [use for use in uses if use.arm == "had"]
+    found = find_drop([use.passed for use in had], policy.change_threshold, _known_before(memory))
+    if found is None:
+        return None
+    return _moved("suspended", now, "history_changed", _drop_words(found), had[found.place].at)
+
+
+def _drop_words(found: ChangePoint) -> str:
+    before, after = found.before, found.after
+    return f"passed {after.passes} of the last {after.n} with it, {before.passes} of {before.n} before"
+
+
+def _known_before(memory: StoredMemory) -> counts.Tally:
+    """What runs that did as it says came to before it was handed out; nothing once its history has changed."""
+    if memory.lesson is not None and memory.lesson.changed_at is not None:
+        return counts.Tally()
+    start = memory.with_tally
+    learnt: Any = memory.record.get("learnt")
+    if not start.n and isinstance(learnt, Mapping):
+        side = learnt.get("without" if learnt.get("advice") == "avoid" else "with")
+        start = Tally.from_wire(side) if isinstance(side, Mapping) else start
+    n = min(start.n, _LEARNT_MAX)
+    return counts.Tally(round(n * start.passes / start.n), n) if n else counts.Tally()
+
+
+def _after_pause(memory: StoredMemory, uses: Sequence[LessonUse], policy: LessonPolicy, now: str) -> Move | None:
+    state = memory.lesson
+    since, changed = ("", None) if state is None else (state.since, state.changed_at)
+    effect = effect_of([use for use in uses if use.at >= since], policy)
+    if effect.had.n < policy.suspended_uses_min or effect.difference is None:
+        return None
+    fair, words = effect.bounds(policy.hope), effect.words
+    if fair.lower > 0:  # what was before its pause is not held against it again
+        return _moved("active", now, "helps_again", words, since or None)
+    if fair.upper < 0 or effect.had.n >= policy.suspended_uses_max:
+        return _moved("retired", now, "no_help", words, changed)
+    return None

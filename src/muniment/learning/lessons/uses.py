@@ -1,0 +1,146 @@
+"""Uses of learned records: kept as one small item for a judged run and a kind of work, and read back in bounds.
+
+A run that recalled is logged with what it had and what was held out (`RUN_LOGGED`, `uses`); from that entry one item
+`lesson_use` is made for each kind of work that these records are of, so that the newest uses of all lessons of a
+family are one query. They fall with the run and are made again by a rebuild. They hold ids and figures, no words.
+Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+from muniment.core.canonical import read_canonical, short_id
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.record import Absent, Record
+from muniment.core.scope import IdText
+from muniment.errors import InvalidRecord
+from muniment.learning.lesson_state import LessonArmName, LessonStage, LessonUse
+from muniment.learning.projection import core_name, project_event_log
+from muniment.learning.stored_memory import StoredMemory
+from muniment.runs.projection import change_of
+from muniment.store.items import Change, Item, select_items
+from muniment.store.ledger.records import LedgerEntry
+
+__all__ = ["UseArm", "family_of", "list_uses", "project_lesson_use", "uses_and_idle", "uses_by_id"]
+
+Lookup = Callable[[str], Item | None]
+
+
+class UseArm(Record):
+    """What a run did with one record."""
+
+    memory_id: IdText
+    arm: LessonArmName
+    stage: Absent[LessonStage] = None
+    family: Absent[str] = None
+    """What records of its kind of work are looked up by."""
+
+
+_UNSAID = dict(LessonUse(memory_id="m", trace_id="t", arm="had", passed=False, at=""))
+
+
+def family_of(memory: StoredMemory) -> str | None:
+    """What a record's kind of work is looked up by; None where it is of none."""
+    key = memory.record.get("intent_key")
+    return core_name(key if isinstance(key, str) else None)
+
+
+# -- projection ---------------------------------------------------------------------------------------
+
+
+def project_lesson_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """What a judged run says of what it recalled, once its log stands."""
+    said = entry.metadata.get("uses")
+    changes = project_event_log(entry, lookup) if isinstance(said, list) and said else []
+    if not changes or not changes[0].body["is_final"]:
+        return []
+    facts = changes[0].body["facts"]
+    if facts.get("verdict") is None:
+        return []
+    try:
+        arms = [UseArm.from_wire(each) for each in cast("list[Any]", said)]
+    except InvalidRecord:
+        return []
+    grouped: defaultdict[str | None, list[UseArm]] = defaultdict(list)
+    for arm in arms:
+        grouped[arm.family].append(arm)
+    said_once: dict[str, Any] = {
+        "trace_id": facts["trace_id"],
+        "passed": facts["passed"],
+        "cost": facts.get("cost", 0),
+        "at": facts["at"],
+    }
+    if isinstance(digest := entry.metadata.get("x_digest"), str):
+        said_once["task"] = digest
+    status = "passed" if facts["passed"] else "failed"
+    found = []
+    for family, mine in grouped.items():
+        own = [{key: value for key, value in arm.to_wire().items() if key != "family"} for arm in mine]
+        id_ = short_id("use", ["lessons", facts["trace_id"], family])
+        body = {"run": said_once, "arms": own}
+        found.append(change_of(entry, id_, "lesson_use", status, body, (entry.id,), family))
+    return found
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def list_uses(reader: Reader, owner: str, family: str | None, newest: int) -> list[LessonUse]:
+    """The uses of the records of one kind of work, oldest first: of the newest so many judged runs."""
+    where: tuple[Condition, ...] = (("kind", "=", "lesson_use"), ("user_id", "=", owner), ("name", "=", family))
+    order = ("created_at", "id", "version")
+    runs: dict[str, dict[str, Any]] = {}
+    for item in select_items(reader, where, order=order, descending=True, limit=newest):
+        if item.body is not None and item.id not in runs:
+            item.check()
+            runs[item.id] = cast("dict[str, Any]", read_canonical(item.body))
+    ordered = sorted(runs.values(), key=lambda body: (body["run"]["at"], body["run"]["trace_id"]))
+    return [_use(body["run"] | arm) for body in ordered for arm in body["arms"]]
+
+
+def _use(plain: dict[str, Any]) -> LessonUse:
+    """A use as it was kept. It was checked then and is not again: a recall reads a thousand."""
+    return LessonUse.unchecked(_UNSAID | plain, set(plain))
+
+
+def uses_by_id(
+    reader: Reader, owner: str, memories: Iterable[StoredMemory], newest: int
+) -> Mapping[str, tuple[LessonUse, ...]]:
+    """The uses of these records of a bank, oldest first, by id: one query for each kind of work.
+
+    What was merged has the uses of what it was merged from.
+    """
+    return uses_and_idle(reader, owner, memories, newest)[0]
+
+
+def uses_and_idle(
+    reader: Reader, owner: str, memories: Iterable[StoredMemory], newest: int
+) -> tuple[dict[str, tuple[LessonUse, ...]], dict[str, int]]:
+    """The same; and how many judged runs of its kind of work came since each record was used last, or was written."""
+    families: defaultdict[str | None, list[StoredMemory]] = defaultdict(list)
+    for memory in memories:
+        families[family_of(memory)].append(memory)
+    found: dict[str, tuple[LessonUse, ...]] = {}
+    idle: dict[str, int] = {}
+    for family, mine in families.items():
+        wanted: defaultdict[str, list[str]] = defaultdict(list)
+        for memory in mine:
+            for id_ in (memory.id, *memory.parents):
+                wanted[id_].append(memory.id)
+        kept: defaultdict[str, list[LessonUse]] = defaultdict(list)
+        runs: dict[str, str] = {}
+        for use in list_uses(reader, owner, family, newest):
+            runs[use.trace_id] = use.at
+            for id_ in wanted.get(use.memory_id, ()):
+                kept[id_].append(use)
+        for memory in mine:
+            uses = kept.get(memory.id, [])
+            since = max(
+                memory.created_at if memory.lesson is None else memory.lesson.since, *(use.at for use in uses[-1:]), ""
+            )
+            found |= {memory.id: tuple(uses)} if uses else {}
+            idle[memory.id] = sum(at > since for at in runs.values())
+    return found, idle
