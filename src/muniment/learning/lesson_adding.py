@@ -129,7 +129,7 @@ def add_lesson(
     if len(ids) > _EVIDENCE_MAX:
         raise InvalidInput(f"at most {_EVIDENCE_MAX} events or runs are cited", path="$.evidence")
     named = intent_given(intent)
-    bucket = bucket_named(bucket_key)
+    bucket = _bucket(bucket_key)
     cited = _cited(ctx, scope.tenant_id, owner, ids)
     keys, kind_of_work = _keys(named, bucket, cited.facts)
     said = " ".join(asked.text.split())
@@ -150,6 +150,13 @@ def _condition(when: str | None) -> tuple[tuple[str, ...], str]:
     if _PREDICATE.search(said) is None:
         return (), said
     return (parse(said, path="$.when").text,), ""
+
+
+def _bucket(given: Any) -> str | None:
+    try:
+        return bucket_named(given)
+    except InvalidInput as error:
+        raise InvalidInput(error.message, path="$.bucket_key", hint=error.hint) from None
 
 
 def _keys(named: IntentParts, bucket: str | None, facts: Sequence[RunFacts]) -> tuple[dict[str, str], str]:

@@ -26,6 +26,8 @@ _RUNTIME = re.compile(
 )
 """What speaks to the runtime, or to whoever judges, and not of the work."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WHOLE = re.compile(r"[\w./:-]+")
+"""A name of code is one word, however many it is made of."""
 _RUN_OF_WORDS = 4
 _ECHO_SHARE = 0.6
 _SAID_MIN = 3
@@ -144,7 +146,7 @@ def _check_echo(proposal: LessonProposal, cited: Sequence[ShownEvent]) -> Refuse
 
 
 def _stretches(text: str) -> set[tuple[str, ...]]:
-    words = _WORD.findall(folded(text))
+    words = [word.strip(".:/-") for word in _WHOLE.findall(folded(text))]
     return {tuple(words[at : at + _RUN_OF_WORDS]) for at in range(len(words) - _RUN_OF_WORDS + 1)}
 
 
