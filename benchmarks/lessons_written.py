@@ -3,9 +3,9 @@
     python -m benchmarks.lessons_written --model qwen2.5-coder-1.5b --runs coding
     python -m benchmarks.lessons_written --model smollm2-135m --runs tau --tasks 11
 
-`coding` are eight short tasks in a small repository, each failed once and then passed, written down here. `tau`: of the τ-bench airline tasks whose runs differ, the runs are folded in order, and the model is asked about the last that
-went another way than one before it. Every proposal is told as it is. A model of 1.5 billion parameters on a CPU takes
-about a minute a call. Where its wheels cannot be had, that is said and nothing is measured.
+`coding` are eight short tasks in a small repository, each failed once and then passed, written down here. `tau` are the
+airline tasks whose runs differ: they are folded in order, and the model is asked about the last of each. Every proposal
+is told as it is. Where the wheels of a model cannot be had, that is said and nothing is measured.
 """
 
 from __future__ import annotations
@@ -76,7 +76,17 @@ CODING: tuple[tuple[str, Call, Call, str], ...] = (
     ),
 )
 """The task, what was tried first, what helped, and what the tests said in between."""
-POLICY = {"learn": {"writing": {"timeout_s": 600, "events_max": 10, "event_chars_max": 220, "attempts_max": 1}}}
+POLICY = {
+    "learn": {
+        "writing": {
+            "timeout_s": 1_500,
+            "events_max": 10,
+            "event_chars_max": 220,
+            "attempts_max": 1,
+            "answer_tokens_max": 300,
+        }
+    }
+}
 INTENT = {"domain_tag": "airline", "task_family": "tau_airline"}
 
 
@@ -176,7 +186,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=11)
     parser.add_argument("--data", type=Path, default=default_data())
     parser.add_argument("--scratch", type=Path, default=Path("build/lessons"))
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     if given.runs == "tau" and not (given.data / TAU).exists():

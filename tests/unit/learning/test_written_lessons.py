@@ -155,6 +155,23 @@ def test_what_was_tried_and_retired_is_not_written_again(mem: Memory) -> None:
     assert not lessons_of(mem)
 
 
+def test_a_warning_goes_when_a_run_passes_that_did_not_heed_it(mem: Memory) -> None:
+    blind = ("deploy", {"now": True}, "done", True)
+    fold(mem, EDIT, TESTED, passed=True)
+    warning = lesson("Do not call deploy", "e2", when="a cart is fixed", advice="avoid")
+    assert told(fold(mem, blind, EDIT, passed=False, lessons=saying(warning)))["written"] == 1
+    assert lessons_of(mem) == ["When a cart is fixed: Do not call deploy."]
+    fold(mem, EDIT, TESTED, passed=True)
+    fold(mem, blind, passed=False)
+    assert lessons_of(mem)
+    mine = mem.bank(user_id="ana").add_lesson("Do not call deploy with now", when="a sale is on", intent=INTENT)
+    result = fold(mem, EDIT, blind, passed=True)
+    assert lessons_of(mem) == [mine.text], "what a person wrote stands until its trial says otherwise"
+    assert result.action_plan_id is not None
+    mem.bank(user_id="ana").undo(result.action_plan_id)
+    assert len(lessons_of(mem)) == 2
+
+
 def test_undoing_the_fold_takes_its_lesson_back(mem: Memory) -> None:
     result = fold(mem, EDIT, TESTED, passed=True, lessons=saying(GOOD))
     assert result.action_plan_id is not None

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryActionPlan
+from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryAction, MemoryActionPlan
 from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.contracts.rules import DistillDraft
 from muniment.core.canonical import short_id
@@ -35,7 +35,7 @@ from muniment.learning.fold.distill import (
 from muniment.learning.fold.drafts import drafts
 from muniment.learning.fold.features import with_features
 from muniment.learning.fold.wording import Clean, Count, Writer
-from muniment.learning.proposals.keeping import Keeping, KeptLesson, keep_lessons
+from muniment.learning.proposals.keeping import Keeping, KeptLesson, contradicted, keep_lessons
 from muniment.learning.proposals.likes import CheckedLesson
 from muniment.learning.proposals.records import LessonReport
 from muniment.learning.stored_memory import RunFacts, StoredMemory
@@ -103,7 +103,8 @@ def fold(
         else []
     )
     folded = _folded(run, trigger, distilling, products, turned, proposed, len(separations), len(runs))
-    return folded._replace(lessons=tuple(lessons))
+    against = contradicted(kept.values(), run) if is_judged(run) else []
+    return _with_contradicted(folded, against)._replace(lessons=tuple(lessons))
 
 
 def _own_products(run: RunFacts, peers: Sequence[RunFacts], distilling: Distilling) -> list[_Product]:
@@ -152,6 +153,18 @@ def _with_lessons(made: Sequence[_Product], lessons: Sequence[KeptLesson]) -> li
     records = {lesson.id: lesson.record for lesson in lessons if lesson.record is not None}
     first = [one._replace(record=records.pop(one.id, one.record)) for one in made]
     return [*first, *(_Product("ReuseBuffer", id_, record, ("tactic", "lesson")) for id_, record in records.items())]
+
+
+def _with_contradicted(folded: Folded, against: Sequence[str]) -> Folded:
+    """The fold, whose plan retires the warnings of a model that the run did not heed, and passed."""
+    retires = [
+        MemoryAction.from_wire(
+            {"op": "RETIRE", "target_store": "ReuseBuffer", "target_ids": [id_], "reason_keys": ["forbids_solution"]}
+        )
+        for id_ in against
+    ]
+    actions = (*folded.plan.actions, *retires)
+    return folded._replace(plan=folded.plan.model_copy(update={"actions": actions})) if retires else folded
 
 
 def _turned(

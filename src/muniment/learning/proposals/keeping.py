@@ -5,15 +5,18 @@ Pure. Nothing is kept here: a plan writes what comes of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from muniment.core.record import JsonObject
-from muniment.learning.fold.distill import BankIds
+from muniment.learning.fold.distill import BankIds, shared_keys_of
+from muniment.learning.proposals.forbidding import forbidden_in
 from muniment.learning.proposals.likes import CheckedLesson, find_like, lesson_id, lesson_tactic, with_evidence
-from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.proposals.records import LessonProposal, ShownEvent, ShownRun
+from muniment.learning.stored_memory import RunFacts, StoredMemory
+from muniment.memory.extraction.borne import folded
 
-__all__ = ["Keeping", "KeptLesson", "keep_lessons"]
+__all__ = ["Keeping", "KeptLesson", "contradicted", "keep_lessons"]
 
 _GONE = ("retired", "pruned")
 
@@ -70,6 +73,36 @@ def keep_lessons(
         stand[like_id] = (stand[like_id][0], merged)
         found.append(KeptLesson("merged", like_id, None if merged == before else merged))
     return found
+
+
+def contradicted(existing: Iterable[StoredMemory], run: RunFacts) -> list[str]:
+    """The warnings of a model that a run did not heed and passed. A person's stand until their trial says otherwise."""
+    if not run.passed:
+        return []
+    calls = [step for step in run.steps if step.kind == "call"]
+    events = (ShownEvent(step.evidence_id, "tool", step.action, step.detail or "") for step in calls)
+    shown = ShownRun(run.trace_id, True, (), tuple(events))
+    tools = {step.action for step in calls}
+    return sorted(
+        memory.id
+        for memory in existing
+        if memory.kind == "tactic"
+        and memory.status == "active"
+        and memory.record.get("intent_key") == shared_keys_of(run).get("intent_key")
+        and any(warned.is_done_in(shown) for warned in forbidden_in(_warning_of(memory), tools))
+    )
+
+
+def _warning_of(memory: StoredMemory) -> LessonProposal:
+    """What a model's lesson says; nothing for any other."""
+    said = memory.record.get("lesson")
+    if not isinstance(said, Mapping) or said.get("origin") != "model":
+        return LessonProposal("", "", ())
+    text = str(memory.record.get("summary") or "")
+    when = str(said.get("when") or "")
+    head, mark, rest = text.partition(": ")
+    is_headed = bool(when and mark) and folded(when).rstrip(".") in folded(head)
+    return LessonProposal(rest if is_headed else text, when, (), "avoid" if said.get("advice") == "avoid" else "do")
 
 
 def _status(existing: Mapping[str, StoredMemory], id_: str) -> str:
