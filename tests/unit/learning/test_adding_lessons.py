@@ -94,6 +94,7 @@ def test_a_condition_may_be_a_predicate(mem: Memory) -> None:
     assert len({added.lesson_id, tagged.lesson_id, worded.lesson_id}) == 3
 
 
+@pytest.mark.req("RC-28")
 @pytest.mark.parametrize(
     ("said", "reason", "path"),
     [

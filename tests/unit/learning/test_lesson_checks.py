@@ -56,6 +56,7 @@ def test_what_stands_in_its_events_holds(text: str) -> None:
     assert code_of(text) is None
 
 
+@pytest.mark.req("RC-28")
 @pytest.mark.parametrize(
     "text",
     [

@@ -23,6 +23,7 @@ def mem() -> Iterator[Memory]:
         yield memory
 
 
+@pytest.mark.req("RC-28")
 def test_a_lesson_that_holds_is_kept_with_its_events_and_is_on_nobody_s_word_active(mem: Memory) -> None:
     result = fold(mem, EDIT, TESTED, passed=True, lessons=saying(GOOD))
     assert told(result)["written"] == 1
