@@ -7,6 +7,7 @@
     │   ├── UnknownKind         no such contract
     │   ├── TooLarge            over a stated limit
     │   ├── UnsafeFile          somebody else's file that would have to be believed or run to be read
+    │   ├── LessonRefused       a lesson that its evidence does not bear, or that may not be said; carries the reason
     │   ├── IllConditioned      measurements that say too little of what is asked of them
     │   └── EvaluationFailed    a function of the caller's crashed, hung or answered nonsense
     ├── NotFound                the thing named does not exist in this scope
@@ -79,7 +80,7 @@ __all__ = [
     "ComposedBefore", "Conflict", "DeadlineExceeded", "DuplicateId", "EmbedderFailure", "EmbedderMalformed",
     "EmbedderRefused", "EmbedderUnreachable", "EvaluationFailed", "Forbidden", "Forgotten", "GateFailed",
     "IdempotencyMismatch", "IllConditioned", "IntegrityFailure", "Interrupted", "InvalidInput", "InvalidJson",
-    "InvalidRecord", "Issue", "MessagesDiffer", "MissingDependency", "ModelFailure", "ModelMalformed",
+    "InvalidRecord", "Issue", "LessonRefused", "MessagesDiffer", "MissingDependency", "ModelFailure", "ModelMalformed",
     "ModelRefused", "ModelUnreachable", "MunimentError", "NoSealKey", "NotADatabase", "NotFound", "Overloaded",
     "QueueFull", "QuoteMismatch", "RateLimited", "Refused", "RunFinished", "RunLocked", "SandboxDenied",
     "SandboxFailure", "SandboxUnavailable", "SchemaMismatch", "StaleState", "Stopped", "StorageBusy",
@@ -222,6 +223,13 @@ class UnsafeFile(InvalidInput):
 
     code = "unsafe_file"
     usual_hint = "export it anew from the system it comes from, and do not use this file elsewhere"
+
+
+class LessonRefused(InvalidInput):
+    """`details.reason` says why, as one word."""
+
+    code = "lesson_refused"
+    usual_hint = "say in one sentence what helps, when, and cite the events that show it"
 
 
 class IllConditioned(InvalidInput):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -168,13 +169,21 @@ def test_no_secret_reaches_a_bank(mem: Memory) -> None:
     run.finish(
         verifier_result=FAIL | {"reason_codes": [SECRET], "violated_constraints": [SECRET], "notes": SECRET},
         intent={"domain_tag": SECRET}, state={"policy_profile": SECRET}, features={"a": SECRET, SECRET: 1},
-        cfg={"seed_prompt": SECRET}, wording=lambda text: f"{text} {SECRET}",
+        cfg={"seed_prompt": SECRET}, lessons=lambda _: proposing(f"Use {SECRET} for fetch", SECRET, SECRET),
     )  # fmt: skip
     assert SECRET.encode() not in b"".join(mem.export())
     assert mem.bank(user_id="ana").records(kind="reasoning")
     done = mem.runner(lambda _: raising(SECRET), lambda *_: True, user_id="ana").run("go")
     assert not done.passed
     assert SECRET.encode() not in b"".join(mem.export())
+
+
+def proposing(text: str, when: str, event: str) -> str:
+    """The answer of a model that says what it may not, wherever it can."""
+    lesson = {"text": text, "when": when, "events": ["e2", event], "advice": "do"}
+    return json.dumps(
+        {"lessons": [lesson, lesson | {"events": ["e2"]}, lesson | {"text": "Use back for it", "when": "x"}] * 2}
+    )
 
 
 def raising(words: str) -> str:
@@ -191,7 +200,8 @@ def test_orders_are_not_learnt(mem: Memory) -> None:
         run.observe("assistant", ORDER)
         run.finish(
             verifier_result=PASS if number % 2 else FAIL | {"reason_codes": [ORDER]}, intent=INTENT,
-            features={"way": ORDER if number % 2 else "g"}, wording=lambda text: f"{ORDER}. {text}",
+            features={"way": ORDER if number % 2 else "g"},
+            lessons=lambda _: proposing(f"{ORDER}. Use back", ORDER, ORDER),
         )  # fmt: skip
     held = mem.bank(user_id="ana").records(include_all=True)
     assert held
@@ -204,6 +214,7 @@ def test_orders_are_not_learnt(mem: Memory) -> None:
 @pytest.mark.req("RC-10")
 @pytest.mark.parametrize("level", ["agent", "tenant"])
 def test_no_words_go_above_the_user(mem: Memory, level: str) -> None:
+    shown: list[Any] = []
     for number in range(8):
         run = mem.run(user_id="ana", agent_id="solver", grants=("agent", "tenant"))
         run.observe("user", "Gonzalez asks.")
@@ -212,35 +223,15 @@ def test_no_words_go_above_the_user(mem: Memory, level: str) -> None:
         run.finish(
             verifier_result=(PASS if number % 2 else FAIL) | {"notes": "Gonzalez"}, intent=INTENT, level=level,
             features={"way": number % 2, "story": "Gonzalez " * 10}, cfg={"seed_prompt": "Gonzalez"},
+            lessons=shown.append,
         )  # fmt: skip
+    assert shown
+    assert "Gonzalez" not in str(shown), "a model that writes for others is shown none of them either"
     bank = mem.bank() if level == "tenant" else mem.bank(agent_id="solver")
     assert bank.records(kind="tactic")
     lines = [line for line in b"".join(mem.export()).splitlines() if f'"bank:{level}'.encode() in line]
     assert lines
     assert not any(b"Gonzalez" in line for line in lines)
-
-
-@pytest.mark.parametrize(
-    "wording",
-    [
-        lambda text: raising(text),
-        lambda text: None,
-        lambda text: 7,
-        lambda text: "",
-        lambda text: "It passed 99 of 100.",
-        lambda text: text + " " + "more " * 500,
-        lambda text: f"{ORDER}. {text}",
-        lambda text: f"{text} {SECRET}",
-    ],
-)
-def test_a_wording_that_does_not_hold_is_passed_over(mem: Memory, wording: Callable[[str], Any]) -> None:
-    said = []
-    for way in (None, wording):
-        run = mem.run(user_id="ana", agent_id="solver")
-        run.observe("user", "Reach 24.")
-        run.finish(verifier_result=PASS, intent=INTENT, wording=way)
-        said.append(mem.bank(user_id="ana").records(kind="reasoning")[-1].record["summary"])
-    assert said[0] == said[1]
 
 
 # -- learning -----------------------------------------------------------------------------------------

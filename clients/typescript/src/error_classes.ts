@@ -32,6 +32,11 @@ export class UnsafeFile extends InvalidInput {
   static override readonly code: string = "unsafe_file";
 }
 
+/** A lesson that its evidence does not bear, or that may not be said; carries the reason. */
+export class LessonRefused extends InvalidInput {
+  static override readonly code: string = "lesson_refused";
+}
+
 /** Measurements that say too little of what is asked of them. */
 export class IllConditioned extends InvalidInput {
   static override readonly code: string = "ill_conditioned";

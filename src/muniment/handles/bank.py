@@ -39,9 +39,11 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.learning.fold.executing import Applied
+    from muniment.learning.lesson_adding import AddedLesson
     from muniment.learning.plans import PlanState
+    from muniment.learning.proposals.records import LessonReport
     from muniment.learning.reuse.puct import PuctTerms
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.stored_memory import IntentParts, StoredMemory
     from muniment.rules.flowmap.suggest import Suggestion
     from muniment.store.context import Context
 
@@ -188,6 +190,37 @@ class Bank:
 
         bodies = self._ctx.engine.read(self._scope.tenant_id, lambda reader: list_drafts(reader, self._owner))
         return [DistillDraft.from_wire(body["draft"]) for body in bodies]
+
+    # -- lessons that somebody writes -----------------------------------------------------------------
+
+    def add_lesson(
+        self,
+        text: str,
+        *,
+        evidence: Iterable[str] = (),
+        when: str | None = None,
+        intent: IntentParts | Mapping[str, Any] | None = None,
+        bucket_key: str | None = None,
+    ) -> AddedLesson:
+        """Add a lesson of your own: a sentence, the events or runs that show it, and when it holds, in words or as a
+        predicate. It is tried like any other; the same twice is once.
+
+        What it names must stand in its evidence; without any, its trial alone decides. It is kept for `intent`, else
+        for the kind of work of the runs it cites. One that does not hold is a `LessonRefused`.
+        """
+        from muniment.learning.lesson_adding import add_lesson
+
+        place = self._ctx, self._scope, self._owner
+        return add_lesson(*place, text, evidence=evidence, when=when, intent=intent, bucket_key=bucket_key)
+
+    def lesson_reports(self, *, newest: int | None = None) -> list[LessonReport]:
+        """What a model made of runs, newest first: what it proposed, what was refused and why, and what it took."""
+        from muniment.learning.lesson_asking import list_reports
+
+        asked = checked(BankQuery, newest=newest)
+        return self._ctx.engine.read(
+            self._scope.tenant_id, lambda reader: list_reports(reader, self._owner, asked.newest)
+        )
 
     # -- changing -------------------------------------------------------------------------------------
 

@@ -73,6 +73,7 @@ def open(
     tokens: TokenCounter | str = "auto",
     grader: Any = None,
     extract_model: Any = None,
+    lessons: Any = None,
     proof_key: StoreKey | None = None,
     seal_key: StoreKey | None = None,
     policy: Policy | Mapping[str, Any] | None = None,
@@ -85,10 +86,11 @@ def open(
     `durability` is "normal" (survives a crash of the process) or "full" (survives power loss). `embedder` adds search
     by meaning to search by words: "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
     names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and
-    `extract_model` what `extract_pending` does, where they are given none themselves. `proof_key` and `seal_key`
-    say where keys lie that are kept outside the store, "file:<path>", "env:<NAME>" or a function that answers one:
-    builds and receipts are proven with the first, so that nobody who writes the file can alter one unnoticed, and the
-    second seals what a policy keeps of what it redacts. With `otel` what is asked of it is told to OpenTelemetry.
+    `extract_model` what `extract_pending` does, where they are given none themselves; `lessons` is a model that writes
+    lessons of judged runs: an address, or a function of messages. `proof_key` and `seal_key` say where keys lie that
+    are kept outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are
+    proven with the first, so that nobody who writes the file can alter one unnoticed, and the second seals what a
+    policy keeps of what it redacts. With `otel` what is asked of it is told to OpenTelemetry.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
@@ -97,6 +99,10 @@ def open(
     _check_ports(ids, embedder, tokens)
     # before the store is opened, so that nothing is left open behind an error
     chosen = None if policy is None else policy_given(policy)
+    if lessons is not None:
+        from muniment.learning.outside.lesson_models import lesson_writer
+
+        lesson_writer(lessons)
     counter = _counter(tokens) if isinstance(tokens, str) else tokens
     maker = _embedder(embedder) if isinstance(embedder, str) else embedder
     proof = None if proof_key in (None, "none") else _proof_key(proof_key)
@@ -114,6 +120,7 @@ def open(
             embedder=maker if maker is not None and maker.dim else None,
             grader=grader,
             extract_model=extract_model,
+            lessons=lessons,
             proof_key=proof,
             seal_keys=seal_keys,
             spans=spans,
@@ -466,16 +473,18 @@ class Memory:
         *,
         executor: Executor | None = None,
         router: Router | Literal[True] | None = None,
+        lessons: Any = None,
         **scope: Any,
     ) -> Runner:
         """Something that runs an agent on tasks, recalls for it, has its output verified, and learns.
 
         `executor` is where attempts run: threads of their own unless given. `router` says how far to go with a task:
-        a function of a `RouteRequest`, or True for `learning.route` over this runner's bank.
+        a function of a `RouteRequest`, or True for `learning.route` over this runner's bank. `lessons` is a model that
+        writes lessons of its runs, where it is another than the store's.
         """
         from muniment.handles.runner import Runner
 
-        return Runner(self, agent, verifier, policy, scope, executor, router)
+        return Runner(self, agent, verifier, policy, scope, executor, router, lessons)
 
     # -- builds ---------------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import RuleType, ScopeLevel
-    from muniment.learning.fold.wording import Wording
     from muniment.learning.folding import Learned
     from muniment.learning.recalling import Recall
     from muniment.learning.run_blocks import RunBlocks
@@ -174,13 +173,14 @@ class RunLearning:
         reuse: ReuseSelectMeta | None = None,
         blocks: RunBlocks | Mapping[str, Any] | None = None,
         level: ScopeLevel = "user",
-        wording: Wording | None = None,
+        lessons: Any = None,
     ) -> Learned:
         """Fold the run into memory by what a verifier said of it: log, episode, tactics, seed, drafts, by a plan.
 
         Learning twice is learning once. `finish(verifier_result=…)` does it and ends the run. Where intent and
         state are not said, they are those that the run recalled by. `blocks` are parts of its EventLog that its entries
-        do not tell: its mode, and what it was an attempt of.
+        do not tell: its mode, and what it was an attempt of. `lessons` is a model that writes lessons of it, where it
+        is another than the store's: an address, or a function of messages.
         """
         said = {
             "intent": intent,
@@ -192,7 +192,7 @@ class RunLearning:
             "reuse": reuse,
             "blocks": blocks,
             "level": level,
-            "wording": wording,
+            "lessons": lessons,
         }
         return learn_from(self._writer(), verifier_result, None, said, task_type=self._task_type, is_final=True)
 

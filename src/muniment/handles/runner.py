@@ -23,6 +23,7 @@ from muniment.core.record import Items, Record
 from muniment.core.requests import ByRule, Expect, FromOne, Request, checked, one_of
 from muniment.core.vocabulary import RunMode
 from muniment.errors import InvalidInput, InvalidRecord
+from muniment.learning.outside.lesson_models import lesson_writer
 from muniment.learning.recalling import bucket_given, features_given, intent_given, state_given
 from muniment.rules.attempt_records import Attempt, Done
 from muniment.rules.attempt_runs import Bench, TaskAsked
@@ -160,6 +161,7 @@ class Runner:
         scope: Mapping[str, Any],
         executor: Executor | None = None,
         router: Router | Literal[True] | None = None,
+        lessons: Any = None,
     ) -> None:
         checked(RunnerRequest, agent=agent, verifier=verifier, router=router, executor=executor)
         unknown = sorted(set(scope) - set(_SCOPE))
@@ -173,6 +175,7 @@ class Runner:
         self._policy = memory.policy.rollout if settings.rollout is None else settings.rollout
         self._limits = memory.policy.route if settings.route is None else settings.route
         self._scope = dict(scope)
+        self._lessons = lesson_writer(lessons, memory.policy.learn.writing)
 
     def run(
         self,
@@ -219,6 +222,7 @@ class Runner:
             timeout_s=settings.timeout_s if given.timeout_s is None else given.timeout_s,
             watched=settings.watched,
             level=settings.level,
+            lessons=self._lessons,
             verifier_id=settings.verifier_id,
             tree=tree,
             tree_policy=settings.tree,

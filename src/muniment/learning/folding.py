@@ -25,7 +25,7 @@ from muniment.learning.banks import find_memory, list_memories, lock_bank, memor
 from muniment.learning.fold.distill import BankIds
 from muniment.learning.fold.features import with_features
 from muniment.learning.fold.payloads import named_traces
-from muniment.learning.fold.planning import Folded, fold
+from muniment.learning.fold.planning import Folded, fold, with_lessons
 from muniment.learning.fold.run_logs import (
     Finished,
     Recalled,
@@ -35,8 +35,8 @@ from muniment.learning.fold.run_logs import (
     without_words,
 )
 from muniment.learning.fold.triggers import Moment, triggers_of
-from muniment.learning.fold.wording import Wording
 from muniment.learning.keys import intent_key
+from muniment.learning.lesson_asking import LessonsAsked, ask_lessons, told
 from muniment.learning.lesson_moving import Moves, lesson_moves, run_arms, with_moves
 from muniment.learning.lessons.life import changed_at_of, outlived
 from muniment.learning.peers import peer_of
@@ -49,7 +49,7 @@ from muniment.learning.stored_memory import RunFacts, StoredMemory
 from muniment.memory.patches import draft_patch
 from muniment.packets.builds import builds_of_run
 from muniment.store.items import Item, latest, latest_of_run, newest_items, select_items
-from muniment.store.ledger.memory_events import DRAFT_MADE, FOLD_MADE, RUN_LOGGED
+from muniment.store.ledger.memory_events import DRAFT_MADE, FOLD_MADE, LESSONS_PROPOSED, RUN_LOGGED
 from muniment.store.ledger.orders import is_worded_as_orders
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.ledger.secrets import redact_text
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import ScopeLevel
     from muniment.learning.lessons.uses import UseArm
+    from muniment.learning.proposals.records import LessonReport
     from muniment.learning.stored_memory import IntentParts, StateParts
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft, LedgerEntry
@@ -100,7 +101,8 @@ class LearnRequest:
     features: Mapping[str, Any] | None = None
     reuse: ReuseSelectMeta | None = None
     verifier_ref: str | None = None
-    wording: Wording | None = None
+    lessons: Any = None
+    """Who is asked to write lessons of it, as a caller gave it."""
 
 
 class Learned(NamedTuple):
@@ -308,6 +310,7 @@ def _sandbox(reader: Reader, scope: Scope) -> tuple[dict[str, Any] | None, tuple
 
 def learn_run(ctx: Context, scope: Scope, asked: LearnRequest) -> Learned:
     """Fold a run into memory; one that was learnt already answers what was learnt of it."""
+    asked_of: dict[tuple[str, ...], LessonsAsked | None] = {}  # a model is asked once of a run as it is
     for _ in range(_TRIES):
         found = find_learned(ctx, scope)
         if found is not None and asked.is_final:
@@ -317,19 +320,45 @@ def learn_run(ctx: Context, scope: Scope, asked: LearnRequest) -> Learned:
         seen = _see(ctx, scope, asked)
         if not seen.finished.entries:
             raise InvalidInput("nothing has happened in this run yet", path="$.run_id")
+        if seen.entry_ids not in asked_of:
+            asked_of[seen.entry_ids] = _ask(ctx, scope, asked, seen)
+        lessons = asked_of[seen.entry_ids]
         now = ctx.now()
         owner = bank_owner(scope, asked.level)
-        folded = _fold(ctx, scope.tenant_id, owner, seen, asked, now)
+        folded = _fold(ctx, scope.tenant_id, owner, seen, asked, now, lessons)
         if asked.ws_id is not None:
             folded = folded._replace(result=folded.result.model_copy(update={"ws_id": asked.ws_id}))
-        ready = _Ready(scope, owner, seen, folded, now, asked.is_final)
+        report = None if lessons is None else told(lessons, folded.lessons)
+        if report is not None:
+            folded = folded._replace(result=with_lessons(folded.result, report))
+        ready = _Ready(scope, owner, seen, folded, now, asked.is_final, report)
         learned = ctx.engine.write(scope.tenant_id, lambda tx, ready=ready: _write(ctx, tx, ready))  # type: ignore[misc]
         if learned is not None:
             return learned
     raise Conflict(f"the run {scope.run_id} keeps changing while it is folded", path="$.run_id", hint="try again")
 
 
-def _fold(ctx: Context, tenant_id: str, owner: str, seen: _FoldInputs, asked: LearnRequest, now: str) -> Folded:
+def _ask(ctx: Context, scope: Scope, asked: LearnRequest, seen: _FoldInputs) -> LessonsAsked | None:
+    """What a model makes of a run that has ended; the fold does not depend on it."""
+    if asked.lessons is None or not asked.is_final:
+        return None
+    result = seen.finished.result
+    notes = None if result is None else result.notes
+    has_words = asked.level == "user"
+    return ask_lessons(
+        ctx, scope, asked.lessons, seen.facts, seen.finished.entries, seen.peers, notes, has_words=has_words
+    )
+
+
+def _fold(
+    ctx: Context,
+    tenant_id: str,
+    owner: str,
+    seen: _FoldInputs,
+    asked: LearnRequest,
+    now: str,
+    lessons: LessonsAsked | None,
+) -> Folded:
     """The fold, computed again where what it would write is there already, out of sight, or was forgotten."""
     trigger = asked.trigger or _trigger(seen, asked, ctx.policy.learn)
     if not asked.is_final:  # the next one of this run is another fold
@@ -346,7 +375,8 @@ def _fold(ctx: Context, tenant_id: str, owner: str, seen: _FoldInputs, asked: Le
             now=now,
             count_tokens=ctx.counter.count,
             clean=_is_clean,
-            wording=asked.wording,
+            written=() if lessons is None else lessons.lessons,
+            tools=() if lessons is None else lessons.tools,
             place=place,
         )
         ids = sorted(_proposed(folded) - known.keys())
@@ -387,6 +417,7 @@ class _Ready(NamedTuple):
     folded: Folded
     now: str
     is_final: bool
+    report: LessonReport | None = None
 
 
 def _trigger(seen: _FoldInputs, asked: LearnRequest, policy: LearnPolicy) -> FoldTrigger:
@@ -406,7 +437,7 @@ def _trigger(seen: _FoldInputs, asked: LearnRequest, policy: LearnPolicy) -> Fol
 
 def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
     """Write what was learnt; None where what it rests on has changed, and it has to be computed again."""
-    scope, owner, seen, folded, now, is_final = ready
+    scope, owner, seen, folded, now, is_final, report = ready
     lock_bank(tx, owner, scope.user_id)
     trace_id = seen.facts.trace_id
     found = _learned(tx, scope)
@@ -417,7 +448,7 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
         raise Conflict(f"the run {scope.run_id} is folded at another level", path="$.level")
     if logged is not None and latest(tx, folded.result.fold_id) is not None:
         return _told_before(tx, ready, logged)
-    if not _stands(tx, scope, seen, folded):
+    if not _stands(tx, scope, seen, folded, None if report is None else report.other_trace_id):
         return None
     arms: tuple[UseArm, ...] = ()
     moves = Moves({})
@@ -439,6 +470,7 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
             for draft in folded.drafts
             if latest(tx, draft.draft_id) is None
         ),
+        *(() if report is None else (_report_draft(report),)),
         applied_draft(plan, folded.payloads, ran, sources=sources),
         *ran.drafts,
     ]
@@ -457,7 +489,12 @@ def _record_draft(event: str, id_: str, part: str, record: dict[str, Any], sourc
     return draft_patch(event, "assistant", {"id": id_, part: record, "sources": list(sources)})
 
 
-def _stands(tx: Transaction, scope: Scope, seen: _FoldInputs, folded: Folded) -> bool:
+def _report_draft(report: LessonReport) -> EntryDraft:
+    shown = [trace_id for trace_id in (report.trace_id, report.other_trace_id) if trace_id is not None]
+    return _record_draft(LESSONS_PROPOSED, report.report_id, "report", report.to_wire(), shown)
+
+
+def _stands(tx: Transaction, scope: Scope, seen: _FoldInputs, folded: Folded, other_trace_id: str | None) -> bool:
     """Is the run as it was read, and is everything there that the fold names as its source?"""
     where: tuple[Condition, ...] = (
         ("user_id", "=", scope.user_id),
@@ -469,6 +506,8 @@ def _stands(tx: Transaction, scope: Scope, seen: _FoldInputs, folded: Folded) ->
         return False
     named = {each for payload in folded.payloads.values() for each in named_traces(payload)}
     named |= {each for draft in folded.drafts for each in draft.source_trace_ids}
+    if other_trace_id is not None:
+        named.add(other_trace_id)
     known = [latest(tx, each) for each in sorted(named - {seen.facts.trace_id})]
     return all(item is not None and item.body is not None for item in known)
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args
 
 from muniment.contracts.folding import FoldTrigger, FoldTriggerKind
 from muniment.contracts.learned_memory import ReuseSelectMeta
 from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
-from muniment.core.outside.calling import outcome_of
 from muniment.core.owners import bank_owner, bank_scope
 from muniment.core.ports.engine import Condition
 from muniment.core.record import RULECRAFT_VERSION, Record
-from muniment.core.requests import Expect, Request, checked, one_of
+from muniment.core.requests import Request, checked, one_of
 from muniment.core.vocabulary import ScopeLevel
 from muniment.errors import InvalidInput, InvalidRecord, RunFinished
 from muniment.learning.folding import LearnRequest
@@ -27,7 +26,6 @@ from muniment.store.ledger.run_events import OUTPUT_VERIFIED
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.learning.fold.wording import Wording
     from muniment.memory.patches import Writer
 
 __all__ = ["LEARNING", "learn_request"]
@@ -44,18 +42,17 @@ LEARNING: Mapping[str, Any] = {
     "reuse": None,
     "blocks": None,
     "level": "user",
-    "wording": None,
+    "lessons": None,
 }
 """What may be said of a run when it is learnt from, and what is taken where it is not."""
 _COST_MAX = 10**15
 
 
 class LearningRequest(Request):
-    """Into whose bank a run is learnt, what for, and who words it."""
+    """Into whose bank a run is learnt, and what for."""
 
     level: Annotated[str, one_of(get_args(ScopeLevel), "{given!r:.40} is not a level", hint="user, agent or tenant")]
     trigger: Annotated[str | None, one_of(get_args(FoldTriggerKind), "{given!r:.40} is not a trigger")]
-    wording: Annotated[Callable[..., Any] | None, Expect("wording is a function of a text")]
 
 
 def learn_request(
@@ -74,14 +71,14 @@ def learn_request(
     blocks: Any,
     level: ScopeLevel,
     trigger: Any,
-    wording: Any,
+    lessons: Any,
     task_type: str,
 ) -> LearnRequest:
     """The request, with every part read; the result is kept with the run where it was not yet."""
     result = None if verifier_result is None else _result(writer, verifier_result)
     if result is None and is_final:
         raise InvalidInput("a run is learnt from by what a verifier said of it", path="$.verifier_result")
-    checked(LearningRequest, level=level, trigger=trigger, wording=wording)
+    checked(LearningRequest, level=level, trigger=trigger)
     need_grant(writer, level)
     bank_scope(writer.scope.tenant_id, bank_owner(writer.scope, level))  # such a name may have one
     bucket_named(bucket_key)
@@ -102,7 +99,7 @@ def learn_request(
         reuse=None if reuse is None else _small(writer, reuse, ReuseSelectMeta, "$.reuse"),
         blocks=_blocks(writer, blocks, level),
         verifier_ref=None if result is None else _keep_result(writer, result),
-        wording=None if wording is None else _settled(wording),
+        lessons=_lessons(writer, lessons),
     )
 
 
@@ -120,14 +117,12 @@ def _record(given: Any, kind: type[R], path: str) -> R:
         raise error.within(path) from None
 
 
-def _settled(wording: Wording) -> Wording:
-    """A wording that answers nothing where it fails: then the text stays as it was."""
+def _lessons(writer: Writer, given: Any) -> Any:
+    """Who writes lessons of the run: whom the caller names, else whom the store was opened with. It is checked now."""
+    from muniment.learning.outside.lesson_models import lesson_writer
 
-    def said(text: str) -> str:
-        answer = outcome_of(lambda: wording(text))
-        return "" if answer.exception() is not None else cast("str", answer.result())
-
-    return said
+    named = writer.ctx.lessons if given is None else given
+    return lesson_writer(named, writer.ctx.policy.learn.writing)
 
 
 def _result(writer: Writer, given: Any) -> VerifierResult:

@@ -11,9 +11,11 @@ from muniment.core.record import Record
 from muniment.errors import InvalidRecord
 from muniment.runs.projection import change_of, sources_named
 from muniment.store.items import Change, Item, digest_name
+from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.memory_events import (
     DRAFT_MADE,
     FOLD_MADE,
+    LESSONS_PROPOSED,
     MEMORY_KEPT,
     MEMORY_RECALLED,
     PLAN_ENDED,
@@ -33,6 +35,7 @@ __all__ = [
     "project_draft",
     "project_event_log",
     "project_fold",
+    "project_lesson_report",
     "project_memory",
     "project_plan",
     "project_recall",
@@ -91,12 +94,19 @@ def project_memory(
             return []
         text_entry = entry.id if entry.kind == "tool_result" else _text_entry(before)
         body: dict[str, Any] = {"memory": memory.to_wire(), "text_entry": text_entry}
-        sources = (entry.id, *memory.sources, *memory.parents)
+        sources = (entry.id, *memory.sources, *memory.parents, *cited_events(memory))
         place = place_of(memory)
         name = core_name(place if isinstance(place, str) else None)
         return [change_of(entry, memory.id, kind, memory.status, body, sources, name)]
 
     return project
+
+
+def cited_events(memory: StoredMemory) -> tuple[str, ...]:
+    """The events that a lesson rests on: it falls with any of them."""
+    said = memory.record.get("lesson")
+    ids = said.get("event_ids") if isinstance(said, dict) else None
+    return tuple(str(each) for each in ids if is_id(each)) if isinstance(ids, list | tuple) else ()
 
 
 def _follows(entry: LedgerEntry, before: Item | None, version: int) -> bool:
@@ -172,6 +182,13 @@ def project_draft(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     from muniment.contracts.rules import DistillDraft
 
     return _once(entry, lookup, DRAFT_MADE, "draft", "draft", DistillDraft)
+
+
+def project_lesson_report(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """What a model made of a run. It holds words of both runs that were shown, and falls with either."""
+    from muniment.learning.proposals.records import LessonReport
+
+    return _once(entry, lookup, LESSONS_PROPOSED, "lesson_report", "report", LessonReport)
 
 
 def _once(entry: LedgerEntry, lookup: Lookup, event: str, kind: str, part: str, record: type[Record]) -> list[Change]:

@@ -64,6 +64,8 @@ class Bench:
     """Every tool call of the agent is observed: one that was not seen was not made."""
     level: Any = "user"
     verifier_id: str = "runner"
+    lessons: Any = None
+    """Who writes lessons of its runs, where it is another than the store's."""
     tree: TreeProblem | Callable[[AgentTask], TreeProblem] | None = None
     tree_policy: TreePolicy | Mapping[str, Any] | None = None
 
@@ -129,6 +131,7 @@ class Bench:
             reuse=trial.reuse,
             blocks=blocks,
             level=self.level,
+            lessons=self.lessons,
         )
         if not trial.is_over:
             trial.run.finish("OBJECTIVE_ACHIEVED" if result.verdict == "PASS" else "NO_EVIDENCE")

@@ -75,6 +75,7 @@ class Context:
         counter: TokenCounter | None = None,
         grader: Any = None,
         extract_model: Any = None,
+        lessons: Any = None,
         proof_key: bytes | None = None,
         seal_keys: SealKeys | None = None,
         spans: Spans | None = None,
@@ -90,6 +91,8 @@ class Context:
         """What a verification asks where its caller gives no grader."""
         self.extract_model = extract_model
         """What reads pending turns where their caller gives no model."""
+        self.lessons = lessons
+        """What writes lessons of judged runs where their caller names nobody."""
         self.proof_key = proof_key
         """What proofs of builds and receipts are made with; None where anybody may make them."""
         self.seal_keys = seal_keys

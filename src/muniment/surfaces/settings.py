@@ -1,7 +1,7 @@
 """Settings, in one order everywhere: argument > `MUNIMENT_*` environment > `muniment.toml` > default.
 
     MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_EMBEDDER,
-    MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_PROOF_KEY, MUNIMENT_SEAL_KEY,
+    MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_LESSONS, MUNIMENT_PROOF_KEY, MUNIMENT_SEAL_KEY,
     MUNIMENT_REPOSITORY, MUNIMENT_BRANCHES, MUNIMENT_DIRECTORY, MUNIMENT_CONFIG (another toml); MUNIMENT_DB_FILE
     names a file that holds the value of MUNIMENT_DB
 
@@ -39,6 +39,7 @@ NAMES: Mapping[str, str] = {
     "grader": "none",
     "grader_decides": "never",
     "extract_model": "none",
+    "lessons": "none",
     "proof_key": "none",
     "seal_key": "none",
     "repository": "none",
@@ -71,6 +72,8 @@ class Settings:
     """When its word counts: `never` (it says where it disagrees), `unknown` (where the rules cannot tell), `always`."""
     extract_model: str
     """A model that reads what users said (`muniment extract`): `none` (patterns alone), `openai:<base_url>#<model>`."""
+    lessons: str
+    """A model that writes lessons of judged runs: `none`, `openai:<base_url>#<model>`."""
     proof_key: str
     """Where the key lies that builds and receipts are proven with: `none`, `file:<path>`, `env:<NAME>`."""
     seal_key: str
@@ -210,7 +213,8 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
         embedder=settings.embedder,
         tokens=settings.tokens,
         grader=_grader(settings),
-        extract_model=_extract_model(settings),
+        extract_model=_model(settings.extract_model, "$.model"),
+        lessons=_model(settings.lessons, "$.lessons"),
         proof_key=settings.proof_key,
         seal_key=settings.seal_key,
         read_only=read_only,
@@ -226,14 +230,14 @@ def _grader(settings: Settings) -> Any:
     return load_grading(settings.grader, settings.grader_decides, api_key=os.environ.get("OPENAI_API_KEY"))
 
 
-def _extract_model(settings: Settings) -> str | None:
-    """The address of the model that the settings name, checked; nothing is contacted before it is asked."""
-    if settings.extract_model == "none":
+def _model(name: str, path: str) -> str | None:
+    """The address of a model that the settings name, checked; nothing is contacted before it is asked."""
+    if name == "none":
         return None
-    from muniment.memory.outside.models import load_model
+    from muniment.memory.outside.models import named_model
 
-    load_model(settings.extract_model)
-    return settings.extract_model
+    named_model(name, path)
+    return name
 
 
 def _durability(name: str) -> Literal["normal", "full"]:

@@ -111,14 +111,6 @@ def test_a_line_that_is_not_clean_or_does_not_fit_is_no_tactic() -> None:
     assert made_of(greedy_against_random(), None, DISTILLING._replace(writer=unclean)) is None
 
 
-def test_a_model_may_word_the_line_and_not_the_summary() -> None:
-    writer = Writer(count_words, ROOM, clean, lambda text: text.replace("Use", "Go with"))
-    made = made_of(greedy_against_random(), None, DISTILLING._replace(writer=writer))
-    assert made is not None
-    assert made.injection.content.startswith("Go with strategy=greedy: passed 8 of 9")
-    assert made.summary.startswith("Use strategy=greedy: passed 8 of 9")
-
-
 @pytest.mark.req("RC-21")
 def test_a_seed_comes_from_a_passing_run_and_names_its_parent() -> None:
     made = seed(run("t", True, y_summary="SK 123 at 8:40.", seed_id="seed_parent"), [], DISTILLING)

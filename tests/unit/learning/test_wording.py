@@ -1,8 +1,7 @@
-"""Words within a budget, and what a model may not do to them."""
+"""Words within a budget."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_makers import clean, count_words
@@ -11,33 +10,6 @@ from effort import examples
 from muniment.learning.fold.wording import Writer
 
 WRITER = Writer(count_words, 8, clean)
-SAID = "Call book: passed 8 of 9."
-
-
-def reworded(said: str) -> str:
-    return WRITER._replace(wording=lambda _: said).reword(SAID)
-
-
-def test_a_better_wording_is_taken() -> None:
-    assert reworded("Do call  book:\n8 of 9 passed.") == "Do call book: 8 of 9 passed."
-    assert WRITER.reword(SAID) == SAID
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "",
-        "   ",
-        "Call book: passed 9 of 9.",
-        "Call book, it mostly works.",
-        "Call book: passed 8 of 9, that is 89 %.",
-        "Call book now: it has passed 8 of 9.",
-        "Call book: passed 8 of 9. SECRET",
-    ],
-)
-def test_one_that_loses_figures_or_brings_others_or_is_too_long_or_unclean_is_not(said: str) -> None:
-    writer = WRITER._replace(wording=lambda _: said, clean=lambda text: "SECRET" not in text)
-    assert writer.reword(SAID) == SAID
 
 
 def test_sentences_are_dropped_from_the_end() -> None:

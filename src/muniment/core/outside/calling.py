@@ -9,7 +9,7 @@ from threading import Thread
 from time import monotonic
 from typing import Any, NamedTuple
 
-__all__ = ["Late", "ThreadEach", "caught", "outcome_of", "stop_if_told", "submitted", "wait_for"]
+__all__ = ["Late", "ThreadEach", "caught", "outcome_of", "settled", "stop_if_told", "submitted", "wait_for"]
 
 _LOOK_SECONDS = 0.05
 

@@ -15,6 +15,7 @@ __all__ = [
     "LessonPolicy",
     "PuctPolicy",
     "RecallWeights",
+    "WritingPolicy",
 ]
 
 Positive = Annotated[Integer, Field(ge=1)]
@@ -144,6 +145,27 @@ class LessonPolicy(Record):
     lessons whose rate stays the same is told so within two hundred uses."""
 
 
+class WritingPolicy(Record):
+    """What a model is shown when it writes lessons, how long it may take, and how long a lesson may be."""
+
+    events_max: Positive = 16
+    """Events that are shown of a run: its first, those that went wrong, its last."""
+    event_chars_max: Positive = 400
+    """Of one event, half from its beginning and half from its end."""
+    lessons_max: Positive = 3
+    """Lessons that one run may teach."""
+    text_tokens_max: Positive = 60
+    """Of one lesson with its condition, whoever writes it."""
+    answer_tokens_max: Positive = 512
+    """Of the model's answer."""
+    timeout_s: Annotated[Number, Field(gt=0)] = 60
+    """So long one call may take; a run is folded without it then."""
+    attempts_max: Positive = 2
+    """Calls for one run: once more where the answer is no list of lessons."""
+    likeness_min: Share = 0.7
+    """Of the words of two lessons that name the same things: so many in common, and they are one."""
+
+
 class LearnPolicy(Record):
     """How runs are folded into memory, recalled, and let go."""
 
@@ -170,6 +192,7 @@ class LearnPolicy(Record):
     eviction: EvictionPolicy = EvictionPolicy.model_construct()
     fold: FoldPolicy = FoldPolicy.model_construct()
     lessons: LessonPolicy = LessonPolicy.model_construct()
+    writing: WritingPolicy = WritingPolicy.model_construct()
     reasoning_ttl: NonEmpty = "days:90"
     """How long an episode is kept unless it is used: `session`, `hours:6`, `days:90`."""
     tactic_ttl: NonEmpty = "days:60"

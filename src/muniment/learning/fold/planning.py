@@ -7,10 +7,11 @@ trigger, so that folding the same run twice gives the same plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryActionPlan
+from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryAction, MemoryActionPlan
 from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.contracts.rules import DistillDraft
 from muniment.core.canonical import short_id
@@ -33,11 +34,14 @@ from muniment.learning.fold.distill import (
 )
 from muniment.learning.fold.drafts import drafts
 from muniment.learning.fold.features import with_features
-from muniment.learning.fold.wording import Clean, Count, Wording, Writer
+from muniment.learning.fold.wording import Clean, Count, Writer
 from muniment.learning.lessons.arms import is_tried
+from muniment.learning.proposals.keeping import Keeping, KeptLesson, contradicted, keep_lessons
+from muniment.learning.proposals.likes import CheckedLesson
+from muniment.learning.proposals.records import LessonReport
 from muniment.learning.stored_memory import RunFacts, StoredMemory
 
-__all__ = ["Folded", "fold"]
+__all__ = ["Folded", "fold", "with_lessons"]
 
 _GONE = ("retired", "pruned")
 
@@ -50,6 +54,8 @@ class Folded(NamedTuple):
     payloads: Mapping[str, JsonObject]
     """By `payload_ref`: the records that the plan writes."""
     drafts: tuple[DistillDraft, ...]
+    lessons: tuple[KeptLesson, ...] = ()
+    """What becomes of the lessons that a model wrote, in their order."""
 
 
 class _Product(NamedTuple):
@@ -71,14 +77,15 @@ def fold(
     now: str,
     count_tokens: Count,
     clean: Clean,
-    wording: Wording | None = None,
+    written: Sequence[CheckedLesson] = (),
+    tools: Collection[str] = (),
     place: BankIds = ANYWHERE,
 ) -> Folded:
     """What the run leaves for the next. `peers` are earlier runs of its intent, `existing` what is kept for it.
 
-    The ids of what is learnt from several runs are of the `place`.
+    The ids of what is learnt from several runs are of the `place`. `written` are lessons that a model wrote of it.
     """
-    writer = Writer(count_tokens, policy.fold.summary_tokens_max, clean, wording)
+    writer = Writer(count_tokens, policy.fold.summary_tokens_max, clean)
     distilling = Distilling(policy, now, writer, place)
     runs = [with_features(one) for one in window([one for one in (*peers, run) if is_judged(one)], policy.fold)]
     separations = contrast(runs, policy.fold) if is_judged(run) else []
@@ -87,6 +94,8 @@ def fold(
         *_own_products(run, peers, distilling),
         *_tactic_products(run, runs, separations, distilling, kept),
     ]
+    lessons = _keep_written(written, made, kept, distilling, tools)
+    made = _with_lessons(made, lessons)
     products = [one for one in made if one.id not in kept or kept[one.id].status not in _GONE]
     turned = _turned(run, runs, policy, kept)
     proposed = (
@@ -94,7 +103,9 @@ def fold(
         if is_judged(run)
         else []
     )
-    return _folded(run, trigger, distilling, products, turned, proposed, len(separations), len(runs))
+    folded = _folded(run, trigger, distilling, products, turned, proposed, len(separations), len(runs))
+    against = contradicted(kept.values(), run) if is_judged(run) else []
+    return _with_contradicted(folded, against)._replace(lessons=tuple(lessons))
 
 
 def _own_products(run: RunFacts, peers: Sequence[RunFacts], distilling: Distilling) -> list[_Product]:
@@ -123,6 +134,38 @@ def _tactic_products(
             found.append(_product(made, ("tactic", "contrast" if old is None else "contrast_moved")))
             new += old is None
     return found
+
+
+def _keep_written(
+    written: Sequence[CheckedLesson],
+    made: Sequence[_Product],
+    kept: Mapping[str, StoredMemory],
+    distilling: Distilling,
+    tools: Collection[str],
+) -> list[KeptLesson]:
+    """What becomes of lessons beside what there is, and beside the tactics of the same fold."""
+    policy = distilling.policy
+    keeping = Keeping(distilling.place, distilling.now, policy.tactic_ttl, policy.writing.likeness_min, tools)
+    return keep_lessons(written, kept, {one.id: one.record for one in made if "tactic_id" in one.record}, keeping)
+
+
+def _with_lessons(made: Sequence[_Product], lessons: Sequence[KeptLesson]) -> list[_Product]:
+    """The records to be written, with those of lessons: in place of one that says the same, or after the others."""
+    records = {lesson.id: lesson.record for lesson in lessons if lesson.record is not None}
+    first = [one._replace(record=records.pop(one.id, one.record)) for one in made]
+    return [*first, *(_Product("ReuseBuffer", id_, record, ("tactic", "lesson")) for id_, record in records.items())]
+
+
+def _with_contradicted(folded: Folded, against: Sequence[str]) -> Folded:
+    """The fold, whose plan retires the warnings of a model that the run did not heed, and passed."""
+    retires = [
+        MemoryAction.from_wire(
+            {"op": "RETIRE", "target_store": "ReuseBuffer", "target_ids": [id_], "reason_keys": ["forbids_solution"]}
+        )
+        for id_ in against
+    ]
+    actions = (*folded.plan.actions, *retires)
+    return folded._replace(plan=folded.plan.model_copy(update={"actions": actions})) if retires else folded
 
 
 def _turned(
@@ -212,6 +255,32 @@ def _folded(
     )
     payloads = {_payload_ref(plan_id, one.id): one.record for one in products}
     return Folded(result, plan, payloads, tuple(proposed))
+
+
+def with_lessons(result: FoldResult, report: LessonReport) -> FoldResult:
+    """The fold's result, with what a model's lessons came to and took: counts and codes, without a word of them."""
+    fates = Counter(each.fate for each in report.proposals)
+    refused = Counter(each.code or "" for each in report.proposals if each.fate == "refused")
+    refused.update({"malformed": report.malformed} if report.malformed else {})
+    told: dict[str, Any] = {
+        "report_id": report.report_id,
+        "writer": report.writer,
+        "calls": report.calls,
+        "tokens_in": report.tokens_in,
+        "tokens_out": report.tokens_out,
+        "written": fates["written"],
+        "merged": fates["merged"],
+        "refused": dict(sorted(refused.items())),
+    }
+    said = [f"{count} {fate}" for fate, count in sorted(fates.items()) if fate != "refused"]
+    said += [f"{count} refused ({code})" for code, count in sorted(refused.items())]
+    if report.failed is not None:
+        told["failed"] = report.failed
+        said = [f"failed ({report.failed}: {report.why})"]
+    took = f"{report.calls} call{'' if report.calls == 1 else 's'}, {report.tokens_in} + {report.tokens_out} tokens"
+    words = f"lessons by {report.writer}: {', '.join(said) or 'none'}; {took}"
+    plain = result.to_wire()
+    return FoldResult.from_wire(plain | {"lessons": told, "notes": "; ".join(filter(None, (result.notes, words)))})
 
 
 def _set_aside(run: RunFacts) -> list[str]:

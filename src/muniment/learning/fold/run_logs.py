@@ -236,6 +236,14 @@ def run_cost(run: Finished) -> RunCost:
     return RunCost.from_wire(_counted(run.entries) | stated)
 
 
+def _lesson_cost(fold: FoldResult | None) -> dict[str, Any]:
+    """What a model took that wrote lessons of the run: apart from what the agent took, which runs are compared by."""
+    told = None if fold is None else (fold.model_extra or {}).get("lessons")
+    if not isinstance(told, Mapping):
+        return {}
+    return {f"lesson_{name}": told[name] for name in ("calls", "tokens_in", "tokens_out")}
+
+
 def _counted(entries: Sequence[LedgerEntry]) -> dict[str, Any]:
     counted: dict[str, Any] = {"tool_calls": sum(entry.kind == "tool_result" for entry in entries)}
     tokens = [entry.step.tokens for entry in entries if entry.step is not None and entry.step.tokens is not None]
@@ -269,7 +277,7 @@ def build_event_log(
         "run": _run_block(run),
         "verifier": _verifier_block(run.result) | _judge(run),
         "outputs": {"y_ref": answered.id if answered is not None else None} | _blocks(run, _OUTPUTS),
-        "cost": run_cost(run).to_wire(),
+        "cost": run_cost(run).to_wire() | _lesson_cost(fold),
         "flow_tags": _flow_tags(run),
         **_blocks(run, _OWN_BLOCKS),
         **_experiment(run),

@@ -1,8 +1,4 @@
-"""How what was learnt is put into words: short, one line, and checked whoever wrote it.
-
-A `Wording` (a model, as a rule) may say a text better. It is not trusted: what it returns must keep the figures of the
-original and bring no others, fit the budget, and hold neither secrets nor orders; else the original stays.
-"""
+"""How what was learnt is put into words: short, in one line, and without what may not be quoted."""
 
 from __future__ import annotations
 
@@ -11,19 +7,16 @@ from typing import NamedTuple
 
 from muniment.core.text.patterns import lazy_pattern
 
-__all__ = ["Clean", "Count", "Wording", "Writer"]
+__all__ = ["Clean", "Count", "Writer"]
 
 Count = Callable[[str], int]
 """How many tokens a text has."""
 Clean = Callable[[str], bool]
 """Whether a text is free of secrets, and of words that try to give orders to whoever reads it."""
-Wording = Callable[[str], str]
-"""Says a text in other words."""
 
 _SPACE = lazy_pattern(r"\s+")
 _ENDS = "?!…？！。"
 """What ends a sentence without a full stop."""
-_FIGURE = lazy_pattern(r"\d+(?:[.,]\d+)*")
 
 
 class Writer(NamedTuple):
@@ -32,7 +25,6 @@ class Writer(NamedTuple):
     count: Count
     tokens_max: int
     clean: Clean
-    wording: Wording | None = None
 
     def fits(self, text: str) -> bool:
         return self.count(text) <= self.tokens_max
@@ -58,12 +50,3 @@ class Writer(NamedTuple):
             chars = chars * 3 // 4
             text = f"{text[:chars].rstrip('…')}…"
         return text
-
-    def reword(self, text: str) -> str:
-        """What the wording makes of it, if that holds; else as it was."""
-        if self.wording is None:
-            return text
-        answer = self.wording(text)
-        said = _SPACE.sub(" ", answer).strip() if isinstance(answer, str) else ""
-        keeps_figures = sorted(_FIGURE.findall(said)) == sorted(_FIGURE.findall(text))
-        return said if said and keeps_figures and self.fits(said) and self.clean(said) else text

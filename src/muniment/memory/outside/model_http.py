@@ -13,10 +13,9 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from muniment.core.outside.chat_model import MODEL_FAILURES
-from muniment.core.outside.openai_server import OpenAiServer
+from muniment.core.outside.chat_model import MODEL_FAILURES, ChatModel
 from muniment.core.record import ValidationError
 from muniment.errors import InvalidInput, ModelMalformed
 from muniment.memory.extraction.model import ModelAnswer, SaidTurn
@@ -51,22 +50,20 @@ class HttpModel:
         confidence_max: float = 0.7,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        if not model:
-            raise InvalidInput("a model over HTTP needs a name", path="$.model")
         if not 0 <= confidence_max <= 1:
             raise InvalidInput("confidence_max should lie between 0 and 1", path="$.confidence_max")
-        self._server = OpenAiServer(
+        self._chat = ChatModel(
             base_url,
-            "/chat/completions",
-            MODEL_FAILURES,
+            model,
             api_key=api_key,
             timeout_s=timeout_s,
             attempts_max=attempts_max,
+            tokens_max=tokens_max,
             sleep=sleep,
+            way_out=MODEL_FAILURES.way_out,
         )
         self._model = model
         self._facts_max = facts_max
-        self._tokens_max = tokens_max
         self._confidence_max = confidence_max
 
     @property
@@ -78,49 +75,24 @@ class HttpModel:
         if not text.strip():
             return []
         said = text[:_TEXT_CHARS_MAX].encode("utf-8", "replace").decode("utf-8")
-        asked = {
-            "model": self._model,
-            "temperature": 0,
-            "seed": 0,
-            "max_tokens": self._tokens_max,
-            "messages": [
-                {"role": "system", "content": _TASK},
-                {"role": "user", "content": f"A message of the {role}, {ts}:\n\n{said}"},
-            ],
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "facts", "strict": True, "schema": _schema(self._facts_max)},
-            },
-        }
-        listed = _facts(self._server.post(json.dumps(asked).encode()))
+        messages = [
+            {"role": "system", "content": _TASK},
+            {"role": "user", "content": f"A message of the {role}, {ts}:\n\n{said}"},
+        ]
+        listed = _facts(self._chat.ask(messages, form=("facts", _schema(self._facts_max))).text)
         found = [_proposal(each, self._model, self._confidence_max) for each in listed[: self._facts_max]]
         return [each for each in found if each is not None]
 
     def read(self, turns: Sequence[SaidTurn], context: Sequence[SaidTurn], tokens_max: int, /) -> ModelAnswer:
         """What the turns say, and what the call took as the server counts it."""
-        asked = {
-            "model": self._model,
-            "temperature": 0,
-            "seed": 0,
-            "max_tokens": min(tokens_max, self._tokens_max),
-            "messages": messages_of(turns, context),
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": "facts",
-                    "strict": True,
-                    "schema": answer_schema(len(turns), self._facts_max + 2 * (len(turns) - 1)),
-                },
-            },
-        }
-        body = self._server.post(json.dumps(asked).encode(), attempts_max=1)
-        said, usage = _said(body)
+        form = "facts", answer_schema(len(turns), self._facts_max + 2 * (len(turns) - 1))
+        said = self._chat.ask(messages_of(turns, context), form=form, tokens_max=tokens_max, attempts_max=1)
         try:
-            answer = read_answer(_text(said), turns, self._model, self._confidence_max, is_cut=said.is_cut)
+            answer = read_answer(said.text, turns, self._model, self._confidence_max, is_cut=said.is_cut)
         except ModelMalformed as error:  # what it took is told all the same
-            error.details |= usage
+            error.details |= said.usage
             raise
-        return answer._replace(tokens_in=usage.get("tokens_in"), tokens_out=usage.get("tokens_out"))
+        return answer._replace(tokens_in=said.tokens_in, tokens_out=said.tokens_out)
 
 
 def _schema(facts_max: int) -> dict[str, Any]:
@@ -133,37 +105,10 @@ def _schema(facts_max: int) -> dict[str, Any]:
     return {"type": "object", "properties": {"facts": facts}, "required": ["facts"], "additionalProperties": False}
 
 
-class _Said(NamedTuple):
-    text: Any
-    is_cut: bool
-
-
-def _said(body: bytes) -> tuple[_Said, dict[str, int]]:
-    """What was answered, and the tokens that the server says it took; `ModelMalformed` where it is none of a chat."""
+def _facts(said: str) -> list[Any]:
     try:
-        whole = json.loads(body)
-        choice = whole["choices"][0]
-        said = _Said(choice["message"]["content"], choice.get("finish_reason") == "length")
-        usage = whole.get("usage")
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as cause:
-        raise ModelMalformed("the model's answer is not one of a chat") from cause
-    names = {"prompt_tokens": "tokens_in", "completion_tokens": "tokens_out"}
-    told = usage if isinstance(usage, Mapping) else {}
-    counts = {ours: told.get(theirs) for theirs, ours in names.items()}
-    return said, {name: count for name, count in counts.items() if type(count) is int and count >= 0}
-
-
-def _text(said: _Said) -> str:
-    if not isinstance(said.text, str):
-        raise ModelMalformed("the model's answer holds no text")
-    return said.text
-
-
-def _facts(body: bytes) -> list[Any]:
-    try:
-        choice = json.loads(body)["choices"][0]
-        facts = json.loads(choice["message"]["content"])["facts"]
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as cause:
+        facts = json.loads(said)["facts"]
+    except (ValueError, KeyError, TypeError, RecursionError) as cause:
         raise ModelMalformed("the model's answer is not a list of facts") from cause
     if not isinstance(facts, list):
         raise ModelMalformed("the model's answer is not a list of facts")

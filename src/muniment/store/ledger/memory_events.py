@@ -23,6 +23,7 @@ __all__ = [
     "INSIGHT_PROMOTED",
     "INSIGHT_SUPPOSED",
     "KEPT_EVENTS",
+    "LESSONS_PROPOSED",
     "MEMORY_EVENTS",
     "MEMORY_KEPT",
     "MEMORY_RECALLED",
@@ -78,6 +79,7 @@ FOLD_MADE = "fold_made"
 PLAN_MADE = "plan_made"
 PLAN_ENDED = "plan_ended"
 DRAFT_MADE = "draft_made"
+LESSONS_PROPOSED = "lessons_proposed"
 MEMORY_RECALLED = "memory_recalled"
 WORKING_SET_CHANGED = "working_set_changed"
 SESSION_SUMMARIZED = "session_summarized"
@@ -118,6 +120,7 @@ MEMORY_EVENTS: frozenset[str] = frozenset[str]().union(
         PLAN_MADE,
         PLAN_ENDED,
         DRAFT_MADE,
+        LESSONS_PROPOSED,
         MEMORY_RECALLED,
         WORKING_SET_CHANGED,
         SESSION_SUMMARIZED,

@@ -20,7 +20,7 @@ Where = tuple[Condition, ...]
 
 LISTED = frozenset(
     ("run", "build", "fact", "candidate", "claim", "conflict", "question", "verification", "document", "reasoning",
-     "tactic", "seed", "trace_capsule", "rule", "event_log", "draft", "plan")
+     "tactic", "seed", "trace_capsule", "rule", "event_log", "draft", "plan", "lesson_report")
 )  # fmt: skip
 """Kinds that are shown in lists."""
 _OF_RUN = frozenset(("claim", "conflict", "question", "verification"))

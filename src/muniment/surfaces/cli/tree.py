@@ -115,6 +115,11 @@ _BANK = _group(
     drafts=Entry("List the rules that folds have drafted. A draft is in force nowhere.", "banks:drafts"),
     tidy=Entry("Retire what has run out or is too much, by a plan that can be undone.", "banks:tidy"),
 )
+_LESSON = _group(
+    "Lessons that somebody writes: a person's, and what a model proposed.",
+    add=Entry("Add a lesson of your own; it is tried like any other.", "banks:add_lesson"),
+    reports=Entry("List what a model proposed of runs, what was refused and why, and what it took.", "banks:reports"),
+)
 _REUSE = _group(
     "Seeds that passed, and tactics: listed, and a seed chosen to start from.",
     list=Entry("List the seeds and the tactics of a bank, apart.", "banks:list_reuse"),
@@ -131,6 +136,7 @@ _LEARN = _group(
     "Learn from verified runs, and use what was learnt.",
     recall=Entry("Show what earlier runs taught that fits a task.", "learning:recall"),
     fold=Entry("Learn from a run by what a verifier said of it.", "learning:fold"),
+    lesson=_LESSON,
     plan=_PLAN,
     apply=Entry("Apply a plan, all of it or nothing; twice is once.", "banks:apply"),
     undo=Entry("Take an applied plan back: each record as it was before.", "banks:undo"),

@@ -17,6 +17,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.rulebook import Rulebook
 from muniment.handles.run import Run
 from muniment.learning.listing import page_bodies, page_memories, page_plans
+from muniment.learning.proposals.records import LessonReport
 from muniment.memory.corpus import Corpus
 from muniment.memory.lists.candidates import page_candidates, page_documents
 from muniment.memory.lists.episodes import list_episodes
@@ -191,6 +192,10 @@ def _drafts(bank: Bank, _names: Names, _own: Own, asked: Listing) -> Iterator[Pl
     return _bodies(bank, "draft", lambda body: DistillDraft.from_wire(body["draft"]), asked)
 
 
+def _lesson_reports(bank: Bank, _names: Names, _own: Own, asked: Listing) -> Iterator[Placed[Any]]:
+    return _bodies(bank, "lesson_report", lambda body: LessonReport.from_wire(body["report"]), asked)
+
+
 def _bodies(bank: Bank, kind: str, read: Callable[[Any], Any], asked: Listing) -> Iterator[Placed[Any]]:
     for each in page_bodies(bank._ctx, bank._scope.tenant_id, bank._owner, kind, asked):
         yield each if each.value is None else Placed(each.place, read(each.value))
@@ -241,6 +246,9 @@ SOUGHT: Mapping[str, SoughtList] = {
     "corpus.documents": SoughtList(_BY_TIME, _documents, is_taken=lambda own: own.get("document_ids") is None),
     "bank.records": SoughtList(_BY_TIME, _records),
     "bank.event_logs": SoughtList(_BY_TIME, _event_logs, "desc", is_taken=lambda own: own.get("newest") is None),
+    "bank.lesson_reports": SoughtList(
+        _BY_TIME, _lesson_reports, "desc", is_taken=lambda own: own.get("newest") is None
+    ),
     "bank.drafts": SoughtList(_BY_TIME, _drafts),
     "bank.plans": SoughtList(_BY_TIME, _plans),
     "rulebook.revisions": SoughtList(_BY_NUMBER, _revisions),

@@ -62,6 +62,8 @@ _CHECKED_BY: Mapping[str, str | Mapping[str, str]] = {
     "corpus.get": _CORPUS,
     "bank.records": _BANK,
     "bank.event_logs": _BANK,
+    "bank.lesson_reports": _BANK,
+    "bank.add_lesson": "muniment.learning.lesson_adding:LessonRequest",
     "rulebook.select": _SELECTION,
     "rulebook.gate": "muniment.rules.rule_trying:TryingRequest",
     "rulebook.canary": "muniment.rules.rule_promoting:TrialRequest",

@@ -15,6 +15,7 @@ _MARKDOWN = "text/markdown"
 _LINES = "application/x-ndjson"
 _PATHS = "the server's files are not the caller's: send the text"
 _CODE = "a function of the caller's does not cross the wire"
+_WRITER = "a model is the server's to name: its setting lessons"
 _BUILD = {"build_id": "build"}
 _RUN = {"run_id": "run"}
 _PROGRESS = {"progress": "progress is told by the operation: Prefer: respond-async"}
@@ -73,7 +74,7 @@ _MEMORY = (
     row("memory.log", "narrative", "GET runs/{run_id}/narrative", "read", "tenant", "user", owned=_RUN,
         media=_MARKDOWN),
     row("memory.log", "drift", "GET drift", "read", "tenant", "user"),
-    row("memory.learning", "learn", "POST runs/{run_id}/learn", "admin", "tenant", left_out={"wording": _CODE}),
+    row("memory.learning", "learn", "POST runs/{run_id}/learn", "admin", "tenant", left_out={"lessons": _WRITER}),
     row("memory.ledger", "get", "GET events/{event_id}", "read", "tenant"),
     row("memory.ledger", "content", "GET events/{event_id}/content", "read", "tenant", media=_TEXT),
     row("memory.ledger", "unseal", "POST events/{event_id}/unseal", "admin", "user"),
@@ -140,7 +141,7 @@ _RUNS = (
         without_run="events/{event_id}/content"),
     row("run.ledger", "resolve", "POST resolve", "read", without_run="resolve"),
     row("run", "state", "GET status", "read"),
-    row("run", "finish", "POST finish", "write", repeats="guarded", left_out={"wording": _CODE}),
+    row("run", "finish", "POST finish", "write", repeats="guarded", left_out={"lessons": _WRITER}),
     row("run", "working_state", "GET state", "read", versioned="state"),
     row("run", "patch", "PATCH state", "write", versioned="state", repeats="guarded"),
     row("run", "remember", "POST facts", "write", status=201, repeats="guarded"),
@@ -171,8 +172,8 @@ _RUNS = (
     row("run.learning", "pop_working_set", "POST working-set/pop", "write", repeats="guarded"),
     row("run.learning", "working_set", "GET working-set", "read", parts=("stack", "records")),
     row("run.learning", "select_rules", "POST rules/select", "write", repeats="guarded"),
-    row("run.learning", "fold", "POST fold", "write", left_out={"wording": _CODE}),
-    row("run.learning", "learn", "POST learn", "write", left_out={"wording": _CODE}),
+    row("run.learning", "fold", "POST fold", "write", left_out={"lessons": _WRITER}),
+    row("run.learning", "learn", "POST learn", "write", left_out={"lessons": _WRITER}),
     row("run.learning", "learned", "GET learned", "read"),
     row("run.log", "step", "POST steps", "write", status=201, repeats="guarded"),
     row("run.log", "claim", "POST claims", "write", status=201, repeats="guarded"),
@@ -232,6 +233,7 @@ _STUDIES = (
 def _bank_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
     """What changes a bank: of a user, the user's own affair; above that, an administrator's."""
     return (
+        row("bank", "add_lesson", "POST lessons", access, *levels, status=201),
         row("bank", "plan", "POST plans", access, *levels, status=201),
         row("bank", "apply", "POST plans/{plan_id}/apply", access, *levels, versioned="plan_id"),
         row("bank", "undo", "POST plans/{plan_id}/undo", access, *levels, versioned="plan_id", is_listed=True),
@@ -245,6 +247,7 @@ _BANKS = (
     row("bank", "reasoning_bank", "GET reasoning-bank", "read", "tenant", "agent", "user"),
     row("bank", "reuse_buffer", "GET reuse-buffer", "read", "tenant", "agent", "user"),
     row("bank", "event_logs", "GET event-logs", "read", "tenant", "agent", "user", is_listed=True),
+    row("bank", "lesson_reports", "GET lesson-reports", "read", "tenant", "agent", "user", is_listed=True),
     row("bank", "drafts", "GET drafts", "read", "tenant", "agent", "user", is_listed=True),
     row("bank", "plans", "GET plans", "read", "tenant", "agent", "user", is_listed=True),
     row("bank", "get_plan", "GET plans/{plan_id}", "read", "tenant", "agent", "user", versioned="plan_id"),

@@ -18,16 +18,29 @@ if TYPE_CHECKING:
     from muniment.contracts.run_records import EventLog
     from muniment.handles.bank import Bank
     from muniment.learning.fold.executing import Applied
+    from muniment.learning.lesson_adding import AddedLesson
     from muniment.learning.plans import PlanState
     from muniment.learning.stored_memory import StoredMemory, Tally
 
-__all__ = ["action_lines", "apply", "drafts", "list_", "list_plans", "list_reuse", "logs", "make_plan", "says"]
-__all__ += ["select_seed", "show", "show_plan", "tidy", "undo", "whose"]
+__all__ = [
+    "action_lines",
+    "add_lesson",
+    "apply",
+    "drafts",
+    "list_",
+    "list_plans",
+    "list_reuse",
+    "logs",
+    "make_plan",
+    "says",
+]
+__all__ += ["reports", "select_seed", "show", "show_plan", "tidy", "undo", "whose"]
 
 STATUSES = {"active": "green", "pinned": "cyan", "temporary": "yellow", "retired": "red", "pruned": "bright_black"}
 _PLAN_STATUSES = {"made": "yellow", "applied": "green", "aborted": "red", "undone": "bright_black"}
 _FATES = {"APPLIED": "green", "SKIPPED": "yellow", "FAILED": "red"}
 _VERDICTS = {"PASS": "green", "PARTIAL": "yellow", "FAIL": "red"}
+_LESSON_FATES = {"written": "green", "merged": "cyan", "refused": "red"}
 _ELSEWHERE = "--user and --agent name another"
 _PLAN = {"plan_id": "PLAN"}
 
@@ -219,6 +232,58 @@ def _show_tidied(call: Call) -> Iterator[str]:
 
 
 tidy = Command("bank.tidy", _show_tidied, document="actions")
+
+
+# -- lessons ------------------------------------------------------------------------------------------
+
+
+def _show_added(call: Call) -> Iterator[str]:
+    added: AddedLesson = call.answer
+    fates = {"written": "on trial once there is a place", "merged": "says the same: evidence was added to it"}
+    yield f"{strong(added.lesson_id)}  {fates.get(added.fate, 'is there already')}, in {whose(call.handle)}"
+    yield one_line(added.text, 1_000)
+    yield f"rests on {counted(len(added.event_ids), 'event')}" if added.event_ids else "cites nothing"
+    if added.plan_id is not None:
+        yield f"take it back: {call.spelled('learn', 'undo', added.plan_id)}"
+
+
+add_lesson = Command(
+    "bank.add_lesson",
+    _show_added,
+    arguments={"text": "TEXT"},
+    creates=True,
+    words={
+        "evidence": Word("An event or a run that shows it; as often as there are any.", metavar="ID"),
+        "when": Word("When it holds: in words, or as a predicate.", metavar="CONDITION"),
+    },
+    about="TEXT (`-` is stdin) is one sentence: what to do, or what to leave. What it names must stand in the "
+    "evidence; without any, its trial alone decides.",
+)
+
+
+def _show_reports(call: Call) -> Iterator[str]:
+    for number, report in enumerate(call.answer):
+        took = f"{counted(report.calls, 'call')}, {report.tokens_in} + {report.tokens_out} tokens"
+        yield f"{'' if number == 0 else chr(10)}{strong(report.trace_id)}  {report.writer}, {took}"
+        if report.failed is not None:
+            yield f"failed: {report.failed}: {one_line(report.why or '', 300)}"
+        for each in report.proposals:
+            named = each.lesson_id or "–"
+            why = f"  ({one_line(each.why, 200)})" if each.why else ""
+            yield f"{coloured(each.fate, _LESSON_FATES)}  {named}  {one_line(each.text or '(not kept)', 400)}{why}"
+        if report.malformed:
+            yield f"{report.malformed} more were no lessons"
+    if not call.answer:
+        yield f"no model has written lessons of runs in {whose(call.handle)}; {_ELSEWHERE}"
+
+
+reports = Command(
+    "bank.lesson_reports",
+    _show_reports,
+    document="reports",
+    words={"newest": Word("How many.", metavar="N", type=click.IntRange(1), default=20)},
+    about="The setting `lessons` names the model. Nothing it proposes is active by its word.",
+)
 
 
 # -- plans --------------------------------------------------------------------------------------------

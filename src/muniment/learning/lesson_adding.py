@@ -1,0 +1,334 @@
+"""A person's own lesson, added to a bank: checked like a model's, kept by a plan, and tried like any other.
+
+Evidence may be left out: then nothing in it can be checked against a run, and its trial alone decides. Where evidence
+is named, the lesson must stand in it. Nobody's word makes it active but a signature.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from muniment.contracts.folding import MemoryActionPlan
+from muniment.core.canonical import child_path
+from muniment.core.owners import bank_level, bank_names
+from muniment.core.ports.rows import get
+from muniment.core.ports.schema import ENTRIES
+from muniment.core.predicates import parse
+from muniment.core.record import RULECRAFT_VERSION, Absent, Items, Record
+from muniment.core.requests import Expect, Request, TextOrNone, checked
+from muniment.errors import Conflict, Forgotten, InvalidInput, LessonRefused, NotFound
+from muniment.learning.banks import list_memories, lock_bank, write_bank
+from muniment.learning.fold.distill import BankIds, shared_keys_of
+from muniment.learning.keys import intent_key
+from muniment.learning.lesson_asking import shown_event, standards_of
+from muniment.learning.peers import peer_of
+from muniment.learning.plans import ended_draft, made_draft, run_plan
+from muniment.learning.projection import core_name, trace_id_of
+from muniment.learning.proposals.checks import Refused, check_lesson, check_words
+from muniment.learning.proposals.forbidding import advice_of
+from muniment.learning.proposals.keeping import Keeping, KeptLesson, keep_lessons
+from muniment.learning.proposals.likes import CheckedLesson, lesson_id, lesson_text
+from muniment.learning.proposals.records import LessonProposal, ShownEvent, ShownRun
+from muniment.learning.recalling import bucket_named, intent_given
+from muniment.learning.stored_memory import IntentParts, RunFacts
+from muniment.memory.patches import texts_of
+from muniment.runs.resuming import run_item
+from muniment.store.items import latest
+from muniment.store.ledger.records import RunState
+from muniment.store.ledger.rows import entry_of_row
+from muniment.store.reading import list_entries
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.scope import Scope
+    from muniment.learning.stored_memory import StoredMemory
+    from muniment.store.context import Context
+    from muniment.store.ledger.records import LedgerEntry
+
+__all__ = ["AddedLesson", "add_lesson"]
+
+_EVIDENCE_MAX = 24
+_EVENT_CHARS_MAX = 20_000
+_PREDICATE = re.compile(r"==|!=|<=|>=|&&|\|\||\.\w+\(|\bin\s*\[|^!|[<>]\s*-?\d|^\w*_\w*$")
+"""What stands in a predicate and in no clause of a sentence; or a tag alone."""
+_TEXT_CHARS_MAX = 2_000
+_PATHS: Mapping[str, str] = {
+    "no_condition": "$.when",
+    "no_evidence": "$.evidence",
+    "unknown_event": "$.evidence",
+}
+_HINTS: Mapping[str, str] = {
+    "no_condition": "say when it holds (when=), or for which kind of work (intent=)",
+    "not_in_evidence": "cite the event that says it, or leave evidence out: then its trial alone decides",
+    "nobody_called_it": "cite a run that called it, or leave evidence out",
+    "forbids_solution": "say in which case to leave it: a run that passed did it",
+    "repeats_an_event": "say what to do in your own words",
+    "tried_before": "`undo` the plan that retired it, or say it for another case",
+    "too_long": "one sentence is enough",
+    "secret": "leave it out",
+    "orders": "say what helps in the work; what an agent may do is for rules and policies",
+}
+
+
+class AddedLesson(Record):
+    """What came of adding a lesson."""
+
+    lesson_id: str
+    text: str
+    """As an agent is told it, the condition first."""
+    when: str
+    event_ids: Items[str]
+    """The events it rests on."""
+    fate: Literal["written", "merged", "known"]
+    """A lesson of its own; evidence for one that says the same; or nothing new."""
+    plan_id: Absent[str] = None
+    """The plan that wrote it, which `undo` takes back."""
+
+
+class LessonRequest(Request):
+    """What a person hands in."""
+
+    text: Annotated[
+        str,
+        Expect(
+            f"a lesson is a sentence of at most {_TEXT_CHARS_MAX} characters",
+            lambda given: given.strip() and len(given) <= _TEXT_CHARS_MAX,
+        ),
+    ]
+    when: TextOrNone
+
+
+class _Cited(NamedTuple):
+    """What the evidence came to: runs with the events that are cited of each, and what is known of the work."""
+
+    runs: tuple[ShownRun, ...]
+    facts: tuple[RunFacts, ...]
+
+    @property
+    def event_ids(self) -> tuple[str, ...]:
+        return tuple(event.id for run in self.runs for event in run.events)
+
+
+def add_lesson(
+    ctx: Context,
+    scope: Scope,
+    owner: str,
+    text: Any,
+    *,
+    evidence: Any,
+    when: Any,
+    intent: Any,
+    bucket_key: Any,
+) -> AddedLesson:
+    """Check a lesson against its evidence and write it by a plan. The same again changes nothing."""
+    asked = checked(LessonRequest, text=text, when=when)
+    predicates, words = _condition(asked.when)
+    ids = texts_of(evidence, "$.evidence")
+    if len(ids) > _EVIDENCE_MAX:
+        raise InvalidInput(f"at most {_EVIDENCE_MAX} events or runs are cited", path="$.evidence")
+    named = intent_given(intent)
+    bucket = _bucket(bucket_key)
+    cited = _cited(ctx, scope.tenant_id, owner, ids)
+    keys, kind_of_work = _keys(named, bucket, cited.facts)
+    said = " ".join(asked.text.split())
+    proposal = LessonProposal(said, words, cited.event_ids, advice_of(said))
+    _check(ctx, proposal, cited, is_bound=bool(predicates) or "intent_key" in keys)
+    proposal = proposal._replace(event_ids=cited.event_ids[:_EVIDENCE_MAX])
+    traces = tuple(run.trace_id for run in cited.runs)
+    lesson = CheckedLesson(proposal, "person", traces, keys, kind_of_work, predicates)
+    return ctx.engine.write(scope.tenant_id, lambda tx: _write(ctx, tx, scope.tenant_id, owner, lesson, cited))
+
+
+# -- what is handed in --------------------------------------------------------------------------------
+
+
+def _condition(when: str | None) -> tuple[tuple[str, ...], str]:
+    """A condition as a predicate, or in words. What looks like a predicate and is none is an error."""
+    said = " ".join((when or "").split())
+    if _PREDICATE.search(said) is None:
+        return (), said
+    return (parse(said, path="$.when").text,), ""
+
+
+def _bucket(given: Any) -> str | None:
+    try:
+        return bucket_named(given)
+    except InvalidInput as error:
+        raise InvalidInput(error.message, path="$.bucket_key", hint=error.hint) from None
+
+
+def _keys(named: IntentParts, bucket: str | None, facts: Sequence[RunFacts]) -> tuple[dict[str, str], str]:
+    """The kind of work it is kept for: as the person says, else that of the runs it cites, where they are of one."""
+    if any(value is not None for _, value in named):
+        work = intent_key(named)
+    else:
+        shared = {shared_keys_of(each).get("intent_key", "") for each in facts}
+        work = shared.pop() if len(shared) == 1 else ""
+    keys = {"intent_key": work, "bucket_key": bucket}
+    return {name: key for name, key in keys.items() if key}, work
+
+
+# -- evidence -----------------------------------------------------------------------------------------
+
+
+def _cited(ctx: Context, tenant_id: str, owner: str, ids: Sequence[str]) -> _Cited:
+    """The events and runs that are named, within what the bank may see."""
+    runs: dict[str, dict[str, ShownEvent]] = {}
+    has_words = bank_level(owner) == "user"
+    for index, id_ in enumerate(ids):
+        path = child_path("$.evidence", index)
+        for entry in _entries(ctx, tenant_id, owner, id_, path):
+            shown = shown_event(entry, _EVENT_CHARS_MAX, has_words=has_words)
+            if shown is not None:
+                runs.setdefault(trace_id_of(entry.scope.run_id), {})[entry.id] = shown
+    known = {trace_id: _facts(ctx, tenant_id, owner, trace_id) for trace_id in runs}
+    told = [_shown(trace_id, tuple(events.values()), known[trace_id]) for trace_id, events in runs.items()]
+    return _Cited(tuple(told), tuple(each for each in known.values() if each is not None))
+
+
+def _shown(trace_id: str, events: tuple[ShownEvent, ...], facts: RunFacts | None) -> ShownRun:
+    if facts is None:
+        return ShownRun(trace_id, False, (), events)
+    return ShownRun(trace_id, facts.passed, (*facts.violated, *facts.reason_codes), events)
+
+
+def _entries(ctx: Context, tenant_id: str, owner: str, id_: str, path: str) -> list[LedgerEntry]:
+    """The event of this id, or the events of the run of this id."""
+
+    def look(reader: Reader) -> LedgerEntry | RunState:
+        row = get(reader, ENTRIES, (id_,))
+        if row is not None:
+            return entry_of_row(tenant_id, row)
+        return RunState.from_wire(run_item(reader, id_).plain())
+
+    try:
+        found = ctx.engine.read(tenant_id, look)
+    except NotFound:
+        found = None
+    if found is None or not _may_see(owner, found.scope):
+        raise NotFound(
+            f"no event or run {id_!r:.80} that this bank may see", path=path, hint="ids of events, or of runs"
+        )
+    if isinstance(found, RunState):
+        of = found.scope
+        return list(list_entries(ctx, tenant_id, of.user_id, of.session_id, of.run_id))
+    if found.body is None:
+        raise Forgotten(f"the event {id_} was forgotten", path=path, hint=f"receipt {found.receipt_id} says when")
+    return [found]
+
+
+def _may_see(owner: str, scope: Scope) -> bool:
+    """Is it the user's own, or of the agent whose bank it is; of a tenant's, any of the tenant."""
+    return all(getattr(scope, name) == value for name, value in bank_names(owner).items())
+
+
+def _facts(ctx: Context, tenant_id: str, owner: str, trace_id: str) -> RunFacts | None:
+    """What a fold made of the run, where this bank learnt from it."""
+    item = ctx.engine.read(tenant_id, lambda reader: latest(reader, trace_id))
+    if item is None or item.body is None or item.user_id != owner or item.kind != "event_log":
+        return None
+    body = item.plain()
+    return peer_of(body["facts"]) if body["is_final"] else None
+
+
+def _check(ctx: Context, proposal: LessonProposal, cited: _Cited, *, is_bound: bool) -> None:
+    standards = standards_of(ctx, is_bound=is_bound)._replace(must_contrast=False)
+    if cited.runs:
+        passing = frozenset(
+            feature.name.removeprefix("tool:")
+            for facts in cited.facts
+            if facts.passed
+            for feature in facts.features
+            if feature.name.startswith("tool:")
+        )
+        refusal = check_lesson(proposal, cited.runs, passing, standards)
+    else:
+        refusal = check_words(proposal, standards)
+    if refusal is not None:
+        raise _error(refusal)
+
+
+def _error(refusal: Refused) -> LessonRefused:
+    return LessonRefused(
+        refusal.why,
+        path=_PATHS.get(refusal.code, "$.text"),
+        hint=_HINTS.get(refusal.code),
+        details={"reason": refusal.code},
+    )
+
+
+# -- writing ------------------------------------------------------------------------------------------
+
+
+def _write(
+    ctx: Context, tx: Transaction, tenant_id: str, owner: str, lesson: CheckedLesson, cited: _Cited
+) -> AddedLesson:
+    lock_bank(tx, owner)
+    gone = [id_ for id_ in cited.event_ids if (row := get(tx, ENTRIES, (id_,))) is None or row.receipt_id is not None]
+    if gone:
+        raise Forgotten(f"the event {gone[0]} was forgotten meanwhile", path="$.evidence")
+    now, policy = ctx.now(), ctx.policy.learn
+    place = _place(tx, tenant_id, owner, lesson)
+    tools = frozenset(event.tool for run in cited.runs for event in run.calls if event.tool is not None)
+    keeping = Keeping(place, now, policy.tactic_ttl, policy.writing.likeness_min, tools)
+    kept = keep_lessons([lesson], _existing(tx, owner, lesson), {}, keeping)[0]
+    if kept.fate == "refused":
+        raise _error(Refused("tried_before", f"what says the same was tried and retired: {kept.id}"))
+    plan_id = None if kept.record is None else _planned(ctx, tx, tenant_id, owner, kept, cited.event_ids, now)
+    fate = "known" if kept.record is None else kept.fate
+    told = {
+        "lesson_id": kept.id,
+        "text": lesson_text(lesson.proposal),
+        "when": lesson.proposal.when or " && ".join(lesson.predicates),
+        "event_ids": list(lesson.proposal.event_ids),
+        "fate": fate,
+    }
+    return AddedLesson.from_wire(told if plan_id is None else told | {"plan_id": plan_id})
+
+
+def _place(reader: Reader, tenant_id: str, owner: str, lesson: CheckedLesson) -> BankIds:
+    """Where ids are made, without those of what was forgotten."""
+    place = BankIds(f"{tenant_id}\n{owner}")
+    while (item := latest(reader, id_ := lesson_id(lesson, place))) is not None and item.body is None:
+        place = place._replace(erased=place.erased | {id_})
+    return place
+
+
+def _existing(reader: Reader, owner: str, lesson: CheckedLesson) -> dict[str, StoredMemory]:
+    """The tactics of this kind of work, or all where it is bound to none."""
+    name = core_name(lesson.keys.get("intent_key"))
+    return {held.memory.id: held.memory for held in list_memories(reader, owner, "tactic", name=name)}
+
+
+def _planned(
+    ctx: Context,
+    tx: Transaction,
+    tenant_id: str,
+    owner: str,
+    kept: KeptLesson,
+    event_ids: Sequence[str],
+    now: str,
+) -> str:
+    """Write a lesson by a plan of its own, which is forgotten with what the lesson rests on."""
+    assert kept.record is not None
+    plan_id = ctx.ids.new("plan")
+    ref = f"{plan_id}/{kept.id}"
+    action = {
+        "op": "WRITE",
+        "target_store": "ReuseBuffer",
+        "target_ids": [kept.id],
+        "payload_ref": ref,
+        "reason_keys": ["lesson", "person"],
+    }
+    common = {"schema_version": RULECRAFT_VERSION, "created_at": now}
+    plan = MemoryActionPlan.from_wire(common | {"plan_id": plan_id, "actions": [action]})
+    payloads = {ref: kept.record}
+    ran = run_plan(ctx, tx, owner, plan, payloads, now)
+    if ran.applied.aborted:
+        why = next((record.error for record in ran.applied.records if record.error), "it was refused")
+        raise Conflict(f"the lesson cannot be written: {why}", path="$.text")
+    ended = ended_draft(plan_id, "applied", ran.applied, ran.touched)
+    write_bank(ctx, tx, tenant_id, owner, [made_draft(plan, payloads, sources=event_ids), *ran.drafts, ended])
+    return plan_id

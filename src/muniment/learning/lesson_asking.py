@@ -1,0 +1,299 @@
+"""A model asked what a judged run teaches, outside of any transaction: what it is shown, and what of its answer holds.
+
+Whatever goes wrong is told in the report, and the fold goes on without. What is shown has no secrets in it and no turns
+that read like orders; above the user's own level it has no words at all, but the names of tools.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from muniment.core.canonical import canonical_text
+from muniment.core.text.analyzer import stem
+from muniment.errors import NotFound
+from muniment.learning.fold.distill import is_judged, shared_intent, shared_keys_of
+from muniment.learning.keys import intent_key
+from muniment.learning.proposals.checks import Refused, Standards, check_lesson
+from muniment.learning.proposals.likes import CheckedLesson
+from muniment.learning.proposals.records import (
+    REASONS,
+    LessonProposal,
+    LessonQuestion,
+    LessonReport,
+    ProposedLesson,
+    ShownEvent,
+    ShownRun,
+)
+from muniment.memory.extraction.borne import folded, words_in
+from muniment.runs.reading import get_run
+from muniment.store.items import latest, select_items
+from muniment.store.ledger.foreign import is_id
+from muniment.store.ledger.orders import is_worded_as_orders
+from muniment.store.ledger.records import INSTRUCTION_LIKE
+from muniment.store.ledger.secrets import find_secret, redact_text
+from muniment.store.reading import list_entries
+from muniment.verify.outside.graders import without_orders
+
+if TYPE_CHECKING:
+    from muniment.core.policy.learning import WritingPolicy
+    from muniment.core.ports.engine import Condition, Reader
+    from muniment.core.scope import Scope
+    from muniment.learning.proposals.keeping import KeptLesson
+    from muniment.learning.stored_memory import RunFacts
+    from muniment.store.context import Context
+    from muniment.store.ledger.records import LedgerEntry
+
+__all__ = ["LessonsAsked", "ask_lessons", "list_reports", "shown_event", "shown_run", "standards_of", "told"]
+
+_FIRST = 4
+"""So many of a run's first events are shown, whatever else is."""
+_NEAR_MAX = 8
+"""So many runs that went the other way are tried, nearest first, until one is there to be shown."""
+_WHO: Mapping[str, str] = {"user": "user", "assistant": "agent", "tool": "tool"}
+
+
+class LessonsAsked(NamedTuple):
+    """What a model proposed of a run that holds, and the report on all of it, fates of what holds still open."""
+
+    lessons: tuple[CheckedLesson, ...]
+    report: LessonReport
+    tools: frozenset[str]
+
+
+def ask_lessons(
+    ctx: Context,
+    scope: Scope,
+    given: object,
+    facts: RunFacts,
+    entries: Sequence[LedgerEntry],
+    peers: Sequence[RunFacts],
+    notes: str | None,
+    *,
+    has_words: bool,
+) -> LessonsAsked | None:
+    """Ask whoever writes lessons about a run; None where there is nobody to ask, or no verdict to ask about."""
+    from muniment.learning.outside.lesson_models import ask_writer, lesson_writer
+
+    policy = ctx.policy.learn.writing
+    writer = lesson_writer(given, policy)
+    if writer is None or not is_judged(facts):
+        return None
+    run = shown_run(facts, entries, policy, has_words=has_words)
+    if notes and has_words:
+        run = run._replace(reasons=(*run.reasons, _shown_text(notes, policy.event_chars_max)))
+    other = _other_run(ctx, scope, facts, peers, has_words=has_words)
+    question = LessonQuestion(run, other, policy.lessons_max)
+    asked = ask_writer(writer, question, policy, ctx.counter)
+    failed = {} if asked.error is None else {"failed": asked.error.code, "why": _shown_text(asked.error.message, 300)}
+    checked = _checked(ctx, facts, question, peers, () if asked.answer is None else asked.answer.proposals)
+    report = LessonReport.from_wire(
+        {
+            "report_id": ctx.ids.new("lrp"),
+            "trace_id": facts.trace_id,
+            **({} if other is None else {"other_trace_id": other.trace_id}),
+            "writer": f"model:{_shown_text(writer.name, 120)}",
+            "created_at": ctx.now(),
+            "calls": asked.calls,
+            "tokens_in": asked.tokens_in,
+            "tokens_out": asked.tokens_out,
+            "is_estimated": asked.is_estimated,
+            "malformed": 0 if asked.answer is None else asked.answer.malformed,
+            **failed,
+            "proposals": [_told_of(proposal, refusal) for proposal, refusal in checked],
+        }
+    )
+    common = (tuple(each.trace_id for each in question.runs), shared_keys_of(facts), intent_key(shared_intent(facts)))
+    lessons = [
+        CheckedLesson(proposal, "model", *common, by=report.writer) for proposal, refusal in checked if refusal is None
+    ]
+    tools = frozenset(event.tool for each in question.runs for event in each.calls if event.tool is not None)
+    return LessonsAsked(tuple(lessons), report, tools)
+
+
+def list_reports(reader: Reader, owner: str, newest: int | None) -> list[LessonReport]:
+    """What models made of runs of a bank, newest first; what was forgotten is not there."""
+    where: tuple[Condition, ...] = (("kind", "=", "lesson_report"), ("user_id", "=", owner))
+    items = select_items(reader, where, order=("created_at", "id", "version"), descending=True, limit=newest)
+    return [LessonReport.from_wire(item.plain()["report"]) for item in items if item.body is not None]
+
+
+# -- what is shown ------------------------------------------------------------------------------------
+
+
+def shown_run(facts: RunFacts, entries: Sequence[LedgerEntry], policy: WritingPolicy, *, has_words: bool) -> ShownRun:
+    """A run as a writer of lessons is shown it: its first events, those that went wrong, its last."""
+    events = [
+        event
+        for entry in entries
+        if (event := shown_event(entry, policy.event_chars_max, has_words=has_words)) is not None
+    ]
+    kept = set(range(min(_FIRST, policy.events_max)))
+    for place in (*(place for place, event in enumerate(events) if event.ok is False), *reversed(range(len(events)))):
+        if len(kept) >= policy.events_max:
+            break
+        kept.add(place)
+    chosen = tuple(event for place, event in enumerate(events) if place in kept)
+    return ShownRun(facts.trace_id, facts.passed, (*facts.violated, *facts.reason_codes), chosen)
+
+
+def shown_event(entry: LedgerEntry, chars_max: int, *, has_words: bool) -> ShownEvent | None:
+    """An event as it is shown; None where it tells nothing of how the work was done."""
+    if entry.body is None:
+        return None
+    tool, args = _call_of(entry)
+    if not has_words:
+        ok = entry.tool.ok if entry.tool is not None else None
+        return None if tool is None else ShownEvent(entry.id, "tool", _shown_text(tool, 120), ok=ok)
+    if tool is None and entry.kind != "message":
+        return None
+    is_own = entry.role == "assistant" or (entry.role == "user" and entry.trust == "user")
+    text = _shown_text(entry.content or "", chars_max, is_own=is_own and INSTRUCTION_LIKE not in entry.flags)
+    who = _WHO.get(entry.role, "other")
+    if tool is None:
+        return ShownEvent(entry.id, who, text=text) if text else None  # type: ignore[arg-type]
+    return ShownEvent(
+        entry.id,
+        "tool",
+        _shown_text(tool, 120),
+        _shown_text(args, chars_max),
+        entry.tool.ok if entry.tool is not None else None,
+        text,
+    )
+
+
+def _call_of(entry: LedgerEntry) -> tuple[str | None, str]:
+    if entry.tool is not None and entry.kind == "tool_result":
+        return entry.tool.name, canonical_text(entry.tool.args) if entry.tool.args else ""
+    action = None if entry.kind != "step" or entry.step is None else entry.step.action
+    if action is None:
+        return None, ""
+    named = action.get("tool")
+    return (named if isinstance(named, str) and named else "act"), canonical_text(action)
+
+
+def _shown_text(text: str, chars_max: int, *, is_own: bool = False) -> str:
+    """A text in one line, without secrets; of what others wrote, up to where it gives orders."""
+    line = redact_text(" ".join(text[: 64 * chars_max].split()), Counter())
+    if not is_own or is_worded_as_orders(line):
+        line = without_orders(line)
+    half = chars_max // 2
+    return line if len(line) <= chars_max else f"{line[:half]} … {line[-half:]}"
+
+
+def _other_run(
+    ctx: Context, scope: Scope, facts: RunFacts, peers: Sequence[RunFacts], *, has_words: bool
+) -> ShownRun | None:
+    """The nearest run that went the other way: of the same task, else most like it; the newest of several."""
+    others = [peer for peer in peers if is_judged(peer) and peer.passed is not facts.passed]
+    near = _nearness(facts)
+    for peer in sorted(others, key=near, reverse=True)[:_NEAR_MAX]:  # stable: peers come newest first
+        entries = _entries_of(ctx, scope, peer.trace_id, is_own=has_words)
+        shown = shown_run(peer, entries, ctx.policy.learn.writing, has_words=has_words)
+        if shown.events:
+            return shown
+    return None
+
+
+def _nearness(facts: RunFacts) -> Callable[[RunFacts], tuple[bool, float]]:
+    task, words = folded(facts.x_summary), _marks(facts)
+
+    def near(peer: RunFacts) -> tuple[bool, float]:
+        theirs = _marks(peer)
+        return folded(peer.x_summary) == task, len(words & theirs) / (len(words | theirs) or 1)
+
+    return near
+
+
+def _marks(facts: RunFacts) -> set[str]:
+    """What runs are compared by: the words of the task, the tools, what is known before."""
+    tools = {feature.name for feature in facts.features if feature.before or feature.name.startswith("tool:")}
+    return {stem(word) for word in words_in(folded(facts.x_summary))} | tools
+
+
+def _entries_of(ctx: Context, scope: Scope, trace_id: str, *, is_own: bool) -> list[LedgerEntry]:
+    """The entries of a run by its log; none where it is gone. What has words is of the same user alone."""
+    item = ctx.engine.read(scope.tenant_id, lambda reader: latest(reader, trace_id))
+    if item is None or item.body is None or item.run_id is None:
+        return []
+    try:
+        of = get_run(ctx, scope.tenant_id, item.run_id).scope
+    except NotFound:
+        return []
+    if is_own and of.user_id != scope.user_id:
+        return []
+    return list(list_entries(ctx, scope.tenant_id, of.user_id, of.session_id, of.run_id))
+
+
+# -- what holds ---------------------------------------------------------------------------------------
+
+
+def standards_of(ctx: Context, *, is_bound: bool) -> Standards:
+    """What every lesson is held to, whoever writes it."""
+    return Standards(
+        tokens_max=ctx.policy.learn.writing.text_tokens_max,
+        count=ctx.counter.count,
+        secret_in=find_secret,
+        is_order=is_worded_as_orders,
+        is_bound=is_bound,
+        now=ctx.now(),
+    )
+
+
+def _checked(
+    ctx: Context,
+    facts: RunFacts,
+    question: LessonQuestion,
+    peers: Sequence[RunFacts],
+    proposals: Sequence[LessonProposal],
+) -> list[tuple[LessonProposal, Refused | None]]:
+    standards = standards_of(ctx, is_bound="intent_key" in shared_keys_of(facts))
+    passing = frozenset(
+        feature.name.removeprefix("tool:")
+        for peer in peers
+        if peer.passed and is_judged(peer)
+        for feature in peer.features
+        if feature.name.startswith("tool:")
+    )
+    found = []
+    for place, proposal in enumerate(proposals):
+        refusal = check_lesson(proposal, question.runs, passing, standards)
+        if refusal is None and place >= question.lessons_max:
+            refusal = Refused("too_many", REASONS["too_many"])
+        found.append((proposal, refusal))
+    return found
+
+
+def _told_of(proposal: LessonProposal, refusal: Refused | None) -> dict[str, object]:
+    """A proposal as it is listed; its words are not, where they may not be kept."""
+    plain: dict[str, object] = {
+        "text": proposal.text[:400] if _may_be_kept(proposal.text) else "",
+        "when": proposal.when[:200] if _may_be_kept(proposal.when) else "",
+        "event_ids": [id_ for id_ in proposal.event_ids[:24] if is_id(id_) and _may_be_kept(id_)],
+        "advice": proposal.advice,
+        "fate": "written" if refusal is None else "refused",
+    }
+    if refusal is None:
+        return plain
+    why = refusal.why if _may_be_kept(refusal.why) else REASONS[refusal.code]
+    return plain | {"code": refusal.code, "why": why}
+
+
+def _may_be_kept(text: str) -> bool:
+    """No door looks at what a bank is told: neither secrets nor orders go in."""
+    return find_secret(text) is None and not is_worded_as_orders(text)
+
+
+def told(asked: LessonsAsked, kept: Sequence[KeptLesson]) -> LessonReport:
+    """The report, with what became of the lessons that hold."""
+    fates = iter(kept)
+    proposals = [each if each.fate == "refused" else _with_fate(each, next(fates)) for each in asked.report.proposals]
+    return asked.report.model_copy(update={"proposals": tuple(proposals)})
+
+
+def _with_fate(proposed: ProposedLesson, kept: KeptLesson) -> ProposedLesson:
+    update: dict[str, object] = {"fate": kept.fate, "lesson_id": kept.id}
+    if kept.fate == "refused":
+        update |= {"code": "tried_before", "why": f"{REASONS['tried_before']}: {kept.id}"}
+    return proposed.model_copy(update=update)
