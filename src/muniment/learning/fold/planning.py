@@ -16,7 +16,7 @@ from muniment.contracts.rules import DistillDraft
 from muniment.core.canonical import short_id
 from muniment.core.policy.learning import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
-from muniment.learning.fold.contrast import Separation, contrast, separations_of, window
+from muniment.learning.fold.contrast import Separation, associations, contrast, separations_of, window
 from muniment.learning.fold.distill import (
     ANYWHERE,
     BankIds,
@@ -93,7 +93,10 @@ def fold(
         if is_judged(run)
         else []
     )
-    return _folded(run, trigger, distilling, products, turned, proposed, len(separations), len(runs))
+    counted = f"{len(runs)} runs compared, {len(separations)} features separate, {len(turned)} tactics turned"
+    if between := len(associations(runs, policy.fold)) if is_judged(run) else 0:
+        counted = f"{counted}, {between} features differ between tasks only"
+    return _folded(run, trigger, distilling, products, turned, proposed, counted)
 
 
 def _own_products(run: RunFacts, peers: Sequence[RunFacts], distilling: Distilling) -> list[_Product]:
@@ -164,8 +167,7 @@ def _folded(
     products: Sequence[_Product],
     turned: Sequence[str],
     proposed: Sequence[DistillDraft],
-    separating: int,
-    compared: int,
+    counted: str,
 ) -> Folded:
     fold_id = short_id("fold", [run.trace_id, trigger.kind, trigger.details])
     plan_id = short_id("plan", [fold_id])
@@ -186,7 +188,6 @@ def _folded(
         {"op": "RETIRE", "target_store": "ReuseBuffer", "target_ids": [name], "reason_keys": ["contrast_turned"]}
         for name in turned
     ]
-    counted = f"{compared} runs compared, {separating} features separate, {len(turned)} tactics turned"
     plan = MemoryActionPlan.from_wire(common | {"plan_id": plan_id, "fold_id": fold_id, "actions": [*writes, *retires]})
     result = FoldResult.from_wire(
         common
