@@ -15,15 +15,17 @@ from muniment.core.predicates.predicate import equal, predicate_of
 from muniment.core.text.patterns import lazy_pattern
 from muniment.errors import InvalidInput
 from muniment.learning.fold.contrast import Separation
-from muniment.learning.fold.edits import edit_parts
+from muniment.learning.fold.corrections import MEND, MENDED, RETRIED, mend_parts
+from muniment.learning.fold.edits import EDIT, edit_parts
 from muniment.learning.fold.features import MET, features_of, group_of, is_check, scalar_text
 from muniment.learning.fold.results import condition_words, error_words, is_error_condition
 from muniment.learning.stored_memory import IntentParts, RunFacts
 
-__all__ = ["Advice", "advice_of", "conditions_of", "intent_conditions", "support_words"]
+__all__ = ["Advice", "advice_of", "conditions_of", "got_past", "intent_conditions", "shared_error", "support_words"]
 
 _CONDITIONS_MAX = 4
 _MOST = 0.5
+_TWICE = 2
 _ASKED_CHARS = 64
 _IDENTIFIER = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -70,7 +72,8 @@ class Advice(NamedTuple):
     @property
     def line(self) -> str:
         """`In src/cart.py, when test_total fails with KeyError, write …`."""
-        parts = [part for part in (self.place, self.when and f"when {self.when}", self.does) if part]
+        when = self.when.removesuffix(f" {self.place[0].lower()}{self.place[1:]}") if self.place else self.when
+        parts = [part for part in (self.place, when and f"when {when}", self.does) if part]
         said = ", ".join([parts[0], *(f"{part[0].lower()}{part[1:]}" for part in parts[1:])])
         return f"{said[0].upper()}{said[1:]}"
 
@@ -78,7 +81,8 @@ class Advice(NamedTuple):
 def support_words(separation: Separation) -> str:
     """`passed 8 of 9 with it, 2 of 9 without`: of the runs that were compared with their likes."""
     mine, other = separation.with_tally, separation.without_tally
-    said = f"passed {mine.passes} of {mine.n} with it, {other.passes} of {other.n} without"
+    verb = "mended" if separation.feature.startswith(MEND) else "passed"
+    said = f"{verb} {mine.passes} of {mine.n} with it, {other.passes} of {other.n} without"
     return f"{said}, on the same tasks" if separation.strata > 1 else said
 
 
@@ -93,15 +97,15 @@ def advice_of(
     if separation.is_before or (not separation.helps and separation.is_needed and not _is_harmless(separation)):
         return None
     compared = [run for run in runs if run.trace_id in separation.compared]
-    found = _edit(separation) if group == "edit" else _plain(separation, compared)
-    if found is None:
-        return None
-    if separation.only_task is not None:
-        asked = quote(separation.only_task, _ASKED_CHARS)
-        return found._replace(when=f'asked "{asked}"') if asked else None
-    if not found.when:
-        found = found._replace(when=_met_by_all(separation, compared, runs))
-    return found
+    made = {"edit": _edit, "mend": _mend}.get(group)
+    found = _plain(separation, compared) if made is None else made(separation)
+    if found is None or group == "mend":
+        return found
+    shared = found.when or _met_by_all(separation, compared, runs)
+    if separation.only_task is None or (shared and group == "edit"):
+        return found._replace(when=shared)
+    asked = quote(separation.only_task, _ASKED_CHARS)
+    return found._replace(when=f'asked "{asked}"') if asked else None
 
 
 def _is_harmless(separation: Separation) -> bool:
@@ -147,8 +151,24 @@ def _words(group: str, rest: str) -> tuple[list[str], str]:
             return [rest], ""
 
 
+def _mend(separation: Separation) -> Advice | None:
+    """What was done about a call that failed. What did not mend it is no advice: something else was wrong as well."""
+    return _mending(separation.feature.removeprefix(MEND)) if separation.helps else None
+
+
+def _mending(rest: str) -> Advice:
+    condition, what = mend_parts(rest)
+    when = condition_words(condition)
+    if what.startswith(EDIT):
+        path, line, name = edit_parts(what.removeprefix(EDIT))
+        does = f"write `{line}`" if line else f"use {name}()" if name else ""
+        return Advice(does, f"In {path}", when) if does else Advice(f"Change {path} and try again", when=when)
+    group, rest = group_of(what), what.partition(":")[2]
+    return Advice(f"Change {rest} and try again" if group == "arg" else f"Call {rest} and try again", when=when)
+
+
 def _edit(separation: Separation) -> Advice | None:
-    path, line, name = edit_parts(separation.feature.partition(":")[2])
+    path, line, name = edit_parts(separation.feature.removeprefix(EDIT))
     if separation.helps:
         does = f"write `{line}`" if line else f"use {name}()" if name else ""
         return Advice(does, f"In {path}") if does else Advice(f"Make the change in {path}")
@@ -226,6 +246,28 @@ def _instead(separation: Separation, compared: Sequence[RunFacts]) -> str:
         "then": f"called {said}",
     }[group]
     return f"Those that passed {verb}"
+
+
+def shared_error(failing: Sequence[RunFacts]) -> str | None:
+    """The error that most of these runs met, as closely as it can be named."""
+    met = Counter(name for run in failing for name in _names(run) if name.startswith(MET) and is_error_condition(name))
+    shared = [(len(name), name.removeprefix(MET)) for name, count in met.items() if count > _MOST * len(failing)]
+    return max(shared)[1] if shared else None
+
+
+def got_past(error: str, runs: Sequence[RunFacts]) -> str:
+    """How runs got past an error: `When book fails with …, change amount and try again: 3 of 4 got past it, …`."""
+    tried = [names for run in runs if f"{RETRIED}{error}" in (names := _names(run))]
+    past = [names for names in tried if f"{MENDED}{error}" in names]
+    made = Counter(name for names in past for name in names if name.startswith(f"{MEND}{error}>"))
+    usual = [
+        (count, "+" in name, name) for name, count in made.items() if count >= _TWICE and count > _MOST * len(past)
+    ]
+    if not usual:
+        return ""
+    count, _, name = max(usual)
+    said = f"{len(past)} of {len(tried)} that tried again got past it, {count} of them so"
+    return f"{_mending(name.removeprefix(MEND)).line}: {said}"
 
 
 # -- as predicates ------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from muniment.core.stats.stratified import (
     pooled_difference,
     z_score,
 )
-from muniment.learning.fold.features import UNASKED_GROUPS, condition_of, features_of, group_of, telling
+from muniment.learning.fold.features import UNASKED_GROUPS, condition_of, features_of, group_of, outcome_of, telling
 from muniment.learning.fold.strata import ABOUT, Group, strata_of
 from muniment.learning.stored_memory import RunFacts, Tally
 
@@ -88,6 +88,11 @@ class _Table(NamedTuple):
         """The runs that could have it: of what follows an answer, those that got the answer."""
         condition = condition_of(name)
         return self.every if condition is None else self.masks.get(condition, 0)
+
+    def ended_well(self, name: str) -> int:
+        """The runs that passed; of what mends a failed call, those in which the call held."""
+        outcome = outcome_of(name)
+        return self.passed if outcome is None else self.masks.get(outcome, 0)
 
 
 class _Gap(NamedTuple):
@@ -199,13 +204,14 @@ def _tabulate(runs: tuple[RunFacts, ...]) -> _Table:
 def _questions(table: _Table) -> list[tuple[_Gap, tuple[str, ...]]]:
     """Features that stand in the same runs or in exactly the others, together: the most telling, and the others."""
     has_rest = any(group.kind == "rest" for group in table.groups)
-    groups: dict[tuple[int, int, bool], list[str]] = {}
+    groups: dict[tuple[int, int, int, bool], list[str]] = {}
     for name, mask in table.masks.items():
         if group_of(name) in UNASKED_GROUPS or name in table.before:
             continue
         eligible = table.eligible(name)
         takes_rest = has_rest and _takes_rest(table, name)
-        groups.setdefault((eligible, min(mask, eligible & ~mask), takes_rest), []).append(name)
+        question = eligible, table.ended_well(name), min(mask, eligible & ~mask), takes_rest
+        groups.setdefault(question, []).append(name)
     found = []
     for names in groups.values():
         gaps = sorted((_gap(table, name) for name in names), key=_rank)
@@ -220,7 +226,7 @@ def _rank(gap: _Gap) -> tuple[bool, int, int, str]:
 
 def _gap(table: _Table, name: str) -> _Gap:
     mask, eligible = table.masks.get(name, 0), table.eligible(name)
-    takes_rest = _takes_rest(table, name)
+    takes_rest, passed = _takes_rest(table, name), table.ended_well(name)
     strata, compared = [], 0
     for group, kind in table.groups:
         inside = group & eligible
@@ -228,15 +234,15 @@ def _gap(table: _Table, name: str) -> _Gap:
         if having in (0, inside) or (kind == "rest" and not takes_rest):
             continue
         lacking = inside & ~mask
-        passes = (having & table.passed).bit_count(), (lacking & table.passed).bit_count()
+        passes = (having & passed).bit_count(), (lacking & passed).bit_count()
         strata.append(Stratum(having.bit_count(), passes[0], lacking.bit_count(), passes[1]))
         compared |= inside
     return _Gap(name, tuple(strata), compared, pooled_difference(strata))
 
 
 def _takes_rest(table: _Table, name: str) -> bool:
-    """What was so before the run began does not answer to its task."""
-    return group_of(name) == _SET_BY_CALLER or name in table.before
+    """What was so before the run began does not answer to its task; and what met the same error is alike enough."""
+    return group_of(name) in (_SET_BY_CALLER, "mend") or name in table.before
 
 
 def _has_support(gap: _Gap, policy: FoldPolicy) -> bool:
@@ -252,7 +258,7 @@ def _hold_together(tested: Sequence[_Gap], policy: FoldPolicy) -> list[tuple[_Ga
     apart = [(gap.chance, gap) for gap in asked if gap.is_apart(policy)]
     holding: list[tuple[_Gap, float]] = []
     doubt = 0.0
-    for place, (chance, gap) in enumerate(sorted(apart, key=lambda one: (one[0], -abs(one[1].difference), one[1]))):
+    for place, (chance, gap) in enumerate(sorted(apart, key=lambda one: (one[0], *_rank(one[1])))):
         doubt = max(doubt, min(1.0, 2 * chance * (len(asked) - place)))
         if doubt > 1 - policy.confidence_min:
             break
@@ -271,12 +277,12 @@ def _askable(tested: Sequence[_Gap], doubt_max: float) -> list[_Gap]:
 
 def _separation(table: _Table, gap: _Gap, same: Sequence[str], doubt: float) -> Separation:
     """What a feature that separates passing from failing runs is known by."""
-    mask = table.masks.get(gap.feature, 0)
+    mask, passed = table.masks.get(gap.feature, 0), table.ended_well(gap.feature)
     return Separation(
         feature=gap.feature,
         is_before=gap.feature in table.before,
-        with_tally=_tally(table, gap.compared & mask),
-        without_tally=_tally(table, gap.compared & ~mask),
+        with_tally=_tally(table, gap.compared & mask, passed),
+        without_tally=_tally(table, gap.compared & ~mask, passed),
         difference=gap.difference,
         probability=1 - gap.chance,
         doubt=doubt,
@@ -291,10 +297,11 @@ def _separation(table: _Table, gap: _Gap, same: Sequence[str], doubt: float) -> 
 
 def _narrowed(table: _Table, gap: _Gap) -> _Gap:
     """The counts of one task alone, where there are several and a single one of them has both arms and both ends."""
+    passed = table.ended_well(gap.feature)
     telling_ = [
         group
         for group in table.groups
-        if 0 < (group.mask & gap.compared & table.passed).bit_count() < (group.mask & gap.compared).bit_count()
+        if 0 < (group.mask & gap.compared & passed).bit_count() < (group.mask & gap.compared).bit_count()
     ]
     if len(table.groups) == 1 or len(telling_) != 1 or telling_[0].kind != "task":
         return gap
@@ -320,9 +327,9 @@ def _runs_in(table: _Table, mask: int) -> list[RunFacts]:
     return [run for place, run in enumerate(table.runs) if mask >> place & 1]
 
 
-def _tally(table: _Table, mask: int) -> Tally:
+def _tally(table: _Table, mask: int, passed: int) -> Tally:
     runs = _runs_in(table, mask)
-    return Tally(n=len(runs), passes=sum(run.passed for run in runs), cost_sum=fsum(run.cost for run in runs))
+    return Tally(n=len(runs), passes=(mask & passed).bit_count(), cost_sum=fsum(run.cost for run in runs))
 
 
 def _merge_alike(table: _Table, separations: Sequence[Separation]) -> list[Separation]:

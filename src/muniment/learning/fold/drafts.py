@@ -16,11 +16,19 @@ from muniment.core.canonical import short_id
 from muniment.core.policy.learning import FoldPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.vocabulary import Level, RuleType
-from muniment.learning.fold.advice import advice_of, conditions_of, intent_conditions, support_words
+from muniment.learning.fold.advice import (
+    advice_of,
+    conditions_of,
+    got_past,
+    intent_conditions,
+    shared_error,
+    support_words,
+)
 from muniment.learning.fold.blame import blame
 from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.distill import ANYWHERE, BankIds, is_judged, shared_intent
 from muniment.learning.fold.features import features_of, group_of
+from muniment.learning.fold.results import condition_words
 from muniment.learning.fold.signals import derived_cluster, failure_sign, is_telling
 from muniment.learning.fold.wording import Writer
 from muniment.learning.keys import intent_key
@@ -108,9 +116,14 @@ def _cluster_drafts(
     sign = run.cluster_sign or failure_sign(run.steps, None)
     if not titles and run.cluster_id is not None and not is_telling(sign):
         return []  # that something was wrong is no rule
-    title = f"Against {', '.join(titles)}" if titles else f"Against: {sign}"
+    error = shared_error(alike)
+    failed = sign if error is None else condition_words(error)
+    title = f"Against {', '.join(titles)}" if titles else f"Against: {failed}"
     steps = _suspects(alike, writer)
-    body = writer.join([*_warnings(run, sign), f"Seen in {len(alike)} of {len(runs)} runs{_at_tools(alike, steps)}"])
+    mended = got_past(error, runs) if error is not None else ""
+    warnings = _warnings(run) if titles else [] if mended else [f"Runs of this kind keep ending so: {failed}"]
+    where = _at_tools(alike, steps) if titles else ""
+    body = writer.join([*warnings, mended, f"Seen in {len(alike)} of {len(runs)} runs{where}"])
     evidence: JsonObject = {
         "cluster_id": cluster,
         "failing": len(alike),
@@ -136,8 +149,8 @@ def _at_tools(runs: Sequence[RunFacts], steps: Sequence[dict[str, Any]]) -> str:
     return f", most often at {min(blamed, key=lambda tool: (-blamed[tool], tool))}" if blamed else ""
 
 
-def _warnings(run: RunFacts, sign: str) -> list[str]:
-    """What the broken constraints ask for, and what the reasons mean, in the registry's words; else what was seen."""
+def _warnings(run: RunFacts) -> list[str]:
+    """What the broken constraints ask for, and what the reasons mean, in the registry's words."""
     warnings = []
     for key in run.violated[:_LISTED_MAX]:
         entry = DEFAULT_REGISTRY.keys.get(":".join(key.split(":", 2)[:2]))
@@ -146,7 +159,7 @@ def _warnings(run: RunFacts, sign: str) -> list[str]:
         for code in run.reason_codes[:_LISTED_MAX]:
             says = DEFAULT_REGISTRY.reasons.get(code)
             warnings.append(f"Guard against {code}: {says}" if says is not None else f"Guard against {code}")
-    return warnings or [f"Runs of this kind keep ending the same way: {sign}"]
+    return warnings
 
 
 def _suspects(runs: Sequence[RunFacts], writer: Writer) -> list[dict[str, Any]]:
@@ -298,6 +311,19 @@ def _kind_of(feature: str) -> str:
         return "format"
     if feature.startswith(("TOOL:BUDGET", "POLICY:BUDGET")) or group == "steps":
         return "budget"
-    if group in ("TOOL", "tool", "first", "order", "args", "arg", "then", "edit", "error", "recovered", "repeat"):
+    if group in (
+        "TOOL",
+        "tool",
+        "first",
+        "order",
+        "args",
+        "arg",
+        "then",
+        "edit",
+        "mend",
+        "error",
+        "recovered",
+        "repeat",
+    ):
         return "tool"
     return {"own": "strategy", "check": "verifier", "reason": "verifier", "POLICY": "policy"}.get(group, "memory")

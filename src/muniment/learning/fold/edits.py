@@ -41,6 +41,7 @@ _FILE = lazy_pattern(r"[\w./\\-]{1,120}\.\w{1,8}")
 _CALLED = lazy_pattern(r"(?<!\w)([A-Za-z_]\w{1,30})(?=\()")
 _TELLING = lazy_pattern(r"[=(\[.]|\b(?:return|import|raise|if|not|in)\b")
 _SPACE = lazy_pattern(r"\s+")
+_CUT = " … "
 _PATH_CHARS = 48
 _LINE_CHARS = 64
 _LINES_MAX = 4
@@ -86,4 +87,5 @@ def _put(text: str, *, is_patch: bool) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    return [plain for line in text.splitlines() if (plain := _SPACE.sub(" ", line).strip())]
+    """Its lines, each with single spaces; the one in which a long text was cut is left out."""
+    return [plain for line in text.splitlines() if (plain := _SPACE.sub(" ", line).strip()) and _CUT not in plain]

@@ -12,6 +12,7 @@ repeat:search              the same call three times in a row
 edit:src/cart.py+LINE      what a call put into a file (`edits`)
 met:get_order.state=open   what a tool answered (`results`)
 then:get_order.state=open>refund    which call came right after that
+mend:ERROR>edit:src/x.py   what was changed before a failed call was made again (`corrections`)
 about:DIGEST               what the request and the first calls are about (`strata`)
 own:strategy=greedy        what the caller said of how it ran
 kept:KEY broken:KEY reason:CODE    what the verifier said
@@ -28,6 +29,7 @@ from typing import Any, Final
 from muniment.core.record import Record
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.blame import is_error
+from muniment.learning.fold.corrections import MEND, MENDED, RETRIED, corrections_of, mend_parts
 from muniment.learning.fold.edits import edits_in
 from muniment.learning.fold.results import met
 from muniment.learning.fold.strata import about
@@ -41,6 +43,7 @@ __all__ = [
     "features_of",
     "group_of",
     "is_check",
+    "outcome_of",
     "scalar_text",
     "steps_with",
     "telling",
@@ -49,7 +52,7 @@ __all__ = [
 
 VERDICT_GROUPS: Final = frozenset(("kept", "broken", "reason"))
 """What the verifier said. It follows from the outcome, so it explains none: no contrast is drawn by it."""
-UNASKED_GROUPS: Final = VERDICT_GROUPS | {"met", "about", "steps"}
+UNASKED_GROUPS: Final = VERDICT_GROUPS | {"met", "about", "steps", "retried", "mended"}
 """Features by which no contrast is drawn: nobody can do them, or leave them."""
 MET: Final = "met:"
 
@@ -120,7 +123,9 @@ def features_of(facts: RunFacts) -> tuple[Feature, ...]:
 def telling(name: str) -> int:
     """Of features that say the same, the one that tells most what to do has the lowest number."""
     group = group_of(name)
-    return _TELLING.index(group) if group in _TELLING else len(_TELLING)
+    place = _TELLING.index(group) if group in _TELLING else len(_TELLING)
+    path_alone = 1 if group in ("edit", "mend") and "+" not in name else 0
+    return 2 * place + path_alone
 
 
 def _cut_rank(name: str) -> tuple[bool, str]:
@@ -195,6 +200,7 @@ def _during(facts: RunFacts) -> Iterator[str]:
     for step in calls[:_DETAILS_READ_MAX]:
         yield from _arguments(step)
     yield from islice((name for step in calls if not is_error(step) for name in _edits(step)), _EDITS_MAX)
+    yield from islice(_group_names(corrections_of(calls[:_DETAILS_READ_MAX], _read_arguments)), _EDITS_MAX)
     yield from _met(calls[:_DETAILS_READ_MAX])
     yield from _scalars("own", facts.own_features)
     for group, names in (("kept", facts.kept), ("broken", facts.violated), ("reason", facts.reason_codes)):
@@ -236,8 +242,11 @@ def is_check(words: str) -> bool:
 
 
 def _errors(calls: Sequence[StepFacts]) -> Iterator[str]:
+    """Calls that went wrong. A check that fails tells of the work and not of the call, and is none."""
     failing: set[str] = set()
     for step in calls:
+        if is_check(step.action):
+            continue
         if is_error(step):
             failing.add(step.action)
             yield from _group_features("error", [step.action])
@@ -258,7 +267,7 @@ def _repeats(calls: Sequence[StepFacts]) -> Iterator[str]:
 
 def _arguments(step: StepFacts) -> Iterator[str]:
     """Which arguments the call had, and those values that are likely to come again."""
-    given = _read_arguments(step.detail) if step.detail and not is_error(step) else {}
+    given = _read_arguments(step.detail) if step.detail else {}
     names = sorted(given)[:_ARGS_MAX]
     if names:
         yield from _group_features("args", [f"{step.action}({','.join(names)})"])
@@ -286,10 +295,17 @@ def _group_names(names: Iterable[str]) -> Iterator[str]:
 
 
 def condition_of(name: str) -> str | None:
-    """Of a feature that says what came after an answer, the feature that the answer is; None for any other."""
-    if not name.startswith("then:"):
-        return None
-    return f"{MET}{name.removeprefix('then:').rpartition('>')[0]}"
+    """The feature without which a run could not have this one: the answer it follows, the failed call it mends."""
+    if name.startswith(MEND):
+        return f"{RETRIED}{mend_parts(name.removeprefix(MEND))[0]}"
+    if name.startswith("then:"):
+        return f"{MET}{name.removeprefix('then:').rpartition('>')[0]}"
+    return None
+
+
+def outcome_of(name: str) -> str | None:
+    """The feature that says whether it went well: of what mends a call, that the call held; None: that the run did."""
+    return f"{MENDED}{mend_parts(name.removeprefix(MEND))[0]}" if name.startswith(MEND) else None
 
 
 def steps_with(name: str, steps: Sequence[StepFacts]) -> list[StepFacts]:
@@ -312,12 +328,20 @@ def steps_with(name: str, steps: Sequence[StepFacts]) -> list[StepFacts]:
     return found
 
 
+def _whole_pairs(line: str) -> Iterator[tuple[str, Any]]:
+    for found in _WHOLE_PAIR.finditer(line):
+        try:
+            yield found[1], json.loads(found[2])
+        except ValueError:  # it was cut within a sign of its own
+            continue
+
+
 def _read_arguments(line: str) -> dict[str, Any]:
     """The arguments in a line: JSON, or `name=value` pairs; of JSON that was cut, the pairs that are whole."""
     if line.startswith("{"):
         try:
             read = json.loads(line)
         except ValueError:
-            read = {found[1]: json.loads(found[2]) for found in _WHOLE_PAIR.finditer(line)}
+            read = dict(_whole_pairs(line))
         return {name: value for name, value in read.items() if len(name) <= _TEXT_MAX}
     return {found[1]: found[2].strip("\"'") for found in _PAIR.finditer(line)}

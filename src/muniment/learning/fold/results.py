@@ -3,6 +3,7 @@
 `get_order.state=shipped`      a field of the answer, and its value
 `search=nothing`               the answer as a whole
 `run_tests!KeyError 'discount'@src/cart.py`     an error, what it names, and the file it was raised in
+`book!payment does not add up`                  an error that has no class, without what differs each time
 
 It reads and words them; whether one matters is for those who compare runs.
 """
@@ -14,9 +15,12 @@ from collections.abc import Iterator
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.stored_memory import StepFacts
 
-__all__ = ["condition_words", "error_words", "is_error_condition", "met"]
+__all__ = ["condition_words", "error_shape", "error_words", "is_error_condition", "met"]
 
 _FIELDS_MAX = 8
+_SHAPE_WORDS = 7
+_SHAPE_WORDS_MAX = 12
+_READ_CHARS_MAX = 400
 _SUBJECT_MAX = 40
 _FILE_MAX = 40
 _FIELD = lazy_pattern(r'"([A-Za-z_]\w{0,30})":\s*(?:"([^"\\]{1,40})"|(true|false)|(\d{1,2})(?![\d.]))(?=\s*[,}\]])')
@@ -31,6 +35,10 @@ _TEST_FILE = lazy_pattern(r"(?:^|/)(?:tests?/|test_|conftest)|_test\.")
 _TEST = lazy_pattern(r"\btest_\w{1,40}(?=\b(?!\.))")
 _FAILED = lazy_pattern(r"Traceback \(most recent|\bFAILED\b|\bfailed\b|\bFAIL\b|\berror:|(?:Error|Exception)\b")
 
+_QUOTED = lazy_pattern(r"""'[^'\n]{0,200}'|"[^"\n]{0,200}"|`[^`\n]{0,200}`""")
+_NUMBERED = lazy_pattern(r"[\w.:/\\-]*\d[\w.:/\\-]*")
+_WORD = lazy_pattern(r"[^\W_]+|[#…]")
+
 
 def met(step: StepFacts) -> list[str]:
     """What the answer of a call shows, the errors first; nothing where it shows nothing that could come again."""
@@ -43,6 +51,10 @@ def met(step: StepFacts) -> list[str]:
 
 def _errors(step: StepFacts, text: str) -> Iterator[str]:
     found = _CLASS.search(text)
+    if found is None and (step.ok is False or text.startswith(("Error", "error"))):
+        shape = [word for word in error_shape(text).removeprefix("error ").split() if word not in "#…"]
+        if shape:
+            yield f"{step.action[:_SUBJECT_MAX]}!{' '.join(shape[:_SHAPE_WORDS])}"
     if found is None or (step.ok is not False and _FAILED.search(text) is None):
         return
     files = [path for frame in _FRAME.finditer(text) if (path := frame[1] or frame[2]) and not _FOREIGN.search(path)]
@@ -78,6 +90,13 @@ def _values(tool: str, text: str) -> Iterator[str]:
     yield from plain[:_FIELDS_MAX]
 
 
+def error_shape(text: str) -> str:
+    """An error without what differs from one time to the next: names in quotes, numbers, ids, times."""
+    line = next((line for line in text[:_READ_CHARS_MAX].splitlines() if line.strip()), "")
+    bare = _NUMBERED.sub("#", _QUOTED.sub("…", line.casefold()))
+    return " ".join(_WORD.findall(bare)[:_SHAPE_WORDS_MAX])
+
+
 # -- in words -----------------------------------------------------------------------------------------
 
 
@@ -96,6 +115,9 @@ def condition_words(condition: str) -> str:
 
 
 def error_words(condition: str) -> str:
-    """`KeyError 'discount' in src/cart.py`."""
+    """`KeyError 'discount' in src/cart.py`, `"payment does not add up"`."""
     said, _, path = condition.partition("!")[2].partition("@")
-    return f"{said} in {path}" if path else said
+    if not said:
+        return "an error"
+    shown = said if said[0].isupper() else f'"{said}"'
+    return f"{shown} in {path}" if path else shown

@@ -194,7 +194,7 @@ def _labels(said: Mapping[str, Any]) -> dict[str, Any]:
 
 _WORDS = ("text", "detail")
 _OF_WORDS = ("y_summary", "steps", "cluster_sign", "task")
-_VALUES = ("arg:", "met:", "then:", "edit:", "about:")
+_VALUES = ("arg:", "met:", "then:", "edit:", "mend:", "mended:", "retried:", "about:")
 """Features that hold what a call was given or answered: as often as not the user's own words."""
 
 

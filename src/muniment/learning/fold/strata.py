@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from muniment.core.canonical import digest_of
 from muniment.core.text.patterns import lazy_pattern
-from muniment.learning.fold.signals import error_shape
+from muniment.learning.fold.results import error_shape
 from muniment.learning.stored_memory import RunFacts
 
 __all__ = ["ABOUT", "Group", "StratumKind", "about", "strata_of", "task_digest"]
