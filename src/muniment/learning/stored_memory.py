@@ -133,6 +133,10 @@ class RunFacts(Record):
     trace_id: IdText
     x_summary: str
     """The task in one line."""
+    task: Absent[str] = None
+    """Which task it was, by a digest of the whole request: runs that were asked the same have the same."""
+    attempt: Absent[Count] = None
+    """Of several attempts at one task, which one this was: what follows a failure is compared with its like."""
     bucket_key: Absent[str] = None
     """As the caller named it: what is learnt may be bound to it."""
     bucket_derived: Absent[str] = None

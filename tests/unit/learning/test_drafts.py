@@ -40,7 +40,7 @@ def test_a_failure_that_comes_back_is_a_guardrail_with_its_evidence() -> None:
     rule = draft.proposed_rule
     assert rule.type == "GuardrailRule"
     assert rule.body == (
-        "Keep FORMAT:JSON_ONLY: one JSON document and nothing else. Seen in 3 of 3 runs. Look first at book."
+        "Keep FORMAT:JSON_ONLY: one JSON document and nothing else. Seen in 3 of 3 runs, most often at book."
     )
     assert draft.source_trace_ids == ("f2", "f1", "f0")
     assert draft.evidence["evidence_ids"] == ["e2", "e2", "e2"]

@@ -117,7 +117,7 @@ def test_a_draft_against_it_says_how_it_shows(mem: Memory) -> None:
     for number in range(8):
         finished(mem, number, FAIL, f"Order {number} not found")
     titles = [each.proposed_rule.title for each in mem.bank(user_id="ana").drafts()]
-    assert "Against: get_order failed: order # not found" in titles
+    assert 'Against: get_order fails with "order not found"' in titles
 
 
 def test_that_something_was_wrong_is_no_rule(mem: Memory) -> None:

@@ -1,71 +1,276 @@
-"""A feature as advice: one imperative line, and the condition under which it was seen, as a predicate."""
+"""A separation as advice: one sentence a colleague would write, and the condition under which it holds.
+
+The sentence says where (a file), when (what a tool answered, what was asked) and what to do. "Do not" is kept for what
+no passing run did where it was compared; what solutions may need is never forbidden, and what nobody can act on has no
+sentence. Conditions that can be told before a run acts stand in predicates too; the others in the words alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from muniment.core.predicates.predicate import equal, predicate_of
 from muniment.core.text.patterns import lazy_pattern
 from muniment.errors import InvalidInput
 from muniment.learning.fold.contrast import Separation
-from muniment.learning.fold.features import features_of, group_of, scalar_text
-from muniment.learning.stored_memory import IntentParts, RunFacts, Tally
+from muniment.learning.fold.corrections import MEND, MENDED, RETRIED, mend_parts
+from muniment.learning.fold.edits import EDIT, edit_parts
+from muniment.learning.fold.features import MET, features_of, group_of, is_check, scalar_text
+from muniment.learning.fold.results import condition_words, error_words, is_error_condition
+from muniment.learning.stored_memory import IntentParts, RunFacts
 
-__all__ = ["advice_line", "conditions_of", "intent_conditions", "support_words"]
+__all__ = ["Advice", "advice_of", "conditions_of", "got_past", "intent_conditions", "shared_error", "support_words"]
 
 _CONDITIONS_MAX = 4
+_MOST = 0.5
+_TWICE = 2
+_ASKED_CHARS = 64
 _IDENTIFIER = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 
-_LINES: Mapping[str, tuple[str, str]] = {
-    "own": ("Use {0}", "Avoid {0}"),
-    "tool": ("Call {0}", "Do not call {0}"),
-    "first": ("Start with {0}", "Do not start with {0}"),
-    "order": ("Call {0} right before {1}", "Do not call {1} right after {0}"),
-    "args": ("Call {0}", "Do not call {0} with these arguments alone"),
-    "arg": ("Call {0}", "Do not call {0}"),
-    "error": (
-        "Go on after a failed {0}",
-        "Check the arguments of {0} before calling it: a failed call is hard to mend",
-    ),
-    "recovered": ("When {0} fails, correct the call and try again", "Do not rely on a second try of {0}"),
-    "repeat": ("Call {0} again while it gives nothing", "Do not repeat the same call of {0}"),
-    "steps": ("Plan for {0} steps", "Do not plan for {0} steps"),
+_DO: Mapping[str, str] = {
+    "own": "Use {0}",
+    "tool": "Call {0}",
+    "first": "Start with {0}",
+    "order": "Call {0} right before {1}",
+    "args": "Give {0} the arguments {1}",
+    "arg": "Call {0} with {1}",
+    "then": "Call {0} next",
+    "recovered": "Correct the call and try again",
 }
-_WHOLE: Mapping[str, tuple[str, str]] = {
-    "check:made": ("Verify the result before finishing", "Finish without a check of its own"),
-    "check:none": ("Finish without a check of its own", "Verify the result before finishing"),
-    "check:last": ("Make a check the last thing before finishing", "Do not leave the check to the end"),
-    "error:left": ("Go on where a call fails", "Do not leave a failed call behind: correct it or go another way"),
+_LEAVE: Mapping[str, str] = {
+    "own": "Avoid {0}",
+    "tool": "Do not call {0}",
+    "first": "Do not start with {0}",
+    "order": "Do not call {1} right after {0}",
+    "args": "Do not call {0} with {1} alone",
+    "arg": "Do not call {0} with {1}",
+    "then": "Do not call {0} next",
+    "error": "Check what {0} is given before calling it",
+    "repeat": "Change the call instead of repeating it",
+}
+_HARMLESS = ("own", "error", "repeat")
+"""Groups whose warning forbids no action: a caller's own setting, a call that goes wrong, a call made over and over."""
+_WHOLE: Mapping[tuple[str, bool], str] = {
+    ("check:made", True): "Verify the result{0} before finishing",
+    ("check:none", False): "Verify the result{0} before finishing",
+    ("check:last", True): "Make a check{0} the last thing before finishing",
+    ("error:left", False): "Correct a call that failed, or go another way, before finishing",
 }
 
 
-def advice_line(feature: str, *, helps: bool) -> str | None:
-    """What to do, or what to leave; None for a feature that nobody can act on."""
-    place = 0 if helps else 1
-    if feature in _WHOLE:
-        return _WHOLE[feature][place]
-    lines = _LINES.get(group_of(feature))
-    rest = feature.partition(":")[2]
-    if lines is None or not rest:
+class Advice(NamedTuple):
+    """What to do, where and when."""
+
+    does: str
+    place: str = ""
+    when: str = ""
+    passing: str = ""
+    """What the runs that passed did instead, in a sentence of its own."""
+
+    @property
+    def line(self) -> str:
+        """`In src/cart.py, when test_total fails with KeyError, write …`."""
+        when = self.when.removesuffix(f" {self.place[0].lower()}{self.place[1:]}") if self.place else self.when
+        parts = [part for part in (self.place, when and f"when {when}", self.does) if part]
+        said = ", ".join([parts[0], *(f"{part[0].lower()}{part[1:]}" for part in parts[1:])])
+        return f"{said[0].upper()}{said[1:]}"
+
+
+def support_words(separation: Separation) -> str:
+    """`passed 8 of 9 with it, 2 of 9 without`: of the runs that were compared with their likes."""
+    mine, other = separation.with_tally, separation.without_tally
+    verb = "mended" if separation.feature.startswith(MEND) else "passed"
+    said = f"{verb} {mine.passes} of {mine.n} with it, {other.passes} of {other.n} without"
+    return f"{said}, on the same tasks" if separation.strata > 1 else said
+
+
+def advice_of(
+    separation: Separation, runs: Sequence[RunFacts], quote: Callable[[str, int], str] = lambda text, _: text
+) -> Advice | None:
+    """The separation as advice; None where nobody could act on it, or would be kept from what a solution may need.
+
+    `quote` says somebody's words within so many signs, or nothing where they may not be quoted.
+    """
+    group = group_of(separation.feature)
+    if separation.is_before or (not separation.helps and separation.is_needed and not _is_harmless(separation)):
         return None
-    match group_of(feature):
+    compared = [run for run in runs if run.trace_id in separation.compared]
+    made = {"edit": _edit, "mend": _mend}.get(group)
+    found = _plain(separation, compared) if made is None else made(separation)
+    if found is None or group == "mend":
+        return found
+    shared = found.when or _met_by_all(separation, compared, runs)
+    if separation.only_task is None or (shared and group == "edit"):
+        return found._replace(when=shared)
+    asked = quote(separation.only_task, _ASKED_CHARS)
+    return found._replace(when=f'asked "{asked}"') if asked else None
+
+
+def _is_harmless(separation: Separation) -> bool:
+    return group_of(separation.feature) in _HARMLESS or (separation.feature, False) in _WHOLE
+
+
+def _plain(separation: Separation, compared: Sequence[RunFacts]) -> Advice | None:
+    feature, helps = separation.feature, separation.helps
+    if (whole := _WHOLE.get((feature, helps))) is not None:
+        return Advice(whole.format(_checking_tool(compared)))
+    group, rest = group_of(feature), feature.partition(":")[2]
+    line = (_DO if helps else _LEAVE).get(group)
+    if line is None or not rest or feature == "error:left":
+        return None
+    words, when = _words(group, rest)
+    if group == "error":
+        when = ""
+        line += _usual_error(rest, separation, compared)
+    found = Advice(line.format(*words), when=when)
+    return found if helps else found._replace(passing=_instead(separation, compared))
+
+
+def _words(group: str, rest: str) -> tuple[list[str], str]:
+    """What fills the line, and the condition that the feature brings."""
+    match group:
         case "order":
-            words = rest.split(">", 1)
+            return rest.split(">", 1), ""
         case "arg":
-            tool, _, said = rest.partition(".")
-            words = [f"{tool} with {said}"]
+            tool, _, said = rest.partition("=")
+            tool, _, name = tool.rpartition(".")
+            return [tool, f"{name}={said}"], ""
         case "args":
             tool, _, names = rest.rstrip(")").partition("(")
-            words = [f"{tool} with {names.replace(',', ', ')}"]
+            return [tool, names.replace(",", ", ")], ""
+        case "then":
+            condition, _, tool = rest.rpartition(">")
+            return [tool], condition_words(condition)
+        case "recovered":
+            return [rest], f"{rest} fails"
+        case "repeat":
+            return [rest], f"{rest} answers the same again"
         case _:
-            words = [rest]
-    return lines[place].format(*words)
+            return [rest], ""
 
 
-def support_words(with_tally: Tally, without_tally: Tally) -> str:
-    """`passed 8 of 9 with it, 2 of 9 without`."""
-    return f"passed {with_tally.passes} of {with_tally.n} with it, {without_tally.passes} of {without_tally.n} without"
+def _mend(separation: Separation) -> Advice | None:
+    """What was done about a call that failed. What did not mend it is no advice: something else was wrong as well."""
+    return _mending(separation.feature.removeprefix(MEND)) if separation.helps else None
+
+
+def _mending(rest: str) -> Advice:
+    condition, what = mend_parts(rest)
+    when = condition_words(condition)
+    if what.startswith(EDIT):
+        path, line, name = edit_parts(what.removeprefix(EDIT))
+        does = f"write `{line}`" if line else f"use {name}()" if name else ""
+        return Advice(does, f"In {path}", when) if does else Advice(f"Change {path} and try again", when=when)
+    group, rest = group_of(what), what.partition(":")[2]
+    return Advice(f"Change {rest} and try again" if group == "arg" else f"Call {rest} and try again", when=when)
+
+
+def _edit(separation: Separation) -> Advice | None:
+    path, line, name = edit_parts(separation.feature.removeprefix(EDIT))
+    if separation.helps:
+        does = f"write `{line}`" if line else f"use {name}()" if name else ""
+        return Advice(does, f"In {path}") if does else Advice(f"Make the change in {path}")
+    does = f"do not write `{line}`" if line else f"do not use {name}()" if name else ""
+    return Advice(does, f"In {path}") if does else Advice(f"Do not change {path}")
+
+
+# -- what stands around it ----------------------------------------------------------------------------
+
+
+def _names(run: RunFacts) -> set[str]:
+    return {feature.name for feature in features_of(run)}
+
+
+def _met_by_all(separation: Separation, compared: Sequence[RunFacts], runs: Sequence[RunFacts]) -> str:
+    """What all comparable runs met, whatever they did about it: an error, or an answer that not every run gets."""
+    met = [{name for name in _names(run) if name.startswith(MET)} for run in compared]
+    shared = set.intersection(*met) if met else set()
+    if not shared:
+        return ""
+    others = [_names(run) for run in runs if run.trace_id not in separation.compared]
+    wanted = [
+        name.removeprefix(MET)
+        for name in shared
+        if is_error_condition(name) or any(name not in theirs for theirs in others)
+    ]
+    own = group_of(separation.feature) + ":" + separation.feature.partition(":")[2]
+    fitting = [name for name in wanted if not own.startswith(f"error:{name.partition('!')[0]}")]
+    if not fitting:
+        return ""
+    rarity = Counter(name for theirs in others for name in theirs if name.startswith(MET))
+    best = min(fitting, key=lambda name: (not is_error_condition(name), rarity[f"{MET}{name}"], -len(name), name))
+    return condition_words(best)
+
+
+def _usual_error(tool: str, separation: Separation, compared: Sequence[RunFacts]) -> str:
+    """`, it fails with ValueError`: what most of its failing calls end in."""
+    having = [names for run in compared if separation.feature in (names := _names(run))]
+    errors = Counter(
+        error_words(name.removeprefix(MET)) for names in having for name in names if name.startswith(f"{MET}{tool}!")
+    )
+    usual = [(count, len(said), said) for said, count in errors.items() if count > _MOST * len(having)]
+    return f", it fails with {max(usual)[2]}".replace("{", "{{").replace("}", "}}") if usual else ""
+
+
+def _checking_tool(compared: Sequence[RunFacts]) -> str:
+    """` with run_tests`: the tool that most passing runs check by."""
+    passing = [_names(run) for run in compared if run.passed]
+    tools = Counter(name for names in passing for name in names if name.startswith("tool:") and is_check(name[5:]))
+    usual = [(count, tool) for tool, count in sorted(tools.items()) if count > _MOST * len(passing)]
+    return f" with {max(usual)[1].removeprefix('tool:')}" if usual else ""
+
+
+def _instead(separation: Separation, compared: Sequence[RunFacts]) -> str:
+    """What most of those did that left it and passed: `Those that passed started with search`."""
+    group, rest = group_of(separation.feature), separation.feature.partition(":")[2]
+    slot = {
+        "own": f"own:{rest.partition('=')[0]}=",
+        "first": "first:",
+        "arg": f"arg:{rest.partition('=')[0]}=",
+        "then": f"then:{rest.rpartition('>')[0]}>",
+    }.get(group)
+    if slot is None:
+        return ""
+    passing = [names for run in compared if run.passed and separation.feature not in (names := _names(run))]
+    others = Counter(name for names in passing for name in names if name.startswith(slot))
+    usual = [(count, name) for name, count in sorted(others.items()) if count > _MOST * len(passing)]
+    if not usual:
+        return ""
+    said = max(usual)[1].removeprefix(slot)
+    verb = {
+        "own": f"used {rest.partition('=')[0]}={said}",
+        "first": f"started with {said}",
+        "arg": f"gave {rest.partition('=')[0].rpartition('.')[2]}={said}",
+        "then": f"called {said}",
+    }[group]
+    return f"Those that passed {verb}"
+
+
+def shared_error(failing: Sequence[RunFacts]) -> str | None:
+    """The error that most of these runs met, as closely as it can be named."""
+    met = Counter(name for run in failing for name in _names(run) if name.startswith(MET) and is_error_condition(name))
+    shared = [(len(name), name.removeprefix(MET)) for name, count in met.items() if count > _MOST * len(failing)]
+    return max(shared)[1] if shared else None
+
+
+def got_past(error: str, runs: Sequence[RunFacts]) -> str:
+    """How runs got past an error: `When book fails with …, change amount and try again: 3 of 4 got past it, …`."""
+    tried = [names for run in runs if f"{RETRIED}{error}" in (names := _names(run))]
+    past = [names for names in tried if f"{MENDED}{error}" in names]
+    made = Counter(name for names in past for name in names if name.startswith(f"{MEND}{error}>"))
+    usual = [
+        (count, "+" in name, name) for name, count in made.items() if count >= _TWICE and count > _MOST * len(past)
+    ]
+    if not usual:
+        return ""
+    count, _, name = max(usual)
+    said = f"{len(past)} of {len(tried)} that tried again got past it, {count} of them so"
+    return f"{_mending(name.removeprefix(MEND)).line}: {said}"
+
+
+# -- as predicates ------------------------------------------------------------------------------------
 
 
 def intent_conditions(intent: IntentParts) -> list[str]:
@@ -83,7 +288,7 @@ def conditions_of(separation: Separation, run: RunFacts, peers: Sequence[RunFact
     }
     if not given:
         return intent_conditions(run.intent)
-    names = {one.trace_id: {feature.name for feature in features_of(one)} for one in peers}
+    names = {one.trace_id: _names(one) for one in peers}
     telling = [
         names[one.trace_id]
         for one in peers

@@ -15,10 +15,10 @@ from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory
 from muniment.core.canonical import short_id
 from muniment.core.policy.learning import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
-from muniment.learning.fold.advice import advice_line, conditions_of, support_words
+from muniment.learning.fold.advice import Advice, advice_of, conditions_of, support_words
 from muniment.learning.fold.blame import blame
 from muniment.learning.fold.contrast import Separation
-from muniment.learning.fold.features import features_of
+from muniment.learning.fold.features import features_of, steps_with
 from muniment.learning.fold.wording import Writer
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.stored_memory import IntentParts, RunFacts, StoredMemory, Tally
@@ -48,6 +48,7 @@ _DETAIL_CHARS = 80
 _ACTIONS_MAX = 12
 _TAGS_MAX = 16
 _TRACES_MAX = 12
+_EVENTS_MAX = 4
 _SEED_PROMPT_CHARS = 400
 _COST_SHARE = 0.2
 """How much of a seed's reward its cost can take."""
@@ -201,13 +202,15 @@ def tactic(
 
     None as well where what there is says the same with about the same figures: a version a run would only be noise.
     """
-    line = advice_line(separation.feature, helps=separation.helps)
-    if separation.is_before or line is None or (old is not None and not _has_moved(old, separation)):
+    if old is not None and not _has_moved(old, separation):
         return None
     writer = distilling.writer
-    said = f"{line}: {support_words(separation.with_tally, separation.without_tally)}"
-    content = writer.join([said])
-    if not writer.clean(content) or content != f"{said}.":
+    advice = advice_of(separation, runs, writer.quote)
+    if advice is None:
+        return None
+    said = f"{advice.line}: {support_words(separation)}"
+    content = writer.join([said, advice.passing])
+    if not writer.clean(content) or not content.startswith(f"{said}."):
         return None
     plain: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,
@@ -221,6 +224,7 @@ def tactic(
         "evidence": {"trace_ids": _both_sides(separation, runs)},
         "metrics": _metrics(separation, old),
         "learnt": _learnt(separation),
+        "lesson": _lesson(separation, advice, run),
     }
     if conditions := conditions_of(separation, run, runs):
         plain["predicates"] = conditions
@@ -240,9 +244,20 @@ def _learnt(separation: Separation) -> JsonObject:
         "also": list(separation.also[:4]),
         "with": separation.with_tally.to_wire(),
         "without": separation.without_tally.to_wire(),
+        "difference": round(separation.difference, 4),
+        "low": round(separation.bounds.lower, 4),
+        "high": round(separation.bounds.upper, 4),
+        "strata": separation.strata,
         "probability": round(separation.probability, 6),
         "doubt": round(separation.doubt, 6),
     }
+
+
+def _lesson(separation: Separation, advice: Advice, run: RunFacts) -> JsonObject:
+    """Who wrote it, when it holds, and the events of this run that it rests on."""
+    cited = steps_with(separation.feature, run.steps) if run.trace_id in separation.compared else []
+    found: JsonObject = {"origin": "contrast", "event_ids": [step.evidence_id for step in cited[:_EVENTS_MAX]]}
+    return found | ({"when": advice.when} if advice.when else {})
 
 
 def _has_moved(old: StoredMemory, separation: Separation) -> bool:
@@ -275,9 +290,9 @@ def _metrics(separation: Separation, old: StoredMemory | None) -> JsonObject:
 
 
 def _both_sides(separation: Separation, runs: Sequence[RunFacts]) -> list[str]:
-    """The newest runs with the feature and without it, as many of each as there is room for."""
+    """The newest comparable runs with the feature and without it, as many of each as there is room for."""
     sides: dict[bool, list[str]] = {True: [], False: []}
-    for one in reversed(runs):
+    for one in reversed([one for one in runs if one.trace_id in separation.compared]):
         sides[any(feature.name == separation.feature for feature in features_of(one))].append(one.trace_id)
     half = _TRACES_MAX // 2
     return sorted([*sides[True][:half], *sides[False][:half]])

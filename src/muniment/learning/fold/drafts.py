@@ -6,6 +6,7 @@ is never a rule: the gate that could make one of it is another room.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,11 +16,19 @@ from muniment.core.canonical import short_id
 from muniment.core.policy.learning import FoldPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.vocabulary import Level, RuleType
-from muniment.learning.fold.advice import advice_line, conditions_of, intent_conditions, support_words
+from muniment.learning.fold.advice import (
+    advice_of,
+    conditions_of,
+    got_past,
+    intent_conditions,
+    shared_error,
+    support_words,
+)
 from muniment.learning.fold.blame import blame
 from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.distill import ANYWHERE, BankIds, is_judged, shared_intent
 from muniment.learning.fold.features import features_of, group_of
+from muniment.learning.fold.results import condition_words
 from muniment.learning.fold.signals import derived_cluster, failure_sign, is_telling
 from muniment.learning.fold.wording import Writer
 from muniment.learning.keys import intent_key
@@ -30,8 +39,8 @@ __all__ = ["cluster_of", "drafts"]
 
 _TRACES_MAX = 12
 _STEPS_MAX = 6
-_SAID = "say"
-"""The step of a run that is its own answer: to whoever is to follow a rule it says nothing."""
+_UNNAMED = "act"
+"""The step of a run that names no tool: to whoever is to follow a rule it says nothing."""
 _LISTED_MAX = 4
 _STRONG = 0.5
 """A strategy leaves half of the doubt that a tactic may leave."""
@@ -107,13 +116,14 @@ def _cluster_drafts(
     sign = run.cluster_sign or failure_sign(run.steps, None)
     if not titles and run.cluster_id is not None and not is_telling(sign):
         return []  # that something was wrong is no rule
-    title = f"Against {', '.join(titles)}" if titles else f"Against: {sign}"
+    error = shared_error(alike)
+    failed = sign if error is None else condition_words(error)
+    title = f"Against {', '.join(titles)}" if titles else f"Against: {failed}"
     steps = _suspects(alike, writer)
-    where = sorted({step["action"] for step in steps} - {"", _SAID})
-    lines = [*_warnings(run), f"Seen in {len(alike)} of {len(runs)} runs"]
-    if where:
-        lines.append(f"Look first at {', '.join(where[:_LISTED_MAX])}")
-    body = writer.join(lines)
+    mended = got_past(error, runs) if error is not None else ""
+    warnings = _warnings(run) if titles else [] if mended else [f"Runs of this kind keep ending so: {failed}"]
+    where = _at_tools(alike, steps) if titles else ""
+    body = writer.join([*warnings, mended, f"Seen in {len(alike)} of {len(runs)} runs{where}"])
     evidence: JsonObject = {
         "cluster_id": cluster,
         "failing": len(alike),
@@ -132,6 +142,13 @@ def _cluster_drafts(
     return [DistillDraft.from_wire(plain)] if writer.clean(title) and writer.clean(body) else []
 
 
+def _at_tools(runs: Sequence[RunFacts], steps: Sequence[dict[str, Any]]) -> str:
+    """`, most often at book`: the tool whose calls are most to blame, where it is a tool's call at all."""
+    called = {step.evidence_id for run in runs for step in run.steps if step.kind == "call" and step.action != _UNNAMED}
+    blamed = Counter(step["action"] for step in steps if step["evidence_id"] in called and step["action"])
+    return f", most often at {min(blamed, key=lambda tool: (-blamed[tool], tool))}" if blamed else ""
+
+
 def _warnings(run: RunFacts) -> list[str]:
     """What the broken constraints ask for, and what the reasons mean, in the registry's words."""
     warnings = []
@@ -142,7 +159,7 @@ def _warnings(run: RunFacts) -> list[str]:
         for code in run.reason_codes[:_LISTED_MAX]:
             says = DEFAULT_REGISTRY.reasons.get(code)
             warnings.append(f"Guard against {code}: {says}" if says is not None else f"Guard against {code}")
-    return warnings or ["Guard against this failure"]
+    return warnings
 
 
 def _suspects(runs: Sequence[RunFacts], writer: Writer) -> list[dict[str, Any]]:
@@ -184,19 +201,20 @@ def _separation_drafts(
     for one in separations:
         if len(made) == policy.drafts_max:
             break
-        line = advice_line(one.feature, helps=one.helps)
+        advice = advice_of(one, runs, writer.quote)
         is_strong = one.doubt <= _STRONG * (1 - policy.confidence_min)
-        if line is None or one.is_before or not is_strong or not writer.clean(line):
+        if advice is None or not is_strong or not writer.clean(advice.line):
             continue
-        support = support_words(one.with_tally, one.without_tally)
-        having = [peer for peer in runs if any(feature.name == one.feature for feature in features_of(peer))]
+        line, support = advice.line, support_words(one)
+        compared = [peer for peer in runs if peer.trace_id in one.compared]
+        having = [peer for peer in compared if any(feature.name == one.feature for feature in features_of(peer))]
         telling = [peer for peer in having if peer.passed == one.helps]
         type_: RuleType = "StrategyRule" if one.helps else "GuardrailRule"
         names = [peer.trace_id for peer in reversed(telling)]
         plain = _draft(type_, ["feature", one.feature], run, names, [one.feature, *one.also], place)
         plain["proposed_rule"] |= {
             "title": line,
-            "body": writer.join([f"{line}: {support}"]),
+            "body": writer.join([f"{line}: {support}", advice.passing]),
             "applicability": _applicability(run, one, runs),
         }
         plain["evidence"] = plain["evidence"] | {
@@ -205,11 +223,16 @@ def _separation_drafts(
             "with": one.with_tally.to_wire(),
             "without": one.without_tally.to_wire(),
             "difference": round(one.difference, 4),
+            "low": round(one.bounds.lower, 4),
+            "high": round(one.bounds.upper, 4),
+            "strata": one.strata,
             "probability": round(one.probability, 6),
             "doubt": round(one.doubt, 6),
             **_steps_block([] if one.helps else _suspects(telling[-_STEPS_MAX:], writer)),
         }
-        plain["failure_prediction"]["mechanism"] = f"Runs of this kind differ in it and in how they end: {support}"
+        plain["failure_prediction"]["mechanism"] = (
+            f"Runs that are alike otherwise differ in it and in how they end: {support}"
+        )
         made.append(DistillDraft.from_wire(plain))
     return made
 
@@ -288,6 +311,19 @@ def _kind_of(feature: str) -> str:
         return "format"
     if feature.startswith(("TOOL:BUDGET", "POLICY:BUDGET")) or group == "steps":
         return "budget"
-    if group in ("TOOL", "tool", "first", "order", "args", "arg", "error", "recovered", "repeat"):
+    if group in (
+        "TOOL",
+        "tool",
+        "first",
+        "order",
+        "args",
+        "arg",
+        "then",
+        "edit",
+        "mend",
+        "error",
+        "recovered",
+        "repeat",
+    ):
         return "tool"
     return {"own": "strategy", "check": "verifier", "reason": "verifier", "POLICY": "policy"}.get(group, "memory")

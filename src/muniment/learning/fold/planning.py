@@ -17,7 +17,7 @@ from muniment.contracts.rules import DistillDraft
 from muniment.core.canonical import short_id
 from muniment.core.policy.learning import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
-from muniment.learning.fold.contrast import Separation, contrast, separations_of, window
+from muniment.learning.fold.contrast import Separation, associations, contrast, separations_of, window
 from muniment.learning.fold.distill import (
     ANYWHERE,
     BankIds,
@@ -103,7 +103,10 @@ def fold(
         if is_judged(run)
         else []
     )
-    folded = _folded(run, trigger, distilling, products, turned, proposed, len(separations), len(runs))
+    counted = f"{len(runs)} runs compared, {len(separations)} features separate, {len(turned)} tactics turned"
+    if between := len(associations(runs, policy.fold)) if is_judged(run) else 0:
+        counted = f"{counted}, {between} features differ between tasks only"
+    folded = _folded(run, trigger, distilling, products, turned, proposed, counted)
     against = contradicted(kept.values(), run) if is_judged(run) else []
     return _with_contradicted(folded, against)._replace(lessons=tuple(lessons))
 
@@ -214,8 +217,7 @@ def _folded(
     products: Sequence[_Product],
     turned: Sequence[str],
     proposed: Sequence[DistillDraft],
-    separating: int,
-    compared: int,
+    counted: str,
 ) -> Folded:
     fold_id = short_id("fold", [run.trace_id, trigger.kind, trigger.details])
     plan_id = short_id("plan", [fold_id])
@@ -236,7 +238,6 @@ def _folded(
         {"op": "RETIRE", "target_store": "ReuseBuffer", "target_ids": [name], "reason_keys": ["contrast_turned"]}
         for name in turned
     ]
-    counted = f"{compared} runs compared, {separating} features separate, {len(turned)} tactics turned"
     plan = MemoryActionPlan.from_wire(common | {"plan_id": plan_id, "fold_id": fold_id, "actions": [*writes, *retires]})
     result = FoldResult.from_wire(
         common

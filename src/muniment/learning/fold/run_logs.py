@@ -25,6 +25,7 @@ from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.vocabulary import Outcome
 from muniment.learning.fold.features import scalar_text
 from muniment.learning.fold.signals import derived_bucket, derived_cluster, failure_sign
+from muniment.learning.fold.strata import task_digest
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
@@ -126,6 +127,10 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
         "used_ids": run.recalled.used_ids if run.recalled is not None else (),
         "at": run.entries[-1].ts if run.entries else "",
     }
+    if asked is not None and (task := task_digest(asked.content or "")) is not None:
+        plain["task"] = task
+    if run.blocks.attempt is not None:
+        plain["attempt"] = run.blocks.attempt
     if run.bucket_key is not None:
         plain["bucket_key"] = run.bucket_key
     else:
@@ -175,7 +180,7 @@ def _given(run: Finished) -> dict[str, Any]:
 def without_words(facts: RunFacts) -> RunFacts:
     """The facts without a word of what was said: what may be kept above the user's own level."""
     steps = [{key: value for key, value in step.to_wire().items() if key not in _WORDS} for step in facts.steps]
-    kept = {key: value for key, value in facts.to_wire().items() if key not in ("y_summary", "steps", "cluster_sign")}
+    kept = {key: value for key, value in facts.to_wire().items() if key not in _OF_WORDS}
     named = facts.intent.task_family or "a run"
     features = [each.to_wire() for each in facts.features if not each.name.startswith(_VALUES)]
     labels = {name: _labels(getattr(facts, name)) for name in ("own_features", "given_features")}
@@ -188,8 +193,9 @@ def _labels(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _WORDS = ("text", "detail")
-_VALUES = "arg:"
-"""Features that hold what a call was given: as often as not the user's own words."""
+_OF_WORDS = ("y_summary", "steps", "cluster_sign", "task")
+_VALUES = ("arg:", "met:", "then:", "edit:", "mend:", "mended:", "retried:", "about:")
+"""Features that hold what a call was given or answered: as often as not the user's own words."""
 
 
 def _is_step(entry: LedgerEntry) -> bool:

@@ -8,10 +8,11 @@ run: that is `med` until somebody says so.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from muniment.core.text.patterns import lazy_pattern
 from muniment.core.vocabulary import Level
+from muniment.learning.fold.results import condition_words, error_shape, is_error_condition, met
 from muniment.learning.stored_memory import IntentParts, StepFacts
 from muniment.verify.buckets import DEFAULT_DOMAIN, bucket_key
 from muniment.verify.clusters import failure_cluster_id
@@ -19,14 +20,11 @@ from muniment.verify.clusters import failure_cluster_id
 __all__ = ["derived_bucket", "derived_cluster", "error_shape", "failure_sign", "is_telling"]
 
 STAGE = "run"
-_SHAPE_WORDS_MAX = 12
 _READ_CHARS_MAX = 400
 _ASKED_WORDS_MIN = 4
 """A task in fewer words than this leaves much open."""
 _WRONG = "wrong"
-_QUOTED = re.compile(r"""'[^'\n]{0,200}'|"[^"\n]{0,200}"|`[^`\n]{0,200}`""")
-_NUMBERED = re.compile(r"[\w.:/\\-]*\d[\w.:/\\-]*")
-_WORD = re.compile(r"[^\W_]+|[#…]")
+_HAS_CLASS = lazy_pattern(r"![A-Z]")
 
 
 def derived_cluster(violated: Sequence[str], reason_codes: Sequence[str], intent: IntentParts, sign: str) -> str:
@@ -49,19 +47,15 @@ def failure_sign(steps: Sequence[StepFacts], notes: str | None) -> str:
     calls = [step for step in steps if step.kind == "call"]
     broken = next((step for step in reversed(calls) if step.ok is False), None)
     if broken is not None:
+        named = [each for each in met(broken) if is_error_condition(each) and _HAS_CLASS.search(each)]
+        if named:
+            return condition_words(max(named, key=len))
         shape = error_shape(broken.text or "")
         return f"{broken.action} failed: {shape}" if shape else f"{broken.action} failed"
     noted = error_shape(notes or "")
     if noted:
         return noted
     return f"{_WRONG} after {calls[-1].action}" if calls else f"{_WRONG} answer"
-
-
-def error_shape(text: str) -> str:
-    """An error without what differs from one time to the next: names in quotes, numbers, ids, times."""
-    line = next((line for line in text[:_READ_CHARS_MAX].splitlines() if line.strip()), "")
-    bare = _NUMBERED.sub("#", _QUOTED.sub("…", line.casefold()))
-    return " ".join(_WORD.findall(bare)[:_SHAPE_WORDS_MAX])
 
 
 def derived_bucket(intent: IntentParts, asked: str) -> str:
