@@ -133,6 +133,10 @@ class RunFacts(Record):
     trace_id: IdText
     x_summary: str
     """The task in one line."""
+    said: Absent[str] = None
+    """The telling words of its user, each once."""
+    x_later: Absent[str] = None
+    """Of what its user said after that, the message that adds most."""
     bucket_key: Absent[str] = None
     """As the caller named it: what is learnt may be bound to it."""
     bucket_derived: Absent[str] = None
