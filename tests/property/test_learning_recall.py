@@ -51,7 +51,7 @@ def test_the_budget_holds_for_any_text(total: int) -> None:
         bank = mem.bank(user_id="ana")
         for number, text in enumerate(LONG):
             assert not do(bank, write(episode(f"rm_{number}", summary=text))).aborted
-            said = tactic(f"tac_{number}", injection={"content": text})
+            said = tactic(f"tac_{number}", injection={"content": f"Then {text}"})
             assert not do(bank, write(said, "ReuseBuffer")).aborted
         run = mem.run(user_id="ana", agent_id="solver")
         recalled = run.learning.recall("漢字 x One a", intent=INTENT, top_k=50)
@@ -100,7 +100,7 @@ def test_what_is_over_is_not_recalled(mem: Memory, clock: Hand) -> None:
 def test_what_never_helped_is_not_recalled() -> None:
     with store(policy={"learn": {"lessons": {"change_threshold": 1000}}}) as mem:
         bank = mem.bank(user_id="ana")
-        do(bank, write(tactic("tac_bad"), "ReuseBuffer"))
+        do(bank, write(tactic("tac_bad", injection={"content": "Guess backwards."}), "ReuseBuffer"))
         do(bank, write(tactic("tac_kept"), "ReuseBuffer"), on("PIN", "tac_kept", store="ReuseBuffer"))
         recalled = None
         for number in range(20):

@@ -112,7 +112,9 @@ def test_recall_shows_hints_with_every_part_of_their_score(store: Path) -> None:
     assert not response.fallback_used
     (tactic,) = ids("tactic")
     assert tactic in [hint.memory_id for hint in response.items]
-    assert all(set(hint["parts"]) == {"sem", "intent", "state", "quality"} for hint in found["response"]["items"])
+    assert all(
+        set(hint["parts"]) == {"sem", "tools", "intent", "state", "quality"} for hint in found["response"]["items"]
+    )
     assert 0 < found["injection"]["tokens"] <= found["injection"]["budget"]["total_tokens_max"] == 256
     assert found["kept_in"] is None
     shown = text(*asked)

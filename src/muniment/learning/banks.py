@@ -233,7 +233,7 @@ def searchable_text(memory: StoredMemory) -> str:
         return ""
     match memory.kind:
         case "reasoning":
-            return _joined(record.get("summary"), " ".join(_texts(record.get("tags"))))
+            return _joined(record.get("summary"), record.get("transcript"), " ".join(_texts(record.get("tags"))))
         case "tactic":
             injection = record.get("injection")
             content = injection.get("content") if isinstance(injection, Mapping) else None

@@ -1,6 +1,7 @@
 """RECALL of learned memory (RC-08, RC-09): candidates filtered, reranked, and cut to what a prompt may take. Pure.
 
-S = sem·similarity + intent·likeness + state·compatibility + quality·quality, each part from 0 to 1, each told.
+S = sem·similarity + tools·likeness + intent·likeness + state·compatibility + quality·quality, each part from 0 to 1,
+each told. What tells of a run that failed comes after everything else.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from muniment.learning.keys import (
     state_compat,
 )
 from muniment.learning.stored_memory import Store, StoredMemory
+from muniment.learning.tool_likeness import rarities, tool_likeness, tools_told
 
 __all__ = [
+    "BELOW_FLOOR",
     "Dropped",
     "Injection",
     "RecallQuestion",
@@ -37,9 +40,11 @@ __all__ = [
     "history_of",
     "inject",
     "quality_of",
+    "tells_of_failure",
     "weigh",
 ]
 
+BELOW_FLOOR = "below_floor"
 _LIVE = frozenset({"active", "pinned"})
 _DAY_S = 86_400
 _PINNED_BONUS = 0.1
@@ -59,6 +64,9 @@ class Recallable(NamedTuple):
     memory: StoredMemory
     source: Store
     similarity: float
+    """Beside the best of its bank."""
+    chance: float = 1.0
+    """How likely it has to do with the query at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +77,12 @@ class RecallQuestion:
     bucket_key: str | None = None
     intent_key: str | None = None
     state_key: str | None = None
+    tools: frozenset[str] = frozenset()
+    """Those that the task requires, and those that the run has called."""
     features: Mapping[str, Any] = field(default_factory=dict)
     """What is known of the run before it acts: what predicates are about."""
+    did: str = ""
+    """What the run has done so far, as a search reads it."""
 
     @property
     def is_fallback(self) -> bool:
@@ -85,6 +97,16 @@ class Weighed(NamedTuple):
     score: float
     parts: Mapping[str, float]
     reasons: tuple[str, ...]
+    alike: tuple[StoredMemory, ...] = ()
+    """Others that say the same, for which it stands."""
+    beside: StoredMemory | None = None
+    """The episode of a run that failed, to be told with it."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """All that it tells of, itself first."""
+        beside = () if self.beside is None else (self.beside,)
+        return tuple(memory.id for memory in (self.candidate.memory, *self.alike, *beside))
 
 
 class Dropped(NamedTuple):
@@ -102,6 +124,7 @@ def weigh(
     kept: list[Weighed] = []
     dropped: list[Dropped] = []
     known: dict[tuple[str | None, str | None], tuple[Likeness, Likeness]] = {}
+    rarity = rarities([tools_told(candidate.memory) for candidate in candidates]) if asked.tools else {}
     for candidate in candidates:
         keys = _key(candidate.memory, "intent_key"), _key(candidate.memory, "state_key")
         if keys not in known:  # many records, few keys
@@ -110,9 +133,13 @@ def weigh(
         reason = _unfit(candidate.memory, asked, policy, intent, state)
         if reason is not None:
             dropped.append(Dropped(candidate.memory.id, reason))
+            continue
+        tools = tool_likeness(asked.tools, tools_told(candidate.memory), rarity)
+        if max(candidate.chance, tools, 0.0 if asked.is_fallback else intent.score) < policy.fit_min:
+            dropped.append(Dropped(candidate.memory.id, BELOW_FLOOR))
         else:
-            kept.append(_weighed(candidate, asked, policy, intent, state))
-    kept.sort(key=lambda each: (-each.score, each.candidate.memory.id))
+            kept.append(_weighed(candidate, asked, policy, intent, state, tools))
+    kept.sort(key=lambda each: (tells_of_failure(each.candidate.memory), -each.score, each.candidate.memory.id))
     return kept, dropped
 
 
@@ -184,14 +211,17 @@ def _failing_predicate(memory: StoredMemory, asked: RecallQuestion) -> str | Non
 
 
 def _weighed(
-    candidate: Recallable, asked: RecallQuestion, policy: LearnPolicy, intent: Likeness, state: Likeness
+    candidate: Recallable, asked: RecallQuestion, policy: LearnPolicy, intent: Likeness, state: Likeness, tools: float
 ) -> Weighed:
     quality, quality_text = quality_of(candidate.memory, policy, asked.now)
-    parts = {"sem": candidate.similarity, "intent": intent.score, "state": state.score, "quality": quality}
+    likeness = {"sem": candidate.similarity, "tools": tools, "intent": intent.score}
+    parts = {**likeness, "state": state.score, "quality": quality}
     if asked.is_fallback:
         parts |= {"intent": 0.0, "state": 0.0}
     score = sum(getattr(policy.weights, name) * value for name, value in parts.items())
     reasons = [f"reads like the task ({candidate.similarity:.2f})"] if candidate.similarity > 0 else []
+    if tools > 0:
+        reasons.append(f"called the same tools ({tools:.2f})")
     if not asked.is_fallback:
         reasons += [*(f"intent: {why}" for why in intent.why), *(f"state: {why}" for why in state.why)]
     return Weighed(
@@ -229,6 +259,11 @@ def _own_outcome(memory: StoredMemory) -> bool | None:
         if isinstance(tags, list | tuple) and word in tags:
             return word == "pass"
     return rate >= _HALF if not memory.with_tally.n and isinstance(rate, int | float) else None
+
+
+def tells_of_failure(memory: StoredMemory) -> bool:
+    """Whether it is the episode of a run that failed."""
+    return memory.kind == "reasoning" and _own_outcome(memory) is False
 
 
 _instant = lru_cache(maxsize=1024)(parse_instant)
@@ -271,10 +306,12 @@ def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[
     total = 0
     for each in weighed:
         memory = each.candidate.memory
-        full = hint_text(memory)
+        full = _full_text(each)
         most = budget.tactic_tokens_max if memory.kind == "tactic" else budget.hint_tokens_max
         room = min(most, budget.total_tokens_max - total)
         text = _fitted(full, room, count)
+        if _did(memory) not in text:
+            text = ""  # what was asked, without what was done, helps nobody
         line = _line(text)
         is_in = bool(text)
         if is_in:
@@ -306,6 +343,26 @@ def hint_text(memory: StoredMemory) -> str:
     said = injection.get("content") if isinstance(injection, Mapping) else None
     text = said or record.get("summary") or record.get("body") or ""
     return " ".join(str(text).split())
+
+
+def _did(memory: StoredMemory) -> str:
+    """What an episode's run did, where its summary says so."""
+    did = memory.record.get("did")
+    return did if isinstance(did, str) and did in hint_text(memory) else ""
+
+
+def _full_text(each: Weighed) -> str:
+    """A record with how many said the same, and how a run like it failed."""
+    memory = each.candidate.memory
+    said = [hint_text(memory)]
+    runs = 1 + len(each.alike)
+    if runs > 1 and memory.kind == "reasoning":
+        passed = _own_outcome(memory)
+        said.append(f"{runs} runs did so{'' if passed is None else ', all passed' if passed else ', all failed'}.")
+    how = None if each.beside is None else each.beside.record.get("ending")
+    if isinstance(how, str) and how:
+        said.append(f"A run like it {how}.")
+    return " ".join(said)
 
 
 def _line(text: str) -> str:
@@ -344,12 +401,16 @@ def _hint(each: Weighed, text: str, full: str, is_in: bool) -> MemoryHint:
         "score": each.score,
         "reason": "; ".join(each.reasons),
         "summary": text or None,
-        "trace_ids": list(memory.sources[:_TRACES_MAX]),
+        "trace_ids": [trace for one in (memory, *each.alike) for trace in one.sources][:_TRACES_MAX],
         "parts": dict(each.parts),
         "injected": is_in,
     }
     if text != full:
         plain["payload_ref"] = memory.id
+    if each.alike:
+        plain["alike_ids"] = [one.id for one in each.alike]
+    if each.beside is not None:
+        plain["beside_id"] = each.beside.id
     return MemoryHint.from_wire(plain)
 
 

@@ -31,6 +31,8 @@ class Handed(NamedTuple):
 
     injection: Injection
     arms: tuple[LessonArm, ...]
+    told_ids: tuple[str, ...]
+    """All that the hints tell of: themselves, those that say the same, and failures told beside them."""
 
 
 def as_they_stand(
@@ -79,15 +81,20 @@ def hand_out(
     kind of run. The room that it leaves goes to what is no lesson: another one would be drawn for out of turn.
     """
     best = best_of(weighed, most)
-    whole = inject(best, policy.injection, count)
+    whole = Handed(inject(best, policy.injection, count), (), _told(best))
     if run_id is None:
-        return Handed(whole, ())
-    shown = set(whole.used_ids)
+        return whole
+    shown = set(whole.injection.used_ids)
     drawn = [each.candidate.memory for each in best if each.candidate.memory.id in shown]
     arms = draw_arms(drawn, run_id, policy.lessons)
     held_out = {arm.memory_id for arm in arms if arm.arm == "held_out"}
     if not held_out:
-        return Handed(whole, arms)
+        return whole._replace(arms=arms)
     chosen = {each.candidate.memory.id for each in best} - held_out
     rest = [each for each in weighed if each.candidate.memory.id in chosen or not is_lesson(each.candidate.memory)]
-    return Handed(inject(best_of(rest, most), policy.injection, count), arms)
+    left = best_of(rest, most)
+    return Handed(inject(left, policy.injection, count), arms, _told(left))
+
+
+def _told(chosen: Sequence[Weighed]) -> tuple[str, ...]:
+    return tuple(id_ for each in chosen for id_ in each.ids)

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse
 from muniment.core.canonical import canonical_bytes
+from muniment.core.listing import Listing
 from muniment.core.owners import owners_seen
 from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.text.analyzer import analyze
 from muniment.errors import Conflict, InvalidInput, TooLarge
-from muniment.learning.banks import find_memory, list_memories, memory_of, newest_versions, store_of
-from muniment.learning.hints import Dropped, Injection, Recallable, RecallQuestion, weigh
+from muniment.learning.banks import find_memory, list_memories, memory_of, newest_versions, searchable_text, store_of
+from muniment.learning.fold.run_logs import steps_of
+from muniment.learning.fold.transcripts import did_words, tools_of
+from muniment.learning.hint_groups import put_together
+from muniment.learning.hints import BELOW_FLOOR, Dropped, Injection, Recallable, RecallQuestion, weigh
 from muniment.learning.keys import intent_key, intent_likeness, state_key
 from muniment.learning.lesson_recall import as_they_stand, hand_out
 from muniment.learning.projection import core_name
 from muniment.learning.recall_reading import latest_recall
 from muniment.learning.stored_memory import IntentParts, StateParts, Store
 from muniment.memory.patches import Decided, draft_patch, write_patches
+from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.searching import check_search, find_turns
 from muniment.store.items import lock_shared
 from muniment.store.ledger.memory_events import MEMORY_RECALLED
+from muniment.store.reading import list_entries
 
 if TYPE_CHECKING:
     from muniment.contracts.learned_memory import MemoryHint
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.learning.lesson_state import LessonArm
-    from muniment.learning.stored_memory import MemoryKind, StoredMemory
+    from muniment.learning.stored_memory import MemoryKind, StepFacts, StoredMemory
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
 
@@ -50,6 +57,8 @@ METHOD = "intent_state_recall_v1"
 _TRIES = 3
 _FEATURES_MAX = 64
 _GIVEN_BYTES_MAX = 8 * 1024
+_ENTRIES_READ_MAX = 80
+"""So many of a run's newest entries are read for what it has done."""
 RECALLED: tuple[Store, ...] = ("ReasoningBank", "Rulebook", "ReuseBuffer")
 """Where a recall looks unless it is told; a trace capsule holds no words, and is found by its intent when asked for."""
 _TEXT_KINDS: dict[str, tuple[MemoryKind, ...]] = {
@@ -78,6 +87,8 @@ class Recall:
     injection: Injection
     dropped: tuple[Dropped, ...]
     """Candidates that did not fit, and why."""
+    told_ids: tuple[str, ...] = ()
+    """All that the hints tell of: themselves, those that say the same, and failures told beside them."""
     arms: tuple[LessonArm, ...] = ()
     """Of each lesson that would be in the prompt, whether it is, as was drawn for this run; none for a look."""
 
@@ -223,12 +234,22 @@ def recall(
         None if intent is None else intent_key(intended),
         None if state is None else state_key(standing),
     )
-    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], features_of(intended, standing, bucket_key, own))
+    steps = _steps_so_far(ctx, scope)
+    tools = tools_of(steps).union(intended.required_tools or ())
+    known = features_of(intended, standing, bucket_key, own)
+    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], tools, known, "; ".join(did_words(steps)))
     for _ in range(_TRIES):
         recalled = _ask(ctx, scope, query, asked, stores, most, own, is_look=not keep)
         if not keep or _tell(writer, recalled):
             return recalled
     raise Conflict("what was recalled is being forgotten", hint="recall again")
+
+
+def _steps_so_far(ctx: Context, scope: Scope) -> tuple[StepFacts, ...]:
+    """What the run has done until now, by its newest entries: runs are looked for by it as by the words of the task."""
+    newest = Listing(descending=True, limit=_ENTRIES_READ_MAX)
+    entries = list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, newest)
+    return steps_of([entry for entry in entries if entry.body is not None][::-1])
 
 
 def _ask(
@@ -248,7 +269,9 @@ def _ask(
         lambda reader: as_they_stand(reader, scope, gather(ctx, reader, scope, query, asked, stores), policy),
     )
     weighed, dropped = weigh(found, asked, policy)
-    injection, arms = hand_out(weighed, most, None if is_look else scope.run_id, policy, ctx.counter.count)
+    run_id = None if is_look else scope.run_id
+    injection, arms, told_ids = hand_out(put_together(weighed), most, run_id, policy, ctx.counter.count)
+    note = _nothing_fits(found, dropped) if not told_ids else None
     request = MemoryRecallRequest.from_wire(
         {
             "schema_version": RULECRAFT_VERSION,
@@ -270,8 +293,17 @@ def _ask(
             "method": METHOD,
             "fallback_used": asked.is_fallback,
         }
+        | ({} if note is None else {"note": note})
     )
-    return Recall(request, response, injection, (*dropped, *waiting), arms)
+    return Recall(request, response, injection, (*dropped, *waiting), told_ids, arms)
+
+
+def _nothing_fits(found: Sequence[Recallable], dropped: Sequence[Dropped]) -> str:
+    """Why nothing came."""
+    far = sum(each.reason == BELOW_FLOOR for each in dropped)
+    if not found:
+        return "nothing kept has to do with this task"
+    return f"nothing kept fits this task: {len(found)} looked at, {far} too unlike it, {len(found) - far} unfit"
 
 
 def gather(
@@ -287,22 +319,22 @@ def gather(
     most = ctx.policy.learn.gather_max
     name = core_name(asked.intent_key)
     for owner in owners_seen(scope):
-        worded = _by_words(ctx, reader, scope.tenant_id, owner, query, asked.now, most)
-        newest = newest_versions(reader, {memory.id: memory.version for memory, _, _ in worded})
-        for memory, entry_id, similarity in worded:
+        worded = _by_words(ctx, reader, scope.tenant_id, owner, _searched(query, asked.did), asked.now, most)
+        newest = newest_versions(reader, {each.memory.id: each.memory.version for each in worded})
+        for memory, entry_id, similarity, chance in worded:
             if memory.kind not in kinds:
                 continue
             if _clashes(asked.intent_key, memory.record.get("intent_key")):
-                clashing[memory.id] = Recallable(memory, store_of(memory.kind), similarity)
+                clashing[memory.id] = Recallable(memory, store_of(memory.kind), similarity, chance)
                 continue
             standing = memory if newest.get(memory.id) == memory.version else _standing(reader, owner, memory, entry_id)
             if standing is not None:
-                found.setdefault(standing.id, Recallable(standing, store_of(standing.kind), similarity))
+                found.setdefault(standing.id, Recallable(standing, store_of(standing.kind), similarity, chance))
         if name is None:
             continue
         for kind in sorted(kinds):
             for held in list_memories(reader, owner, kind, name=name, newest=most, without=found.keys()):
-                found[held.memory.id] = Recallable(held.memory, store_of(kind), 0.0)
+                found[held.memory.id] = Recallable(held.memory, store_of(kind), 0.0, 0.0)
     return [*found.values(), *(each for id_, each in clashing.items() if id_ not in found)]
 
 
@@ -317,20 +349,45 @@ def _clashes(asked: str | None, key: Any) -> bool:
     return isinstance(key, str) and asked is not None and intent_likeness(asked, key).clash
 
 
+class _Worded(NamedTuple):
+    """What a search found in a bank: the record as it was then worded, the entry, and how much like the query it is."""
+
+    memory: StoredMemory
+    entry_id: str
+    similarity: float
+    """Its score as a share of the best."""
+    chance: float
+    """That share of the chance that the bank holds anything to the point; or half of what it holds of the query."""
+
+
+def _searched(query: str, did: str) -> str:
+    """The words of the task, and what the run has done so far."""
+    return f"{query}\n{did}"[:QUERY_CHARS_MAX] if did else query
+
+
 def _by_words(
     ctx: Context, reader: Reader, tenant_id: str, owner: str, query: str, now: str, most: int
-) -> list[tuple[StoredMemory, str, float]]:
-    """What a search finds in a bank: the record as it was then worded, the entry, its score as a share of the best."""
+) -> list[_Worded]:
+    """What a search finds in a bank, best first."""
     if not query.strip():
         return []
     turns = find_turns(ctx, reader, tenant_id, owner, query, most, now, ctx.policy.recall.model_copy(update=_ALONE))
     best = max((each.ranked.score for each in turns), default=0.0)
-    found = ((each.turn, each.ranked.score) for each in turns if best > 0)
+    likely = max((each.ranked.chance for each in turns), default=0.0)
+    shares = [(each.turn, max(0.0, each.ranked.score / best)) for each in turns if best > 0]
+    wanted = frozenset(analyze(query)) if likely < ctx.policy.learn.fit_min else frozenset()
     return [
-        (memory_of(kept), turn.id, max(0.0, score / best))
-        for turn, score in found
-        if isinstance(kept := turn.metadata.get("memory"), dict)
+        _Worded(memory, turn.id, share, max(likely * share, _covered(wanted, memory) / 2))
+        for turn, share in shares
+        if isinstance(kept := turn.metadata.get("memory"), dict) and (memory := memory_of(kept))
     ]
+
+
+def _covered(wanted: frozenset[str], memory: StoredMemory) -> float:
+    """The share of what is asked for that a record holds. Where every run was asked the same, no word tells one from
+    another, so none is likely; yet all of them fit.
+    """
+    return len(wanted.intersection(analyze(searchable_text(memory)))) / len(wanted) if wanted else 0.0
 
 
 # -- what is told -------------------------------------------------------------------------------------
@@ -350,17 +407,17 @@ def _tell(writer: Writer, recalled: Recall) -> bool:
         },
         "used_ids": list(injection.used_ids),
         "arms": [arm.to_wire() for arm in recalled.arms],
-        "sources": [hint.memory_id for hint in injection.hints],
+        "sources": list(recalled.told_ids),
     }
 
     owners = owners_seen(writer.scope)
     still_stands: list[bool] = []
 
     def decide(tx: Transaction) -> Decided:
-        held = [find_memory(tx, owners, hint.memory_id) for hint in injection.hints]
+        held = [find_memory(tx, owners, id_) for id_ in recalled.told_ids]
         if any(each is not None and each.memory.level != "user" for each in held):
             lock_shared(tx)
-            held = [find_memory(tx, owners, hint.memory_id) for hint in injection.hints]
+            held = [find_memory(tx, owners, id_) for id_ in recalled.told_ids]
         still_stands.append(None not in held)
         return Decided([draft_patch(MEMORY_RECALLED, "assistant", said)] if still_stands[-1] else [])
 

@@ -137,6 +137,10 @@ class RunFacts(Record):
     """Which task it was, by a digest of the whole request: runs that were asked the same have the same."""
     attempt: Absent[Count] = None
     """Of several attempts at one task, which one this was: what follows a failure is compared with its like."""
+    said: Absent[str] = None
+    """The telling words of its user, each once."""
+    x_later: Absent[str] = None
+    """Of what its user said after that, the message that adds most."""
     bucket_key: Absent[str] = None
     """As the caller named it: what is learnt may be bound to it."""
     bucket_derived: Absent[str] = None

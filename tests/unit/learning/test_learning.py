@@ -74,7 +74,7 @@ def test_contrast_becomes_a_tactic_that_is_recalled(mem):
     assert any(hint.source == "ReuseBuffer" and "backward" in (hint.summary or "") for hint in recalled.hints)
     assert recalled.injection.tokens <= mem.policy.learn.injection.total_tokens_max
     for hint in recalled.hints:
-        assert hint.model_extra["parts"].keys() == {"sem", "intent", "state", "quality"}
+        assert hint.model_extra["parts"].keys() == {"sem", "tools", "intent", "state", "quality"}
         assert hint.reason
 
 

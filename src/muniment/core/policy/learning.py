@@ -36,7 +36,7 @@ class InjectionBudget(Record):  # RC-09
 
 
 class RecallWeights(Record):
-    """S = sem·similarity + intent·similarity + state·compatibility + quality·quality, each part from 0 to 1.
+    """S = sem·similarity + tools·likeness + intent·likeness + state·compatibility + quality·quality, each from 0 to 1.
 
     Learnt from 25 airline tasks with four runs each (`benchmarks.learn_recall_weights`, which also tells how they hold
     on tasks they were not learnt from); `state` was the same in all of those runs and is set by hand.
@@ -46,6 +46,8 @@ class RecallWeights(Record):
     """Of likeness in words and meaning to the task."""
     intent: Weight = 0.66
     """Of likeness of intent."""
+    tools: Weight = 0.6
+    """Of likeness of the tools called; those that act and those that few runs call weigh more."""
     state: Weight = 0.3
     """Of fitting the conditions of the run."""
     quality: Weight = 1.81
@@ -180,6 +182,8 @@ class LearnPolicy(Record):
     """Hints that one recall answers, at most."""
     gather_max: Positive = 64
     """Candidates of one source before the filter."""
+    fit_min: Share = 0.25
+    """What is less like the task than this, in words, tools and intent alike, is not recalled; 0: everything may be."""
     hopeless_rate: Share = 0.2
     """A record whose pass rate lies below this beyond doubt is not recalled."""
     quality_prior_passes: Weight = 1.0

@@ -16,7 +16,7 @@ from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.stored_memory import RunFacts, StepFacts
 from muniment.verify.taxonomy import detail_of
 
-__all__ = ["WEIGHTS", "Blame", "Signals", "blame", "is_error", "signals_of"]
+__all__ = ["WEIGHTS", "Blame", "Signals", "blame", "is_error", "only_looks", "signals_of"]
 
 _FEW_WORDS = 8
 _OFTEN = 3
@@ -109,6 +109,11 @@ def is_error(step: StepFacts) -> bool:
     return any(_ERROR.search(text) is not None for text in (step.text, step.detail) if text)
 
 
+def only_looks(tool: str) -> bool:
+    """Whether a tool, by its name, reads and changes nothing."""
+    return _READS.match(tool) is not None
+
+
 def signals_of(steps: Sequence[StepFacts], task: str = "") -> list[Signals]:
     """The signals of each step, in order."""
     seen = set(_NAME.findall(task))
@@ -117,7 +122,7 @@ def signals_of(steps: Sequence[StepFacts], task: str = "") -> list[Signals]:
     for place, step in enumerate(steps):
         is_own = step.kind in ("call", "say")
         said = _own_words(step)
-        acts = _READS.match(step.action) is None if step.kind == "call" else is_own and _CODE in said
+        acts = not only_looks(step.action) if step.kind == "call" else is_own and _CODE in said
         names = set(_NAME.findall(said))
         found.append(
             Signals(

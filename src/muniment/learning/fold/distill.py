@@ -7,7 +7,7 @@ gives the next version of the same record and never a second one beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count, groupby
+from itertools import count
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -15,10 +15,11 @@ from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory
 from muniment.core.canonical import short_id
 from muniment.core.policy.learning import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
+from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.advice import Advice, advice_of, conditions_of, support_words
-from muniment.learning.fold.blame import blame
 from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.features import features_of, steps_with
+from muniment.learning.fold.transcripts import doings, ending, transcript
 from muniment.learning.fold.wording import Writer
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.stored_memory import IntentParts, RunFacts, StoredMemory, Tally
@@ -44,9 +45,10 @@ __all__ = [
 
 _UNNAMED = "a tool"
 _TASK_CHARS = 240
-_DETAIL_CHARS = 80
-_ACTIONS_MAX = 12
-_TAGS_MAX = 16
+_ASKED_CHARS, _LATER_CHARS = 110, 80
+"""Short, so that several episodes fit into a prompt with what was done."""
+_GREETING = lazy_pattern(r"(?i)^(?:(?:hi|hello|hey|sure|great|yes|okay|ok|thanks|thank you)(?: there)?[!,.]\s*){1,3}")
+_TAGS_MAX = 24
 _TRACES_MAX = 12
 _EVENTS_MAX = 4
 _SEED_PROMPT_CHARS = 400
@@ -113,10 +115,14 @@ def episode_id(run: RunFacts) -> str:
 
 
 def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
-    """The run as a reusable unit: what was asked, how it ended and why, what was done, what it cost."""
+    """The run as a reusable unit: what was asked, how it ended and why, what was done; and what a search reads."""
     writer = distilling.writer
-    asked = f"Asked: {writer.quote(run.x_summary, _TASK_CHARS) or 'not quoted'}"
-    summary_text = writer.join((asked, _ending(run), *_trouble(run, writer), _doings(run), f"Cost {run.cost:g}"))
+    first = writer.quote(_GREETING.sub("", run.x_summary, count=1), _ASKED_CHARS)
+    later = writer.quote(_GREETING.sub("", run.x_later or "", count=1), _LATER_CHARS)
+    asked = f"Asked: {first or 'not quoted'}{f' – {later}' if later else ''}"
+    how = ending(run, writer.clean) if is_judged(run) else ""
+    did = doings(run, writer.clean)
+    summary_text = writer.join((asked, _ending(run), *([f"It {how}"] if how else ()), did))
     plain: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,
         "memory_id": episode_id(run),
@@ -132,6 +138,8 @@ def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
     }
     if is_judged(run):
         plain["pass_p_hat"] = float(run.passed)
+    found = {"did": did, "ending": how, "transcript": transcript(run, writer.clean)}
+    plain |= {name: text for name, text in found.items() if text}
     return ReasoningMemory.from_wire(plain)
 
 
@@ -153,31 +161,6 @@ def _ending(run: RunFacts) -> str:
     word = "Passed" if run.passed else "Failed"
     reasons = [*run.violated[:3], *run.reason_codes[:3]]
     return f"{word}: {', '.join(reasons)}" if reasons else word
-
-
-def _trouble(run: RunFacts, writer: Writer) -> list[str]:
-    """The step that is most to blame for a failure."""
-    suspects = [] if run.passed or not is_judged(run) else blame(run)[:1]
-    lines = []
-    for one in suspects:
-        step = run.steps[one.step]
-        what = writer.quote(step.detail or step.text, _DETAIL_CHARS)
-        where = f"Most suspect: step {one.step + 1}, {writer.quote(step.action, _DETAIL_CHARS) or 'a call'}"
-        lines.append(f"{where} ({what})" if what else where)
-    return lines
-
-
-def _doings(run: RunFacts) -> str:
-    """`Did: search 3 times, then book, then verify`."""
-    calls = [step.action for step in run.steps if step.kind == "call"]
-    if not calls:
-        return f"Did: {len(run.steps)} turns" if run.steps else ""
-    parts = []
-    for action, together in groupby(calls):
-        times = len(list(together))
-        parts.append(action if times == 1 else f"{action} {times} times")
-    shown = parts if len(parts) <= _ACTIONS_MAX else [*parts[: _ACTIONS_MAX - 1], f"… {parts[-1]}"]
-    return f"Did: {', then '.join(shown)}"
 
 
 def _tags(run: RunFacts) -> list[str]:
@@ -311,13 +294,13 @@ def seed(run: RunFacts, peers: Sequence[RunFacts], distilling: Distilling) -> Re
         return None
     writer = distilling.writer
     asked = f"Asked: {writer.quote(run.x_summary, _TASK_CHARS) or 'not quoted'}"
-    outcome = run.outcome or "UNKNOWN"
+    outcome, did = run.outcome or "UNKNOWN", doings(run, writer.clean)
     reward = score_of(run.verdict, outcome)
     plain: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,
         "state_id": seed_id(run),
         "created_at": distilling.now,
-        "seed_summary": writer.join((asked, _ending(run), _doings(run), f"Cost {run.cost:g}")),
+        "seed_summary": writer.join((asked, _ending(run), did, f"Cost {run.cost:g}")),
         "source_trace_ids": [run.trace_id],
         "verifier": {"verdict": run.verdict, "outcome": outcome, "score": reward},
         "reward": {"total": reward - _COST_SHARE * _cost_share(run, peers), "pass": reward, "cost": run.cost},

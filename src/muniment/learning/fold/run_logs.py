@@ -26,6 +26,7 @@ from muniment.core.vocabulary import Outcome
 from muniment.learning.fold.features import scalar_text
 from muniment.learning.fold.signals import derived_bucket, derived_cluster, failure_sign
 from muniment.learning.fold.strata import task_digest
+from muniment.learning.fold.transcripts import asked_later, said_words
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
@@ -33,7 +34,7 @@ from muniment.learning.stored_memory import Feature, IntentParts, RunFacts, Stat
 from muniment.store.ledger.records import LedgerEntry
 from muniment.verify.verdicts import is_pass, says_nothing
 
-__all__ = ["Finished", "Recalled", "build_capsule", "build_event_log", "build_facts", "without_words"]
+__all__ = ["Finished", "Recalled", "build_capsule", "build_event_log", "build_facts", "steps_of", "without_words"]
 
 LINE_CHARS_MAX = 240
 STEP_CHARS_MAX = 600
@@ -89,7 +90,7 @@ class Finished:
 
     @property
     def first_asked(self) -> LedgerEntry | None:
-        return next((entry for entry in self.entries if entry.kind == "message" and entry.role == "user"), None)
+        return next((entry for entry in self.entries if _is_asked(entry)), None)
 
     @property
     def last_answered(self) -> LedgerEntry | None:
@@ -120,7 +121,7 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
         "state": run.state,
         "passed": False,
         "cost": _cost_figure(run_cost(run)),
-        "steps": tuple(_step(entry) for entry in run.entries if _is_step(entry))[:STEPS_MAX],
+        "steps": steps_of(run.entries),
         "features": tuple(features),
         "own_features": dict(run.own_features),
         "given_features": _given(run),
@@ -149,7 +150,15 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
     plain |= _judge(run)
     if answered is not None and _line(answered):
         plain["y_summary"] = _line(answered)
+    plain |= _said(run)
     return RunFacts.model_validate(plain)
+
+
+def _said(run: Finished) -> dict[str, Any]:
+    """What the user said: the words to find the run by, and what was asked after the first message."""
+    texts = [entry.content or "" for entry in run.entries if _is_asked(entry)]
+    found = {"said": said_words(texts), "x_later": asked_later(texts, LINE_CHARS_MAX)}
+    return {name: text for name, text in found.items() if text}
 
 
 def _cluster(result: VerifierResult, intent: IntentParts, steps: Sequence[StepFacts]) -> dict[str, Any]:
@@ -180,7 +189,7 @@ def _given(run: Finished) -> dict[str, Any]:
 def without_words(facts: RunFacts) -> RunFacts:
     """The facts without a word of what was said: what may be kept above the user's own level."""
     steps = [{key: value for key, value in step.to_wire().items() if key not in _WORDS} for step in facts.steps]
-    kept = {key: value for key, value in facts.to_wire().items() if key not in _OF_WORDS}
+    kept = {key: value for key, value in facts.to_wire().items() if key not in _SAID}
     named = facts.intent.task_family or "a run"
     features = [each.to_wire() for each in facts.features if not each.name.startswith(_VALUES)]
     labels = {name: _labels(getattr(facts, name)) for name in ("own_features", "given_features")}
@@ -192,10 +201,19 @@ def _labels(said: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if scalar_text(value) is not None}
 
 
+_SAID = ("said", "x_later", "y_summary", "steps", "cluster_sign", "task")
 _WORDS = ("text", "detail")
-_OF_WORDS = ("y_summary", "steps", "cluster_sign", "task")
 _VALUES = ("arg:", "met:", "then:", "edit:", "mend:", "mended:", "retried:", "about:")
 """Features that hold what a call was given or answered: as often as not the user's own words."""
+
+
+def steps_of(entries: Sequence[LedgerEntry]) -> tuple[StepFacts, ...]:
+    """What these entries did, step by step."""
+    return tuple(_step(entry) for entry in entries if _is_step(entry))[:STEPS_MAX]
+
+
+def _is_asked(entry: LedgerEntry) -> bool:
+    return entry.kind == "message" and entry.role == "user"
 
 
 def _is_step(entry: LedgerEntry) -> bool:

@@ -36,7 +36,7 @@ __all__ = ["flowmap", "fold", "recall"]
 
 # -- recall -------------------------------------------------------------------------------------------
 
-_PARTS = {"sem": "words", "intent": "intent", "state": "state", "quality": "quality"}
+_PARTS = {"sem": "words", "tools": "tools", "intent": "intent", "state": "state", "quality": "quality"}
 _NAMED_MAX = 5
 
 
@@ -70,6 +70,8 @@ def _show_recall(call: Call) -> Iterator[str]:
     how = "by words alone: give --intent and --state" if not named else f"by words and {' and '.join(named)}"
     used = f"{found.injection.tokens} of {budget.total_tokens_max} tokens"
     yield f"{counted(len(found.hints), 'hint')}, {used}, {how}"
+    if note := (found.response.model_extra or {}).get("note"):
+        yield one_line(str(note), 300)
     if found.hints:
         yield ""
         yield from _hint_lines(found)

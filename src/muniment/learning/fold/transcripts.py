@@ -1,0 +1,214 @@
+"""What a run did, in few words: to search by, and to tell the next run.
+
+A transcript names the tools a run called with what they were given, the errors they answered, the files that came up,
+and the words of its user; each once, in the order of the run, within a fixed size. It never holds a whole message or a
+whole result, and of a run without words (above the user's own level) it holds names of tools alone. Pure; the work is
+linear in what a fold has read of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from muniment.core.text.analyzer import stop_words
+from muniment.core.text.patterns import lazy_pattern
+from muniment.learning.fold.blame import blame, is_error, only_looks
+from muniment.learning.fold.wording import Clean
+from muniment.learning.stored_memory import RunFacts, StepFacts
+
+__all__ = ["SAID_CHARS_MAX", "asked_later", "did_words", "doings", "ending", "said_words", "tools_of", "transcript"]
+
+SAID_CHARS_MAX = 400
+DID_CHARS_MAX = 700
+_READ_CHARS_MAX = 8_000
+_STEPS_READ_MAX = 120
+_ARGS_MAX, _SHOWN_ARGS_MAX = 6, 3
+_VALUE_CHARS_MAX, _ERROR_CHARS_MAX = 40, 90
+_PARTS_MAX = 5
+_ADDS_MIN = 3
+"""A later message that adds fewer telling words than this says nothing of the task."""
+_TEXTS_READ_MAX = 40
+_FILES_MAX = 4
+
+_WORD = lazy_pattern(r"\w[\w'-]*")
+_JSON_PAIR = lazy_pattern(
+    r'"([A-Za-z_][\w.-]{0,40})"\s{0,4}:\s{0,4}("(?:[^"\\]|\\.){0,200}"|-?\d[\d.]{0,12}|true|false)'
+)
+_PAIR = lazy_pattern(r"(?<![\w.])([A-Za-z_][\w.]{0,40})=(\"[^\"]{0,80}\"|'[^']{0,80}'|[^,;\s]{1,80})")
+_PLAIN = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,3}|\d{1,2}")
+"""A value that is likely to come again: words, small numbers."""
+_FILE = lazy_pattern(
+    r"(?<![\w./-])(?:[\w.-]{1,60}/){0,8}[\w-]{1,60}\.(?:py|pyi|ipynb|js|jsx|ts|tsx|go|rs|java|kt|rb|php|c|cc|cpp|h|hpp|cs|sh"
+    r"|sql|md|rst|txt|json|toml|ya?ml|ini|cfg|csv|html|css|xml|xlsx|pdf)(?![\w/])"
+)
+_ERROR_NAME = lazy_pattern(r"\b[A-Z]\w{0,60}(?:Error|Exception)\b")
+_SPACE = lazy_pattern(r"\s+")
+
+
+class _Call(NamedTuple):
+    """A call as it is told: its tool, what it was given, and the error it answered, where it did."""
+
+    action: str
+    args: tuple[tuple[str, str], ...]
+    error: str
+
+
+# -- to search by -------------------------------------------------------------------------------------
+
+
+def said_words(texts: Iterable[str]) -> str:
+    """The telling words of these texts, each once."""
+    left = _READ_CHARS_MAX
+    small = stop_words("english")
+    seen: dict[str, str] = {}
+    for text in texts:
+        for word in _WORD.findall(text[:left]):
+            folded = word.casefold()
+            if len(folded) > 1 and folded not in small:
+                seen.setdefault(folded, word)
+        left -= len(text)
+        if left <= 0:
+            break
+    return _within(seen.values(), " ", SAID_CHARS_MAX)
+
+
+def asked_later(texts: Sequence[str], chars_max: int) -> str:
+    """Of what a user said after the first message, the one that adds most telling words, in one line; or nothing."""
+    first, *rest = texts or ("",)
+    known, small = {word.casefold() for word in _WORD.findall(first[:_READ_CHARS_MAX])}, stop_words("english")
+    best, most = "", _ADDS_MIN - 1
+    for text in rest[:_TEXTS_READ_MAX]:
+        line = _SPACE.sub(" ", text[: 4 * chars_max]).strip()[:chars_max]
+        new = {word.casefold() for word in _WORD.findall(line)} - known - small
+        if len(new) > most:
+            best, most = line, len(new)
+    return best
+
+
+def did_words(steps: Sequence[StepFacts]) -> list[str]:
+    """What the steps did, piece by piece and each once: calls with what they were given, errors, files."""
+    calls = [step for step in steps if step.kind == "call"][:_STEPS_READ_MAX]
+    pieces: dict[str, None] = {}
+    for step in calls:
+        told = _told(step)
+        given = " ".join(f"{name}={value}" for name, value in told.args[:_ARGS_MAX])
+        pieces[f"{told.action} {given}".strip()] = None
+        if told.error:
+            pieces[f"{told.action} failed: {told.error}"] = None
+    files = dict.fromkeys(name for step in calls for name in _files(step))
+    return [*pieces, *list(files)[:_FILES_MAX]]
+
+
+def transcript(run: RunFacts, clean: Clean) -> str:
+    """The run as a search reads it; what may not be quoted is left out."""
+    said, did = run.said or "", did_words(run.steps)
+    if not clean("\n".join((said, *did))):
+        said, did = said if clean(said) else "", [piece for piece in did if clean(piece)]
+    return "\n".join(part for part in (said, _within(did, "; ", DID_CHARS_MAX)) if part)
+
+
+def tools_of(steps: Iterable[StepFacts]) -> frozenset[str]:
+    return frozenset(step.action for step in steps if step.kind == "call")
+
+
+# -- to tell ------------------------------------------------------------------------------------------
+
+
+def doings(run: RunFacts, clean: Clean) -> str:
+    """`Did: search 2 times, then book (cabin=economy)`: of calls that do more than look, what they were given."""
+    calls = [step for step in run.steps if step.kind == "call"]
+    if not calls:
+        return f"Did: {len(run.steps)} turns" if run.steps else ""
+    shown = _in_order(calls, with_args=True)
+    if not clean(shown):
+        shown = _in_order(calls, with_args=False)
+    return f"{'Only looked' if all(only_looks(step.action) for step in calls) else 'Did'}: {shown}"
+
+
+def ending(run: RunFacts, clean: Clean) -> str:
+    """How a run failed, in a clause: after which call, and what that answered. Empty for one that passed."""
+    calls = [step for step in run.steps if step.kind == "call"]
+    if run.passed or not run.steps:
+        return ""
+    broken = next((step for step in reversed(calls) if is_error(step)), None)
+    step = broken or run.steps[blame(run)[0].step]
+    if step.kind != "call":
+        return f"did not pass with {_in_order(calls[-3:], with_args=False)}" if calls else ""
+    verb = "failed after" if _error(step) else "went wrong at"
+    full = f"{verb} {_shown(step)}"
+    return full if clean(full) else f"{verb} {step.action}"
+
+
+def _in_order(calls: Sequence[StepFacts], *, with_args: bool) -> str:
+    """Calls one after the other: of those that only look each tool once, of many the first and the last."""
+    looked: set[str] = set()
+    names = []
+    for step in calls:
+        if step.action not in looked or is_error(step):
+            names.append(_shown(step) if with_args else step.action)
+        if only_looks(step.action):
+            looked.add(step.action)
+    runs = [(name, len(list(together))) for name, together in groupby(names)]
+    parts = [name if times == 1 else f"{name} {times} times" for name, times in runs]
+    first, last = parts[: _PARTS_MAX // 2], parts[_PARTS_MAX // 2 - _PARTS_MAX :]
+    if len(parts) <= _PARTS_MAX:
+        return ", then ".join(parts)
+    return f"{', then '.join(first)} … {', then '.join(last)}"
+
+
+def _shown(step: StepFacts) -> str:
+    told = _told(step)
+    telling = [f"{name}={value}" for name, value in told.args if _is_telling(value)][:_SHOWN_ARGS_MAX]
+    notes = [*(telling if not only_looks(step.action) else ()), *([told.error] if told.error else ())]
+    return f"{step.action} ({'; '.join(notes)})" if notes else step.action
+
+
+def _is_telling(value: str) -> bool:
+    return _PLAIN.fullmatch(value) is not None or _FILE.fullmatch(value) is not None
+
+
+# -- reading a step -----------------------------------------------------------------------------------
+
+
+def _told(step: StepFacts) -> _Call:
+    return _Call(step.action, tuple(_arguments(step.detail or "")), _error(step))
+
+
+def _arguments(line: str) -> Iterator[tuple[str, str]]:
+    """Names and values in a line of arguments, JSON (whole or cut short) or `name=value`; nested ones too."""
+    seen: set[tuple[str, str]] = set()
+    for found in (_JSON_PAIR if line.startswith("{") else _PAIR).finditer(line):
+        pair = found[1], _SPACE.sub(" ", found[2].strip("\"'")).strip()
+        if pair[1] and len(pair[1]) <= _VALUE_CHARS_MAX and pair not in seen:
+            seen.add(pair)
+            yield pair
+
+
+def _error(step: StepFacts) -> str:
+    """What a call that failed answered, from the error's name on; empty for one that did not."""
+    if not is_error(step) or not step.text:
+        return ""
+    named = [found.start() for found in _ERROR_NAME.finditer(step.text)]
+    line = step.text[named[-1] if named else 0 :][: _ERROR_CHARS_MAX + 1]
+    if len(line) > _ERROR_CHARS_MAX:
+        line = f"{line[: line.rfind(' ')] if ' ' in line else line[:_ERROR_CHARS_MAX]}…"
+    return line.rstrip(". ")
+
+
+def _files(step: StepFacts) -> Iterator[str]:
+    for text in (step.detail, step.text):
+        yield from (found[0] for found in _FILE.finditer(text or ""))
+
+
+def _within(parts: Iterable[str], between: str, chars_max: int) -> str:
+    """As many of the parts as there is room for, from the first."""
+    kept: list[str] = []
+    room = chars_max
+    for part in parts:
+        room -= len(part) + len(between)
+        if room < 0:
+            break
+        kept.append(part)
+    return between.join(kept)
