@@ -37,7 +37,8 @@ def share_interval(top: Sequence[float], bottom: Sequence[float]) -> tuple[float
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = sums[0][drawn].sum(axis=1) / sums[1][drawn].sum(axis=1)
         whole = sums[0].sum() / sums[1].sum()
-    low, high = np.nanquantile(spread, [0.025, 0.975])
+    # a draw in which nothing passed has no cost per pass
+    low, high = np.quantile(spread[np.isfinite(spread)], [0.025, 0.975])
     return float(whole), float(low), float(high)
 
 
