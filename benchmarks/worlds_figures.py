@@ -15,7 +15,17 @@ import numpy.typing as npt
 
 from benchmarks.worlds_arms import HARM, Lesson, Row
 
-__all__ = ["SEGMENT_NAMES", "Seed", "arm_rows", "drift_rows", "lesson_rows", "line_rows", "share_interval"]
+__all__ = [
+    "LATER",
+    "SEGMENT_NAMES",
+    "SOON",
+    "Seed",
+    "arm_rows",
+    "drift_rows",
+    "lesson_rows",
+    "line_rows",
+    "share_interval",
+]
 
 Array = npt.NDArray[np.float64]
 SEGMENT_NAMES = ("before", "after drift", "back again")
