@@ -13,6 +13,7 @@ says the truth but for a share of `FALSE` of the runs, the same ones in every ar
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
@@ -57,6 +58,8 @@ HARM = 0.02
 KEPT = 5
 DISCOUNT = 0.97
 USER = "worlds"
+_NEGATED = re.compile(r"\b(?:not|fail\w*|avoid|never)\b", re.IGNORECASE)
+"""A heading that says so is part of what stands under it; other headings say nothing of their own."""
 
 
 class Line(NamedTuple):
@@ -310,9 +313,14 @@ class Ours:
 
 def told_in(task: AgentTask) -> tuple[str, ...]:
     """The lines before the task in the prompt, without what introduces them."""
-    before = task.prompt.removesuffix(task.task)
-    lines = [" ".join(line.removeprefix("- ").split()) for line in before.splitlines()]
-    return tuple(line for line in lines if line and not line.endswith(":"))
+    told, title = [], ""
+    for line in task.prompt.removesuffix(task.task).splitlines():
+        text = " ".join(line.removeprefix("- ").split())
+        if text.endswith(":"):
+            title = text if _NEGATED.search(text) else ""
+        elif text:
+            told.append(f"{title} {text}".strip())
+    return tuple(told)
 
 
 def lesson_text(record: Mapping[str, Any]) -> str:

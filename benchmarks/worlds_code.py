@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from benchmarks.worlds_families import Call, Choose, Given, Played, Shares
 from benchmarks.worlds_reading import Slot
 
-__all__ = ["BUGS", "CHANGES", "Bug", "Code", "make_code", "mended", "outcome_of"]
+__all__ = ["BUGS", "CHANGES", "PIECES", "Bug", "Code", "make_code", "mended", "outcome_of"]
 
 CHANGES = ("use_default", "raise_error", "convert_type", "shift_index")
 FLAKY = 0.08
@@ -87,6 +87,25 @@ BUGS: Mapping[str, Bug] = {
     )
 }  # fmt: skip
 """By the error that the tests show."""
+PIECES: Mapping[str, Mapping[str, str]] = {
+    "KeyError": {
+        "use_default": "held.get(item", "raise_error": "raise ValueError", "convert_type": "held[str(item)]",
+        "shift_index": "held[item[:1]]",
+    },
+    "TypeError": {
+        "use_default": "else 0)", "raise_error": "raise ValueError", "convert_type": "held + int(item)",
+        "shift_index": "held + item[-1:]",
+    },
+    "IndexError": {
+        "use_default": "else 0", "raise_error": "raise ValueError", "convert_type": "held[int(item)]",
+        "shift_index": "held[item - 1]",
+    },
+    "ZeroDivisionError": {
+        "use_default": "if item else 0", "raise_error": "raise ValueError", "convert_type": "float(held)",
+        "shift_index": "(item + 1)",
+    },
+}  # fmt: skip
+"""A piece of what each change writes: the agent knows by it which change a line of code is."""
 
 
 def source_of(name: str, line: str) -> str:
@@ -124,7 +143,8 @@ class Code:
         errors, folders = tuple(random.sample(sorted(BUGS), 2)), tuple(random.sample(FOLDERS, 2))
         self.values: Mapping[str, tuple[str, ...]] = {"error": errors, "folder": folders}
         odds = [1.0] * len(CHANGES)
-        self.slots = (Slot("way", "argument", CHANGES, tuple(odds)),)
+        also = tuple((words, change) for error in errors for change, words in PIECES[error].items())
+        self.slots = (Slot("way", "argument", CHANGES, tuple(odds), also=also),)
         self._passing = {error: [each for each in CHANGES if mended(error, each)[0]] for error in errors}
         self._rights: tuple[dict[tuple[str, str], str], ...] = ({}, {})
         for error in errors:

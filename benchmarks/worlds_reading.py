@@ -30,10 +30,13 @@ _NOT = (
     r"|instead of|rather than|in place of|skip\w*|stop\w*|leave out|leaving out|left out|omit\w*|except|over|against"
     r"|no longer|worse than|drop\w*|refrain from|beware of"
 )
+_RUN = r"(?<!\ba )(?<!\bthe )(?<!\bthis )(?<!\bone )run(?! (?:like|that|of|with|in|which)\b)"
+"""The verb."""
 _DO = (
-    r"use|using|used|call|calling|start with|starting with|start by|begin with|prefer\w*|choose|choosing|pick\w*|try"
-    r"|trying|set|setting|apply|applying|run|running|take|taking|go with|going with|switch to|switching to|change to"
-    r"|should be|must be|needs?|make|keep|works? with|works? best with|solved by|fixed by|fixed with|answer is|go for"
+    r"use|using|call|calling|start with|starting with|start by|begin with|prefer\w*|choose|choosing|pick\w*|try|trying"
+    r"|set|setting|write|writing|add|adding|give|giving|apply|applying|take|taking|go with|going with|switch to"
+    r"|switching to|change to|should be|must be|needs?|make|keep|works? with|works? best with|solved by|fixed by"
+    rf"|fixed with|answer is|go for|{_RUN}"
 )
 _GOOD = r"works?|worked|pass(?:es|ed)?|succeed(?:s|ed)?|help(?:s|ed)?|holds?|fix(?:es|ed)?|is right|is better|does it"
 _BAD = r"fails?|failed|breaks?|broke|is wrong|is worse|hurts?|does not|did not|doesn'?t|didn'?t|never|is rejected"
@@ -44,7 +47,10 @@ _CONDITION = re.compile(
 _ELSE = re.compile(r"(?:\bnot|\bunless|\bexcept|\bother than|\bwithout|\bno|n't|!=)\W+(?:\w+\W+){0,3}$", re.IGNORECASE)
 _RATE = re.compile(r"(\d+) (?:of|out of|/) (\d+)|(\d{1,3}(?:\.\d+)?) ?%")
 _PASSED = re.compile(r"\b(?:passed|worked|succeeded|solved|went through)\b(?! \d)", re.IGNORECASE)
-_FAILED = re.compile(r"\bFailed\b|\b(?:it|runs?|task|attempt|tests?) failed\b|\bdid not (?:pass|work)\b|\bwent wrong\b")
+_FAILED = re.compile(
+    r"\bFailed\b|\b(?:it|runs?|task|attempt|tests?|all|and|but|which|that) failed\b|\bdid not (?:pass|work)\b"
+    r"|\bwent wrong\b"
+)
 _FIRST = re.compile(r"\b(?:first|start(?:ing)? (?:with|by)|begin(?:ning)? (?:with|by))\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:after|following|once|later than|behind)\b", re.IGNORECASE)
 
@@ -62,6 +68,8 @@ class Slot(NamedTuple):
     opens: str = ""
     closes: str = ""
     """Of an order, the tools before and after both: what is said to follow the first comes first."""
+    also: tuple[tuple[str, str], ...] = ()
+    """Other words for an option, each with the option: a piece of code for the change that writes it."""
 
 
 class Said(NamedTuple):
@@ -97,14 +105,26 @@ def concerns(text: str, values: Mapping[str, Sequence[str]], seen: Mapping[str, 
 
 def read_text(text: str, slots: Sequence[Slot]) -> list[Said]:
     """What a text says for and against options."""
-    outcome = bool(_PASSED.search(text)) - bool(_FAILED.search(text))
+    sentences = _SENTENCE.split(_named(text, slots))
+    outcomes = [bool(_PASSED.search(each)) - bool(_FAILED.search(each)) for each in sentences]
+    outcome = next((each for each in outcomes if each), 0)
     found: dict[tuple[str, str], float] = {}
-    for sentence in _SENTENCE.split(text):
+    for sentence, said in zip(sentences, outcomes, strict=True):
+        outcome = said or outcome  # what was told of a run holds until another outcome is told
         for slot in slots:
             for option, log in _read_slot(sentence, slot, outcome):
                 held = found.get((slot.name, option), 0.0)
                 found[slot.name, option] = max(held, log, key=abs)
     return [Said(slot, option, log) for (slot, option), log in found.items() if log]
+
+
+def _named(text: str, slots: Sequence[Slot]) -> str:
+    """The text with quoted code put as the option that it is: what stands in code is no word of the sentence."""
+    for words, option in (each for slot in slots for each in slot.also):
+        if words in text:
+            code = re.escape(words)
+            text = re.sub(rf"`[^`]*{code}[^`]*`|{code}", option, text)
+    return text
 
 
 def _read_slot(sentence: str, slot: Slot, outcome: int) -> list[tuple[str, float]]:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from benchmarks.worlds_arms import ARMS, Ours, effect_of, families_of, play_arm, stream_of
 from benchmarks.worlds_attacks import MARK, injected_calls, play_attack, poisoned_verdict, wanted_of
-from benchmarks.worlds_code import BUGS, CHANGES, mended, outcome_of, source_of
+from benchmarks.worlds_code import BUGS, CHANGES, PIECES, mended, outcome_of, source_of
 from benchmarks.worlds_families import expected_told, segment_of, shares_told
 from benchmarks.worlds_figures import arm_rows, drift_rows, lesson_rows, line_rows
 from benchmarks.worlds_reading import Slot, concerns, read_text
@@ -46,6 +46,9 @@ SLOTS = (
         ("Do not call lock_a before copy_b.", set(), {"lock_a>copy_b"}),
         ("Asked: x. Passed. Did: open_it, then scan_index, then close_it.", {"scan_index"}, set()),
         ("Asked: x. Failed. Did: open_it, then scan_index, then close_it.", set(), {"scan_index"}),
+        ("Passed. Did: scan_index. A run like it failed: it did pull_ledger.", {"scan_index"}, {"pull_ledger"}),
+        ("Run recount before you hand in.", {"recount"}, set()),
+        ("Do not give grade=amber: passed 0 of 8 with it. Those that passed gave slate.", {"slate"}, {"amber"}),
         ("Look closely at the rows.", set(), set()),
     ],
 )
@@ -53,6 +56,19 @@ def test_a_sentence_is_read_by_its_words(text: str, pro: set[str], contra: set[s
     said = read_text(text, SLOTS)
     assert {each.option for each in said if each.log_odds > 0} == pro
     assert {each.option for each in said if each.log_odds < 0} == contra
+
+
+def test_code_in_a_sentence_is_read_as_the_change_it_is() -> None:
+    for error, bug in BUGS.items():
+        slot = Slot("way", "argument", CHANGES, (1.0,) * 4, also=tuple((w, c) for c, w in PIECES[error].items()))
+        for change, code in bug.changed.items():
+            line = " ".join(code.split())
+            assert [
+                (each.option, each.log_odds > 0) for each in read_text(f"In api/x.py, write `{line}`.", (slot,))
+            ] == [(change, True)]
+            assert [(each.option, each.log_odds > 0) for each in read_text(f"Do not write `{line}`.", (slot,))] == [
+                (change, False)
+            ]
 
 
 def test_advice_weighs_more_than_an_example() -> None:
