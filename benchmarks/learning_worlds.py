@@ -3,7 +3,10 @@
     python -m benchmarks.learning_worlds --quick            one seed, few runs, for a look
     python -m benchmarks.learning_worlds                    five seeds, 400 runs of each family, for looking
     python -m benchmarks.learning_worlds --judged           the same with seeds that are kept for judging
-    python -m benchmarks.learning_worlds --judged --file learning_worlds_before
+    python -m benchmarks.learning_worlds --judged --file learning_worlds_before --scratch DIR
+
+With `--scratch` what was played is kept there, and a run that was cut short is taken up by the next: a folder for each
+tree that is measured. Another tree's library is measured with its `src` first in PYTHONPATH.
 
 `worlds_families` and `worlds_code` explain the worlds, `worlds_reading` how the agent reads what it is told,
 `worlds_arms` the arms, `worlds_figures` what is counted, `worlds_attacks` the attacks. Seeds for looking and for
@@ -15,10 +18,14 @@ One memory for each seed: the families take turns in it. A run costs 40 to 60 ms
 from __future__ import annotations
 
 import argparse
+import hashlib
+import os
+import pickle
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import muniment
@@ -47,6 +54,18 @@ def play_seed(seed: str, kinds: Sequence[str], runs: int) -> dict[str, Any]:
     return {"arms": arms, "lessons": lessons, "cpu_s": ours.cpu_s}
 
 
+def kept(scratch: Path | None, play: Callable[..., Any], *given: Any) -> Any:
+    """What it plays, or what it played before with the same arguments."""
+    if scratch is None:
+        return play(*given)
+    path = scratch / f"{hashlib.sha256(repr((play.__name__, given)).encode()).hexdigest()[:24]}.pickle"
+    if not path.exists():
+        part = path.with_suffix(f".{os.getpid()}")
+        part.write_bytes(pickle.dumps(play(*given)))
+        part.rename(path)
+    return pickle.loads(path.read_bytes())
+
+
 def quoted(seeds: Sequence[dict[str, Any]], count: int) -> dict[str, dict[str, Any]]:
     """Lessons as they are, of the end of the second segment: so many in force, and so many that are not."""
     rows: dict[str, dict[str, Any]] = {}
@@ -72,17 +91,24 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--attack-runs", type=int, default=120, help="of each family")
     parser.add_argument("--judged", action="store_true", help="the seeds that are kept for judging")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--scratch", type=Path, help="keeps what was played; makes a run resumable")
     parser.add_argument("--file", default="", help="the name of the result file")
     given = parser.parse_args(argv)
     kinds = [kind for kind in ALL if kind in given.families.split(",")]
     count, runs = (1, 120) if given.quick else (given.seeds, given.runs)
     attack_seeds, attack_runs = (1, 50) if given.quick else (given.attack_seeds, given.attack_runs)
     salt = "judged" if given.judged else "look"
+    if given.scratch is not None:
+        given.scratch.mkdir(parents=True, exist_ok=True)
     begun = time.perf_counter()
     attacks = [(attack, f"{salt} attack {number}") for attack in ATTACKS for number in range(attack_seeds)]
     with ProcessPoolExecutor(given.processes) as pool:
-        asked = [pool.submit(play_seed, f"{salt} {number}", kinds, runs) for number in range(count)]
-        attacked = [pool.submit(play_attack, seed, attack, attack_runs) for attack, seed in attacks]
+        asked = [
+            pool.submit(kept, given.scratch, play_seed, f"{salt} {number}", kinds, runs) for number in range(count)
+        ]
+        attacked = [
+            pool.submit(kept, given.scratch, play_attack, seed, attack, attack_runs) for attack, seed in attacks
+        ]
         seeds = []
         for number, future in enumerate(asked):
             seeds.append(future.result())
