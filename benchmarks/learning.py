@@ -162,6 +162,14 @@ def the_model(file: str = "learning_model") -> Results:
     return found
 
 
+def the_gold(file: str = "learning_contradictions") -> Results:
+    """Of recalls for recorded tasks that had no part in the bank, how many speak against the gold actions."""
+    row = read(file)["airline: recalls that speak against the solution"]
+    interval = f"{row['low']:.3f} to {row['high']:.3f}"
+    title = "airline, other tasks: recalls against the gold actions"
+    return {title: _row("at most 0.1", row["share"], row["share"] <= 0.1, interval_95=interval)}
+
+
 def the_others(taken: Sequence[str]) -> Results:
     """Rows of other result files that say themselves what was asked."""
     found: Results = {}
@@ -189,8 +197,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     for run, arguments in [] if given.gather else parts:
         run(arguments)
     rows = real_runs() | the_loop() | the_speed() | the_others(("learning",))
-    rows |= the_worlds("learning_worlds_quick" if given.quick else "learning_worlds")
-    rows |= the_model() if (RESULTS / "learning_model.json").exists() else {}
+    worlds = "learning_worlds_quick" if given.quick else "learning_worlds"
+    for gather, file in ((the_worlds, worlds), (the_model, "learning_model"), (the_gold, "learning_contradictions")):
+        rows |= gather(file) if (RESULTS / f"{file}.json").exists() else {}
     report("learning", rows, {"quick": given.quick, "gather": given.gather})
 
 
