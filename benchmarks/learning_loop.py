@@ -4,8 +4,8 @@
     python -m benchmarks.learning_loop --quick     two seeds, for a look
 
 The solver (`Solver`) draws one of its domain's strategies and tries by it until the puzzle is solved or its budget is
-spent; a try costs one. It has no idea which strategy suits which family. What it is told shifts the odds: "Use
-strategy=x", "Avoid strategy=x", tools named in episodes that passed or failed, and in a seed. Every run goes through
+spent; a try costs one. It has no idea which strategy suits which family. What it is told shifts the odds: strategies
+advised or warned of, and those of runs that passed or failed (`benchmarks.worlds_reading`). Every run goes through
 `mem.runner`, which recalls, has the answer checked, and learns. Beside it the same solver with the same puzzles and the
 same draws, told nothing. Cost per pass: all tries, divided by the puzzles that were solved.
 
@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +32,8 @@ import numpy.typing as npt
 import muniment
 from benchmarks.harness import RESULTS, report
 from benchmarks.puzzles import FAMILIES, STRATEGIES, Puzzle, make_puzzle, read_puzzle
+from benchmarks.worlds_arms import stage_of
+from benchmarks.worlds_reading import EXAMPLE, Slot, read_text
 from muniment.contracts.learned_memory import MemoryHint
 from muniment.handles.runner import AgentTask
 from muniment.verify.buckets import bucket_key
@@ -49,9 +50,6 @@ OPEN_MIND = 0.05
 POISONED = 0.2
 RECOVERY = 50
 DRAWS = 10_000
-_DO = re.compile(r"(?:Use strategy=|Call |Start with )(\w+)")
-_AVOID = re.compile(r"(?:Avoid strategy=|Do not call |Do not start with )(\w+)")
-_DID = re.compile(r"Did: ([^.]*)")
 
 
 # -- the solver ---------------------------------------------------------------------------------------
@@ -86,20 +84,11 @@ class Solver:
 def odds_of(names: Sequence[str], told: Iterable[str]) -> list[float]:
     """How likely each strategy is after what was told; all alike if nothing was."""
     logs = dict.fromkeys(names, 0.0)
-
-    def shift(name: str, by: float) -> None:
-        if name in logs:
-            logs[name] += math.log(by)
-
+    slot = Slot("strategy", "argument", tuple(names), (1.0,) * len(names))
     for text in told:
-        for name in set(_DO.findall(text)):
-            shift(name, TOLD)
-        for name in set(_AVOID.findall(text)):
-            shift(name, 1 / TOLD)
-        did = _DID.search(text)
-        if did and ("Passed" in text or "Failed" in text):
-            for name in set(re.findall(r"\w+", did[1])):
-                shift(name, HINTED if "Passed" in text else 1 / HINTED)
+        for said in read_text(text, (slot,)):
+            by = HINTED if abs(said.log_odds) <= math.log(EXAMPLE) else TOLD
+            logs[said.option] += math.copysign(math.log(by), said.log_odds)
     return [math.exp(logs[name]) for name in names]
 
 
@@ -223,7 +212,7 @@ def play(seed: int, sizes: Mapping[str, int]) -> tuple[dict[str, Trace], dict[st
         turned = poison(mem, Random(f"{seed} poison"))
         traces["poisoned"].arms["with"] = run_with(mem, given["poisoned"])
         bank = mem.bank(user_id="loop")
-        gone = sum(bank.get(id_).status == "retired" for id_ in turned)
+        gone = sum(stage_of(bank.get(id_)) in ("suspended", "retired") for id_ in turned)
     return traces, {"poisoned": len(turned), "retired": gone}
 
 
@@ -254,22 +243,9 @@ def turned_about(record: Mapping[str, Any]) -> dict[str, Any]:
     learnt = dict(record["learnt"])
     learnt |= {"advice": "avoid" if learnt["advice"] == "do" else "do"}
     learnt |= {"with": record["learnt"]["without"], "without": record["learnt"]["with"]}
-    text = _opposite(str(record["summary"]))
+    text = f"{'Use' if learnt['advice'] == 'do' else 'Avoid'} {learnt['feature'].partition(':')[2]}"
     known = {key: value for key, value in record.items() if key not in ("metrics", "last_used_at")}
     return known | {"summary": text, "injection": {"mode": "inline", "content": text}, "learnt": learnt}
-
-
-_TURNED = (("Use strategy=", "Avoid strategy="), ("Call ", "Do not call "), ("Start with ", "Do not start with "))
-_FIGURES = re.compile(r"passed (\d+ of \d+) with it, (\d+ of \d+) without")
-
-
-def _opposite(text: str) -> str:
-    swapped = _FIGURES.sub(r"passed \2 with it, \1 without", text)
-    for one, two in _TURNED:
-        for said, instead in ((two, one), (one, two)):
-            if swapped.startswith(said):
-                return instead + swapped[len(said) :]
-    return f"Do not follow this: {swapped}"
 
 
 # -- figures ------------------------------------------------------------------------------------------
