@@ -36,7 +36,8 @@ def test_a_lesson_that_holds_is_kept_with_its_events_and_is_on_nobody_s_word_act
     assert said["by"].startswith("model:")
     assert [mem.ledger.get(id_).tool.name for id_ in said["event_ids"]] == ["edit", "run_tests"]  # type: ignore[union-attr]
     assert memory.with_tally.n == 0
-    assert memory.lesson is None or memory.lesson.stage == "candidate"
+    assert memory.lesson is not None
+    assert memory.lesson.stage == "trial"  # a place was free; nothing is active by its word
     assert result.produced.reuse_state_ids is not None
     assert memory.id in result.produced.reuse_state_ids
 
