@@ -454,8 +454,7 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
     moves = Moves({})
     if is_final and seen.facts.verdict is not None:  # once, and only by what a verifier said
         arms = run_arms(tx, owner, seen.facts, seen.recalled)
-        lessons = ctx.policy.learn.lessons
-        moves = lesson_moves(tx, owner, seen.facts, arms, seen.existing, folded.payloads, lessons, now)
+        moves = lesson_moves(tx, owner, seen.facts, arms, seen.existing, folded.payloads, ctx.policy.learn, now)
     plan = with_moves(folded.plan, moves.actions)
     ran = run_plan(ctx, tx, owner, plan, folded.payloads, now, stages=moves.stages)
     log = build_event_log(seen.finished, folded.result, ran.applied.records)

@@ -10,17 +10,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.folding import MemoryAction
-from muniment.learning.banks import find_memory
+from muniment.learning.banks import find_memory, held_of
 from muniment.learning.fold.payloads import id_of
 from muniment.learning.lesson_state import LessonArm, LessonState, LessonUse
 from muniment.learning.lessons.arms import is_lesson, stage_of
-from muniment.learning.lessons.life import CONFLICT_CODES, Move, left_idle, next_state, places_taken, started
+from muniment.learning.lessons.life import CONFLICT_CODES, Move, left_idle, next_state, placed, places_taken, started
 from muniment.learning.lessons.uses import UseArm, family_of, uses_and_idle
+from muniment.store.items import newest_of, select_items
 
 if TYPE_CHECKING:
     from muniment.contracts.folding import MemoryActionPlan
-    from muniment.core.policy.learning import LessonPolicy
-    from muniment.core.ports.engine import Reader
+    from muniment.core.policy.learning import LearnPolicy, LessonPolicy
+    from muniment.core.ports.engine import Condition, Reader
     from muniment.learning.stored_memory import RunFacts, StoredMemory
 
 __all__ = ["Moves", "lesson_moves", "run_arms", "with_moves"]
@@ -63,45 +64,74 @@ def lesson_moves(
     arms: Sequence[UseArm],
     family: Sequence[StoredMemory],
     payloads: Mapping[str, Any],
-    policy: LessonPolicy,
+    policy: LearnPolicy,
     now: str,
 ) -> Moves:
     """Where the lessons of a run go by it, and which candidates of its family, new ones too, are put on trial.
 
-    `family` are the lessons of its kind of work, `payloads` what its fold would write.
+    `family` are the lessons of its kind of work, `payloads` what its fold would write. Lessons that are bound to no
+    kind of work fit every run, and have places of their own.
     """
-    steps: dict[str, Move] = {}
     lessons = {each.id: each for each in _standing(reader, owner, [arm for arm in arms if arm.stage is not None])}
-    asked = [*lessons.values(), *(each for each in family if each.id not in lessons and stage_of(each) == "trial")]
-    uses, idle = uses_and_idle(reader, owner, asked, policy.uses_max)
+    groups = [[*family], _unbound(reader, owner, policy.gather_max)]
+    trials = [each for group in groups for each in group if each.id not in lessons and stage_of(each) == "trial"]
+    uses, idle = uses_and_idle(reader, owner, [*lessons.values(), *trials], policy.lessons.uses_max)
+    steps = _judged(facts, arms, lessons, uses, policy.lessons, now)
+    for each in trials:
+        move = left_idle(each, idle.get(each.id, 0), policy.lessons, now)
+        if move is not None:
+            steps[each.id] = move
+    taken, _ = (_start(group, steps, policy.lessons, now) for group in groups)
+    known = {each.id: each for group in groups for each in group} | lessons
+    stages = {id_: move.state for id_, move in steps.items()}
+    for id_ in _new_lessons(reader, owner, payloads, known):
+        move = placed(now, taken=taken, policy=policy.lessons)
+        if move is not None:
+            stages[id_] = move.state
+            taken += 1
+    actions = (_action(reader, owner, known[id_], move) for id_, move in sorted(steps.items()))
+    return Moves(stages, tuple(action for action in actions if action is not None))
+
+
+def _judged(
+    facts: RunFacts,
+    arms: Sequence[UseArm],
+    lessons: Mapping[str, StoredMemory],
+    uses: Mapping[str, Sequence[LessonUse]],
+    policy: LessonPolicy,
+    now: str,
+) -> dict[str, Move]:
+    """The steps of the lessons that the run had or did without, with what came of it counted in."""
+    steps: dict[str, Move] = {}
     conflict = not CONFLICT_CODES.isdisjoint(facts.reason_codes)
     for arm in arms:
-        if arm.memory_id not in lessons:
+        lesson = lessons.get(arm.memory_id)
+        if lesson is None:
             continue
         mine = (*uses.get(arm.memory_id, ()), _use(facts, arm))
-        is_blamed = conflict and arm.arm == "had"
-        move = next_state(lessons[arm.memory_id], mine, policy, now, conflict=is_blamed)
+        move = next_state(lesson, mine, policy, now, conflict=conflict and arm.arm == "had")
         if move is not None:
             steps[arm.memory_id] = move
-    known = {each.id: lessons.get(each.id, each) for each in family}
-    for each in known.values():
-        move = left_idle(each, idle.get(each.id, 0), policy, now)
-        if move is not None and each.id not in lessons:
-            steps[each.id] = move
-    taken = places_taken([each for each in known.values() if each.id not in steps])
-    moved = dict(known) | lessons
-    for candidate in sorted(known.values(), key=lambda each: (each.created_at, each.id)):
+    return steps
+
+
+def _start(group: Sequence[StoredMemory], steps: dict[str, Move], policy: LessonPolicy, now: str) -> int:
+    """Put candidates of a group on trial, the oldest first, while there are places; answers how many are taken."""
+    taken = places_taken([each for each in group if each.id not in steps])
+    for candidate in sorted(group, key=lambda each: (each.created_at, each.id)):
         move = started(candidate, now, taken=taken, policy=policy)
         if move is not None and candidate.id not in steps:
             steps[candidate.id] = move
             taken += 1
-    stages = {id_: move.state for id_, move in steps.items()}
-    for id_ in _new_lessons(reader, owner, payloads, moved):
-        if taken < policy.trial_places:
-            why = f"{taken} of {policy.trial_places} places on trial were taken"
-            stages[id_] = LessonState(stage="trial", since=now, why=why)
-            taken += 1
-    return Moves(stages, tuple(_action(moved[id_], move) for id_, move in sorted(steps.items())))
+    return taken
+
+
+def _unbound(reader: Reader, owner: str, newest: int) -> list[StoredMemory]:
+    """The lessons of a bank that are of no kind of work."""
+    where: tuple[Condition, ...] = (("kind", "=", "tactic"), ("user_id", "=", owner), ("name", "=", None))
+    order = ("created_at", "id", "version")
+    found = select_items(reader, where, order=order, descending=True, limit=newest)
+    return [held_of(item).memory for item in newest_of(reversed(found))]
 
 
 def _standing(reader: Reader, owner: str, arms: Sequence[UseArm]) -> list[StoredMemory]:
@@ -123,9 +153,15 @@ def _new_lessons(
     return [id_ for id_ in ids if id_ not in known and find_memory(reader, (owner,), id_) is None]
 
 
-def _action(memory: StoredMemory, move: Move) -> MemoryAction:
-    """The step as an action: retired as ever, else written again as it stands but for where it stands."""
-    is_end = move.state.stage == "retired"
+def _action(reader: Reader, owner: str, seen: StoredMemory, move: Move) -> MemoryAction | None:
+    """The step as an action: retired as ever, else written again as it stands but for where it stands.
+
+    None where somebody has moved it since it was looked at: the next run looks again.
+    """
+    held = find_memory(reader, (owner,), seen.id)
+    if held is None or stage_of(held.memory) != stage_of(seen):
+        return None
+    memory, is_end = held.memory, move.state.stage == "retired"
     plain: dict[str, Any] = {
         "op": "RETIRE" if is_end else "WRITE",
         "target_store": "ReuseBuffer",

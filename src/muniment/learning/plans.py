@@ -205,17 +205,11 @@ def made_draft(
 
 
 def applied_draft(
-    plan: MemoryActionPlan,
-    payloads: Mapping[str, Any],
-    ran: Ran,
-    *,
-    sources: Iterable[str] = (),
-    **more: Any,
+    plan: MemoryActionPlan, payloads: Mapping[str, Any], ran: Ran, *, sources: Iterable[str] = ()
 ) -> EntryDraft:
     """The entry of a plan that is made and carried out in one transaction: both in one."""
-    ended = ended_draft(plan.plan_id, "aborted" if ran.applied.aborted else "applied", ran.applied, ran.touched)
-    told = {name: value for name, value in ended.metadata.items() if name not in ("event", "id")}
-    return made_draft(plan, payloads, sources=sources, **told, **more)
+    status = "aborted" if ran.applied.aborted else "applied"
+    return made_draft(plan, payloads, sources=sources, status=status, **_outcome(ran.applied, ran.touched))
 
 
 def ended_draft(
@@ -223,9 +217,15 @@ def ended_draft(
 ) -> EntryDraft:
     said: dict[str, Any] = {"id": plan_id, "status": status} | more
     if applied is not None:
-        said["records"] = [record.to_wire() for record in applied.records]
-        said["touched"] = [list(each) for each in touched]
+        said |= _outcome(applied, touched)
     return draft_patch(PLAN_ENDED, "assistant", said)
+
+
+def _outcome(applied: Applied, touched: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    return {
+        "records": [record.to_wire() for record in applied.records],
+        "touched": [list(each) for each in touched],
+    }
 
 
 # -- applying -----------------------------------------------------------------------------------------

@@ -62,11 +62,11 @@ class StoredMemory(Record):
     sources: Items[IdText] = ()
     """Trace ids it was learnt from."""
     with_tally: Tally = Tally.model_construct()
-    """Runs that used it."""
+    """Judged runs that had it, of the newest of its family. What is kept is a start; the rest is counted on reading."""
     without_tally: Tally = Tally.model_construct()
-    """Runs of the same intent, since it exists, that did not."""
+    """Judged runs that it fitted and was held out of."""
     streak: Count = 0
-    """Fails in a row of runs that used it."""
+    """Fails in a row of runs that had it."""
     last_used_at: Absent[str] = None
     reason_keys: Items[str] = ()
     """Why it is as it is: of its last change."""

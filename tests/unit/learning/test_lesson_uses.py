@@ -218,6 +218,18 @@ def test_a_lesson_is_written_as_a_candidate_reaches_no_prompt_and_is_put_on_tria
     assert bank.get("tac_1").lesson.stage == "candidate"
 
 
+def test_a_lesson_of_no_kind_of_work_is_tried_by_any_run(make) -> None:
+    mem = make(policy=ALWAYS)
+    bank = mem.bank(user_id="ana")
+    unbound = {key: value for key, value in tactic(lesson={"origin": "person"}).items() if key != "intent_key"}
+    write(bank, unbound)
+    a_run(mem, 1, PASS)
+    assert bank.get("tac_1").lesson.stage == "trial"
+    _, recalled = a_run(mem, 2, PASS)
+    assert [arm.memory_id for arm in recalled.arms] == ["tac_1"]
+    assert bank.get("tac_1").with_tally.n == 1
+
+
 def test_no_plan_moves_a_lesson_by_its_own_word(make) -> None:
     mem = make()
     bank = mem.bank(user_id="ana")

@@ -28,6 +28,7 @@ __all__ = [
     "left_idle",
     "next_state",
     "outlived",
+    "placed",
     "places_taken",
     "started",
 ]
@@ -67,12 +68,17 @@ def judged_uses(memory: StoredMemory, uses: Sequence[LessonUse]) -> list[LessonU
     return [use for use in uses if changed is None or use.at >= changed]
 
 
-def started(memory: StoredMemory, now: str, *, taken: int, policy: LessonPolicy) -> Move | None:
-    """A candidate put on trial, where one of its family's places is free."""
-    if stage_of(memory) != "candidate" or taken >= policy.trial_places:
+def placed(now: str, *, taken: int, policy: LessonPolicy) -> Move | None:
+    """A place on trial, where one of its family's is free."""
+    if taken >= policy.trial_places:
         return None
     why = f"{taken} of {policy.trial_places} places on trial were taken"
     return Move(LessonState(stage="trial", since=now, why=why), "place_free")
+
+
+def started(memory: StoredMemory, now: str, *, taken: int, policy: LessonPolicy) -> Move | None:
+    """A candidate put on trial."""
+    return placed(now, taken=taken, policy=policy) if stage_of(memory) == "candidate" else None
 
 
 def left_idle(memory: StoredMemory, runs: int, policy: LessonPolicy, now: str) -> Move | None:

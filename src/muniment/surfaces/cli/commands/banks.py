@@ -146,7 +146,7 @@ def _record_parts(memory: StoredMemory) -> Iterator[tuple[str, str]]:
     for name in ("intent_key", "state_key", "bucket_key"):
         if record.get(name):
             yield name.removesuffix("_key"), str(record[name])
-    yield "passed", f"{_tally_text(memory.with_tally)} with it, {_tally_text(memory.without_tally)} without since"
+    yield "passed", f"{_tally_text(memory.with_tally)} with it, {_tally_text(memory.without_tally)} held out"
     if memory.streak:
         yield "fails", f"{memory.streak} in a row"
     yield "since", when(memory.created_at)
