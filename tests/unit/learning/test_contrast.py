@@ -274,3 +274,32 @@ def test_runs_that_work_on_the_same_things_are_of_one_task() -> None:
         words = f"Hello, {'abcdefghijklmnopqrstuvwx'[n] * 4} please help"
         runs.append(run(f"t{n:02}", asks, steps=steps, x_summary=words, intent=IntentParts(domain_tag="air")))
     assert [one.strata for one in contrast(runs, POLICY)] == [6]
+
+
+def until_passed(seed: int, effect: float = 0.0, tasks: int = 40) -> list[RunFacts]:
+    """Each task is tried until it passes, four times at the most; more is thought of it from try to try."""
+    draw = random.Random(seed)
+    runs = []
+    for task in range(tasks):
+        for time in range(4):
+            thinks = draw.random() < 0.05 + 0.3 * time
+            passed = draw.random() < 0.3 + effect * thinks
+            at = f"2026-05-01T12:{task:02}:0{time}.000000Z"
+            own = {"thinks": thinks}
+            words = f"Task {'abcdefghijklmnopqrst'[task // 2]}{'xy'[task % 2]}."
+            runs.append(run(f"t{task:02}.{time}", passed, x_summary=words, own_features=own, at=at))
+            if passed:
+                break
+    return runs
+
+
+@pytest.mark.req("TM-15")
+def test_that_tasks_are_tried_until_they_pass_makes_nothing_of_what_grows_with_the_tries() -> None:
+    """The last try of each is the one that passed. What is done more in later tries is no reason for it."""
+    assert sum(bool(contrast(until_passed(seed), POLICY)) for seed in range(40)) <= 6
+    assert sum(bool(contrast(until_passed(seed, 0.55), POLICY)) for seed in range(40)) >= 36
+
+
+def test_tasks_that_are_tried_whatever_came_before_are_compared_with_themselves() -> None:
+    runs = world(1, 0.45)
+    assert {one.strata > 1 for one in contrast(runs, POLICY)} == {True}
