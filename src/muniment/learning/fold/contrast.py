@@ -149,12 +149,15 @@ def contrast(runs: Sequence[RunFacts], policy: FoldPolicy) -> list[Separation]:
     return _separating(_tabulate(window(runs, policy)), policy)
 
 
-def associations(runs: Sequence[RunFacts], policy: FoldPolicy) -> list[Separation]:
-    """What would separate if all runs were alike, and does not among runs that are: a statistic, and no advice."""
+def associations(runs: Sequence[RunFacts], separations: Sequence[Separation], policy: FoldPolicy) -> list[Separation]:
+    """What would separate if all runs were alike, and does not among runs that are: a statistic, and no advice.
+
+    `separations` are what a contrast of the same runs told.
+    """
     table = _tabulate(window(runs, policy))
     if len(table.groups) == 1 and table.groups[0].kind != "rest":
         return []
-    within = {name for one in _separating(table, policy) for name in (one.feature, *one.also)}
+    within = {name for one in separations for name in (one.feature, *one.also)}
     pooled = _separating(table._replace(groups=(Group(table.every, "family"),)), policy)
     return [one for one in pooled if not within & {one.feature, *one.also}]
 
@@ -167,7 +170,7 @@ def separations_of(names: Iterable[str], runs: Sequence[RunFacts], policy: FoldP
 
 
 def _separating(table: _Table, policy: FoldPolicy) -> list[Separation]:
-    questions = _questions(table)
+    questions = _questions(table, policy)
     tested = [gap for gap, _ in questions if _has_support(gap, policy)]
     same = {gap.feature: others for gap, others in questions}
     held = [(_narrowed(table, gap), doubt) for gap, doubt in _hold_together(tested, policy)]
@@ -201,21 +204,29 @@ def _tabulate(runs: tuple[RunFacts, ...]) -> _Table:
     return _Table(runs, masks, before, passed, tuple(strata_of(runs, marks)))
 
 
-def _questions(table: _Table) -> list[tuple[_Gap, tuple[str, ...]]]:
-    """Features that stand in the same runs or in exactly the others, together: the most telling, and the others."""
+def _questions(table: _Table, policy: FoldPolicy) -> list[tuple[_Gap, tuple[str, ...]]]:
+    """Features that stand in the same runs or in exactly the others, together: the most telling, and the others.
+
+    Those that too few runs have, or lack, are left out at once: there are many.
+    """
     has_rest = any(group.kind == "rest" for group in table.groups)
     groups: dict[tuple[int, int, int, bool], list[str]] = {}
     for name, mask in table.masks.items():
-        if group_of(name) in UNASKED_GROUPS or name in table.before:
+        if group_of(name) in UNASKED_GROUPS or name in table.before or mask.bit_count() < policy.support_min:
             continue
         eligible = table.eligible(name)
-        takes_rest = has_rest and _takes_rest(table, name)
-        question = eligible, table.ended_well(name), min(mask, eligible & ~mask), takes_rest
-        groups.setdefault(question, []).append(name)
+        lacking = eligible & ~mask
+        if lacking.bit_count() >= policy.support_min:
+            takes_rest = has_rest and _takes_rest(table, name)
+            question = eligible, table.ended_well(name), min(mask, lacking), takes_rest
+            groups.setdefault(question, []).append(name)
     found = []
     for names in groups.values():
-        gaps = sorted((_gap(table, name) for name in names), key=_rank)
-        found.append((gaps[0], tuple(gap.feature for gap in gaps[1:])))
+        gap = _gap(table, names[0])
+        sides = {table.masks[name]: name for name in names}
+        gaps = {mask: gap if mask == table.masks[names[0]] else _gap(table, name) for mask, name in sides.items()}
+        named = sorted((gaps[table.masks[name]]._replace(feature=name) for name in names), key=_rank)
+        found.append((named[0], tuple(one.feature for one in named[1:])))
     return found
 
 

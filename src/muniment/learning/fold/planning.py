@@ -104,7 +104,7 @@ def fold(
         else []
     )
     counted = f"{len(runs)} runs compared, {len(separations)} features separate, {len(turned)} tactics turned"
-    if between := len(associations(runs, policy.fold)) if is_judged(run) else 0:
+    if between := len(associations(runs, separations, policy.fold)) if is_judged(run) else 0:
         counted = f"{counted}, {between} features differ between tasks only"
     folded = _folded(run, trigger, distilling, products, turned, proposed, counted)
     against = contradicted(kept.values(), run) if is_judged(run) else []

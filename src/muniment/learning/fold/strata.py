@@ -2,13 +2,16 @@
 
 Two runs are of one task when they were asked the same, or when they work on the same things: names of the kind that
 comes once, such as an order number, in the request and in the first calls. Where no family is named, requests of one
-form are one. What is left over shares nothing but the agent. This reads runs and judges none.
+form are one. What is left over shares nothing but the agent.
+
+Where tasks are tried until they pass, the last try of each is the one that passed, whatever was done in it: then a try
+is compared with those of other tasks that came after as many failures, and not with the failures before it.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from muniment.core.canonical import digest_of
@@ -29,6 +32,9 @@ _MONTH = lazy_pattern(r"(?i)\d{1,2}(?:st|nd|rd|th)\w*|\d+[a-z]{1,3}|[a-z]+-?\d{1
 _ABOUT_MAX = 12
 _DIGEST_CHARS = 16
 _UNSAID = "a run"
+_STOPPED_MIN = 3
+_STOPPED_SHARE = 0.9
+"""So many tasks that were tried more than once and passed, and so large a share of them, were not tried again."""
 
 
 class Group(NamedTuple):
@@ -56,15 +62,47 @@ def strata_of(runs: Sequence[RunFacts], marks: Sequence[Sequence[str]]) -> list[
     named = [_task_of(run) for run in runs]
     groups = _joined(named, _distinctive(marks))
     sizes = Counter(groups)
+    tries = _tries(groups) if _stop_at_a_pass(runs, groups) else None
     members: dict[tuple[str, str, int], int] = defaultdict(int)
     for place, run in enumerate(runs):
-        kind, key = ("task", str(groups[place])) if sizes[groups[place]] > 1 else _family_of(run)
-        members[kind, key, run.attempt or 0] |= 1 << place
-    found = [Group(mask, kind) for (kind, _, _), mask in members.items() if kind in ("task", "family")]  # type: ignore[arg-type]
-    rest = [mask for (kind, _, _), mask in members.items() if kind == "form" and mask.bit_count() > 1]
-    found += [Group(mask, "family") for mask in rest]
-    left = ((1 << len(runs)) - 1) & ~sum(group.mask for group in found)
-    return [*found, *([Group(left, "rest")] if left else [])]
+        is_task = sizes[groups[place]] > 1 and tries is None
+        kind, key = ("task", str(groups[place])) if is_task else _family_of(run)
+        members[kind, key, run.attempt or (0 if tries is None else tries[place])] |= 1 << place
+    return _grouped(members)
+
+
+def _grouped(members: Mapping[tuple[str, str, int], int]) -> list[Group]:
+    """Tasks, families and forms as groups; a form that a single run has is none, and what is left goes together."""
+    found: list[Group] = []
+    rest: dict[int, int] = defaultdict(int)
+    for (kind, _, attempt), mask in members.items():
+        if kind == "task":
+            found.append(Group(mask, "task"))
+        elif kind == "family" or mask.bit_count() > 1:
+            found.append(Group(mask, "family"))
+        else:
+            rest[attempt] |= mask
+    return [*found, *(Group(mask, "rest") for mask in rest.values())]
+
+
+def _tries(groups: Sequence[int]) -> list[int]:
+    """Which try of its task each run is, from 0; the runs stand in the order they were made."""
+    made: Counter[int] = Counter()
+    found = []
+    for group in groups:
+        found.append(made[group])
+        made[group] += 1
+    return found
+
+
+def _stop_at_a_pass(runs: Sequence[RunFacts], groups: Sequence[int]) -> bool:
+    """Whether tasks seem to be tried until they pass: hardly one was tried again afterwards."""
+    outcomes: dict[int, list[bool]] = defaultdict(list)
+    for run, group in zip(runs, groups, strict=True):
+        outcomes[group].append(run.passed)
+    solved = [tries for tries in outcomes.values() if any(tries) and len(tries) > 1]
+    ended = sum(not any(tries[:-1]) for tries in solved)
+    return ended >= _STOPPED_MIN and ended >= _STOPPED_SHARE * len(solved)
 
 
 def _task_of(run: RunFacts) -> str | None:
