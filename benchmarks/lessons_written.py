@@ -157,10 +157,11 @@ def measure(given: argparse.Namespace, address: str) -> dict[str, Any]:
         bank = mem.bank(user_id="bench")
         reports = bank.lesson_reports()[::-1]
         proposed = [each for report in reports for each in report.proposals]
+        kept = {each.lesson_id for each in proposed if each.fate != "refused"}
         stages = Counter(
             "none" if memory.lesson is None else memory.lesson.stage
             for memory in bank.records(kind="tactic")
-            if (memory.record.get("lesson") or {}).get("origin") == "model"
+            if memory.id in kept
         )
     return {
         "benchmark": "lessons_written",

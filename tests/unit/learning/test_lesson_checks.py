@@ -144,6 +144,10 @@ def test_nothing_warns_of_what_a_run_did_that_passed(text: str, code: str | None
     assert code_of(text) == code
 
 
+def test_what_only_tells_what_to_do_is_no_warning_whatever_a_model_calls_it() -> None:
+    assert code_of("Call edit on src/cart.py", advice="avoid") is None
+
+
 def test_a_warning_needs_a_run_that_passed_without() -> None:
     assert code_of("Do not call edit", "x", "evt_asked", "evt_edit", runs=(FAILED,)) == "no_contrast"
     assert (
@@ -184,6 +188,9 @@ def test_names_are_told_by_their_form() -> None:
     assert names_in("If the price is old: Ask first, e.g. by mail and/or phone.") == []
     assert advice_of("Never call edit") == "avoid"
     assert advice_of("Call search, never guess") == "do"
+    assert advice_of("Call search, never guess", "avoid") == "avoid"
+    assert advice_of("Calling edit fails here", "avoid") == "avoid"
+    assert advice_of("Ensure that the pattern in names.py matches", "avoid") == "do", "it only tells what to do"
 
 
 # -- the question and its answer ----------------------------------------------------------------------

@@ -316,9 +316,8 @@ def test_poisoned_feedback_makes_no_lesson_active(mem: Memory) -> None:
     for number in range(12):
         model = saying(lesson("Call edit on cart.py", "e2"), lesson("Call run_tests on tests/test_cart.py", "e3"))
         fold(mem, EDIT, TESTED, passed=number % 3 != 0, lessons=model)
-    tactics = [
-        each for each in mem.bank(user_id="ana").records(kind="tactic") if "by" in (each.record.get("lesson") or {})
-    ]  # type: ignore[operator]
+    held: list[Any] = mem.bank(user_id="ana").records(kind="tactic")
+    tactics = [each for each in held if "by" in each.record.get("lesson", {})]
     assert len(tactics) == 2
     assert all(each.lesson is None or each.lesson.stage in ("candidate", "trial") for each in tactics)
 

@@ -17,6 +17,11 @@ _WARNS = re.compile(
     r"|instead of|rather than|without)\b",
     re.IGNORECASE,
 )
+_FAILS = re.compile(
+    r"\b(?:fails?|failed|breaks?|broke|does not (?:help|work)|doesn['’]t (?:help|work)|is wrong|leads to|causes?"
+    r"|makes? it worse|wastes?)\b",
+    re.IGNORECASE,
+)
 _CLAUSE_END = re.compile(r"[.;:,—–](?=\s|$)|\s(?:but|instead|then|use|call|rather)\s", re.IGNORECASE)
 _TAIL = re.compile(r"\b(before|after|until|unless|if|when|while|again|twice|more than|with)\b", re.IGNORECASE)
 _OPEN_TAILS = frozenset({"until", "unless", "if", "when", "while", "again", "twice", "more than"})
@@ -51,17 +56,22 @@ class Warned(NamedTuple):
         ]
 
 
-def advice_of(text: str) -> Advice:
-    """Whether a sentence begins by warning of something; else it says what to do."""
+def advice_of(text: str, said: Advice = "do") -> Advice:
+    """Whether a sentence warns of something: it begins by it, or is said to and has words for it.
+
+    Small models call most of what they say "avoid"; a sentence that only tells what to do is none the less for it.
+    """
     first = _WARNS.search(text)
-    return "avoid" if first is not None and not text[: first.start()].strip(" ,:") else "do"
+    if first is not None and not text[: first.start()].strip(" ,:"):
+        return "avoid"
+    return "avoid" if said == "avoid" and (first is not None or _FAILS.search(text)) else "do"
 
 
 def forbidden_in(proposal: LessonProposal, tools: Collection[str]) -> Iterator[Warned]:
-    """What a lesson warns of. One that says "avoid" of itself and has no warning word warns of all that it names."""
+    """What a lesson warns of. One that says of something that it fails warns of all that it names."""
     text = proposal.text
     starts = [match.end() for match in _WARNS.finditer(text)]
-    if not starts and proposal.advice == "avoid":
+    if not starts and advice_of(text, proposal.advice) == "avoid":
         starts = [0]
     for start in starts:
         end = _CLAUSE_END.search(text, start + 1)

@@ -11,6 +11,7 @@ from typing import Any
 
 from muniment.core.canonical import canonical_text
 from muniment.errors import ModelMalformed
+from muniment.learning.proposals.forbidding import advice_of
 from muniment.learning.proposals.records import LessonAnswer, LessonProposal, LessonQuestion, ShownEvent, ShownRun
 
 __all__ = ["answer_schema", "labels_of", "messages_of", "read_answer"]
@@ -114,4 +115,4 @@ def _proposal(given: Any, labels: Mapping[str, str]) -> LessonProposal | None:
         return None
     ids = tuple(dict.fromkeys(labels.get(each, each) for each in named))
     words = [" ".join(_sendable(each).split()) for each in (text, when or "")]
-    return LessonProposal(words[0], words[1], ids, advice or "do")
+    return LessonProposal(words[0], words[1], ids, advice_of(words[0], advice or "do"))
