@@ -79,7 +79,7 @@ def called_without(
         check=False,
         cwd=folder,
         env=clean | {"HOME": str(folder)},
-        timeout=120,
+        timeout=280,
     )
     assert done.returncode == 0, done.stderr
     return [Answer(*json.loads(line)) for line in done.stdout.splitlines()]
