@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
 .PHONY: demo test suite beside integrations apart apart-tools browser clients client-tools inspector chromium pooler lint style format bench bench-quick soak serve \
-	mutants schemas openapi reference requirements stubs clean setup hosts small-model docs
+	mutants schemas openapi reference requirements stubs clean setup hosts small-model docs wheel wheel-check sbom release
 
 setup: $(STAMP)
 
@@ -138,6 +138,31 @@ $(INSPECTOR): docs/reference/openapi.json inspector/package.json inspector/index
 		inspector/tsconfig.json $(shell find inspector/src -type f ! -name openapi.d.ts)
 	@if command -v npm >/dev/null 2>&1; then cd inspector && npm install --silent && npm run --silent build; \
 	else echo "SKIPPED: the inspector is not built: Node.js 20 and npm are missing" >&2; fi
+
+# The wheel that users install, with the inspector in it; it fails where that cannot be built. The tools that build it
+# have fixed versions and a place of their own.
+BUILD := build/tools
+STAMP_BUILD := $(BUILD)/.installed
+
+wheel: inspector $(STAMP_BUILD)
+	$(BUILD)/bin/python tools/make_licenses.py --check
+	$(BUILD)/bin/python tools/make_wheel.py
+
+$(STAMP_BUILD): tools/build-requirements.txt
+	$(PYTHON) -m venv $(BUILD)
+	$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	@touch $@
+
+# As users install it: clean environments, no Node.js, every extra alone.
+wheel-check: wheel
+	$(PYTHON) tools/try_wheel.py dist/muniment-*.whl
+
+sbom: wheel setup
+	$(BIN)/python tools/make_sbom.py dist/muniment-*.whl
+
+# make release VERSION=0.2.0 says what would be done; with WRITE=--write it is done.
+release: setup
+	$(BIN)/python tools/release.py $(VERSION) $(WRITE)
 
 chromium:
 	@command -v chromium >/dev/null 2>&1 || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 && \

@@ -11,6 +11,7 @@ export default defineConfig({
     modulePreload: false,
     assetsInlineLimit: 0,
     reportCompressedSize: false,
+    license: { fileName: "licenses.json" }, // what was bundled, for tools/make_licenses.py
   },
   server: { proxy: { "/v1": "http://127.0.0.1:8765" } },
 });

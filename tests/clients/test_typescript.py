@@ -8,7 +8,6 @@ import json
 import re
 import shutil
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
@@ -17,10 +16,12 @@ import pytest
 from client_tools import NODE_TOOLS, need, run
 from typescript_room import PACKAGE, Installed, installed, serving
 
+import muniment
+
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent / "typescript"
 EXAMPLE = PACKAGE / "examples" / "vercel-ai"
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+VERSION = muniment.__version__
 BUNDLE_BYTES_MAX = 10_000
 """Of the whole client, compressed."""
 IN_A_CONTEXT = """

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from without_packages import called_without
+
 ROOT = Path(__file__).parents[2]
-
-WITHOUT = """
-import json, sys
-
-names = frozenset(json.loads(sys.argv.pop(1)))
-
-class Without:
-    def __init__(self, finder):
-        self.finder = finder
-
-    def find_spec(self, name, path=None, target=None):
-        return None if name.partition(".")[0] in names else self.finder.find_spec(name, path, target)
-
-    def __getattr__(self, name):
-        return getattr(self.finder, name)
-
-sys.meta_path[:] = map(Without, sys.meta_path)
-from muniment.surfaces.cli.main import main
-main()
-"""
-"""The command line in a process where these modules are not installed."""
 
 
 def normal(name: str) -> str:
@@ -63,13 +41,7 @@ def test_the_demo_needs_no_extra(tmp_path: Path) -> None:
         module for module, owners in metadata.packages_distributions().items() if not {normal(o) for o in owners} & core
     ]
     assert {"starlette", "mcp", "psycopg", "wordllama", "pytest"} <= set(extras)
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, json.dumps(extras), "demo"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("1 · ")
-    assert not done.stderr
+    (said,) = called_without(extras, [["demo"]], tmp_path)
+    assert (said.code, said.raised) == (0, None), said.stderr
+    assert said.stdout.startswith("1 · ")
+    assert not said.stderr

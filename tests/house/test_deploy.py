@@ -82,9 +82,8 @@ def test_what_the_image_copies_is_there_and_nothing_else_is_sent() -> None:
 
 def test_the_wheel_takes_the_inspector_along_although_git_does_not() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["artifacts"] == [
-        "src/muniment/surfaces/inspector/dist"
-    ]
+    assert project["tool"]["hatch"]["build"]["artifacts"] == ["/src/muniment/surfaces/inspector/dist/"]
+    assert all(name in dockerfile() for name in project["project"]["license-files"])
     (extras,) = re.findall(r"muniment-\*\.whl\)\[([a-z,]+)\]", dockerfile())
     assert set(extras.split(",")) <= set(project["project"]["optional-dependencies"])
 

@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 def members(extra: str) -> set[str]:
     """The extras that another one is made of."""
-    named = [re.fullmatch(r"muniment\[([\w,-]+)\]", each) for each in EXTRAS[extra]]
+    named = [re.fullmatch(r"muniment\[([\w,-]+)\](?:; .+)?", each) for each in EXTRAS[extra]]
     return {name for each in named if each for name in each[1].split(",")}
 
 

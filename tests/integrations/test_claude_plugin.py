@@ -34,16 +34,9 @@ def test_the_marketplace_names_the_plugin_that_lies_beside_it() -> None:
     manifest = json.loads((ROOT / entry["source"] / ".claude-plugin" / "plugin.json").read_text())
     assert manifest["name"] == entry["name"]
     assert KEBAB.fullmatch(manifest["name"])
-    assert manifest["version"] == _version()
+    assert manifest["version"] == muniment.__version__
     assert set(manifest) <= {"name", "displayName", "version", "description", "author", "license", "keywords"}
     assert sorted(path.name for path in (PLUGIN / ".claude-plugin").iterdir()) == ["plugin.json"]
-
-
-def _version() -> str:
-    project = Path(muniment.__file__).parents[2] / "pyproject.toml"
-    found = re.search(r'^version = "([^"]+)"', project.read_text(), re.MULTILINE)
-    assert found is not None
-    return found.group(1)
 
 
 def test_hooks_and_server_are_those_that_install_writes() -> None:

@@ -51,7 +51,7 @@ def imported(module: str) -> str:
     ],
 )
 def test_a_missing_package_names_its_extra(module: str, extra: str) -> None:
-    assert imported(f"muniment.integrations.{module}") == f"pip install 'muniment[{extra}]'"
+    assert imported(f"muniment.integrations.{module}") == f'pip install "muniment[{extra}]"'
 
 
 @pytest.mark.parametrize("module", ["mem0", "anthropic", "hooks", "keyed_documents", "transcript", "session"])

@@ -131,9 +131,9 @@ def test_where_the_inspector_would_be_it_is_said_that_it_is_not_built(db: str, m
         TestClient(create_app(mem, beside={"/": no_inspector()}), base_url="http://localhost") as client,
     ):
         told = client.get("/").json()
-        assert (told["code"], told["hint"]) == ("unknown_route", pages.NOT_BUILT)
-        assert client.get("/nowhere").json()["hint"] != pages.NOT_BUILT
+        assert (told["code"], told["hint"]) == ("unknown_route", pages.not_built())
+        assert client.get("/nowhere").json()["hint"] != pages.not_built()
         assert client.get("/v1/info").status_code == 200
     monkeypatch.setattr(pages, "is_built", lambda: False)
-    assert f"inspector: {pages.NOT_BUILT}" in call("doctor", "--db", db).stdout
-    assert json.loads(call("doctor", "--db", db, "--json").stdout)["inspector"]["hint"] == pages.NOT_BUILT
+    assert f"inspector: {pages.not_built()}" in call("doctor", "--db", db).stdout
+    assert json.loads(call("doctor", "--db", db, "--json").stdout)["inspector"]["hint"] == pages.not_built()

@@ -187,7 +187,7 @@ def test_whose_memory_it_cannot_be(
 
 def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("muniment.surfaces.cli.commands.serving.util.find_spec", lambda _name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     result = CliRunner().invoke(cli, ["mcp", "--user", "ana", "--json"])
     shape = json.loads(result.stderr)
     assert (result.exit_code, shape["code"]) == (1, "missing_dependency")

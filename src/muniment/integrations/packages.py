@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from muniment.core.outside.extras import not_installed
 from muniment.errors import MissingDependency
 
 __all__ = ["missing"]
@@ -10,4 +11,4 @@ __all__ = ["missing"]
 def missing(package: str, extra: str, error: ModuleNotFoundError) -> MissingDependency:
     """The error to raise in place of a failed import: which package, and which extra brings it."""
     lacks = f" ({error.name})" if error.name and error.name.partition(".")[0] != package.replace("-", "_") else ""
-    return MissingDependency(f"this needs the package {package}{lacks}", hint=f"pip install 'muniment[{extra}]'")
+    return not_installed(f"this needs the package {package}{lacks}", extra)

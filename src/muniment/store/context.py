@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from muniment.core.instants import format_instant
 from muniment.core.memos import REMEMBERED, TABLES
 from muniment.core.policy.recall import RecallPolicy
-from muniment.errors import MissingDependency
 
 if TYPE_CHECKING:
     from muniment.core.outside.otel import Spans
@@ -161,6 +160,7 @@ class Context:
 
     def counter_named(self, name: str) -> TokenCounter:
         """The counter a build was made with, to make it again."""
+        from muniment.core.outside.extras import not_installed
         from muniment.core.outside.token_counters import load_token_counter
         from muniment.core.text.tokens import ESTIMATE_NAME
 
@@ -168,7 +168,7 @@ class Context:
             return self.counter
         other = load_token_counter(name if name == ESTIMATE_NAME else "auto")
         if other.name != name:
-            raise MissingDependency(f"this build counted tokens with {name}", hint="pip install 'muniment[tokens]'")
+            raise not_installed(f"this build counted tokens with {name}", "tokens")
         return other
 
     def now(self) -> str:

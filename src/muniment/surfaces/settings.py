@@ -149,12 +149,16 @@ def _db_in_file(env: Mapping[str, str]) -> str | None:
         raise InvalidInput(f"MUNIMENT_DB_FILE cannot be read: {type(error).__name__}", path="$.db") from None
 
 
+def config_file(env: Mapping[str, str]) -> Path:
+    """Where the configuration is looked for, whether it is there or not."""
+    return Path(env.get("MUNIMENT_CONFIG") or _config_folder(env) / "muniment.toml")
+
+
 def read_config(env: Mapping[str, str]) -> dict[str, Any]:
-    named = env.get("MUNIMENT_CONFIG")
-    path = Path(named or _config_folder(env) / "muniment.toml")
+    path = config_file(env)
     if not path.is_file():
-        if named:
-            raise InvalidInput(f"no configuration file at {named}", hint="MUNIMENT_CONFIG names it")
+        if env.get("MUNIMENT_CONFIG"):
+            raise InvalidInput(f"no configuration file at {path}", hint="MUNIMENT_CONFIG names it")
         return {}
     try:
         config = tomllib.loads(path.read_text("utf-8"))

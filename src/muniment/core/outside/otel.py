@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from muniment.errors import MissingDependency, MunimentError
+from muniment.core.outside.extras import not_installed
+from muniment.errors import MunimentError
 
 __all__ = ["OpenSpan", "Spans"]
 
@@ -60,9 +61,7 @@ class Spans:
         try:
             from opentelemetry import context, trace
         except ImportError:
-            raise MissingDependency(
-                "OpenTelemetry is not installed", hint='pip install "muniment[otel]", or leave otel off'
-            ) from None
+            raise not_installed("OpenTelemetry is not installed", "otel", "leave otel off") from None
         self._context = context
         self._tracer = trace.get_tracer(SCOPE)
         self._kind = trace.SpanKind.INTERNAL

@@ -4,15 +4,15 @@ random number that could come twice.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from hashlib import sha256
 from hmac import digest as hmac_digest
 from typing import Any
 
+from muniment.core.outside.extras import require
 from muniment.core.outside.keys import KEY_FORM, NoKey, key_source
 from muniment.core.ports.sealing import BrokenSeal, SealKey, SealKeys
-from muniment.errors import MissingDependency, NoSealKey
+from muniment.errors import NoSealKey
 
 __all__ = ["AesSivKey", "load_seal_keys"]
 
@@ -50,8 +50,7 @@ def load_seal_keys(given: Any) -> SealKeys | None:
     if given is None or given == "none":
         return None
     source = key_source(given, "seal_key")
-    if importlib.util.find_spec("cryptography") is None:
-        raise MissingDependency("seals need the package cryptography", hint="pip install 'muniment[seal]'")
+    require("seal", "seals need the package cryptography")
 
     def keys() -> tuple[SealKey, ...]:
         try:

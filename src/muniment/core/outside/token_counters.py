@@ -20,9 +20,10 @@ from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 
+from muniment.core.outside.extras import not_installed
 from muniment.core.ports.tokens import TokenCounter
 from muniment.core.text.tokens import ESTIMATE_NAME, estimate_tokens, tokens_of_weight, weigh
-from muniment.errors import InvalidInput, MissingDependency
+from muniment.errors import InvalidInput
 
 __all__ = ["COUNTER_NAMES", "EstimateCounter", "ExactCounter", "load_token_counter"]
 
@@ -33,7 +34,6 @@ _PACKAGES = ("splintr", "bpe_openai", "tiktoken")
 COUNTER_NAMES = ("auto", *_PACKAGES, ESTIMATE_NAME)
 """What `load_token_counter` understands."""
 
-_HINT = "pip install 'muniment[tokens]'"
 _TIKTOKEN_FILE = "fb374d419588a4632f3f557e76b4b70aebbca790"
 """The name under which tiktoken keeps o200k_base in its cache."""
 _TIKTOKEN_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
@@ -96,7 +96,7 @@ def load_token_counter(name: str = "auto") -> TokenCounter:
         raise InvalidInput(f"no token counter is called {name[:80]!r}", hint=f"one of {', '.join(COUNTER_NAMES)}")
     if not _is_here(name):
         what = "tiktoken's cached vocabulary" if name == "tiktoken" and _is_installed(name) else f"the package {name}"
-        raise MissingDependency(f"{what} is not here", hint=_HINT)
+        raise not_installed(f"{what} is not here", "tokens")
     return ExactCounter(name)
 
 

@@ -6,8 +6,9 @@ import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from muniment.core.outside.extras import not_installed
 from muniment.core.outside.system import system_clock
-from muniment.errors import InvalidInput, MissingDependency
+from muniment.errors import InvalidInput
 from muniment.integrations.proxy.callers import Defaults
 from muniment.integrations.proxy.settings import ProxySettings, checked
 from muniment.surfaces.http.settings import is_loopback
@@ -31,7 +32,7 @@ def make_proxy(
         from muniment.integrations.proxy.app import Proxy
         from muniment.surfaces.http.heads import protocol_for
     except ImportError:
-        raise MissingDependency("the proxy is not installed", hint='pip install "muniment[proxy]"') from None
+        raise not_installed("the proxy is not installed", "proxy") from None
     checked(settings)
     keys = _keys(memory, settings) if settings.asks_for_keys else None
 

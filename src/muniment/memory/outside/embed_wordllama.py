@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muniment.core.memos import Memo
+from muniment.core.outside.extras import install_command
 from muniment.errors import IntegrityFailure
 from muniment.memory.outside.weights import digest_files, map_tensors, package_files, unit_rows
 
 __all__ = ["LlamaPieces", "WordLlamaEmbedder"]
 
-_HINT = "pip install 'muniment[vectors]'"
+_HINT = install_command("vectors")
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _VERSION = 1

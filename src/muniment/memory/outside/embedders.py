@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from muniment.core.outside.extras import not_installed
 from muniment.core.ports.embedding import Embedder
 from muniment.errors import InvalidInput, MissingDependency
 
@@ -76,4 +77,4 @@ def _load(name: str, api_key: str | None) -> Embedder:
 
 
 def _without_numpy(error: ModuleNotFoundError) -> MissingDependency:
-    return MissingDependency(f"vectors need {error.name or 'numpy'}", hint="pip install 'muniment[vectors]'")
+    return not_installed(f"vectors need {error.name or 'numpy'}", "vectors")

@@ -8,7 +8,6 @@ read or written, whatever somebody puts into it. What the files hold is not know
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import stat
@@ -18,6 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
+from muniment.core.outside.posix import fcntl
 from muniment.errors import (
     InvalidInput,
     MunimentError,

@@ -7,7 +7,7 @@ from typing import Any
 from warnings import catch_warnings, filterwarnings
 
 from muniment.contracts.flow_map import FlowMapSnapshot
-from muniment.errors import MissingDependency
+from muniment.core.outside.extras import not_installed
 from muniment.rules.flowmap.heat_grid import STEPS, HeatGrid, Lift, heat_grid, short, step_of
 from muniment.rules.flowmap.heatmap import FOOT, LIGHT, lift_text, percent_text, support_text
 
@@ -26,9 +26,7 @@ def to_heatmap_png(snapshot: FlowMapSnapshot) -> bytes:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingDependency(
-            "a PNG takes matplotlib", hint="pip install 'muniment[plots]', or take the SVG, which needs nothing"
-        ) from None
+        raise not_installed("a PNG takes matplotlib", "plots", "take the SVG, which needs nothing") from None
     rows, lines = len(grid.stages), len(grid.lifts)
     width = max(9.5, 2.6 + 0.95 * len(grid.codes))
     heights = [0.5 * rows + 0.2, 0.2, 0.3 * lines + 0.2] if lines else [0.5 * rows + 0.2, 0.2]

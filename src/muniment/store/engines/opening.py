@@ -10,7 +10,7 @@ import re
 from typing import Literal
 
 from muniment.core.ports.engine import Engine
-from muniment.errors import InvalidInput, MissingDependency
+from muniment.errors import InvalidInput
 
 __all__ = ["file_named", "open_engine"]
 
@@ -90,9 +90,9 @@ def _postgres(dsn: str, durability: Literal["normal", "full"], read_only: bool) 
     except ImportError as error:
         if (error.name or "psycopg").partition(".")[0] not in ("psycopg", "psycopg_pool", "psycopg_binary"):
             raise
-        raise MissingDependency(
-            "PostgreSQL needs psycopg, which is not installed", hint='pip install "muniment[postgres]"'
-        ) from error
+        from muniment.core.outside.extras import not_installed
+
+        raise not_installed("PostgreSQL needs psycopg, which is not installed", "postgres") from error
     url, own = _split(dsn)
     return PostgresEngine(
         url,

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from muniment import __version__
+from muniment.errors import MunimentError
 from muniment.surfaces.cli.groups import TreeGroup
 from muniment.surfaces.cli.terminal import echo
 from muniment.surfaces.cli.tree import TREE
@@ -39,6 +41,10 @@ class Root(TreeGroup):
         except click.ClickException as error:
             error.show()
             sys.exit(error.exit_code)
+        except MunimentError as error:  # of a command that cannot be loaded here
+            from muniment.surfaces.cli.output import fail
+
+            sys.exit(fail(error, "--json" in given))
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -57,9 +63,7 @@ def _refuse(error: click.UsageError, as_json: bool) -> int:
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if not wanted or ctx.resilient_parsing:
         return
-    from importlib.metadata import version
-
-    echo(f"muniment {version('muniment')}")
+    echo(f"muniment {__version__}")
     ctx.exit()
 
 

@@ -33,6 +33,7 @@ def _group(summary: str, about: str = "", default: str = "", /, **entries: Entry
 
 _HOSTS = "muniment.surfaces.hosts.commands"
 _MOVING = "muniment.surfaces.cli.moving"
+_DOCTOR = "muniment.surfaces.cli.doctor"
 
 _REPLAY = Entry("Compose a kept build again: the same bytes.", "packets:replay")
 _DIFF = Entry("Say what changed between two builds, and why.", "packets:diff")
@@ -249,7 +250,7 @@ TREE: Mapping[str, Entry] = {
     "serve": Entry("Serve the store over HTTP, with its inspector and MCP.", "serving:serve"),
     "mcp": Entry("Serve one user's memory to an agent over MCP (stdio).", "serving:mcp"),
     "proxy": Entry("Put this memory in front of a model's server.", "serving:proxy"),
-    "doctor": Entry("Say what is installed, what is missing, how to get it.", "first_steps:doctor"),
+    "doctor": Entry("Say what is installed, and what your settings ask for that is not.", f"{_DOCTOR}:doctor"),
     "extract": Entry("Have a model read what users said, within a budget.", "memory:extract_pending"),
     "install": Entry("Put memory into a coding agent: its hooks and its MCP server.", f"{_HOSTS}:install"),
     "uninstall": Entry("Take out of a coding agent what install put in.", f"{_HOSTS}:uninstall", hidden=True),

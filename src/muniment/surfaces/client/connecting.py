@@ -7,7 +7,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from muniment.errors import InvalidInput, MissingDependency
+from muniment.core.outside.extras import not_installed
+from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
     from muniment.aio import AsyncMemory
@@ -67,7 +68,7 @@ def _connected(
     try:
         import httpx2
     except ImportError:
-        raise MissingDependency("connecting takes an HTTP client", hint='pip install "muniment[client]"') from None
+        raise not_installed("connecting takes an HTTP client", "client") from None
     from muniment.surfaces.client.connection import Connection
     from muniment.surfaces.client.remote import RemoteMemory
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import click
 
+from muniment.core.outside.extras import install_command, is_installed
 from muniment.errors import InvalidInput
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
@@ -85,7 +86,13 @@ def _install(
     changes = installing.plan_install(found, setup, notes)
     if not dry_run:
         installing.install(changes, notes, mode=0o644 if scope == "project" else 0o600)
-    return _told(call, host, changes, dry_run, found.note)
+    return _told(call, host, changes, dry_run, _noted(found.note))
+
+
+def _noted(note: str) -> str:
+    """What is to know of a host, and that its MCP server cannot start yet where MCP is not installed."""
+    lacks = "" if is_installed("mcp") else f"its MCP server needs MCP, which is not installed: {install_command('mcp')}"
+    return "; ".join(each for each in (note, lacks) if each)
 
 
 def _uninstall(call: Call, host: HostAsked = None, *, scope: ScopeAsked = "user", dry_run: bool = False) -> Any:

@@ -9,7 +9,6 @@ two secrets until the old one runs out.
 
 from __future__ import annotations
 
-import fcntl
 import hmac
 import os
 import re
@@ -25,6 +24,7 @@ from typing import Literal
 
 from muniment.core.canonical import canonical_bytes, parse_json
 from muniment.core.instants import format_instant
+from muniment.core.outside.posix import fcntl
 from muniment.core.record import Absent, Count, Items, NonEmpty, Record
 from muniment.core.scope import IdText
 from muniment.errors import InvalidInput, NotFound, StorageFailure

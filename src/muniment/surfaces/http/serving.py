@@ -7,7 +7,8 @@ import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from muniment.errors import InvalidInput, MissingDependency
+from muniment.core.outside.extras import not_installed
+from muniment.errors import InvalidInput
 from muniment.surfaces.http.settings import ServerSettings, is_loopback
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def make_server(
         from muniment.surfaces.http.heads import protocol_for
         from muniment.surfaces.http.tls import watch_reload
     except ImportError:
-        raise MissingDependency("the server is not installed", hint='pip install "muniment[server]"') from None
+        raise not_installed("the server is not installed", "server") from None
     tls: dict[str, Any] = {}
     if settings.tls_cert:
         tls = {

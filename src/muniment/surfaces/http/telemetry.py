@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
-from muniment.errors import MissingDependency
+from muniment.core.outside.extras import not_installed
 from muniment.surfaces.http.metrics.families import BUCKETS_S, METHODS
 
 __all__ = ["Done", "Observer", "otel_observer"]
@@ -119,7 +119,5 @@ def otel_observer(scheme: str = "http") -> Observer:
     try:
         import opentelemetry  # noqa: F401
     except ImportError:
-        raise MissingDependency(
-            "OpenTelemetry is not installed", hint='pip install "muniment[otel]", or leave otel off'
-        ) from None
+        raise not_installed("OpenTelemetry is not installed", "otel", "leave otel off") from None
     return _Otel(scheme)

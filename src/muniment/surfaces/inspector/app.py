@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from muniment.errors import UnknownRoute, WrongMethod
 from muniment.surfaces.http.app import Beside
 from muniment.surfaces.http.gateway import problem_response
-from muniment.surfaces.inspector.pages import DIST, HEADERS, NOT_BUILT, load_files
+from muniment.surfaces.inspector.pages import DIST, HEADERS, load_files, not_built
 
 __all__ = ["inspector", "no_inspector"]
 
@@ -42,8 +42,9 @@ def no_inspector() -> Beside:
     """What answers where the page would be: that there is none, and how to get it."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        hint = NOT_BUILT if scope["path"] == "/" else None
-        refused = UnknownRoute("nothing answers at that address", hint=hint)
+        is_page = scope["path"] == "/"
+        said = "the inspector is not part of this installation" if is_page else "nothing answers at that address"
+        refused = UnknownRoute(said, hint=not_built() if is_page else None)
         await problem_response(refused, "-")(scope, receive, send)
 
     return Beside(app, asks_for_keys=False)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from muniment.errors import MissingDependency
 
-__all__ = ["DIST", "HEADERS", "NOT_BUILT", "BuiltFile", "is_built", "load_files"]
+__all__ = ["DIST", "HEADERS", "BuiltFile", "is_built", "load_files", "not_built"]
 
 DIST = Path(__file__).parent / "dist"
 
@@ -45,7 +45,15 @@ class BuiltFile(NamedTuple):
     """Files that are named by their content never change; the page that names them may."""
 
 
-NOT_BUILT = "the inspector is not built: make inspector"
+_CLONE = Path(__file__).parents[4] / "inspector" / "package.json"
+"""The source of the page, where this package lies in a clone."""
+
+
+def not_built() -> str:
+    """What to do where the page is missing: a release has it built, a clone has its source."""
+    if _CLONE.is_file():
+        return "make inspector builds it, with Node.js 20 or newer"
+    return "this installation was made without it: install the wheel of a release, or one that `make wheel` built"
 
 
 def is_built(dist: Path = DIST) -> bool:
@@ -55,7 +63,7 @@ def is_built(dist: Path = DIST) -> bool:
 def load_files(dist: Path = DIST) -> dict[str, BuiltFile]:
     """Every file of the page by its address; the page itself is `/`."""
     if not is_built(dist):
-        raise MissingDependency("the inspector is not built", hint="make inspector; it takes Node.js 20 or newer")
+        raise MissingDependency("the inspector is not built", hint=not_built())
     found = {}
     for path in sorted(dist.rglob("*")):
         if path.suffix in _MEDIA and path.is_file():

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from itertools import pairwise
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any, NamedTuple, get_type_hints
 
 __all__ = ["Parameter", "Signature", "field_words", "fields_of", "hints_of", "public_members", "signature_of"]
@@ -43,7 +43,7 @@ class Signature(NamedTuple):
 @cache
 def signature_of(method: Callable[..., Any]) -> Signature:
     """What a method takes (but for `self`) and answers."""
-    hints = get_type_hints(method, *_names_of(method.__module__), include_extras=True)
+    hints = get_type_hints(method, *_names_for(method.__module__, method), include_extras=True)
     taken = list(inspect.signature(method).parameters.values())[1:]
     plain = [each for each in taken if each.kind is not each.VAR_KEYWORD]
     return Signature(
@@ -66,7 +66,7 @@ def signature_of(method: Callable[..., Any]) -> Signature:
 @cache
 def hints_of(cls: type) -> dict[str, Any]:
     """The annotations of a class and its bases, resolved."""
-    return get_type_hints(cls, *_names_of(cls.__module__), include_extras=True)
+    return get_type_hints(cls, *_names_for(cls.__module__, *cls.__mro__), include_extras=True)
 
 
 @cache
@@ -112,25 +112,37 @@ def public_members(cls: type) -> dict[str, Any]:
     return {name: each for name, each in wanted.items() if isinstance(each, kinds)}
 
 
-class _Names(dict[str, Any]):
-    """The names that only annotations of a module use, each imported when it is first looked up."""
-
-    def __init__(self, module: ModuleType) -> None:
-        super().__init__()
-        self._homes: dict[str, str] = {}
-        for node in ast.parse(inspect.getsource(module)).body:
-            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-                lines = [line for line in node.body if isinstance(line, ast.ImportFrom) and line.module]
-                self._homes |= {alias.name: str(line.module) for line in lines for alias in line.names}
-
-    def __missing__(self, name: str) -> Any:
-        home = importlib.import_module(self._homes[name])  # a KeyError sends the look-up on to the module itself
-        found = getattr(home, name) if hasattr(home, name) else importlib.import_module(f"{home.__name__}.{name}")
-        self[name] = found
-        return found
+@cache
+def _homes_in(module_name: str) -> dict[str, str]:
+    """The names that only annotations of a module use, and where each comes from."""
+    found: dict[str, str] = {}
+    for node in ast.parse(inspect.getsource(sys.modules[module_name])).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            lines = [line for line in node.body if isinstance(line, ast.ImportFrom) and line.module]
+            found |= {alias.name: str(line.module) for line in lines for alias in line.names}
+    return found
 
 
 @cache
-def _names_of(module_name: str) -> tuple[dict[str, Any], _Names]:
-    module = sys.modules[module_name]
-    return vars(module), _Names(module)
+def _imported(home: str, name: str) -> Any:
+    module = importlib.import_module(home)
+    return getattr(module, name) if hasattr(module, name) else importlib.import_module(f"{home}.{name}")
+
+
+def _names_for(module_name: str, *holders: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the annotations of methods or classes are resolved with: the module's names, and of those that it imports
+    for annotations alone the ones that stand in these. Others are not imported.
+    """
+    homes = _homes_in(module_name)
+    written = [each for holder in holders for each in inspect.get_annotations(holder).values() if isinstance(each, str)]
+    used = {name for each in written for name in _names_in(each)}
+    return vars(sys.modules[module_name]), {name: _imported(homes[name], name) for name in sorted(used & homes.keys())}
+
+
+def _names_in(annotation: str) -> Iterator[str]:
+    """The names in an annotation, also in what stands in quotes within it."""
+    for node in ast.walk(ast.parse(annotation, mode="eval")):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            yield node.value

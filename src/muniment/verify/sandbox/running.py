@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import selectors
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from muniment.core.outside.posix import resource
 from muniment.verify.sandbox.arguments import Descriptors
 from muniment.verify.sandbox.caps import MB, Limits, limit_script, resource_limits
 from muniment.verify.sandbox.cgroups import Group, open_group

@@ -16,7 +16,10 @@ __all__ = ["enter", "entered", "leave", "read_chunks", "read_start"]
 
 Key = tuple[int, int]
 
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""Each system has one of them."""
 _lock = threading.Lock()
+_seeking = threading.Lock()
 _engines: dict[Key, int] = {}
 _descriptors: dict[Key, int] = {}
 
@@ -62,13 +65,22 @@ def entered(path: str) -> Iterator[None]:
 def read_start(path: str, count: int) -> bytes:
     """The first bytes of a file that may be open, within `entered`."""
     with _lock:
-        return os.pread(_descriptor(path), count, 0)
+        return _read(_descriptor(path), count, 0)
+
+
+def _read(descriptor: int, count: int, place: int) -> bytes:
+    """The bytes from a place on. Windows reads only from where a descriptor stands, so one reads at a time there."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, count, place)
+    with _seeking:
+        os.lseek(descriptor, place, os.SEEK_SET)
+        return os.read(descriptor, count)
 
 
 def _descriptor(path: str) -> int:
     key = _key(path)
     if key not in _descriptors:
-        _descriptors[key] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        _descriptors[key] = os.open(path, os.O_RDONLY | _FLAGS)
     return _descriptors[key]
 
 
@@ -77,6 +89,6 @@ def read_chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
     with _lock:
         descriptor = _descriptor(path)
     place = 0
-    while chunk := os.pread(descriptor, chunk_bytes, place):
+    while chunk := _read(descriptor, chunk_bytes, place):
         yield chunk
         place += len(chunk)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import click
 
+from muniment.core.outside.extras import require
 from muniment.core.vocabulary import Outcome, Verdict
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.stored_memory import Store
@@ -294,6 +295,11 @@ def _flow_map(call: Call, ask: Callable[[], FlowMapSnapshot]) -> _Mapped:
     return _Mapped(snapshot, suggestions, drawn)
 
 
+def _check_drawing(call: Call) -> None:
+    if "png" in call.typed:
+        require("plots", "a PNG takes matplotlib", "take the SVG, which needs nothing")
+
+
 def _drawn(snapshot: FlowMapSnapshot, kind: str) -> bytes:
     if kind == "svg":
         from muniment.rules.flowmap.heatmap import to_heatmap_svg
@@ -386,5 +392,6 @@ flowmap = Command(
         "suggest": Word("Say what the map would have the router's thresholds be. Nothing is set.", flag=True),
     },
     document=_flow_document,
+    check=_check_drawing,
     about="At which stages and for which reasons the runs of a bank go wrong, worst first, and what helps.",
 )

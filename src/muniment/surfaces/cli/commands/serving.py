@@ -5,13 +5,13 @@ model's server; and MCP for one agent over stdio.
 from __future__ import annotations
 
 import signal
-from importlib import util
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from muniment.errors import InvalidInput, MissingDependency
+from muniment.core.outside.extras import require
+from muniment.errors import InvalidInput
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.output import emit_json
 from muniment.surfaces.cli.parameters import Word
@@ -49,8 +49,11 @@ def _serve(
     from muniment.surfaces.http.logs import configure_logs
     from muniment.surfaces.http.settings import load_server_settings
 
+    require("server", "the server is not installed")
     named = {"host": host, "port": port, "auth": auth, "keys": keys, "threads": threads, "otel": otel}
     settings = load_server_settings({**named, "workers": workers, "tls_cert": tls_cert, "tls_key": tls_key})
+    if settings.otel == "on":
+        require("otel", "OpenTelemetry is not installed", "leave otel off")
     configure_logs()
     with open_store(call.settings) as memory:
         _warn(memory, settings)
@@ -94,7 +97,7 @@ def _warn(memory: Memory, settings: ServerSettings) -> None:
 
 
 def _announce(call: Call, settings: ServerSettings, url: str, location: str) -> None:
-    from muniment.surfaces.inspector.pages import NOT_BUILT, is_built
+    from muniment.surfaces.inspector.pages import is_built, not_built
 
     if call.as_json:
         emit_json(
@@ -104,7 +107,7 @@ def _announce(call: Call, settings: ServerSettings, url: str, location: str) -> 
         return
     echo(f"muniment at {url} over {location}; Ctrl-C to stop")
     if not is_built():
-        echo(f"without its inspector: {NOT_BUILT}")
+        echo(f"without its inspector: {not_built()}")
 
 
 serve = Command(
@@ -138,9 +141,7 @@ def _proxy(
     tls_cert: Annotated[str | None, Word("A certificate, to serve over TLS.", metavar="FILE")] = None,
     tls_key: Annotated[str | None, Word("Its private key.", metavar="FILE")] = None,
 ) -> None:
-    for module in ("uvicorn", "starlette", "httpx2"):
-        if util.find_spec(module) is None:
-            raise MissingDependency("the proxy is not installed", hint='pip install "muniment[proxy]"')
+    require("proxy", "the proxy is not installed")
     from muniment.integrations.proxy.callers import Defaults
     from muniment.integrations.proxy.serving import make_proxy, warnings_of
     from muniment.integrations.proxy.settings import load_proxy_settings
@@ -207,8 +208,7 @@ def _mcp(
         str | None, Word("Which tools: six in few tokens, or all of them (default: lean).", type=_of("profile"))
     ] = None,
 ) -> None:
-    if util.find_spec("mcp") is None:
-        raise MissingDependency("MCP is not installed", hint='pip install "muniment[mcp]"')
+    require("mcp", "MCP is not installed")
     from muniment.surfaces.mcp.settings import load_mcp_settings
     from muniment.surfaces.mcp.stdio import place_told, serve_stdio
 

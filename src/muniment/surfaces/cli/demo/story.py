@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from muniment.errors import MissingDependency
 from muniment.surfaces.cli.terminal import echo, one_line, style
 
 if TYPE_CHECKING:
@@ -59,7 +60,11 @@ def show_main_job() -> None:
             _resolve(mem, build, said)
             _replay(mem, run, build)
             show_ledger(mem, path, build, said["visit"][0].id)
-        show_research(Path(folder), calendar)
+        try:
+            show_research(Path(folder), calendar)
+        except MissingDependency as error:  # on Windows: the directories of research runs take locks of Linux and macOS
+            _say(f"left out: {error.message}")
+            _say(error.hint or "")
         show_learning(calendar)
     echo()
 

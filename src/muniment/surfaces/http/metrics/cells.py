@@ -7,7 +7,6 @@ its first number is. A number is written whole: eight bytes at a place that eigh
 
 from __future__ import annotations
 
-import fcntl
 import json
 import mmap
 import os
@@ -16,6 +15,8 @@ from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from muniment.core.outside.posix import fcntl
 
 __all__ = ["CELLS_MAX", "Cells", "Counted", "is_alive", "read_counted"]
 

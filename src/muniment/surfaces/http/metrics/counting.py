@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from muniment import __version__
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.surfaces.http.lanes.shares import Lane, LaneCounts
@@ -183,7 +183,7 @@ class Metrics:
         yield one("muniment_workers", workers)
         yield one("process_start_time_seconds", STARTED_S)
         info = self._memory.info
-        yield one("muniment_build_info", 1, metadata.version("muniment"), platform.python_version(), info.name)
+        yield one("muniment_build_info", 1, __version__, platform.python_version(), info.name)
         standing = self._standing()
         for status in ("running", "done", "failed", "interrupted"):
             yield one("muniment_operations", standing[status], status)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
+
+from muniment.core.outside.posix import resource
 
 __all__ = ["STARTED_S", "ProcessState", "process_state"]
 

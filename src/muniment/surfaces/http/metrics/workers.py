@@ -6,7 +6,6 @@ are folded into one when the next worker starts, so that a server which runs for
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -14,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from muniment.core.outside.posix import fcntl
 from muniment.surfaces.http.metrics.cells import LABELS, NUMBERS, Cells, Counted, is_alive, read_counted
 from muniment.surfaces.http.metrics.families import family
 from muniment.surfaces.http.metrics.page import added
