@@ -14,6 +14,7 @@ from muniment.core.ports.engine import Condition, Lock
 from muniment.core.ports.rows import select, texts
 from muniment.core.ports.schema import ITEMS, SESSIONS
 from muniment.errors import NotFound
+from muniment.learning.lesson_state import LessonState
 from muniment.learning.rule_state import CanaryPlan
 from muniment.learning.stored_memory import STORES, StoredMemory, Tally
 from muniment.store.items import Item, latest, lock_memory, lock_shared, select_items, stream_items
@@ -83,6 +84,8 @@ def memory_of(kept: Mapping[str, Any]) -> StoredMemory:
     said |= {name: Tally.from_wire(kept[name]) for name in ("with_tally", "without_tally") if name in kept}
     if "canary" in kept:
         said["canary"] = CanaryPlan.from_wire(kept["canary"])
+    if "lesson" in kept:
+        said["lesson"] = LessonState.from_wire(kept["lesson"])
     return StoredMemory.unchecked(_UNSAID | said, set(kept))
 
 

@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from muniment.core.record import Absent, Record
+from muniment.core.record import Absent, Number, Record
 from muniment.core.scope import IdText
 
-__all__ = ["LessonArm", "LessonArmName", "LessonOrigin", "LessonStage", "LessonState"]
+__all__ = ["LessonArm", "LessonArmName", "LessonOrigin", "LessonStage", "LessonState", "LessonUse"]
 
 LessonStage = Literal["candidate", "trial", "active", "suspended", "retired"]
 LessonOrigin = Literal["contrast", "model", "person"]
@@ -30,3 +30,19 @@ class LessonArm(Record):
     memory_id: IdText
     arm: LessonArmName
     stage: LessonStage
+
+
+class LessonUse(Record):
+    """One judged run that a learned record fitted: whether it had it, and what came of it. No words."""
+
+    memory_id: IdText
+    trace_id: IdText
+    arm: LessonArmName
+    """Of what is no lesson, an episode or a seed, always `had`."""
+    passed: bool
+    cost: Number = 0
+    at: str
+    stage: Absent[LessonStage] = None
+    """Where the lesson stood when the run recalled; absent of what is no lesson."""
+    task: Absent[str] = None
+    """The stratum: a digest of the task, the same for runs of the same task in a tenant."""

@@ -208,7 +208,7 @@ def project_recall(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     if id_ is None or _is_of_another_run(entry, before := lookup(id_)):
         return []
     held = {} if before is None or before.body is None else before.plain()
-    body = held | {key: said[key] for key in ("request", "response", "injected", "used_ids") if key in said}
+    body = held | {key: said[key] for key in ("request", "response", "injected", "used_ids", "arms") if key in said}
     return [change_of(entry, id_, "recall", "answered", body, sources_named(entry))]
 
 

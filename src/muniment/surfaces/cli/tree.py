@@ -115,6 +115,13 @@ _BANK = _group(
     drafts=Entry("List the rules that folds have drafted. A draft is in force nowhere.", "banks:drafts"),
     tidy=Entry("Retire what has run out or is too much, by a plan that can be undone.", "banks:tidy"),
 )
+_LESSON = _group(
+    "One lesson: its life, and a person's word on it.",
+    "`muniment learn lessons` lists them, `muniment learn undo` takes a signature or a drop back.",
+    show=Entry("Show a lesson: what came of it, every change of it and why, and its runs.", "lessons:show"),
+    sign=Entry("Answer for a lesson: it is active and stays so, and is measured all the same.", "lessons:sign"),
+    drop=Entry("Hand a lesson to nobody any more, and say why.", "lessons:drop"),
+)
 _REUSE = _group(
     "Seeds that passed, and tactics: listed, and a seed chosen to start from.",
     list=Entry("List the seeds and the tactics of a bank, apart.", "banks:list_reuse"),
@@ -129,6 +136,8 @@ _PATTERNING = _group(
 )
 _LEARN = _group(
     "Learn from verified runs, and use what was learnt.",
+    lessons=Entry("List what runs taught, and what came of it.", "lessons:list_"),
+    lesson=_LESSON,
     recall=Entry("Show what earlier runs taught that fits a task.", "learning:recall"),
     fold=Entry("Learn from a run by what a verifier said of it.", "learning:fold"),
     plan=_PLAN,

@@ -232,6 +232,8 @@ _STUDIES = (
 def _bank_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
     """What changes a bank: of a user, the user's own affair; above that, an administrator's."""
     return (
+        row("bank", "sign_lesson", "POST lessons/{lesson_id}/sign", access, *levels),
+        row("bank", "drop_lesson", "POST lessons/{lesson_id}/drop", access, *levels),
         row("bank", "plan", "POST plans", access, *levels, status=201),
         row("bank", "apply", "POST plans/{plan_id}/apply", access, *levels, versioned="plan_id"),
         row("bank", "undo", "POST plans/{plan_id}/undo", access, *levels, versioned="plan_id", is_listed=True),
@@ -242,6 +244,8 @@ def _bank_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
 _BANKS = (
     row("bank", "records", "GET records", "read", "tenant", "agent", "user", is_listed=True),
     row("bank", "get", "GET records/{memory_id}", "read", "tenant", "agent", "user"),
+    row("bank", "lessons", "GET lessons", "read", "tenant", "agent", "user", is_listed=True),
+    row("bank", "lesson", "GET lessons/{lesson_id}", "read", "tenant", "agent", "user"),
     row("bank", "reasoning_bank", "GET reasoning-bank", "read", "tenant", "agent", "user"),
     row("bank", "reuse_buffer", "GET reuse-buffer", "read", "tenant", "agent", "user"),
     row("bank", "event_logs", "GET event-logs", "read", "tenant", "agent", "user", is_listed=True),
