@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from muniment.core.policy.flow_map import FlowEstimatorKind
     from muniment.core.scope import Scope
     from muniment.learning.fold.executing import Applied
-    from muniment.learning.lesson_reading import LessonBank
     from muniment.learning.lesson_state import LessonStage
     from muniment.learning.lessons.records import Lesson, LessonDecision, LessonStory
+    from muniment.learning.listing import LessonBank
     from muniment.learning.plans import PlanState
     from muniment.learning.reuse.puct import PuctTerms
     from muniment.learning.stored_memory import StoredMemory
@@ -203,14 +203,14 @@ class Bank:
         `q`: words of its text, its condition or its id; `since`, `until`: learnt in that time; `around` a lesson.
         """
         from muniment.core.listing import listing_given, shown
-        from muniment.learning.lesson_reading import page_lessons
+        from muniment.learning.listing import page_lessons
 
         asked = listing_given(order=order, since=since, until=until, q=q, around=around, limit=limit)
         return list(shown(page_lessons(self._lessons, stage, asked), asked))
 
     def lesson(self, lesson_id: str) -> LessonStory:
         """A lesson with its life: every change and why, the runs it came from, the runs that had it or did without."""
-        from muniment.learning.lesson_reading import get_lesson
+        from muniment.learning.listing import get_lesson
 
         return get_lesson(self._lessons, lesson_id)
 

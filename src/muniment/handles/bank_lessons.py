@@ -14,10 +14,10 @@ from muniment.core.requests import checked
 from muniment.core.stats.bounds import difference_bounds
 from muniment.core.stats.counts import Tally
 from muniment.errors import Conflict, InvalidInput, WrongStage
-from muniment.learning.lesson_reading import LessonBank, find_kin, lesson_now
 from muniment.learning.lesson_state import LessonUse
 from muniment.learning.lessons.records import LessonDecision
 from muniment.learning.lessons.view import DROPPED, SIGNED, Difference, Kin, state_of
+from muniment.learning.listing import LessonBank, find_kin, lesson_now
 from muniment.learning.plans import apply_plan, make_plan
 from muniment.rules.rule_promoting import SignedRequest, promote, retire
 from muniment.rules.rulebook.statistics import WITH

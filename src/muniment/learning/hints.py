@@ -25,6 +25,7 @@ from muniment.learning.keys import (
     rule_intent_key,
     state_compat,
 )
+from muniment.learning.lessons.wording import cited_events, lesson_line
 from muniment.learning.stored_memory import Store, StoredMemory
 
 __all__ = [
@@ -300,6 +301,8 @@ def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[
 
 def hint_text(memory: StoredMemory) -> str:
     """What a record says in a prompt."""
+    if memory.kind == "tactic":
+        return lesson_line(memory)
     record: Mapping[str, Any] = memory.record
     injection = record.get("injection")
     said = injection.get("content") if isinstance(injection, Mapping) else None
@@ -349,6 +352,8 @@ def _hint(each: Weighed, text: str, full: str, is_in: bool) -> MemoryHint:
     }
     if text != full:
         plain["payload_ref"] = memory.id
+    if memory.kind == "tactic" and (cited := cited_events(memory)):
+        plain["evidence_ids"] = cited
     return MemoryHint.from_wire(plain)
 
 

@@ -11,6 +11,7 @@ from muniment.core.record import Record
 from muniment.errors import InvalidRecord
 from muniment.runs.projection import change_of, sources_named
 from muniment.store.items import Change, Item, digest_name
+from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.memory_events import (
     DRAFT_MADE,
     FOLD_MADE,
@@ -91,12 +92,19 @@ def project_memory(
             return []
         text_entry = entry.id if entry.kind == "tool_result" else _text_entry(before)
         body: dict[str, Any] = {"memory": memory.to_wire(), "text_entry": text_entry}
-        sources = (entry.id, *memory.sources, *memory.parents)
+        sources = (entry.id, *memory.sources, *memory.parents, *cited_events(memory))
         place = place_of(memory)
         name = core_name(place if isinstance(place, str) else None)
         return [change_of(entry, memory.id, kind, memory.status, body, sources, name)]
 
     return project
+
+
+def cited_events(memory: StoredMemory) -> tuple[str, ...]:
+    """The events that a lesson rests on: it falls with any of them."""
+    said = memory.record.get("lesson")
+    ids = said.get("event_ids") if isinstance(said, dict) else None
+    return tuple(str(each) for each in ids if is_id(each)) if isinstance(ids, list | tuple) else ()
 
 
 def _follows(entry: LedgerEntry, before: Item | None, version: int) -> bool:

@@ -115,7 +115,7 @@ def test_what_a_person_or_a_model_wrote_says_so(any_mem: Memory) -> None:
     said = {"origin": "person", "event_ids": [event], "when": "the order is older than a year"}
     write(any_mem, tactic("tac_1", lesson=said))
     lesson = any_mem.bank(user_id="ana").lesson("tac_1")
-    assert (lesson.origin, lesson.when.words) == ("person", "the order is older than a year")
+    assert (lesson.origin, lesson.when.words) == ("person", "lookup tasks, when the order is older than a year")
     assert lesson.evidence.event_ids == (event,)
 
 

@@ -258,13 +258,10 @@ def lesson_of(kin: Kin, uses: Sequence[LessonUse], found: Difference | None, lev
     said = record.get("lesson")
     cited = texts_in(record, "lesson", "event_ids") if level == "user" else ()
     predicates = tuple(texts_in(record, "predicates") or texts_in(_where(record), "predicates"))
-    words = said.get("when") if isinstance(said, Mapping) else None
     plain: dict[str, Any] = {
         "lesson_id": kin.lesson_id,
         "text": sentence_of(_said(record)),
-        "when": LessonWhen(
-            words=words if isinstance(words, str) and words else condition_words(predicates), predicates=predicates
-        ),
+        "when": LessonWhen(words=condition_words(predicates, _text(said, "when")), predicates=predicates),
         "stage": state.stage,
         "since": state.since,
         "why": state.why,
@@ -313,8 +310,14 @@ def _said(record: Mapping[str, Any]) -> Any:
 
 
 def _origin(said: Any) -> LessonOrigin:
-    named = said.get("origin") if isinstance(said, Mapping) else None
+    named = _text(said, "origin")
     return next((each for each in get_args(LessonOrigin) if each == named), "contrast")
+
+
+def _text(said: Any, name: str) -> str | None:
+    """A text of what a record says of itself as a lesson."""
+    held = said.get(name) if isinstance(said, Mapping) else None
+    return held if isinstance(held, str) else None
 
 
 def _kept_as(kin: Kin) -> list[KeptAs]:
