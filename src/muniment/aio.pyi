@@ -35,7 +35,7 @@ from muniment.learning.fold.executing import Applied
 from muniment.learning.fold.wording import Wording
 from muniment.learning.folding import Learned
 from muniment.learning.lesson_state import LessonStage
-from muniment.learning.lessons.records import Lesson, LessonDecision, LessonStory
+from muniment.learning.lessons.records import Lesson, LessonDecision, LessonStory, RunLessons
 from muniment.learning.plans import PlanState
 from muniment.learning.recalling import Recall
 from muniment.learning.reuse.puct import PuctTerms
@@ -163,6 +163,7 @@ class AsyncRunLearning:
     async def fold(self, trigger: Literal['ws_overflow', 'phase_shift', 'budget_hit', 'fail_cluster', 'manual'] = ..., *, verifier_result: VerifierResult | Mapping[str, Any] | None = ..., **learning: Any) -> FoldResult: ...
     async def learn(self, verifier_result: VerifierResult | Mapping[str, Any], *, intent: IntentParts | Mapping[str, Any] | None = ..., state: StateParts | Mapping[str, Any] | None = ..., bucket_key: str | None = ..., features: Mapping[str, Any] | None = ..., cost: RunCost | Mapping[str, Any] | None = ..., cfg: RunConfig | Mapping[str, Any] | None = ..., reuse: ReuseSelectMeta | None = ..., blocks: RunBlocks | Mapping[str, Any] | None = ..., level: ScopeLevel = ..., wording: Wording | None = ...) -> Learned: ...
     async def learned(self) -> Learned | None: ...
+    async def lessons(self) -> RunLessons: ...
 
 class AsyncRunLedger:
     def entries(self, *, order: Literal['asc', 'desc'] = ..., since: Any = ..., until: Any = ..., kind: EntryKind | None = ..., q: str | None = ..., around: str | None = ..., limit: int | None = ...) -> AsyncIterator[LedgerEntry]: ...

@@ -38,7 +38,7 @@ UNREACHED: dict[str, str] = {
             "run.dispute", "run.retract", "run.procedure", "run.retire_procedure", "run.use_procedures", "run.insight",
             "run.judge_insight", "run.promote_insight", "run.propose", "run.decide", "run.used", "run.note",
             "run.push_working_set", "run.pop_working_set", "run.working_set", "run.select_rules", "run.fold",
-            "run.learn", "run.step", "run.claim", "run.verify_claim", "run.retract_claim", "run.conflict",
+            "run.learn", "run.lessons", "run.step", "run.claim", "run.verify_claim", "run.retract_claim", "run.conflict",
             "run.settle_conflict", "run.failure", "run.question", "run.close_question", "run.plan_next",
         ),
         _AGENTS,

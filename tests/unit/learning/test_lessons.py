@@ -341,3 +341,31 @@ def test_what_is_told_is_read_again(any_mem: Memory) -> None:
     (learnt,) = bank.records(kind="tactic")
     signed = bank.sign_lesson(learnt.id, signed_by="rosa")
     assert LessonDecision.from_wire(signed.to_wire()) == signed
+
+
+# -- of a run -------------------------------------------------------------------------------------------
+
+
+def test_a_runner_says_which_lessons_its_run_had_and_which_came_of_it(mem: Memory) -> None:
+    def agent(task: Any) -> dict[str, Any]:
+        way = "by_number" if int(task.task.rpartition(" ")[2]) % 2 else "by_name"
+        task.run.observe_tool(way, content="tried")
+        return {"text": way, "features": {"way": way}}
+
+    runner = mem.runner(agent, lambda output, _: output.text == "by_number", user_id="ana", agent_id="clerk")
+    done = [runner.run(f"Find order {number}", intent=INTENT) for number in range(12)]
+    bank = mem.bank(user_id="ana")
+    made = [id_ for each in done for id_ in each.lessons.made]
+    assert made
+    assert set(made) <= {lesson.lesson_id for lesson in bank.lessons()}
+    assert len(made) == len(set(made))
+    later = [id_ for each in done for id_ in (*each.lessons.had, *each.lessons.held_out)]
+    assert set(later) <= set(made)
+    run = mem.run(user_id="ana", agent_id="clerk")
+    assert run.learning.lessons().to_wire() == {"had": [], "held_out": [], "made": []}
+    run.observe("user", "Find the order")
+    bank.sign_lesson(made[0], signed_by="rosa")
+    recalled = run.learning.recall("Find the order", intent=INTENT)
+    lessons = run.learning.lessons()
+    assert made[0] in {*lessons.had, *lessons.held_out}
+    assert set(lessons.had) <= {hint.memory_id for hint in recalled.hints}

@@ -24,6 +24,7 @@ __all__ = [
     "LessonRun",
     "LessonStory",
     "LessonWhen",
+    "RunLessons",
     "SourceRun",
 ]
 
@@ -153,6 +154,17 @@ class LessonStory(Lesson):
     learnt_from: Items[SourceRun] = ()
     runs: Items[LessonRun] = ()
     """All that are counted, newest first."""
+
+
+class RunLessons(Record):
+    """What a run had to do with lessons, by their ids."""
+
+    had: Items[IdText] = ()
+    """Those that it was told."""
+    held_out: Items[IdText] = ()
+    """Those that fitted and were left out of it, to measure them."""
+    made: Items[IdText] = ()
+    """Those that were learnt first when it was learnt from."""
 
 
 class LessonDecision(Record):

@@ -174,6 +174,7 @@ _RUNS = (
     row("run.learning", "fold", "POST fold", "write", left_out={"wording": _CODE}),
     row("run.learning", "learn", "POST learn", "write", left_out={"wording": _CODE}),
     row("run.learning", "learned", "GET learned", "read"),
+    row("run.learning", "lessons", "GET lessons", "read"),
     row("run.log", "step", "POST steps", "write", status=201, repeats="guarded"),
     row("run.log", "claim", "POST claims", "write", status=201, repeats="guarded"),
     row("run.log", "claims", "GET claims", "read", is_listed=True),
