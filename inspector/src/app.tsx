@@ -15,7 +15,7 @@ import { Trouble, Waiting } from "./parts";
 import { UserPick } from "./users";
 import { w, type Word } from "./words";
 
-const NAV = ["runs", "packets", "search", "facts", "episodes", "rules", "flow", "research"] as const;
+const NAV = ["runs", "packets", "search", "facts", "episodes", "lessons", "rules", "flow", "research"] as const;
 const IN_BUNDLE: readonly string[] = ["runs", "packets", "facts", "episodes"];
 /** Pages that belong to another one of the list. */
 const UNDER = new Map([
@@ -26,6 +26,7 @@ const UNDER = new Map([
   ["purposes", "packets"],
   ["diff", "packets"],
   ["whatif", "packets"],
+  ["lesson", "lessons"],
   ["rule", "rules"],
   ["study", "research"],
 ]);

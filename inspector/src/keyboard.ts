@@ -9,6 +9,7 @@ export const GOES: Record<string, string> = {
   search: "s",
   facts: "f",
   episodes: "e",
+  lessons: "l",
   rules: "u",
   flow: "m",
   research: "t",

@@ -123,6 +123,8 @@ const TONES = new Map<string, Tone>(
     candidate: "warn",
     temporary: "warn",
     canary: "info",
+    trial: "info",
+    suspended: "bad",
     waiting: "warn",
     undecided: "warn",
     unchecked: "warn",

@@ -51,6 +51,8 @@ PAGES = {
     "why": (f"{ANA}/search/why?q=mushroom%20dumplings", "the best thing there"),
     "facts": (f"{ANA}/facts", "in the quiet corner"),
     "episodes": (f"{ANA}/episodes", "It gets loud after nine."),
+    "lessons": (f"{ROSA}/lessons", "apples tasks in count"),
+    "lesson": (f"{ROSA}/lesson/{{rule}}", "Runs that it fitted"),
     "rules": (f"{ROSA}/rules", "on trial with a share of 0.5"),
     "rule": (f"{ROSA}/rule/{{rule}}", "micro-regressions"),
     "flow": (f"{ROSA}/flow", "main→verify"),

@@ -13,7 +13,8 @@ import pytest
 import muniment
 from muniment.surfaces.cli.tree import TREE
 
-GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "learning.md"
+GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "learning-inside.md"
+FRONT = GUIDE.with_name("learning.md")
 
 
 @pytest.mark.slow
@@ -46,3 +47,13 @@ def test_every_command_is_in_the_guide() -> None:
     for group in ("bank", "plan", "reuse"):
         for name in TREE["learn"].entries[group].entries:
             assert f"muniment learn {group} {name}" in text or f"`{group} {name}`" in text, f"{group} {name}"
+
+
+def test_the_front_page_is_one_page_and_names_what_people_type() -> None:
+    text = FRONT.read_text("utf-8")
+    assert len(text.splitlines()) <= 120
+    assert "muniment learn lessons" in text
+    for name in TREE["learn"].entries["lesson"].entries:
+        assert f"muniment learn lesson {name}" in text, name
+    for word in ("PUCT", "predicate", "tactic", "intent_key"):
+        assert word not in text, f"{word} belongs behind it"

@@ -19,7 +19,8 @@ ROUTES = [route for route in routes_of(OPERATIONS) if route.level != "store"]
 KINDS = {
     "a": "build", "b": "build2", "build_id": "build", "candidate_id": "candidate", "chunk_id": "chunk",
     "claim_id": "claim", "conflict_id": "conflict", "corpus_id": "corpus", "document_id": "document",
-    "event_id": "event", "fact_id": "fact", "insight_id": "insight", "memory_id": "memory", "operation_id": "event",
+    "event_id": "event", "fact_id": "fact", "insight_id": "insight", "lesson_id": "lesson",
+    "memory_id": "memory", "operation_id": "event",
     "perspective_id": "event", "plan_id": "plan", "procedure_id": "procedure", "record_id": "memory",
     "rule_id": "rule", "run_id": "run",
 }  # fmt: skip
@@ -129,6 +130,8 @@ BODIES: dict[str, list[Any]] = {
         {"plan": [{"op": "PIN", "target_store": "ReasoningBank", "target_ids": ["@memory"]}]},
         {"plan": {"schema_version": "0.5.15", "plan_id": "@plan", "created_at": "2026-01-01T00:00:00Z", "actions": []}},
     ],
+    "bank.sign_lesson": [{"signed_by": "rosa"}],
+    "bank.drop_lesson": [{"reason": "x"}],
     "bank.suggest_thresholds": [{"snapshot": {}}],
     "values.put": [
         {"values": [{"namespace": ["notes", "@user"], "key": "@key", "value": {}}]},

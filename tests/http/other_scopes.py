@@ -161,7 +161,18 @@ def holdings(memory: Memory, tenant_id: str, user_id: str, name: str, folder: Pa
         "created_at": "2026-01-01T00:00:00Z", "status": "active", "summary": "Work backwards.",
         "intent_key": "intent|domain=math|family=countdown",
     }  # fmt: skip
-    plan = bank.plan([{"op": "WRITE", "target_store": "ReasoningBank", "payload": episode}])
+    tactic = {
+        "schema_version": "0.5.15", "tactic_id": f"lesson-{name}", "created_at": "2026-01-01T00:00:00Z",
+        "status": "active", "ttl": "days:60", "summary": "Work backwards.",
+        "intent_key": "intent|domain=math|family=countdown",
+        "injection": {"mode": "inline", "content": "Work backwards."},
+    }  # fmt: skip
+    plan = bank.plan(
+        [
+            {"op": "WRITE", "target_store": "ReasoningBank", "payload": episode},
+            {"op": "WRITE", "target_store": "ReuseBuffer", "payload": tactic},
+        ]
+    )
     bank.apply(plan.plan_id)
     rule = memory.rulebook(tenant_id=tenant_id, user_id=user_id).add("Answer in short sentences.")
     corpus = memory.corpus(f"corpus-{name}", tenant_id=tenant_id, user_id=user_id)
@@ -180,7 +191,8 @@ def holdings(memory: Memory, tenant_id: str, user_id: str, name: str, folder: Pa
         "procedure": procedure.procedure_id, "insight": insight.id, "candidate": candidate.candidate_id,
         "build": build.id, "build2": other_build.id, "conflict": conflict.conflict_id, "learnt": learnt.run_id,
         "verification": verification.verifier_id, "fold": learned.fold.fold_id,
-        "plan": plan.plan_id, "memory": f"memory-{name}", "rule": rule.id, "corpus": f"corpus-{name}",
+        "plan": plan.plan_id, "memory": f"memory-{name}", "lesson": f"lesson-{name}",
+        "rule": rule.id, "corpus": f"corpus-{name}",
         "document": document.document_id, "chunk": hit.id, "study": study.run_id, "receipt": receipt.receipt_id,
         "session": f"session-{name}", "key": f"key-{name}", "thread": f"thread-{name}", "user": user_id,
     }  # fmt: skip

@@ -143,7 +143,7 @@ def test_a_packet_with_hints_is_the_same_after_all_changes(mem: Memory) -> None:
     run.observe("user", "Reach 24.")
     run.learning.recall("Reach", intent=INTENT, state={"mode": "main"})
     builds = [run.compose(purpose, query="Reach", max_tokens=1024) for purpose in ("planner", "tool", "responder")]
-    assert ["hint: " in build.text for build in builds] == [True, True, False]
+    assert ["earlier run: " in build.text for build in builds] == [True, True, False]
     assert b"memory_hints" not in builds[2].packet_bytes
     bank = mem.bank(user_id="ana")
     for held in bank.records():

@@ -35,6 +35,10 @@ READERS = (
     ("learn", "bank", "logs"),
     ("learn", "bank", "drafts"),
     ("learn", "bank", "tidy"),
+    ("learn", "lessons"),
+    ("learn", "lesson", "show", "tac_1"),
+    ("learn", "lesson", "sign", "tac_1", "--signed-by", "rosa"),
+    ("learn", "lesson", "drop", "tac_1", "--reason", "no"),
     ("learn", "reuse", "list"),
     ("learn", "reuse", "select"),
 )

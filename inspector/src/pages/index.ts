@@ -8,6 +8,7 @@ import { EpisodesPage } from "./episodes";
 import { EventPage } from "./event";
 import { FactsPage } from "./facts";
 import { FlowPage } from "./flow";
+import { LessonPage, LessonsPage } from "./lessons";
 import { PacketPage, PacketsPage } from "./packet";
 import { PurposesPage } from "./purposes";
 import { ResearchPage, StudyPage } from "./research";
@@ -32,6 +33,8 @@ export const PAGES = new Map<string, (props: { place: Place }) => JSX.Element>(
     search: SearchPage,
     facts: FactsPage,
     episodes: EpisodesPage,
+    lessons: LessonsPage,
+    lesson: LessonPage,
     rules: RulesPage,
     rule: RulePage,
     flow: FlowPage,

@@ -163,12 +163,13 @@ _RUN_LISTS = {
     "next_actions": ("evidence_id",),
     "failures": ("evidence_id",),
     "conflicts": ("evidence_id", "side_a", "side_b"),
+    "memory_hints": ("evidence_ids",),
 }
 """What a run tells of itself in its open working state, and the keys of each that name evidence."""
 
 
 def _told_in_run(state: Mapping[str, Any]) -> Iterator[tuple[_Place, str]]:
-    """Evidence of claims, actions, failures and conflicts in an open object, where they are what we write there."""
+    """Evidence of claims, actions, failures, conflicts and hints in an open object, where they are what we write."""
     for name, keys in _RUN_LISTS.items():
         listed = state.get(name)
         for index, each in enumerate(listed if isinstance(listed, list | tuple) else ()):

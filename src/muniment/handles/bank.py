@@ -1,6 +1,9 @@
 """A bank's handle: learned records listed, planned for, tidied; seeds chosen. Made by `Memory.bank`.
 
 bank = mem.bank(user_id="ana")
+for lesson in bank.lessons(stage="active"):
+    lesson.text, lesson.when.words, lesson.effect.difference
+bank.sign_lesson(lesson.lesson_id, signed_by="rosa")
 plan = bank.plan([{"op": "PIN", "target_store": "ReasoningBank", "target_ids": ["rm_1"]}])
 bank.apply(plan.plan_id)
 bank.undo(plan.plan_id)
@@ -9,7 +12,7 @@ bank.undo(plan.plan_id)
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from muniment.contracts.learned_memory import (
     ConditionalTactic,
@@ -40,6 +43,9 @@ if TYPE_CHECKING:
     from muniment.core.scope import Scope
     from muniment.learning.fold.executing import Applied
     from muniment.learning.lesson_adding import AddedLesson
+    from muniment.learning.lesson_state import LessonStage
+    from muniment.learning.lessons.records import Lesson, LessonDecision, LessonStory
+    from muniment.learning.listing import LessonBank
     from muniment.learning.plans import PlanState
     from muniment.learning.proposals.records import LessonReport
     from muniment.learning.reuse.puct import PuctTerms
@@ -190,6 +196,56 @@ class Bank:
 
         bodies = self._ctx.engine.read(self._scope.tenant_id, lambda reader: list_drafts(reader, self._owner))
         return [DistillDraft.from_wire(body["draft"]) for body in bodies]
+
+    # -- lessons --------------------------------------------------------------------------------------
+
+    def lessons(
+        self,
+        *,
+        stage: LessonStage | None = None,
+        order: Literal["asc", "desc"] = "asc",
+        since: Any = None,
+        until: Any = None,
+        q: str | None = None,
+        around: str | None = None,
+        limit: int | None = None,
+    ) -> list[Lesson]:
+        """What runs taught, and what came of it: of one stage, or all but the retired, oldest or newest first (`desc`).
+
+        `q`: words of its text, its condition or its id; `since`, `until`: learnt in that time; `around` a lesson.
+        """
+        from muniment.core.listing import listing_given, shown
+        from muniment.learning.listing import page_lessons
+
+        asked = listing_given(order=order, since=since, until=until, q=q, around=around, limit=limit)
+        return list(shown(page_lessons(self._lessons, stage, asked), asked))
+
+    def lesson(self, lesson_id: str) -> LessonStory:
+        """A lesson with its life: every change and why, the runs it came from, the runs that had it or did without."""
+        from muniment.learning.listing import get_lesson
+
+        return get_lesson(self._lessons, lesson_id)
+
+    def sign_lesson(self, lesson_id: str, *, signed_by: str) -> LessonDecision:
+        """Answer for a lesson: it is active and stays so, and is measured all the same. `undo` takes the plan back.
+
+        What is kept as a rule alone is promoted, where its rulebook has seen enough of it.
+        """
+        from muniment.handles.bank_lessons import sign_lesson
+
+        return sign_lesson(self._ctx, self._scope, self._owner, lesson_id, signed_by=signed_by)
+
+    def drop_lesson(self, lesson_id: str, *, reason: str, signed_by: str | None = None) -> LessonDecision:
+        """Hand a lesson to nobody any more. `undo` takes the plan back; a rule that went with it, `rollback`."""
+        from muniment.handles.bank_lessons import drop_lesson
+
+        return drop_lesson(self._ctx, self._scope, self._owner, lesson_id, reason=reason, signed_by=signed_by)
+
+    @property
+    def _lessons(self) -> LessonBank:
+        from muniment.handles.bank_lessons import lesson_bank
+
+        return lesson_bank(self._ctx, self._scope.tenant_id, self._owner)
 
     # -- lessons that somebody writes -----------------------------------------------------------------
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import RuleType, ScopeLevel
     from muniment.learning.folding import Learned
+    from muniment.learning.lessons.records import RunLessons
     from muniment.learning.recalling import Recall
     from muniment.learning.run_blocks import RunBlocks
     from muniment.learning.stored_memory import IntentParts, StateParts
@@ -201,6 +202,13 @@ class RunLearning:
         from muniment.learning.folding import find_learned
 
         return find_learned(self._ctx, self._scope)
+
+    def lessons(self) -> RunLessons:
+        """Which lessons the run had, which were held out of it to measure them, and which came of it."""
+        from muniment.learning.recall_reading import run_lessons
+
+        scope = self._scope
+        return self._ctx.engine.read(scope.tenant_id, lambda reader: run_lessons(reader, scope))
 
 
 def learn_from(

@@ -86,6 +86,8 @@ def memory_of(kept: Mapping[str, Any]) -> StoredMemory:
         said["lesson"] = LessonState.from_wire(kept["lesson"])
     if "canary" in kept:
         said["canary"] = CanaryPlan.from_wire(kept["canary"])
+    if "lesson" in kept:
+        said["lesson"] = LessonState.from_wire(kept["lesson"])
     return StoredMemory.unchecked(_UNSAID | said, set(kept))
 
 

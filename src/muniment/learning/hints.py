@@ -26,6 +26,7 @@ from muniment.learning.keys import (
     rule_intent_key,
     state_compat,
 )
+from muniment.learning.lessons.wording import cited_events, lesson_line
 from muniment.learning.stored_memory import Store, StoredMemory
 from muniment.learning.tool_likeness import rarities, tool_likeness, tools_told
 
@@ -338,6 +339,8 @@ def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[
 
 def hint_text(memory: StoredMemory) -> str:
     """What a record says in a prompt."""
+    if memory.kind == "tactic":
+        return lesson_line(memory)
     record: Mapping[str, Any] = memory.record
     injection = record.get("injection")
     said = injection.get("content") if isinstance(injection, Mapping) else None
@@ -411,6 +414,8 @@ def _hint(each: Weighed, text: str, full: str, is_in: bool) -> MemoryHint:
         plain["alike_ids"] = [one.id for one in each.alike]
     if each.beside is not None:
         plain["beside_id"] = each.beside.id
+    if memory.kind == "tactic" and (cited := cited_events(memory)):
+        plain["evidence_ids"] = cited
     return MemoryHint.from_wire(plain)
 
 

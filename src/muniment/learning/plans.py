@@ -106,8 +106,13 @@ def list_plans(ctx: Context, tenant_id: str, owner: str) -> list[PlanState]:
 # -- making -------------------------------------------------------------------------------------------
 
 
-def make_plan(ctx: Context, scope: Scope, level: ScopeLevel, given: Any, payloads: Any) -> MemoryActionPlan:
-    """Keep a plan: as a record, as plain data, or as a list of actions. An action's `payload` is kept under a ref."""
+def make_plan(
+    ctx: Context, scope: Scope, level: ScopeLevel, given: Any, payloads: Any, *, sources: Iterable[str] = ()
+) -> MemoryActionPlan:
+    """Keep a plan: as a record, as plain data, or as a list of actions. An action's `payload` is kept under a ref.
+
+    It is forgotten with its `sources`, beside what its payloads came from.
+    """
     plain, kept = _with_payloads(ctx, given, payloads)
     plan = check_plan(plain)
     _check_payloads(kept)
@@ -119,7 +124,7 @@ def make_plan(ctx: Context, scope: Scope, level: ScopeLevel, given: Any, payload
         found = latest(tx, plan.plan_id)
         if found is not None:
             return _same_plan(found, owner, plan, kept)
-        write_bank(ctx, tx, scope.tenant_id, owner, [made_draft(plan, kept)])
+        write_bank(ctx, tx, scope.tenant_id, owner, [made_draft(plan, kept, sources=sources)])
         return plan
 
     return ctx.engine.write(scope.tenant_id, work)

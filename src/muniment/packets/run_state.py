@@ -15,7 +15,7 @@ from muniment.core.ports.rows import by_ids, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import InvalidRecord
 from muniment.memory.state_patching import read_state
-from muniment.packets.page.lines import CLAIMS, CONFLICTS, DONE, FAILURES, HINTS, NEXT_ACTIONS, OBJECTIVE
+from muniment.packets.page.lines import CLAIMS, CONFLICTS, DONE, FAILURES, HELD_OUT, HINTS, NEXT_ACTIONS, OBJECTIVE
 from muniment.packets.pool import NotGathered, RunBasis
 from muniment.runs.claim_reading import verified_claims
 from muniment.runs.state_reading import (
@@ -39,7 +39,7 @@ __all__ = ["OPEN_LOOPS", "GatheredRun", "gather_run", "task_of"]
 
 OPEN_LOOPS = "open_loops"
 """Where a caller may patch open questions of their own."""
-_HINT_KEYS = ("memory_id", "source", "score", "reason", "summary")
+_HINT_KEYS = ("memory_id", "source", "score", "reason", "summary", "evidence_ids")
 _EVIDENCE = ("evidence_id", "side_a", "side_b")
 """Keys of a patched part that name events."""
 
@@ -289,12 +289,17 @@ def _distinct(loops: Iterable[OpenLoop]) -> tuple[OpenLoop, ...]:
 
 
 def _recalled_hints(reader: Reader, scope: Scope) -> list[dict[str, Any]]:
-    """What the run recalled last of learned memory, as far as it was within the injection budget, best first."""
+    """What the run recalled last of learned memory, as far as it was within the injection budget, best first; then the
+    lessons that fitted and were left out of the run, by their ids alone.
+    """
     held = latest_of_run(reader, "recall", scope.user_id, scope.run_id)
     if held is None:
         return []
-    return [
+    told = held.plain()
+    hints = [
         {key: hint[key] for key in _HINT_KEYS if hint.get(key) is not None}
-        for hint in held.plain()["response"]["items"]
+        for hint in told["response"]["items"]
         if hint.get("injected")
     ]
+    left = (arm["memory_id"] for arm in told.get("arms", ()) if arm["arm"] == HELD_OUT)
+    return [*hints, *({"memory_id": memory_id, HELD_OUT: True} for memory_id in left)]

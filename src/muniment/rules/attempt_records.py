@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.contracts.run_records import RunCost, VerifierResult
+from muniment.learning.lessons.records import RunLessons
 from muniment.learning.projection import trace_id_of
 from muniment.rules.rollouts.budget import Spent, Step
 from muniment.verify.outputs import Output
@@ -25,6 +26,7 @@ __all__ = ["Attempt", "Done", "Kind", "Trial", "attempt_of"]
 
 Kind = Literal["attempt", "repair", "synth"]
 _NOTHING = Spent()
+_NO_LESSONS = RunLessons()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Attempt:
     learned: Learned
     summary: RolloutSummary | None = None
     """Where there were several."""
+    lessons: RunLessons = _NO_LESSONS
+    """Which lessons it had, which were held out of it, which came of it."""
 
     @property
     def passed(self) -> bool:
@@ -61,6 +65,8 @@ class Done:
     spent: Spent = _NOTHING
     decision: RouteDecision | None = None
     """The router's, where there was one."""
+    lessons: RunLessons = _NO_LESSONS
+    """Of the attempt that stands: which lessons it had, which were held out of it, which came of it."""
 
     @property
     def passed(self) -> bool:
@@ -125,4 +131,5 @@ def attempt_of(trial: Trial, learned: Learned, summary: RolloutSummary | None) -
         trial.judged,
         learned,
         summary,
+        trial.run.learning.lessons(),
     )

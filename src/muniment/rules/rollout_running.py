@@ -240,6 +240,7 @@ class Rollout:
             tuple(steps),
             self._made().spent,
             self._plan.decision,
+            chosen.lessons,
         )
 
     def _best(self, trials: Sequence[Trial]) -> Trial:

@@ -240,8 +240,8 @@ def learns(story: Story) -> None:
     recalled = later.learning.recall(task, intent=ADVICE)
     (hint,) = recalled.hints
     for purpose in ("planner", "tool"):
-        assert f"hint: {hint.summary}" in later.compose(purpose, query=task).text
-    assert "hint:" not in later.compose("responder", query=task).text
+        assert f": {hint.summary}" in later.compose(purpose, query=task).text
+    assert hint.summary not in later.compose("responder", query=task).text
     assert hint.summary.startswith("Asked: Please find out how to heat the north house. Passed.")
     story.kept |= {"hint": hint, "trace": learned.event_log.trace_id}
 

@@ -99,9 +99,9 @@ def test_hints_stand_in_the_packets_of_planner_and_tool(mem):
     for purpose in ("planner", "tool"):
         build = run.compose(purpose, query="Reach 24", max_tokens=1024)
         assert build.packet.short_term.working_state.model_extra["memory_hints"]
-        assert "hint: " in build.text
+        assert "earlier run: " in build.text
         assert mem.replay(build.id).packet_bytes == build.packet_bytes
-    assert "hint: " not in run.compose("responder", query="Reach 24", max_tokens=1024).text
+    assert "earlier run: " not in run.compose("responder", query="Reach 24", max_tokens=1024).text
 
 
 def test_learning_twice_is_learning_once(mem):

@@ -45,6 +45,7 @@ Reason = Literal[
     "task_type",
     "empty",
     "excluded",
+    "held_out",
 ]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 UNGATHERED_REASONS: frozenset[str] = frozenset(

@@ -15,6 +15,7 @@ from muniment.packets.page.lines import (
     STATE_PARTS,
     StateUnit,
     block_of,
+    is_held_out,
     reading_order,
     state_evidence,
     state_line,
@@ -40,6 +41,8 @@ def place_state(draft: PacketDraft) -> None:
     for unit in state_units(draft.pool.working_state, draft.purpose):
         if draft.purpose not in STATE_PARTS[unit.part]:
             draft.tally.omit(unit.name, "purpose")
+        elif is_held_out(unit):
+            draft.tally.omit(unit.name, "held_out", lesson=str(unit.value.get("memory_id")))
         elif (reason := _bars(draft, unit)) is not None:
             draft.tally.omit(unit.name, reason)
         elif draft.wall.bars_value([unit.key, _json_value(unit.value)]):

@@ -38,6 +38,7 @@ __all__ = [
     "DONE",
     "FAILURES",
     "GIVEN",
+    "HELD_OUT",
     "HINTS",
     "NEAREST_FOUND",
     "NEXT_ACTIONS",
@@ -63,6 +64,7 @@ __all__ = [
     "flat",
     "insight_line",
     "instruction_line",
+    "is_held_out",
     "is_told_by_result",
     "loop_line",
     "may_show",
@@ -219,7 +221,9 @@ Answers = Mapping[str, Mapping[str, str]]
 """Of answers that were given for an earlier page, by their ids: what each number of their marks named there."""
 NO_ANSWERS: Answers = {}
 HINTS = "memory_hints"
-"""Where recalled hints stand in a working state."""
+"""Where recalled hints stand in a working state: `{memory_id, source, score, reason, summary, evidence_ids}` each."""
+HELD_OUT = "held_out"
+"""Marks a lesson among them that fitted the run and was left out of it, to measure it: it says nothing."""
 NOTHING_FOUND = "## Nothing in memory answers this."
 NEAREST_FOUND = "## Nothing in memory clearly answers this; the nearest it holds:"
 """Headings, since they are the packet's own word: a line under one could pass for something that was said."""
@@ -261,7 +265,8 @@ _FORGED = re.compile(
     r"[#＃]|[\[［]\d|-\s|undated:"  # a heading, a citation, a fact or question
     r"|evidence from memory|\[n\] marks|today is \w+day, \d"  # the lines of no section
     rf"|\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}:|\d{{4}}-\d\d-\d\d:"  # a day
-    r"|(?:goal|objective|done when|decided|verified|hint|risk|next|conflict|failed): "  # parts of the state
+    r"|(?:goal|objective|done when|decided|verified|hint|lesson|earlier run"  # parts of the state
+    r"|risk|next|conflict|failed): "
     r"|plan, (?:todo|in_progress|done): "
     rf"|{GIVEN}: |(?:commitment|decision) \(?[^:{BREAKS}]{{1,200}}: "  # parts of the summary
     rf"|(?:constraint|slot|note) [^:{BREAKS}]{{1,200}}: "
@@ -347,6 +352,10 @@ def reading_order(part: StatePart, purpose: Purpose) -> int:
     return -1 if purpose == "tool" and part == "constraints" else _PAGE.index(part)
 
 
+_CITING = ("claims", "next_actions", "failures", "conflicts", "hints")
+"""Parts whose elements name the evidence they rest on."""
+
+
 def state_evidence(unit: StateUnit) -> tuple[str, ...]:
     """The evidence that a unit of a working state names; one that somebody else wrote may name none."""
     value = unit.value
@@ -354,10 +363,10 @@ def state_evidence(unit: StateUnit) -> tuple[str, ...]:
         return (value.evidence_id,) if value.evidence_id else ()
     if isinstance(value, ToolEvidence):
         return (value.ref,)
-    if unit.part not in ("claims", "next_actions", "failures", "conflicts") or not isinstance(value, Mapping):
+    if unit.part not in _CITING or not isinstance(value, Mapping):
         return ()
     named = [value.get("evidence_id")]
-    for side in ("side_a", "side_b"):
+    for side in ("side_a", "side_b", "evidence_ids"):
         held = value.get(side)
         named += held if isinstance(held, list | tuple) else ()
     return tuple(dict.fromkeys(id_ for id_ in named if isinstance(id_, str) and id_))
@@ -375,7 +384,7 @@ def state_line(unit: StateUnit, mark: Mark, shown: Container[str] = frozenset())
     if isinstance(value, Risk):
         return f"risk: {flat(value.risk)}" + (f"; mitigation: {flat(value.mitigation)}" if value.mitigation else "")
     if unit.part in _NOUNS:
-        return _cited(f"{_NOUNS[unit.part]}: {_words(unit, mark, shown)}", unit, mark)
+        return _cited(f"{_noun(unit)}: {_words(unit, mark, shown)}", unit, mark)
     noun = {"constraints": "constraint", "slots": "slot"}.get(unit.part, "note")
     return f"{noun} {flat(unit.key)}: {value_text(value)}"
 
@@ -392,11 +401,28 @@ _NOUNS: dict[StatePart, str] = {
 }
 
 
+_TAUGHT = {"ReuseBuffer": "lesson", "ReasoningBank": "earlier run"}
+"""What is recalled, by where it is kept: what runs teach together, and one run that can be read."""
+
+
+def _noun(unit: StateUnit) -> str:
+    """What a line of the state begins with."""
+    source = unit.value.get("source") if unit.part == "hints" and isinstance(unit.value, Mapping) else None
+    return _TAUGHT.get(str(source), _NOUNS[unit.part])
+
+
+def is_held_out(unit: StateUnit) -> bool:
+    """Is it a lesson that was left out of the run, to measure it?"""
+    return unit.part == "hints" and isinstance(unit.value, Mapping) and unit.value.get(HELD_OUT) is True
+
+
 def _words(unit: StateUnit, mark: Mark, shown: Container[str]) -> str:
     """What a unit says, on one line."""
     value = unit.value
     if not isinstance(value, Mapping):
         return value_text(value)
+    if is_held_out(unit):
+        return f"the lesson {flat(str(value.get('memory_id')))} fits, and was left out of this run to measure it"
     if unit.part == "failures" and isinstance(value.get("why"), str):
         return failure_words(value, shown)
     if unit.part == "conflicts" and isinstance(value.get("description"), str):

@@ -53,6 +53,7 @@ REASONS: Mapping[str, str] = {
     "task_type": "it is for another type of task",
     "empty": "it says nothing",
     "excluded": "the caller sends it itself",
+    "held_out": "left out of this run to measure it",
 }
 """Why something may be left out, for a person."""
 

@@ -107,10 +107,13 @@ def _repaired_run(call: Call) -> Run:
 # -- banks and rulebooks ------------------------------------------------------------------------------
 
 
+_HELD_IDS = ("memory_id", "plan_id", "lesson_id")
+
+
 def _bank(call: Call) -> Bank:
-    """The bank that was named; where none was, the one that holds the record or plan."""
+    """The bank that was named; where none was, the one that holds the record, plan or lesson."""
     user, agent = _bank_names(call)
-    record_id = call.typed.get("memory_id") or call.typed.get("plan_id")
+    record_id = next((call.typed[name] for name in _HELD_IDS if name in call.typed), None)
     if record_id is None or user is not None or agent is not None:
         return call.memory.bank(user_id=user, agent_id=agent, tenant_id=call.tenant)
     return call.memory.learning.bank_of(record_id, tenant_id=call.tenant)

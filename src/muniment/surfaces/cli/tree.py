@@ -117,7 +117,11 @@ _BANK = _group(
     tidy=Entry("Retire what has run out or is too much, by a plan that can be undone.", "banks:tidy"),
 )
 _LESSON = _group(
-    "Lessons that somebody writes: a person's, and what a model proposed.",
+    "Lessons one by one: their life, a person's word on them, one of your own, and what a model proposed.",
+    "`muniment learn lessons` lists them, `muniment learn undo` takes a signature or a drop back.",
+    show=Entry("Show a lesson: what came of it, every change of it and why, and its runs.", "lessons:show"),
+    sign=Entry("Answer for a lesson: it is active and stays so, and is measured all the same.", "lessons:sign"),
+    drop=Entry("Hand a lesson to nobody any more, and say why.", "lessons:drop"),
     add=Entry("Add a lesson of your own; it is tried like any other.", "banks:add_lesson"),
     reports=Entry("List what a model proposed of runs, what was refused and why, and what it took.", "banks:reports"),
 )
@@ -135,9 +139,10 @@ _PATTERNING = _group(
 )
 _LEARN = _group(
     "Learn from verified runs, and use what was learnt.",
+    lessons=Entry("List what runs taught, and what came of it.", "lessons:list_"),
+    lesson=_LESSON,
     recall=Entry("Show what earlier runs taught that fits a task.", "learning:recall"),
     fold=Entry("Learn from a run by what a verifier said of it.", "learning:fold"),
-    lesson=_LESSON,
     plan=_PLAN,
     apply=Entry("Apply a plan, all of it or nothing; twice is once.", "banks:apply"),
     undo=Entry("Take an applied plan back: each record as it was before.", "banks:undo"),

@@ -16,7 +16,7 @@ from muniment.handles.bank import Bank, kinds_asked
 from muniment.handles.memory import Memory
 from muniment.handles.rulebook import Rulebook
 from muniment.handles.run import Run
-from muniment.learning.listing import page_bodies, page_memories, page_plans
+from muniment.learning.listing import page_bodies, page_lessons, page_memories, page_plans
 from muniment.learning.proposals.records import LessonReport
 from muniment.memory.corpus import Corpus
 from muniment.memory.lists.candidates import page_candidates, page_documents
@@ -184,6 +184,10 @@ def _records(bank: Bank, _names: Names, own: Own, asked: Listing) -> Iterator[Pl
     return page_memories(bank._ctx, bank._scope.tenant_id, bank._owner, kinds, asked, include_all=include_all)
 
 
+def _lessons(bank: Bank, _names: Names, own: Own, asked: Listing) -> Iterator[Placed[Any]]:
+    return page_lessons(bank._lessons, own.get("stage"), asked)
+
+
 def _event_logs(bank: Bank, _names: Names, _own: Own, asked: Listing) -> Iterator[Placed[Any]]:
     return _bodies(bank, "event_log", lambda body: EventLog.from_wire(body["event_log"]), asked)
 
@@ -245,6 +249,7 @@ SOUGHT: Mapping[str, SoughtList] = {
     "run.verifications": SoughtList(_BY_TIME, _verifications),
     "corpus.documents": SoughtList(_BY_TIME, _documents, is_taken=lambda own: own.get("document_ids") is None),
     "bank.records": SoughtList(_BY_TIME, _records),
+    "bank.lessons": SoughtList(_BY_TIME, _lessons),
     "bank.event_logs": SoughtList(_BY_TIME, _event_logs, "desc", is_taken=lambda own: own.get("newest") is None),
     "bank.lesson_reports": SoughtList(
         _BY_TIME, _lesson_reports, "desc", is_taken=lambda own: own.get("newest") is None

@@ -175,6 +175,7 @@ _RUNS = (
     row("run.learning", "fold", "POST fold", "write", left_out={"lessons": _WRITER}),
     row("run.learning", "learn", "POST learn", "write", left_out={"lessons": _WRITER}),
     row("run.learning", "learned", "GET learned", "read"),
+    row("run.learning", "lessons", "GET lessons", "read"),
     row("run.log", "step", "POST steps", "write", status=201, repeats="guarded"),
     row("run.log", "claim", "POST claims", "write", status=201, repeats="guarded"),
     row("run.log", "claims", "GET claims", "read", is_listed=True),
@@ -234,6 +235,8 @@ def _bank_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
     """What changes a bank: of a user, the user's own affair; above that, an administrator's."""
     return (
         row("bank", "add_lesson", "POST lessons", access, *levels, status=201),
+        row("bank", "sign_lesson", "POST lessons/{lesson_id}/sign", access, *levels),
+        row("bank", "drop_lesson", "POST lessons/{lesson_id}/drop", access, *levels),
         row("bank", "plan", "POST plans", access, *levels, status=201),
         row("bank", "apply", "POST plans/{plan_id}/apply", access, *levels, versioned="plan_id"),
         row("bank", "undo", "POST plans/{plan_id}/undo", access, *levels, versioned="plan_id", is_listed=True),
@@ -244,6 +247,8 @@ def _bank_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
 _BANKS = (
     row("bank", "records", "GET records", "read", "tenant", "agent", "user", is_listed=True),
     row("bank", "get", "GET records/{memory_id}", "read", "tenant", "agent", "user"),
+    row("bank", "lessons", "GET lessons", "read", "tenant", "agent", "user", is_listed=True),
+    row("bank", "lesson", "GET lessons/{lesson_id}", "read", "tenant", "agent", "user"),
     row("bank", "reasoning_bank", "GET reasoning-bank", "read", "tenant", "agent", "user"),
     row("bank", "reuse_buffer", "GET reuse-buffer", "read", "tenant", "agent", "user"),
     row("bank", "event_logs", "GET event-logs", "read", "tenant", "agent", "user", is_listed=True),

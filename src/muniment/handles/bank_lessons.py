@@ -1,0 +1,145 @@
+"""What a bank's handle does with lessons: shown with the runs of tactics and of rules, signed, dropped.
+
+A signature and a drop are ordinary plans on a tactic (PIN, RETIRE), so that `undo` takes them back. What is kept as a
+rule alone is promoted or retired by its rulebook, which asks what it always asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from muniment.core.owners import bank_level
+from muniment.core.requests import checked
+from muniment.core.stats.bounds import difference_bounds
+from muniment.core.stats.counts import Tally
+from muniment.errors import Conflict, InvalidInput, WrongStage
+from muniment.learning.lesson_state import LessonUse
+from muniment.learning.lessons.records import LessonDecision
+from muniment.learning.lessons.view import DROPPED, SIGNED, Difference, Kin, state_of
+from muniment.learning.listing import LessonBank, find_kin, lesson_now
+from muniment.learning.plans import apply_plan, make_plan
+from muniment.rules.rule_promoting import SignedRequest, promote, retire
+from muniment.rules.rulebook.statistics import WITH
+from muniment.rules.rulebook_reading import list_uses
+from muniment.rules.rulebook_writing import Book
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader
+    from muniment.core.scope import Scope
+    from muniment.learning.stored_memory import StoredMemory
+    from muniment.rules.promotion.records import RuleUse
+    from muniment.store.context import Context
+
+__all__ = ["drop_lesson", "lesson_bank", "sign_lesson"]
+
+
+def lesson_bank(ctx: Context, tenant_id: str, owner: str) -> LessonBank:
+    """A bank's lessons, with the runs of both rooms."""
+    most = ctx.policy.rules.stats.uses_max
+
+    def uses_of(reader: Reader, memory: StoredMemory) -> Sequence[LessonUse]:
+        if memory.kind == "rule":
+            return [_use_of(use) for use in list_uses(reader, owner, memory.id, newest=most)]
+        return ()
+
+    return LessonBank(ctx, tenant_id, owner, uses_of, _effect_of)
+
+
+def _use_of(use: RuleUse) -> LessonUse:
+    """A run of a rule as a run of the lesson that it is kept as."""
+    plain: dict[str, Any] = {
+        "memory_id": use.rule_id,
+        "trace_id": use.trace_id,
+        "arm": "had" if use.arm in WITH else "held_out",
+        "passed": use.passed,
+        "cost": use.cost,
+        "at": use.at,
+    }
+    return LessonUse.model_validate(plain if use.x_digest is None else plain | {"task": use.x_digest})
+
+
+def _effect_of(_memory: StoredMemory, uses: Sequence[LessonUse]) -> Difference | None:
+    passed = {arm: [use.passed for use in uses if use.arm == arm] for arm in ("had", "held_out")}
+    had, without = (Tally(sum(each), len(each)) for each in passed.values())
+    if had.p_hat is None or without.p_hat is None:
+        return None
+    return Difference(had.p_hat - without.p_hat, *difference_bounds(had, without))
+
+
+# -- signing and dropping -----------------------------------------------------------------------------
+
+
+def sign_lesson(ctx: Context, scope: Scope, owner: str, lesson_id: Any, *, signed_by: Any) -> LessonDecision:
+    """A person answers for a lesson: it stays active. What is kept as a rule alone is promoted."""
+    if signed_by is None:
+        raise InvalidInput("somebody signs", path="$.signed_by", hint="give a name")
+    signer = checked(SignedRequest, signed_by=signed_by).signed_by
+    bank = lesson_bank(ctx, scope.tenant_id, owner)
+    kin = _kin(bank, lesson_id)
+    tactic, rule = kin.tactic, kin.rule
+    if tactic is not None and state_of(tactic).stage != "retired":
+        if tactic.memory.status == "pinned":
+            return _decided(bank, kin)
+        return _decided(bank, kin, plan_id=_planned(bank, scope, "PIN", tactic.memory.id, (SIGNED, str(signer))))
+    if rule is not None and state_of(rule).stage != "retired":
+        if rule.memory.stage == "active":
+            return _decided(bank, kin)
+        report = promote(_book(bank), rule.memory.id, signed_by=signer)
+        return _decided(bank, kin, report_id=report.report_id)
+    if kin.draft is not None and not kin.kept:
+        raise WrongStage(
+            f"{kin.draft.id} is the draft of a rule: nobody has tried it",
+            path="$.lesson_id",
+            hint="submit it to the rulebook, which says what it needs; or wait until runs have tried it",
+        )
+    raise WrongStage(
+        f"the lesson {kin.lesson_id} is retired", path="$.lesson_id", hint="undo the plan that retired it, then sign"
+    )
+
+
+def drop_lesson(
+    ctx: Context, scope: Scope, owner: str, lesson_id: Any, *, reason: Any, signed_by: Any
+) -> LessonDecision:
+    """Nobody is handed a lesson any more: its tactic and its rule are retired, whichever there are."""
+    asked = checked(SignedRequest, signed_by=signed_by, reason=reason)
+    if not asked.reason.strip():
+        raise InvalidInput("say why", path="$.reason")
+    bank = lesson_bank(ctx, scope.tenant_id, owner)
+    kin = _kin(bank, lesson_id)
+    told: dict[str, str] = {}
+    if kin.rule is not None and state_of(kin.rule).stage != "retired":
+        report = retire(_book(bank), kin.rule.memory.id, reason=asked.reason, signed_by=asked.signed_by)
+        told["report_id"] = report.report_id
+    if kin.tactic is not None and state_of(kin.tactic).stage != "retired":
+        told["plan_id"] = _planned(bank, scope, "RETIRE", kin.tactic.memory.id, (DROPPED, asked.reason.strip()))
+    if not kin.kept:
+        raise WrongStage(
+            f"{kin.lesson_id} is the draft of a rule and is handed to nobody: there is nothing to drop",
+            path="$.lesson_id",
+            hint="it goes with the runs it was drafted from, when they are forgotten",
+        )
+    return _decided(bank, kin, **told)
+
+
+def _kin(bank: LessonBank, lesson_id: Any) -> Kin:
+    return bank.ctx.engine.read(bank.tenant_id, lambda reader: find_kin(bank, reader, lesson_id))
+
+
+def _book(bank: LessonBank) -> Book:
+    return Book(bank.ctx, bank.tenant_id, bank.owner)
+
+
+def _decided(bank: LessonBank, kin: Kin, **told: str) -> LessonDecision:
+    return LessonDecision.model_validate({"lesson": lesson_now(bank, kin.lesson_id), **told})
+
+
+def _planned(bank: LessonBank, scope: Scope, op: str, memory_id: str, reasons: tuple[str, str]) -> str:
+    """Make a plan of one action and apply it; it is forgotten with the record it is about, since it holds words."""
+    action = {"op": op, "target_store": "ReuseBuffer", "target_ids": [memory_id], "reason_keys": list(reasons)}
+    plan = make_plan(bank.ctx, scope, bank_level(bank.owner), [action], None, sources=(memory_id,))
+    applied = apply_plan(bank.ctx, bank.tenant_id, (bank.owner,), plan.plan_id, dry_run=False)
+    if applied.aborted:
+        why = next((record.error for record in applied.records if record.error), "it was refused")
+        raise Conflict(f"the lesson was changed meanwhile: {why}", path="$.lesson_id", hint="read it again")
+    return plan.plan_id

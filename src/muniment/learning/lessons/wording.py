@@ -1,0 +1,115 @@
+"""The words of a lesson: its sentence without figures, its condition, and what came of it in a few figures. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from muniment.core.text.patterns import lazy_pattern
+from muniment.learning.stored_memory import StoredMemory, Tally
+
+__all__ = ["ANY_TASK", "cited_events", "condition_words", "figure_words", "lesson_line", "sentence_of", "texts_in"]
+
+ANY_TASK = "any task"
+_EQUAL = lazy_pattern(r'(?:x_features\.)?([A-Za-z_][\w.]*) == ("(?:[^"\\]|\\.)*"|true|false|-?[0-9][0-9.eE+-]*)')
+_FIGURES = lazy_pattern(
+    r"\s*[:(]?\s*((?:passed|mended) \d+ of \d+ with it, \d+ of \d+ without(?:, on the same tasks)?)\)?"
+)
+_EVENTS_MAX = 3
+"""Events that a lesson names in a prompt: enough to look at, and no list."""
+
+
+def sentence_of(said: Any) -> str:
+    """A text without the figures that were counted when it was written: newer ones stand beside it."""
+    text = " ".join(str(said or "").split())
+    cut = _FIGURES.sub("", text).strip()
+    return cut if cut.endswith((".", "!", "?")) or not cut else f"{cut}."
+
+
+def condition_words(predicates: Iterable[str], when: str | None = None) -> str:
+    """`lookup tasks in shop, when size is large`: the conditions of a record as a person would say them.
+
+    `when` is what its writer says of it, beside what is tested.
+    """
+    known, others = _conditions(predicates)
+    if when and not others:
+        others = [when]
+    family, domain = known.get("task_family"), known.get("domain_tag")
+    place = (f"{family} tasks" if family else ANY_TASK) + (f" in {domain}" if domain else "")
+    return f"{place}, when {' and '.join(others)}" if others else place
+
+
+def _conditions(predicates: Iterable[str]) -> tuple[dict[str, str], list[str]]:
+    """The kind of work, and what else must hold, in words."""
+    known: dict[str, str] = {}
+    others: list[str] = []
+    for text in predicates:
+        name, value = _equal(text)
+        if name in ("task_family", "domain_tag") and isinstance(value, str):
+            known[name] = value
+        elif name is None:
+            others.append(text)
+        elif isinstance(value, bool):
+            others.append(f"{_name(name)} holds" if value else f"{_name(name)} does not hold")
+        else:
+            others.append(f"{_name(name)} is {value}")
+    return known, others
+
+
+def _equal(text: str) -> tuple[str | None, Any]:
+    """What a condition says is equal to what; (None, None) of one that says something else."""
+    found = _EQUAL.fullmatch(text)
+    if found is None:
+        return None, None
+    try:
+        return found[1], json.loads(found[2])
+    except ValueError:  # escapes of a predicate that JSON does not have
+        return None, None
+
+
+def _name(path: str) -> str:
+    return path.replace(".", " ").replace("_", " ")
+
+
+def figure_words(had: Tally, without: Tally) -> str:
+    """`passed 9 of 12 with it, 3 of 11 without`; of a side without runs nothing is said."""
+    sides = ((had, "with it"), (without, "without"))
+    parts = [f"{tally.passes} of {tally.n} {word}" for tally, word in sides if tally.n]
+    return f"passed {', '.join(parts)}" if parts else ""
+
+
+def lesson_line(memory: StoredMemory) -> str:
+    """What a lesson says in a prompt: the sentence, its condition where the sentence does not say it, the figures.
+
+    Figures are those of runs with it and without; before there are any, those of the runs it was learnt from. The kind
+    of work is not said: who is handed it is at that work.
+    """
+    record = memory.record
+    injection = record.get("injection")
+    written = injection.get("content") if isinstance(injection, Mapping) else None
+    said = " ".join(str(written or record.get("summary") or "").split())
+    sentence = sentence_of(said)
+    own = record.get("lesson")
+    when = own.get("when") if isinstance(own, Mapping) else None
+    conditions = [when] if isinstance(when, str) and when else _conditions(texts_in(record, "predicates"))[1]
+    missing = [each for each in conditions if each.casefold() not in sentence.casefold()]
+    learnt = _FIGURES.search(said)
+    is_measured = memory.with_tally.n and memory.without_tally.n
+    figures = figure_words(memory.with_tally, memory.without_tally) if is_measured else learnt[1] if learnt else ""
+    if missing:
+        sentence = f"When {' and '.join(missing)}: {sentence}"
+    return f"{sentence[:-1]}: {figures}." if figures and sentence.endswith(".") else f"{sentence} {figures}".strip()
+
+
+def cited_events(memory: StoredMemory) -> list[str]:
+    """The events that a lesson rests on, as far as whoever is told it may know of them: none above a user."""
+    return list(texts_in(memory.record, "lesson", "event_ids")[:_EVENTS_MAX]) if memory.level == "user" else []
+
+
+def texts_in(record: Mapping[str, Any], *path: str) -> Sequence[str]:
+    """A list of texts deep in a record; empty where there is none."""
+    held: Any = record
+    for name in path:
+        held = held.get(name) if isinstance(held, Mapping) else None
+    return [each for each in held if isinstance(each, str)] if isinstance(held, list | tuple) else []

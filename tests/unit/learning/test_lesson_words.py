@@ -1,0 +1,52 @@
+"""The words of a lesson: the sentence without its figures, the condition as a person would say it, the figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from muniment.learning.lessons.wording import condition_words, figure_words, sentence_of
+from muniment.learning.stored_memory import Tally
+
+
+@pytest.mark.parametrize(
+    ("predicates", "words"),
+    [
+        ([], "any task"),
+        (['task_family == "lookup"'], "lookup tasks"),
+        (['domain_tag == "shop"'], "any task in shop"),
+        (['domain_tag == "shop"', 'task_family == "lookup"'], "lookup tasks in shop"),
+        (['task_family == "lookup"', 'x_features.size == "large"'], "lookup tasks, when size is large"),
+        (["x_features.is_member == true"], "any task, when is member holds"),
+        (["x_features.is_member == false"], "any task, when is member does not hold"),
+        (["x_features.items == 12"], "any task, when items is 12"),
+        (['run.mode == "main"', "x_features.n == -2.5"], "any task, when run mode is main and n is -2.5"),
+        (["x_features.items > 12"], "any task, when x_features.items > 12"),
+        ([r'task_family == "say \"hi\""'], 'say "hi" tasks'),
+        ([r'task_family == "it\'s"'], r'any task, when task_family == "it\'s"'),
+    ],
+)
+def test_a_condition_is_said_as_a_person_would(predicates: list[str], words: str) -> None:
+    assert condition_words(predicates) == words
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("Use way=by_number: passed 3 of 3 with it, 0 of 3 without.", "Use way=by_number."),
+        ("Look it up by number (passed 12 of 14 with it, 5 of 13 without).", "Look it up by number."),
+        ("Look it up by number", "Look it up by number."),
+        ("Read the\n  file first!", "Read the file first!"),
+        ("They passed 3 of 3 tests.", "They passed 3 of 3 tests."),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_a_sentence_holds_no_figures_of_when_it_was_written(said: str | None, sentence: str) -> None:
+    assert sentence_of(said) == sentence
+
+
+def test_figures_say_nothing_of_a_side_without_runs() -> None:
+    some, none = Tally(n=12, passes=9), Tally()
+    assert figure_words(some, Tally(n=11, passes=3)) == "passed 9 of 12 with it, 3 of 11 without"
+    assert figure_words(some, none) == "passed 9 of 12 with it"
+    assert figure_words(none, none) == ""
