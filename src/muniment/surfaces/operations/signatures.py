@@ -43,7 +43,7 @@ class Signature(NamedTuple):
 @cache
 def signature_of(method: Callable[..., Any]) -> Signature:
     """What a method takes (but for `self`) and answers."""
-    hints = get_type_hints(method, *_names_for(method.__module__, method), include_extras=True)
+    hints = _hints(method, method.__module__)
     taken = list(inspect.signature(method).parameters.values())[1:]
     plain = [each for each in taken if each.kind is not each.VAR_KEYWORD]
     return Signature(
@@ -66,7 +66,7 @@ def signature_of(method: Callable[..., Any]) -> Signature:
 @cache
 def hints_of(cls: type) -> dict[str, Any]:
     """The annotations of a class and its bases, resolved."""
-    return get_type_hints(cls, *_names_for(cls.__module__, *cls.__mro__), include_extras=True)
+    return _hints(cls, cls.__module__)
 
 
 @cache
@@ -129,20 +129,16 @@ def _imported(home: str, name: str) -> Any:
     return getattr(module, name) if hasattr(module, name) else importlib.import_module(f"{home}.{name}")
 
 
-def _names_for(module_name: str, *holders: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the annotations of methods or classes are resolved with: the module's names, and of those that it imports
-    for annotations alone the ones that stand in these. Others are not imported.
+def _hints(holder: Any, module_name: str) -> dict[str, Any]:
+    """The annotations of a method or a class, resolved. Of what its module imports for annotations alone, only the
+    names that are asked for are imported: each when resolving stumbles over it.
     """
     homes = _homes_in(module_name)
-    written = [each for holder in holders for each in inspect.get_annotations(holder).values() if isinstance(each, str)]
-    used = {name for each in written for name in _names_in(each)}
-    return vars(sys.modules[module_name]), {name: _imported(homes[name], name) for name in sorted(used & homes.keys())}
-
-
-def _names_in(annotation: str) -> Iterator[str]:
-    """The names in an annotation, also in what stands in quotes within it."""
-    for node in ast.walk(ast.parse(annotation, mode="eval")):
-        if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-            yield node.value
+    known: dict[str, Any] = {}
+    while True:
+        try:
+            return get_type_hints(holder, vars(sys.modules[module_name]), known, include_extras=True)
+        except NameError as missing:
+            if missing.name not in homes or missing.name in known:
+                raise
+            known[missing.name] = _imported(homes[missing.name], missing.name)
