@@ -165,7 +165,7 @@ def _ask(failing: Sequence[Trial], bank: tuple[Trial, ...], embedder: str) -> li
     with muniment.open(":memory:", embedder=embedder) as mem:
         places = {ingest(mem, trial): place for place, trial in enumerate(bank)}
         kept = {memory.id: memory for memory in mem.bank(user_id="airline").records(kind="reasoning")}
-        texts = tuple(kept[id_].record["summary"] for id_ in places)
+        texts = tuple(str(kept[id_].record["summary"]) for id_ in places)
         found = []
         for trial in failing:
             run = mem.run(user_id="airline", agent_id="agent")

@@ -181,7 +181,10 @@ def test_every_tactic_is_valid_and_its_predicates_parse(runs: list[RunFacts]) ->
 def test_what_was_done_outlasts_a_long_question() -> None:
     tight = DISTILLING._replace(writer=Writer(count_words, 24, clean))
     steps = (call("search", 0), call("book", 1, detail='{"cabin":"economy"}'))
-    asked = {"x_summary": "Please find me something to fly to Oslo with on Friday", "x_later": "and two bags for my aunt"}
+    asked = {
+        "x_summary": "Please find me something to fly to Oslo with on Friday",
+        "x_later": "and two bags for my aunt",
+    }
     told = episode(run("t", True, steps=steps, **asked), tight)
     assert told.summary.endswith("Passed. Did: search, then book (cabin=economy).")
     assert "aunt" not in told.summary
