@@ -1,16 +1,16 @@
-"""Learn the weights of `LearnPolicy.weights` from real runs, and say how they hold on tasks they did not learn from.
+"""Learn the weights of `LearnPolicy.weights` from runs of three sets, and say how they hold where they did not learn.
 
     python -m benchmarks.learn_recall_weights [--data DIR]
 
-The questions of `benchmarks.learning_tau`: failing runs that ask a bank of all other tasks, and for each of its records
-the parts of its score. A record is right that comes from a passing run of the asker's family, the exact set of gold
-actions or that of the changing ones; both count. Random weights are scored by how many right records stand first, at
-several depths; what is learnt is the mean of the best tenth, since the single best owes more to luck. Weights are
-scaled to the sum of what stood there before, as only their shares count. All runs were in one state, so nothing can be
-learnt of `state`: its weight stays what it was.
+The questions of `benchmarks.recall_sets`: failing runs that ask a bank without their task, and for each hint the parts
+of its score. A hint is right that comes from a passing run of the asker's family; of the airline, by the exact set of
+gold actions and by that of the changing ones. Random weights are scored by how many right hints stand first, at several
+depths; each set counts the same, however many questions it has. What is learnt is the mean of the best tenth, since the
+single best owes more to luck. Weights are scaled to the sum of the prior's, as only their shares count. All runs were
+in one state, so nothing can be learnt of `state`: its weight stays what it was.
 
-Held out: one task at a time; the weights of the others order its questions' records, and the share of right ones among
-the first five is told beside that of the prior's. The result goes to benchmarks/results with its provenance.
+Held out: one family of a set at a time, by the weights of all other families of all sets; and one set at a time, by the
+weights of the other sets. The share of right ones among the first five is told beside that of the prior's.
 """
 
 from __future__ import annotations
@@ -26,24 +26,27 @@ import numpy.typing as npt
 
 from benchmarks import data as sets
 from benchmarks.harness import RESULTS
-from benchmarks.learning_tau import FAMILIES, TOP, Asked, ask_all, load
+from benchmarks.learning_tau import FAMILIES, TOP, Asked
+from benchmarks.recall_sets import SETS, ask_set
 from muniment.core.policy.learning import RecallWeights
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
-PARTS = ("sem", "intent", "quality")
-PRIOR = RecallWeights(sem=1.0, intent=1.0, state=0.3, quality=0.8)
+PARTS = ("sem", "tools", "intent", "quality")
+PRIOR = RecallWeights(sem=1.0, tools=1.0, intent=1.0, state=0.3, quality=0.8)
 """What stood there before anything was learnt."""
 CANDIDATES, KEPT, SEED = 400, 40, 1
 DEPTHS = (3, 5, 10, 20)
 
 
 class Choice(NamedTuple):
-    """A question: the parts of every record's score, and which records are right."""
+    """A question: its set, its family, the parts of every record's score, and which records are right."""
 
-    task: int
+    set_name: str
+    family: frozenset[str]
     parts: Array
-    right: npt.NDArray[np.bool_]
+    right: Mask
 
 
 def parts_of(one: Asked) -> Array:
@@ -54,98 +57,116 @@ def parts_of(one: Asked) -> Array:
     return parts
 
 
-def choices(asked: Sequence[Asked], kinds: Sequence[str] = FAMILIES) -> list[Choice]:
+def choices(asked: Sequence[Asked], set_name: str) -> list[Choice]:
+    kinds = FAMILIES if set_name == "airline" else FAMILIES[:1]
     return [
-        Choice(one.trial.task, parts_of(one), right)
+        Choice(set_name, one.trial.family, parts_of(one), right)
         for one in asked
         for kind in kinds
         if (right := one.right(kind)).any()
     ]
 
 
-def held_out_orders(asked: Sequence[Asked]) -> list[list[int]]:
-    """The records of each question's bank, ordered by weights that were learnt from all other tasks."""
-    given = choices(asked)
-    tasks = {one.trial.task for one in asked}
-    learned = {task: learn([one for one in given if one.task != task]) for task in sorted(tasks)}
-    return [np.argsort(-(parts_of(one) @ learned[one.trial.task]), kind="stable").tolist() for one in asked]
+class Learner:
+    """Random weights and what each is worth on each question, so that any part of them can be learnt from."""
+
+    def __init__(self, given: Sequence[Choice]) -> None:
+        self.given = given
+        self.drawn = np.random.default_rng(SEED).dirichlet(np.ones(len(PARTS)), CANDIDATES)
+        self._worths = np.array([[worth(one, weights) for one in given] for weights in self.drawn])
+        self._sets = np.array([one.set_name for one in given])
+
+    def learn(self, used: Mask) -> Array:
+        """The mean of the best candidates on these questions, scaled to the sum of the prior's."""
+        by_set = [self._worths[:, used & (self._sets == name)] for name in SETS]
+        total = np.sum([worths.mean(axis=1) for worths in by_set if worths.size], axis=0)
+        best = np.argsort(-total, kind="stable")[:KEPT]
+        return np.asarray(self.drawn[best].mean(axis=0) * prior().sum())
+
+    def without_family(self, set_name: str, family: frozenset[str]) -> Array:
+        return self.learn(np.array([one.set_name != set_name or one.family != family for one in self.given]))
+
+    def without_set(self, set_name: str) -> Array:
+        return self.learn(self._sets != set_name)
 
 
 def prior() -> Array:
     return np.array([getattr(PRIOR, name) for name in PARTS])
 
 
-def learn(given: Sequence[Choice]) -> Array:
-    """The mean of the best candidates, scaled to the sum of the prior's."""
-    drawn = np.random.default_rng(SEED).dirichlet(np.ones(len(PARTS)), CANDIDATES)
-    worths = [float(np.mean([worth(one, weights) for one in given])) for weights in drawn]
-    best = np.argsort(-np.array(worths), kind="stable")[:KEPT]
-    return np.asarray(drawn[best].mean(axis=0) * prior().sum())
-
-
 def worth(one: Choice, weights: Array) -> float:
     """How many of the right records stand among the first, at several depths: the mean of the shares that could."""
-    right = one.right[np.argsort(-(one.parts @ weights), kind="stable")]
+    right = one.right[order_by(one.parts, weights)]
     return float(np.mean([right[:depth].sum() / min(depth, right.sum()) for depth in DEPTHS]))
 
 
-def share_right(given: Sequence[Choice], weights: Array) -> list[float]:
-    """Of the first five records of each question, the share that is right."""
-    orders = [np.argsort(-(one.parts @ weights), kind="stable")[:TOP] for one in given]
-    return [float(one.right[order].mean()) for one, order in zip(given, orders, strict=True)]
+def order_by(parts: Array, weights: Array) -> npt.NDArray[np.int_]:
+    return np.argsort(-(parts @ weights), kind="stable")
 
 
-def held_out(given: Sequence[Choice]) -> dict[str, Any]:
-    """Each task's questions by weights that were learnt from the other tasks."""
-    rows, learned = [], []
-    for task in sorted({one.task for one in given}):
-        own = [one for one in given if one.task == task]
-        weights = learn([one for one in given if one.task != task])
-        found = share_right(own, weights)
-        learned += found
-        rows.append(
-            {
-                "task": task,
-                "questions": len(own),
-                "before": float(np.mean(share_right(own, prior()))),
-                "learned": float(np.mean(found)),
-                "weights": dict(zip(PARTS, weights.round(3).tolist(), strict=True)),
-            }
-        )
+def share_right(one: Choice, weights: Array) -> float:
+    """Of the first five records, the share that is right."""
+    return float(one.right[order_by(one.parts, weights)[:TOP]].mean())
+
+
+def held_out_orders(learner: Learner, asked: Sequence[Asked], set_name: str) -> dict[str, list[list[int]]]:
+    """The records of each question's bank, by weights of all other families, and by those of all other sets."""
+    families = {family: learner.without_family(set_name, family) for family in {one.trial.family for one in asked}}
+    other = learner.without_set(set_name)
     return {
-        "before": float(np.mean(share_right(given, prior()))),
-        "learned": float(np.mean(learned)),
-        "tasks": rows,
+        "recall": [order_by(parts_of(one), families[one.trial.family]).tolist() for one in asked],
+        "recall, weights of the other sets": [order_by(parts_of(one), other).tolist() for one in asked],
     }
+
+
+def held_out(learner: Learner) -> dict[str, Any]:
+    """Each set, by weights of its other families and all other sets, and by those of the other sets alone."""
+    rows: dict[str, Any] = {}
+    for name in SETS:
+        own = [one for one in learner.given if one.set_name == name]
+        families = {family: learner.without_family(name, family) for family in {one.family for one in own}}
+        other = learner.without_set(name)
+        rows[name] = {
+            "questions": len(own),
+            "families": len(families),
+            "prior": float(np.mean([share_right(one, prior()) for one in own])),
+            "family_out": float(np.mean([share_right(one, families[one.family]) for one in own])),
+            "set_out": float(np.mean([share_right(one, other) for one in own])),
+            "weights_set_out": dict(zip(PARTS, other.round(3).tolist(), strict=True)),
+        }
+    return rows
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=sets.default_data())
     options = parser.parse_args(argv)
-    given = choices(ask_all(load(options.data)))
-    weights = learn(given)
-    held = held_out(given)
+    learner = Learner([one for name in SETS for one in choices(ask_set(name, options.data), name)])
+    write(learner)
+
+
+def write(learner: Learner) -> None:
+    """The weights of everything, and how they hold, into benchmarks/results."""
+    weights, held = learner.learn(np.ones(len(learner.given), np.bool_)), held_out(learner)
     policy = PRIOR.model_copy(update={name: round(float(value), 2) for name, value in zip(PARTS, weights, strict=True)})
     document = {
         "command": "python -m benchmarks.learn_recall_weights",
         "weights": policy.model_dump(mode="json"),
         "provenance": {
-            "set": "taubench_gpt4o_airline_tasks0-24",
-            "questions": len(given),
+            "sets": list(SETS),
+            "questions": len(learner.given),
             "prior": PRIOR.model_dump(mode="json"),
             "candidates": CANDIDATES,
             "kept": KEPT,
             "seed": SEED,
-            "seen": float(np.mean(share_right(given, weights))),
+            "seen": float(np.mean([share_right(one, weights) for one in learner.given])),
             "held_out": held,
         },
     }
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "learn_recall_weights.json").write_text(json.dumps(document, indent=2, sort_keys=True) + "\n")
-    for row in held["tasks"]:
-        print("  ".join(f"{name}={value}" for name, value in row.items()))
-    print(f"held out: before={held['before']:.3f} learned={held['learned']:.3f}")
+    for name, row in held.items():
+        print(name, "  ".join(f"{key}={value}" for key, value in row.items()))
     print(json.dumps(document["weights"]))
 
 

@@ -42,6 +42,10 @@ def put_together(weighed: Sequence[Weighed]) -> list[Weighed]:
 
 def _like(passed: Weighed, failed: Sequence[Weighed]) -> StoredMemory | None:
     """Of the runs that failed, the one that did most alike, if any did: where two part, something is to be learnt."""
+    known = _said(passed.candidate.memory, "did")
+    failed = [
+        each for each in failed if _how(each).removeprefix("failed after ") not in known
+    ]  # it passed all the same
     ours = tools_told(passed.candidate.memory)
     rarity = rarities([ours, *(tools_told(each.candidate.memory) for each in failed)])
     likeness = [tool_likeness(ours, tools_told(each.candidate.memory), rarity) for each in failed]

@@ -91,6 +91,12 @@ def test_an_unlike_failure_is_not_told_beside() -> None:
     assert "failed" not in injection.text
 
 
+def test_an_error_that_the_passing_run_met_too_is_not_told_as_what_sets_them_apart() -> None:
+    same = memory("pass", "Book", "get_user", "book", did="Did: get_user, then book (no seats)")
+    injection, _ = recalled(memory("fail", "Book a seat to Rome", "get_user", "book", passed=False), same)
+    assert "beside_id" not in injection.hints[0].model_extra
+
+
 def test_where_nothing_passed_two_failures_are_told() -> None:
     names = ("Book a seat to Rome", "Mend the invoice", "Count the sheep on a hill")
     injection, _ = recalled(*(memory(f"f{place}", name, "book", passed=False) for place, name in enumerate(names)))

@@ -302,7 +302,7 @@ def test_above_a_user_a_lesson_names_no_run_and_no_event(any_mem: Memory) -> Non
         assert {run.run_id for run in (*story.learnt_from, *story.runs)} == {None}
 
 
-@pytest.mark.req("LG-12")
+@pytest.mark.req("LG-07")
 def test_a_lesson_goes_with_the_runs_it_was_learnt_from(any_mem: Memory) -> None:
     teach(any_mem)
     bank = any_mem.bank(user_id="ana")

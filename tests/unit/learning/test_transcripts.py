@@ -18,6 +18,7 @@ from muniment.learning.fold.transcripts import (
     doings,
     ending,
     said_words,
+    suspicion,
     transcript,
 )
 from muniment.learning.stored_memory import RunFacts
@@ -72,7 +73,8 @@ def test_how_a_run_failed_is_told_by_the_call_and_its_answer() -> None:
     assert ending(run("t", False, steps=(call("search"), broken)), clean) == (
         "failed after book (cabin=economy; Error: no such payment method)"
     )
-    assert ending(run("t", False, steps=(call("search"), call("book", 1))), clean) == "went wrong at book"
+    silent = run("t", False, steps=(call("search"), call("book", 1)))
+    assert (ending(silent, clean), suspicion(silent, clean)) == ("", "may have gone wrong at book")
     assert ending(run("t", True, steps=(broken,)), clean) == ""
     assert ending(run("t", False, steps=(say("Fine."),)), clean) == ""
 
@@ -101,7 +103,7 @@ def test_without_words_names_of_tools_are_left() -> None:
     told = without_words(one)
     assert (told.said, told.x_later) == (None, None)
     assert transcript(told, clean) == "book"
-    assert ending(told, clean) == "went wrong at book"
+    assert ending(told, clean) == ""
 
 
 @given(any_runs())

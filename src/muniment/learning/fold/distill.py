@@ -19,7 +19,7 @@ from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.advice import Advice, advice_of, conditions_of, support_words
 from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.features import features_of, steps_with
-from muniment.learning.fold.transcripts import doings, ending, transcript
+from muniment.learning.fold.transcripts import doings, ending, suspicion, transcript
 from muniment.learning.fold.wording import Writer
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.stored_memory import IntentParts, RunFacts, StoredMemory, Tally
@@ -119,10 +119,16 @@ def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
     writer = distilling.writer
     first = writer.quote(_GREETING.sub("", run.x_summary, count=1), _ASKED_CHARS)
     later = writer.quote(_GREETING.sub("", run.x_later or "", count=1), _LATER_CHARS)
-    asked = f"Asked: {first or 'not quoted'}{f' – {later}' if later else ''}"
+    short = f"Asked: {first or 'not quoted'}"
+    asked = f"{short} – {later}" if later else short
     how = ending(run, writer.clean) if is_judged(run) else ""
-    did = doings(run, writer.clean)
-    summary_text = writer.join((asked, _ending(run), *([f"It {how}"] if how else ()), did))
+    guess = suspicion(run, writer.clean) if is_judged(run) and not how else ""
+    tail = [f"It {said}" for said in (how, guess) if said]
+    for start, with_args in ((asked, True), (short, True), (short, False)):  # what was done must not fall to the budget
+        did = doings(run, writer.clean, with_args=with_args)
+        summary_text = writer.join((start, _ending(run), did, *tail))
+        if did in summary_text:
+            break
     plain: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,
         "memory_id": episode_id(run),

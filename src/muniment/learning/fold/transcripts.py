@@ -18,7 +18,17 @@ from muniment.learning.fold.blame import blame, is_error, only_looks
 from muniment.learning.fold.wording import Clean
 from muniment.learning.stored_memory import RunFacts, StepFacts
 
-__all__ = ["SAID_CHARS_MAX", "asked_later", "did_words", "doings", "ending", "said_words", "tools_of", "transcript"]
+__all__ = [
+    "SAID_CHARS_MAX",
+    "asked_later",
+    "did_words",
+    "doings",
+    "ending",
+    "said_words",
+    "suspicion",
+    "tools_of",
+    "transcript",
+]
 
 SAID_CHARS_MAX = 400
 DID_CHARS_MAX = 700
@@ -116,29 +126,36 @@ def tools_of(steps: Iterable[StepFacts]) -> frozenset[str]:
 # -- to tell ------------------------------------------------------------------------------------------
 
 
-def doings(run: RunFacts, clean: Clean) -> str:
+def doings(run: RunFacts, clean: Clean, *, with_args: bool = True) -> str:
     """`Did: search 2 times, then book (cabin=economy)`: of calls that do more than look, what they were given."""
     calls = [step for step in run.steps if step.kind == "call"]
     if not calls:
         return f"Did: {len(run.steps)} turns" if run.steps else ""
-    shown = _in_order(calls, with_args=True)
+    shown = _in_order(calls, with_args=with_args)
     if not clean(shown):
         shown = _in_order(calls, with_args=False)
     return f"{'Only looked' if all(only_looks(step.action) for step in calls) else 'Did'}: {shown}"
 
 
 def ending(run: RunFacts, clean: Clean) -> str:
-    """How a run failed, in a clause: after which call, and what that answered. Empty for one that passed."""
+    """How a run failed, in a clause: after which call, and what that answered. Empty where no call had an error."""
     calls = [step for step in run.steps if step.kind == "call"]
+    broken = next((step for step in reversed(calls) if _error(step)), None)
+    if run.passed or broken is None:
+        return ""
+    full = f"failed after {_shown(broken)}"
+    return full if clean(full) else f"failed after {broken.action}"
+
+
+def suspicion(run: RunFacts, clean: Clean) -> str:
+    """Where a run that failed may have gone wrong, though no call answered an error: a guess, and worded as one."""
     if run.passed or not run.steps:
         return ""
-    broken = next((step for step in reversed(calls) if is_error(step)), None)
-    step = broken or run.steps[blame(run)[0].step]
+    step = run.steps[blame(run)[0].step]
+    full = f"may have gone wrong at {_shown(step)}"
     if step.kind != "call":
-        return f"did not pass with {_in_order(calls[-3:], with_args=False)}" if calls else ""
-    verb = "failed after" if _error(step) else "went wrong at"
-    full = f"{verb} {_shown(step)}"
-    return full if clean(full) else f"{verb} {step.action}"
+        return ""
+    return full if clean(full) else f"may have gone wrong at {step.action}"
 
 
 def _in_order(calls: Sequence[StepFacts], *, with_args: bool) -> str:
