@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -271,12 +273,13 @@ def test_a_lesson_of_another_bank_does_not_exist(any_mem: Memory) -> None:
     write(any_mem, tactic("tac_1"))
     for bank in (any_mem.bank(user_id="bo"), any_mem.bank(agent_id="clerk"), any_mem.bank()):
         assert bank.lessons() == bank.lessons(stage="retired") == []
-        for ask in (
-            lambda bank=bank: bank.lesson("tac_1"),
-            lambda bank=bank: bank.sign_lesson("tac_1", signed_by="rosa"),
-            lambda bank=bank: bank.drop_lesson("tac_1", reason="mine"),
-            lambda bank=bank: bank.lesson("nobody"),
-        ):
+        asked: list[Callable[[], Any]] = [
+            partial(bank.lesson, "tac_1"),
+            partial(bank.sign_lesson, "tac_1", signed_by="rosa"),
+            partial(bank.drop_lesson, "tac_1", reason="mine"),
+            partial(bank.lesson, "nobody"),
+        ]
+        for ask in asked:
             with pytest.raises(NotFound) as raised:
                 ask()
             assert raised.value.path == "$.lesson_id"
@@ -299,7 +302,8 @@ def test_above_a_user_a_lesson_names_no_run_and_no_event(any_mem: Memory) -> Non
         assert story.level == "agent"
         assert story.evidence.run_ids == story.evidence.event_ids == ()
         assert story.evidence.trace_ids
-        assert {run.run_id for run in (*story.learnt_from, *story.runs)} == {None}
+        named = [*(run.run_id for run in story.learnt_from), *(run.run_id for run in story.runs)]
+        assert set(named) == {None}
 
 
 @pytest.mark.req("LG-07")
