@@ -266,8 +266,8 @@ def _gated(book: Book, one: _Rule, means: Means) -> bool:
     tests = book.ctx.engine.read(
         book.tenant_id, lambda reader: testing.named_tests(reader, book.owner, _find(reader, book, one.id))
     )
-    asked = {test.spec.x_ref: asks_verifier(test.spec) for test in tests}
-    if not _may_call(one, means, sum(policy.gate.tries * (1 + by_verifier) for by_verifier in asked.values()), "gate"):
+    asked = {(test.spec.x_ref, asks_verifier(test.spec)) for test in tests}
+    if not _may_call(one, means, sum(policy.gate.tries * (1 + by_verifier) for _, by_verifier in asked), "gate"):
         return False
     report = testing.gate(
         book,
@@ -309,7 +309,8 @@ def _tested(book: Book, one: _Rule, memory: StoredMemory, refused: list[GateRepo
     if refused and {spec.test_id for spec in made.specs} & failed:
         one.missing += ["needs other earlier tasks: the gate refused it on those there are", *_fails(refused[-1])]
         return False
-    one.done.append(f"{len(made.specs)} tests made of earlier tasks that it was not learnt from")
+    if _read(book, one.id).version != memory.version:
+        one.done.append(f"{len(made.specs)} tests made of earlier tasks that it was not learnt from")
     return True
 
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord
+from muniment.core.predicates.predicate import all_hold
 from muniment.core.record import Number
 from muniment.core.requests import Expect, Request, checked, within
 from muniment.rules.attempts import AgentTask, Answered, RunNotes, call_agents, noted_calls
 from muniment.rules.promotion.clashes import Clash, find_clashes
-from muniment.rules.promotion.consolidation import applies
+from muniment.rules.promotion.consolidation import applies, conditions_of
 from muniment.rules.promotion.examples import Example, bad_outputs, is_form, is_vacuous
 from muniment.rules.promotion.gate import outcome_of
 from muniment.rules.promotion.records import TestOutcome
@@ -144,7 +145,7 @@ def try_tests(
     asserting = [spec for spec in specs if judge is None or not asks_verifier(spec)]
     prompts = [_prompt(rule, spec, by_task.get(spec.x_ref), examples) for spec in asserting]
     results = _given(asserting, trial) if isinstance(trial, Mapping) else _asked_results(asserting, prompts, trial)
-    bad, inside = bad_outputs(rule, known), [one for one in known if applies(rule, one.features)]
+    bad, inside = bad_outputs(rule, known), fitting_runs(rule, known)
     outcomes = {
         spec.test_id: outcome_of(
             spec,
@@ -283,7 +284,13 @@ def replay_pairs(
     return tuple(pairs)
 
 
+def fitting_runs(rule: RuleRecord, known: Iterable[Example]) -> list[Example]:
+    """The runs that a rule would have applied to."""
+    conditions = conditions_of(rule)
+    return [one for one in known if all_hold(conditions, one.features)]
+
+
 def fitting_tasks(rule: RuleRecord, known: Iterable[Example]) -> list[Example]:
     """The tasks that a rule applies to, each once, the newest run of it; newest first, as they come."""
-    fitting = {task_key(one.prompt): one for one in reversed(list(known)) if applies(rule, one.features)}
+    fitting = {task_key(one.prompt): one for one in reversed(fitting_runs(rule, known))}
     return list(reversed(fitting.values()))

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord
 from muniment.core.canonical import short_id
 from muniment.core.policy.rules import GatePolicy
+from muniment.core.predicates.predicate import all_hold
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.rules.promotion.consolidation import applies
+from muniment.rules.promotion.consolidation import conditions_of
 from muniment.rules.promotion.examples import Example
 from muniment.rules.promotion.records import TestOutcome
 from muniment.rules.promotion.tests import TASK_PACK, MadeTests, is_micro, leak_assertion
@@ -85,10 +86,11 @@ def make_task_tests(
     `can_fail` says whether the verifier refuses a bad answer to the task.
     """
     maker = _Maker(rule, can_fail, spent)
-    failing = [one for one in maker.tasks(examples, passed=False) if applies(rule, one.features)]
+    conditions = conditions_of(rule)
+    failing = [one for one in maker.tasks(examples, passed=False) if all_hold(conditions, one.features)]
     passed = maker.tasks(examples, passed=True)
-    passing = [one for one in passed if applies(rule, one.features)]
-    outside = [one for one in passed if not applies(rule, one.features)]
+    passing = [one for one in passed if all_hold(conditions, one.features)]
+    outside = [one for one in passed if not all_hold(conditions, one.features)]
     regressions = maker.take(failing, "regression", policy.regressions_min)
     others = maker.alike(failing, regressions)
     clusters = maker.take(others, "cluster", policy.cluster_counterexamples_min)
