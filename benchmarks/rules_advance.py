@@ -1,6 +1,6 @@
 """`book.advance` in a small world of five families: what is promoted within 300 runs, and what must not be.
 
-    python -m benchmarks.rules_advance                 8 seeds; about ten minutes
+    python -m benchmarks.rules_advance                 6 seeds; five minutes of one core
     python -m benchmarks.rules_advance --quick         2 seeds
 
 Every family has four tools, one of which answers most of its tasks; which one the agent does not know. It draws a tool,
@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
-import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
@@ -46,6 +46,8 @@ NOISE = 0.1
 FALSE = 0.1
 """Of recorded verdicts that are false on top of that, for the worst tool."""
 RUNS, TAUGHT, LOOK = 300, 60, 15
+ARMS = (("share .5", 0.5, True), ("share .2", 0.2, True), ("share .5, trial alone", 0.5, False))
+"""The share of runs on trial, and whether the trial goes on from its replay."""
 _DO = re.compile(r"\bCall (\w+)")
 _AVOID = re.compile(r"\bDo not call (\w+)")
 _SAYING = "Read the task twice before you begin."
@@ -237,25 +239,21 @@ def rows_of(stories: Sequence[tuple[list[Fate], dict[str, Any]]]) -> dict[str, d
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two seeds, for a look")
-    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--first", type=int, default=100)
     given = parser.parse_args(argv)
     seeds = range(given.first, given.first + (2 if given.quick else given.seeds))
-    start = time.process_time()
     rows: dict[str, dict[str, Any]] = {}
-    arms = (("share .5", 0.5, True), ("share .5, trial alone", 0.5, False), ("share .2", 0.2, True))
-    for name, share, counts_replay in arms:
-        stories = []
-        for seed in seeds:
-            stories.append(play(seed, share, counts_replay=counts_replay))
-            ends = dict(Counter(f"{fate.origin} {fate.quality}: {fate.stage}" for fate in stories[-1][0]))
-            print(f"{name}, seed {seed}: {time.process_time() - start:.0f} s, {ends}", file=sys.stderr)
-        rows |= {f"{name}: {key}": row for key, row in rows_of(stories).items()}
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for name, share, counts_replay in ARMS:
+            stories = list(pool.map(partial(play, share=share, counts_replay=counts_replay), seeds))
+            print(f"{name}: {Counter((one.origin, one.quality, one.stage) for each, _ in stories for one in each)}")
+            rows |= {f"{name}: {key}": row for key, row in rows_of(stories).items()}
     best = rows["share .5: planted, useful"]
     harm = sum(row["promoted"] for key, row in rows.items() if key.endswith("harmful") or ": order" in key)
     met = best["share"] >= 0.6 and not harm
     rows = {"asked": {"useful_promoted_share": best["share"], "harmful_or_ordered_promoted": harm, "met": met}} | rows
-    rows["cost"] = {"cpu_s": time.process_time() - start}
     report("rules_advance", rows, {"seeds": len(seeds), "first": given.first, "runs": RUNS, "quick": given.quick})
 
 

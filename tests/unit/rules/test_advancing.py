@@ -1,4 +1,4 @@
-"""Rules people can get: `advance` takes drafts and rules as far as evidence allows, and says what is missing (RC-18)."""
+"""`advance` takes drafts and rules as far as evidence allows, and says what is missing (RC-18)."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_draft_of_the_bank_comes_as_far_as_a_signature(make) -> None:
     first = story.book.advance(story.agent, story.verifier)
     (one,) = [each for each in first.rules if each.after == "canary"]
     assert (one.before, bool(one.draft_id), one.ready) == ("draft", True, None)
-    assert [each.partition(":")[0] for each in one.done][0] == "submitted"
+    assert one.done[0].startswith("submitted:")
     assert any(each.startswith("gate:") for each in one.done)
     assert any(each.startswith("replay:") for each in one.done)
     assert 0 < one.calls <= first.calls <= first.calls_max
@@ -143,13 +143,10 @@ def test_no_task_that_it_was_learnt_from_is_a_task_it_is_tested_on(make) -> None
 def test_a_task_in_other_spaces_is_the_same_task(make) -> None:
     desk, _ = desk_at(make)
     runner = desk.mem.runner(desk.agent, desk.verify, user_id="ana", agent_id="clerk")
-    again = [
-        runner.run(
-            f"Look  up\nPARCELS parcels {number}. ", intent={"task_family": "parcels"}
-        ).learned.event_log.trace_id
-        for number in range(3)
-    ]
-    same = [runner.run(f"look up parcels parcels {number}.", intent={"task_family": "parcels"}) for number in range(3)]
+    here = {"intent": {"task_family": "parcels"}}
+    other = [runner.run(f"Look  up\nPARCELS parcels {number}. ", **here) for number in range(3)]
+    same = [runner.run(f"look up parcels parcels {number}.", **here) for number in range(3)]
+    again = [each.learned.event_log.trace_id for each in other]
     desk.runs(30)
     rule = desk.plant("Call by_name.", again)
     desk.asked.clear()

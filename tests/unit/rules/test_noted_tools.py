@@ -1,4 +1,4 @@
-"""Tools that an agent records as the guides say are the tools of its answer, where a rule is tried too (RC-18, RC-19)."""
+"""Tools that an agent records as the guides say are the tools of its answer where a rule is tried (RC-18, RC-19)."""
 
 from __future__ import annotations
 
