@@ -33,8 +33,6 @@ LOOK = 20
 SHARE = 0.5
 AFTER = 25
 """Tasks of a place when all is decided."""
-KEPT = ({"regex_present": {"pattern": r"\S"}}, {"length": {"max": 4_000}})
-"""What every answer is to be, whatever the task: the constraints that tests are made of beside the runs."""
 ARMS = ("gate", "no gate", "no rules")
 
 
@@ -167,10 +165,10 @@ class Desk:
 
     def _tested(self, fate: Fate) -> tuple[str, str]:
         assert fate.rule_id is not None
-        made = self.book.make_tests(fate.rule_id, constraints=KEPT)
+        made = self.book.make_tests(fate.rule_id, verifier=self.verify)
         if fate.draft.demands is not None:
             self.book.add_tests(fate.rule_id, self._own_tests(fate))
-        gate = self.book.gate(fate.rule_id, self.agent)
+        gate = self.book.gate(fate.rule_id, self.agent, verifier=self.verify)
         if not gate.passed:
             failing = [f"{check.name}: {check.found}" for check in gate.checks if not check.ok]
             fate.checks = tuple(check.name for check in gate.checks if not check.ok)
@@ -192,7 +190,8 @@ class Desk:
             known = sorted(known, key=lambda one: (one.follows(draft.advice), one.task not in followed))
         failed = {one.task: one.trace_id for one in reversed(known) if not one.answer.passed}  # one run of each task
         passed = {one.task: one.trace_id for one in reversed(known) if one.answer.passed}
-        return [*list(failed.values())[::-1][:6], *list(passed.values())[::-1][:6]]
+        # a rule is tested on tasks that it was not learnt from: some are left
+        return [*list(failed.values())[::-1][:3], *list(passed.values())[::-1][:2]]
 
     def _own_tests(self, fate: Fate) -> Iterator[dict[str, Any]]:
         """What whoever wrote an order would ask of it."""

@@ -35,7 +35,7 @@ from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.activation import rule_in
 from muniment.rules.promotion.gate import rule_digest
 from muniment.rules.promotion.records import GateCheck, GateReport, TestOutcome
-from muniment.rules.rule_cache import RuleCache
+from muniment.rules.rulebook.rule_cache import RuleCache
 from muniment.rules.rulebook_reading import names_for
 from muniment.rules.rulebook_writing import Book, RulebookEdit, edit_rulebook, report_draft
 

@@ -98,7 +98,7 @@ def _canary(story: RuleStory, rule: str) -> str:
 
 
 def _shown(story: RuleStory, rule: str) -> str:
-    while story.book.watch(act=False)[rule].claim != "better":
+    while story.book.watch(act=False)[rule].decision != "promote":
         for _ in range(10):
             story.run()
     return rule

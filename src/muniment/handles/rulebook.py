@@ -1,6 +1,7 @@
 """A rulebook's handle: rules drafted, tested, tried, promoted and taken back. Made by `Memory.rulebook`.
 
 book = mem.rulebook(user_id="ana")
+book.advance(agent, verifier).text              # all of what follows, as far as evidence allows
 rule = book.submit(draft)                       # consolidated and linted: temporary
 book.make_tests(rule.id); book.gate(rule.id, agent)
 book.replay(rule.id, agent, verifier)
@@ -17,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.owners import BANK_PREFIX, bank_level
 from muniment.errors import InvalidInput
-from muniment.rules import rule_drafting
+from muniment.rules import rule_drafting, rule_testing
 from muniment.rules import rule_promoting as promoting
+from muniment.rules.rule_testing import named_tests
 from muniment.rules.rulebook_reading import (
     list_reports,
     list_revisions,
-    list_tests,
     revision_of,
     versions_of,
 )
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from muniment.learning.rule_state import RuleStage
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import (
+        AdvanceReport,
         GateReport,
         LintFinding,
         PromotionReport,
@@ -101,7 +103,7 @@ class Rulebook:
         """The tests of a rule."""
         ctx, tenant_id, owner = self._book
         rule = self.get(rule_id)
-        return ctx.engine.read(tenant_id, lambda reader: list_tests(reader, owner, rule.id))
+        return ctx.engine.read(tenant_id, lambda reader: named_tests(reader, owner, rule))
 
     def reports(self, rule_id: str) -> list[Report]:
         """What gates, replays and promotions found of a rule, oldest first."""
@@ -167,13 +169,19 @@ class Rulebook:
             self._book, body, title=title, type_=type, applicability=applicability, ttl=ttl
         )
 
-    def make_tests(self, rule_id: str, *, constraints: Any = None) -> MadeTests:
-        """Tests for a rule from the runs it was learnt from and from others; `constraints` add micro-regressions."""
-        return rule_drafting.make_tests(self._book, rule_id, constraints)
+    def make_tests(
+        self, rule_id: str, *, constraints: Any = None, verifier: Callable[..., Any] | None = None
+    ) -> MadeTests:
+        """Tests for a rule; `constraints` add micro-regressions.
+
+        With a `verifier` they are earlier tasks that the rule was not learnt from, and it says what passes. Without one
+        they assert something of the answer, and are made from the runs it was learnt from and from others.
+        """
+        return rule_testing.make_tests(self._book, rule_id, constraints, verifier)
 
     def add_tests(self, rule_id: str, specs: Iterable[RegressionTestSpec | Mapping[str, Any]]) -> list[RuleTest]:
         """Tests of one's own."""
-        rule_drafting.add_tests(self._book, rule_id, specs)
+        rule_testing.add_tests(self._book, rule_id, specs)
         return self.tests(rule_id)
 
     def gate(
@@ -181,15 +189,19 @@ class Rulebook:
         rule_id: str,
         agent: Callable[..., Any] | Mapping[str, Output | str],
         *,
+        verifier: Callable[..., Any] | None = None,
         beside: str | None = None,
         executor: Executor | None = None,
         timeout_s: float | None = None,
     ) -> GateReport:
         """Run the tests of a rule on an agent (or judge outputs given by test id) and say whether it passes.
 
-        With `beside`, an active rule is tested as it would be once that exception stands beside it.
+        `verifier` judges tests that were made with one. With `beside`, an active rule is tested as it would be once
+        that exception stands beside it.
         """
-        return rule_drafting.gate(self._book, rule_id, agent, beside=beside, executor=executor, timeout_s=timeout_s)
+        return rule_testing.gate(
+            self._book, rule_id, agent, verifier=verifier, beside=beside, executor=executor, timeout_s=timeout_s
+        )
 
     def replay(
         self,
@@ -201,9 +213,39 @@ class Rulebook:
         executor: Executor | None = None,
         timeout_s: float | None = None,
     ) -> ReplayReport:
-        """Earlier tasks that the rule applies to, newest first, each with it and without."""
-        return rule_drafting.replay(
+        """Earlier tasks that the rule applies to and was not learnt from, newest first, each with it and without."""
+        return rule_testing.replay(
             self._book, rule_id, agent, verifier, tasks=tasks, executor=executor, timeout_s=timeout_s
+        )
+
+    def advance(
+        self,
+        agent: Callable[..., Any],
+        verifier: Callable[..., Any],
+        *,
+        max_calls: int | None = None,
+        tasks: int | None = None,
+        share: float | None = None,
+        executor: Executor | None = None,
+        timeout_s: float | None = None,
+    ) -> AdvanceReport:
+        """Take every draft and rule of the bank as far as evidence allows, and say what each lacks to go on.
+
+        Drafts are submitted; rules are tested on earlier tasks that they were not learnt from, judged by the verifier;
+        replayed; put on trial with `share` of the runs (the policy's unless you say); watched; and promoted where the
+        policy allows that without a signature. At most `max_calls` calls of the agent. It may be called on a schedule.
+        """
+        from muniment.rules.rule_advancing import advance
+
+        return advance(
+            self._book,
+            agent,
+            verifier,
+            max_calls=max_calls,
+            tasks=tasks,
+            share=share,
+            executor=executor,
+            timeout_s=timeout_s,
         )
 
     # -- trying and deciding --------------------------------------------------------------------------

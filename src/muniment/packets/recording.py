@@ -23,7 +23,7 @@ from muniment.store.reading import content_of, get_entry
 if TYPE_CHECKING:
     from muniment.store.ledger.records import Cited, EntryDraft
 
-__all__ = ["last_answer", "new_drafts", "plain_messages"]
+__all__ = ["last_answer", "message_drafts", "new_drafts", "plain_messages"]
 
 _SHOWN_MAX = 200
 
@@ -66,13 +66,26 @@ def _dumped(value: Any) -> Mapping[str, Any] | None:
 
 def new_drafts(ctx: Context, scope: Scope, messages: Any) -> list[EntryDraft]:
     """What of these messages was not recorded in this session yet, as drafts; `MessagesDiffer` where one is another."""
-    events = [each for each in read_messages(plain_messages(messages)) if not _is_packet(each)]
-    drafts = [_draft(event, key) for event, key in zip(events, _keys(scope, events), strict=True)]
+    events = _events(messages)
+    drafts = _drafts(events, scope.session_id)
     found = ctx.engine.read(scope.tenant_id, lambda reader: match_keys(reader, scope, drafts))
     for event, match in zip(events, found, strict=True):
         if match.entry_id is not None and not match.is_same:
             raise _differs(ctx, scope, event, match)
     return [draft for draft, match in zip(drafts, found, strict=True) if match.entry_id is None]
+
+
+def message_drafts(messages: Any, session_id: str) -> list[EntryDraft]:
+    """All of these messages as drafts, each under the key of its place in the session's conversation."""
+    return _drafts(_events(messages), session_id)
+
+
+def _drafts(events: list[MessageEvent], session_id: str) -> list[EntryDraft]:
+    return [_draft(event, key) for event, key in zip(events, _keys(session_id, events), strict=True)]
+
+
+def _events(messages: Any) -> list[MessageEvent]:
+    return [each for each in read_messages(plain_messages(messages)) if not _is_packet(each)]
 
 
 def last_answer(drafts: list[EntryDraft], cited: Cited | None) -> list[EntryDraft]:
@@ -88,15 +101,15 @@ def _is_packet(event: MessageEvent) -> bool:
     return event.is_prompt and PAGE_SIGN in event.event["content"]
 
 
-def _keys(scope: Scope, events: Iterable[MessageEvent]) -> list[str]:
+def _keys(session_id: str, events: Iterable[MessageEvent]) -> list[str]:
     """The place of each event in the session's conversation; of a prompt its own text."""
     keys: list[str] = []
     place = 0
     for event in events:
         if event.is_prompt:
-            keys.append(f"record:{scope.session_id}:prompt:{digest_of(event.event['content'])[:32]}")
+            keys.append(f"record:{session_id}:prompt:{digest_of(event.event['content'])[:32]}")
         else:
-            keys.append(f"record:{scope.session_id}:{place}")
+            keys.append(f"record:{session_id}:{place}")
             place += 1
     return keys
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from muniment.handles.run import Run
     from muniment.store.ledger.records import EntryDraft
 
-__all__ = ["AgentTask", "Answered", "RunNotes", "call_agents", "is_near"]
+__all__ = ["AgentTask", "Answered", "RunNotes", "call_agents", "is_near", "noted_calls"]
 
 _EVENTS_MAX = 10_000
 _WORDS_MAX = 500
@@ -42,7 +42,8 @@ class RunNotes:
         self.run_id = run_id
         self.events: list[EntryDraft] = []
 
-    def observe(self, role: str, content: str, **more: Any) -> None:
+    def observe(self, role: str, content: str, *, build: Any = None, **more: Any) -> None:  # noqa: ARG002
+        """A message. Of an answer, `build` is not looked at here: there is no store to look in."""
         self.observe_many([{"role": role, "content": content, **more}])
 
     def observe_tool(
@@ -55,16 +56,42 @@ class RunNotes:
         call_id: str | None = None,
         **more: Any,
     ) -> None:
-        tool = {"name": name, "ok": ok} | ({} if args is None else {"args": dict(args)})
+        given = args if args is not None or call_id is None else self._call_args(name, call_id)
+        tool: dict[str, Any] = {"name": name, "ok": ok}
+        if given is not None:  # what is no mapping is refused by the record
+            tool["args"] = dict(given) if isinstance(given, Mapping) else given
         tool |= {} if call_id is None else {"call_id": call_id}
         self.observe_many([{"role": "tool", "content": content, "tool": tool, **more}])
 
-    def observe_many(self, events: Iterable[Mapping[str, Any]]) -> None:
+    def observe_many(self, events: Iterable[Mapping[str, Any] | EntryDraft]) -> None:
         from muniment.store.ledger.drafts import draft_of
+        from muniment.store.ledger.records import EntryDraft
 
-        self.events += [draft_of(event) for event in events]
+        self._take([event if isinstance(event, EntryDraft) else draft_of(_without_build(event)) for event in events])
+
+    def record(self, messages: Iterable[Any], *, build: Any = None) -> None:  # noqa: ARG002
+        """A conversation as an API has it; of a list that was recorded and has grown, what is new."""
+        from muniment.packets.recording import message_drafts
+
+        known = {draft.idempotency_key for draft in self.events}
+        self._take([each for each in message_drafts(messages, self.run_id) if each.idempotency_key not in known])
+
+    def _take(self, drafts: Sequence[EntryDraft]) -> None:
+        self.events += drafts
         if len(self.events) > _EVENTS_MAX:
             raise TooLarge(f"more than {_EVENTS_MAX} events in one attempt", path="$.events")
+
+    def _call_args(self, name: str, call_id: str) -> Any:
+        """The arguments under which a message of the assistant made the call, as a run looks them up."""
+        from muniment.memory.turn_reading import calls_in
+
+        said = [draft.metadata for draft in reversed(self.events) if draft.role == "assistant" and draft.metadata]
+        made = [call for metadata in said for call in calls_in(metadata)]
+        return next((call.args for call in made if (call.call_id, call.name) == (call_id, name)), None)
+
+
+def _without_build(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in event.items() if key != "build"} if isinstance(event, Mapping) else event
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +135,15 @@ class Answered(NamedTuple):
     refined: int = 0
     fault: InvalidInput | None = None
     """Where what it answered is no answer: whoever wrote the agent must mend it, and no run is judged by it."""
+
+
+def noted_calls(events: Iterable[EntryDraft]) -> list[dict[str, Any]]:
+    """The tools whose results were taken down, as an output names them."""
+    return [
+        {"name": tool.name, "args": tool.args or {}} | ({} if tool.ok is None else {"ok": tool.ok})
+        for tool in (draft.tool for draft in events if draft.kind == "tool_result")
+        if tool is not None
+    ]
 
 
 def is_near(executor: Executor | None) -> bool:

@@ -12,7 +12,8 @@ from muniment.learning.listing import page_memories
 from muniment.rules.projection import book_id
 from muniment.rules.promotion.records import RulebookRevision
 from muniment.rules.rule_promoting import check_stage, stage_of
-from muniment.rules.rulebook_reading import RuleTest, report_of
+from muniment.rules.rulebook_reading import RuleTest, report_of, test_ids
+from muniment.rules.rulebook_writing import find_rule
 from muniment.store.items import digest_name
 from muniment.store.lists.seeking import each_made, read_named, read_versions, seek
 
@@ -54,7 +55,10 @@ def page_tests(book: Book, rule_id: str, asked: Listing) -> Iterator[Placed[Rule
         body = item.plain()
         return RuleTest(RegressionTestSpec.from_wire(body["spec"]), body["is_micro"])
 
-    return _named(book, "rule_test", f"test:{rule_id}", made, asked)
+    named = test_ids(book.ctx.engine.read(book.tenant_id, lambda reader: find_rule(reader, book.owner, rule_id)))
+    for each in _named(book, "rule_test", f"test:{rule_id}", made, asked):
+        is_meant = each.value is not None and each.value.spec.test_id in named
+        yield each if is_meant else Placed(each.place, None)
 
 
 def page_reports(book: Book, rule_id: str, asked: Listing) -> Iterator[Placed[Report]]:

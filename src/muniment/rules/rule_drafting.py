@@ -1,53 +1,40 @@
-"""Rules on their way to a trial: linted, consolidated, given tests, put through the gate, replayed (RC-18)."""
+"""Rules on their way to their tests: linted, consolidated, submitted, written by a person (RC-18)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import InstanceOf
 
-from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
+from muniment.contracts.rules import DistillDraft, RuleRecord
 from muniment.core.canonical import canonical_bytes, short_id
 from muniment.core.owners import bank_level
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.requests import Expect, FromOne, Request, checked, is_listing
-from muniment.errors import Conflict, InvalidInput, InvalidRecord, Issue, NotFound, TooLarge, WrongStage
+from muniment.core.requests import Expect, Request, checked
+from muniment.errors import Conflict, InvalidInput, InvalidRecord, Issue, NotFound, TooLarge
 from muniment.learning.banks import find_memory, list_memories
 from muniment.learning.stored_memory import StoredMemory
 from muniment.memory.patches import draft_patch
-from muniment.rules.judged_runs import Examples
-from muniment.rules.promotion.activation import rule_in, staged
+from muniment.rules.promotion.activation import staged
 from muniment.rules.promotion.consolidation import Consolidated, consolidate, rule_of
-from muniment.rules.promotion.gate import judge_gate, rule_digest
-from muniment.rules.promotion.records import GateReport, LintFinding, ReplayReport
-from muniment.rules.promotion.tests import MadeTests, is_micro, with_tests
-from muniment.rules.promotion.tests import make_tests as tests_for
-from muniment.rules.promotion.trials import judge_replay
+from muniment.rules.promotion.records import LintFinding
 from muniment.rules.promotion.user_rules import user_memory, user_rule
-from muniment.rules.rule_trying import Trial, replay_pairs, try_tests
 from muniment.rules.rulebook.lint import is_clean, lint_rule
-from muniment.rules.rulebook_reading import list_tests, newest_report, standing_rules
-from muniment.rules.rulebook_writing import Book, RulebookEdit, edit_rulebook, find_rule, report_draft, spec_draft
+from muniment.rules.rulebook_reading import standing_rules
+from muniment.rules.rulebook_writing import Book, RulebookEdit, edit_rulebook, find_rule
 from muniment.store.items import latest
 from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.memory_events import DRAFT_MADE
 from muniment.store.ledger.orders import is_worded_as_orders
 from muniment.store.ledger.secrets import find_secret
-from muniment.verify.regression.specs import constraints_of, grade, make_packs
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
-    from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.ports.engine import Transaction
     from muniment.core.vocabulary import RuleType
     from muniment.store.ledger.records import EntryDraft
-    from muniment.verify.outputs import Output
 
-__all__ = ["Submitted", "add_tests", "add_user_rule", "gate", "lint", "make_tests", "replay", "submit"]
-
-_NEWEST = 400
-"""Judged runs that are looked at for tests and replay."""
+__all__ = ["Submitted", "add_user_rule", "lint", "submit"]
 
 
 class Submitted(NamedTuple):
@@ -179,16 +166,6 @@ def _check_draft(book: Book, draft: DistillDraft) -> None:
         raise InvalidInput(f"the draft holds a secret ({kind})", path="$.draft", hint="leave it out")
 
 
-def _draft_of(reader: Reader, owner: str, rule: RuleRecord) -> DistillDraft | None:
-    """The draft that a rule was made of, if it is still there: what it foresees is part of the gate."""
-    named = (rule.evidence.model_extra or {}).get("draft_ids")
-    for id_ in reversed(named) if isinstance(named, list | tuple) else ():
-        item = latest(reader, id_) if isinstance(id_, str) else None
-        if item is not None and item.kind == "draft" and item.user_id == owner and item.body is not None:
-            return DistillDraft.from_wire(item.plain()["draft"])
-    return None
-
-
 def _draft(book: Book, given: Any) -> DistillDraft:
     if isinstance(given, DistillDraft):
         return given
@@ -247,221 +224,3 @@ def add_user_rule(
 
     edit_rulebook(book, decide)
     return ctx.engine.read(book.tenant_id, lambda reader: find_rule(reader, book.owner, rule.rule_id))
-
-
-# -- tests --------------------------------------------------------------------------------------------
-
-
-def make_tests(book: Book, rule_id: str, constraints: Any) -> MadeTests:
-    """Tests from the runs of the rule and from other runs of the bank; kept, in place of those made before."""
-    from muniment.verify.verifying import constraints_of as read_constraint_set
-
-    ctx, tenant_id, owner = book
-    memory = ctx.engine.read(tenant_id, lambda reader: find_rule(reader, owner, rule_id))
-    rule = rule_in(memory)
-    examples = Examples(ctx, tenant_id, owner)
-    known = [*examples.of(memory.sources), *examples.newest(_NEWEST)]
-    known = list({one.trace_id: one for one in known}.values())
-    given = read_constraint_set(constraints)
-    asked = () if given is None else given.constraints
-    packs = [
-        spec
-        for one in known[: max(1, ctx.policy.rules.gate.micro_min)]
-        for specs in make_packs(rule, asked, x_ref=one.x_ref).values()
-        for spec in specs
-    ]
-    made = tests_for(
-        rule,
-        failing=[one for one in known if not one.passed],
-        passing=[one for one in known if one.passed],
-        grade=grade,
-        packs=packs,
-        policy=ctx.policy.rules.gate,
-    )
-    # the words of a task stay in its run: a test refers to them
-    specs = tuple(spec.model_copy(update={"prompt": None}) for spec in made.specs)
-    traces = {one.x_ref: one.trace_id for one in known}
-    _keep_tests(book, rule_id, specs, traces)
-    return MadeTests(specs, made.notes)
-
-
-def add_tests(book: Book, rule_id: str, given: Iterable[Any]) -> None:
-    """A person's own tests beside those that were made."""
-    if not is_listing(given):
-        raise InvalidInput("tests are a list of RegressionTestSpecs", path="$.specs")
-    specs = []
-    for each in given:
-        spec = (
-            each
-            if isinstance(each, RegressionTestSpec)
-            else RegressionTestSpec.from_wire(
-                {"schema_version": RULECRAFT_VERSION, **each} if isinstance(each, Mapping) else each
-            )
-        )
-        constraints_of(spec)  # one that cannot be asked is refused when it is written
-        specs.append(spec if spec.linked_rule_ids else spec.model_copy(update={"linked_rule_ids": (rule_id,)}))
-    _keep_tests(book, rule_id, specs, {})
-
-
-def _keep_tests(book: Book, rule_id: str, specs: Sequence[RegressionTestSpec], traces: Mapping[str, str]) -> None:
-    def decide(tx: Transaction) -> RulebookEdit[None]:
-        memory = find_rule(tx, book.owner, rule_id)
-        if memory.stage not in (None, "drafted"):
-            raise WrongStage(
-                f"{rule_id} is {memory.stage}: its tests are made before its gate", details={"stage": memory.stage}
-            )
-        kept = {test.spec.test_id: test.spec for test in list_tests(tx, book.owner, rule_id)}
-        fresh = [spec for spec in specs if kept.get(spec.test_id) != spec]
-        kept |= {spec.test_id: spec for spec in specs}
-        if not fresh:
-            return RulebookEdit(action="submit", answer=None)
-        drafts = [
-            spec_draft(rule_id, spec, is_micro(spec), [traces[spec.x_ref]] if spec.x_ref in traces else [])
-            for spec in fresh
-        ]
-        record = with_tests(rule_in(memory), kept.values()).to_wire()
-        changed = memory.model_copy(update={"version": memory.version + 1, "record": record})
-        return RulebookEdit(
-            action="submit",
-            answer=None,
-            rules=[changed],
-            before={rule_id: memory},
-            drafts=drafts,
-            reason=f"{len(fresh)} tests",
-        )
-
-    edit_rulebook(book, decide)
-
-
-# -- the gate -----------------------------------------------------------------------------------------
-
-
-def gate(
-    book: Book,
-    rule_id: str,
-    agent: Callable[..., Any] | Mapping[str, Output | str],
-    *,
-    beside: str | None,
-    executor: Executor | None,
-    timeout_s: float | None,
-) -> GateReport:
-    """Run a rule's tests and judge them; a rule that passes is gated."""
-    ctx, tenant_id, owner = book
-    policy = ctx.policy.rules
-    memory = ctx.engine.read(tenant_id, lambda reader: find_rule(reader, owner, rule_id))
-    rule = rule_in(memory) if beside is None else narrowed_record(book, rule_id, beside)
-    tests = ctx.engine.read(tenant_id, lambda reader: list_tests(reader, owner, rule_id))
-    specs = [test.spec for test in tests]
-    examples = Examples(ctx, tenant_id, owner)
-    known = [*examples.of(memory.sources), *examples.newest(_NEWEST)]
-    trial: Any = agent
-    if not isinstance(agent, Mapping):
-        seconds = policy.gate.test_timeout_s if timeout_s is None else timeout_s
-        trial = Trial(agent, executor, seconds, policy.gate.tries).check()
-    tried = try_tests(rule, specs, trial, examples, list({one.trace_id: one for one in known}.values()))
-    report = judge_gate(
-        rule,
-        draft=ctx.engine.read(tenant_id, lambda reader: _draft_of(reader, owner, rule)),
-        specs=specs,
-        outcomes=tried.outcomes,
-        lint=lint(book, rule),
-        clashes=tried.clashes,
-        policy=policy.gate,
-        report_id=ctx.ids.new("gate"),
-        now=ctx.now(),
-    )
-
-    def decide(tx: Transaction) -> RulebookEdit[None]:
-        standing = find_rule(tx, owner, rule_id)
-        if beside is None and rule_digest(rule_in(standing)) != report.rule_digest:
-            raise Conflict(f"the rule {rule_id} was changed while it was tested", hint="test it again")
-        if [test.spec for test in list_tests(tx, owner, rule_id)] != specs:
-            raise Conflict(f"the tests of {rule_id} were changed while they were run", hint="test it again")
-        drafts = [report_draft("gate", report)]
-        if not report.passed or beside is not None or standing.stage == "active":
-            return RulebookEdit(action="submit", answer=None, drafts=drafts)
-        if standing.stage == "canary":
-            raise WrongStage(f"{rule_id} is on trial already", details={"stage": "canary"})
-        gated = staged(standing, "gated", policy, ctx.now(), gate=report)
-        return RulebookEdit(
-            action="submit",
-            answer=None,
-            rules=[gated],
-            before={rule_id: standing},
-            drafts=drafts,
-            report_id=report.report_id,
-            reason="passed its gate",
-        )
-
-    edit_rulebook(book, decide)
-    return report
-
-
-def narrowed_record(book: Book, rule_id: str, exception_id: str) -> RuleRecord:
-    """An active rule as it would be once an exception stands beside it."""
-
-    def read(reader: Reader) -> tuple[StoredMemory, StoredMemory]:
-        return find_rule(reader, book.owner, rule_id), find_rule(reader, book.owner, exception_id)
-
-    wide, exception = book.ctx.engine.read(book.tenant_id, read)
-    found = consolidate(rule_in(exception), [wide], now=wide.created_at)
-    cut = next((each for each in found.cuts if each.rule_id == rule_id), None)
-    if cut is None:
-        raise Conflict(f"{exception_id} is no exception to {rule_id}", details={"reasons": list(found.reasons)})
-    return cut.record
-
-
-# -- replay -------------------------------------------------------------------------------------------
-
-
-class ReplayRequest(Request):
-    """On how many earlier tasks a rule is tried, and who judges."""
-
-    tasks: Annotated[FromOne, Expect("tasks is a whole number from 1")]
-    verifier: Annotated[Callable[..., Any], Expect("a verifier is a function")]
-
-
-def replay(
-    book: Book,
-    rule_id: str,
-    agent: Callable[..., Any],
-    verifier: Callable[..., Any],
-    *,
-    tasks: int,
-    executor: Executor | None,
-    timeout_s: float | None,
-) -> ReplayReport:
-    """Earlier tasks with the rule and without; a rule that is not shown to do harm is replayed."""
-    ctx, tenant_id, owner = book
-    policy = ctx.policy.rules
-    tasks = checked(ReplayRequest, tasks=tasks, verifier=verifier).tasks
-    trial = Trial(agent, executor, policy.gate.test_timeout_s if timeout_s is None else timeout_s).check()
-    memory = ctx.engine.read(tenant_id, lambda reader: find_rule(reader, owner, rule_id))
-    rule = rule_in(memory)
-    gated = ctx.engine.read(
-        tenant_id, lambda reader: newest_report(reader, owner, rule_id, GateReport, rule_digest(rule))
-    )
-    if gated is None or not gated.passed:
-        raise WrongStage(f"{rule_id} has not passed its gate", hint="gate it first", details={"stage": memory.stage})
-    known = Examples(ctx, tenant_id, owner).newest(_NEWEST)[:_NEWEST]
-    pairs = replay_pairs(rule, known, trial, verifier, most=tasks, judges=ctx.policy.learn.judges)
-    report = judge_replay(rule, pairs, policy, report_id=ctx.ids.new("replay"), now=ctx.now())
-
-    def decide(tx: Transaction) -> RulebookEdit[None]:
-        standing = find_rule(tx, owner, rule_id)
-        drafts = [report_draft("replay", report, report.trace_ids)]
-        if not report.passed or standing.stage not in ("gated", "replayed"):
-            return RulebookEdit(action="submit", answer=None, drafts=drafts)
-        done = staged(standing, "replayed", policy, ctx.now(), gate=gated, replay=report)
-        return RulebookEdit(
-            action="submit",
-            answer=None,
-            rules=[done],
-            before={rule_id: standing},
-            drafts=drafts,
-            report_id=report.report_id,
-            reason="replayed",
-        )
-
-    edit_rulebook(book, decide)
-    return report

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from muniment.core.record import Count, Number
 from muniment.core.requests import ByRule, Expect, Request, checked, within
+from muniment.core.stats.sequential import Comparison
 from muniment.errors import Conflict, InvalidInput, NotFound, TooLarge
 from muniment.learning.banks import list_memories
 from muniment.learning.plans import version_of
@@ -37,7 +38,6 @@ from muniment.store.ledger.foreign import is_id
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.core.stats.sequential import Comparison
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import RulebookRevision, RuleUse
 
@@ -45,6 +45,7 @@ __all__ = [
     "list_rules",
     "promote",
     "publish",
+    "replay_counted",
     "retire",
     "roll_back",
     "rule_stats",
@@ -156,8 +157,10 @@ def verdict_of(book: Book, reader: Reader, memory: StoredMemory) -> tuple[Canary
     uses = _uses(book, reader, memory)
     if memory.canary is not None:
         uses = [use for use in uses if use.arm in ("canary", "baseline") and use.at >= memory.canary.started_at]
-        comparison = stats_of(uses, memory.id, policy).trial
-        return judge_canary(comparison, uses, policy.canary, memory.canary), comparison
+        alone = stats_of(uses, memory.id, policy).trial
+        replay = replay_counted(reader, book, memory)
+        joined = None if replay is None else Comparison.from_wire(dict(replay.comparison)).followed_by(alone)
+        return judge_canary(alone, uses, policy.canary, memory.canary, joined), joined or alone
     held = [use for use in uses if use.arm in ("active", "holdout")]
     comparison = stats_of(held, memory.id, policy).hold
     since = min((use.at for use in held), default=memory.created_at)
@@ -165,6 +168,24 @@ def verdict_of(book: Book, reader: Reader, memory: StoredMemory) -> tuple[Canary
     share = 1 - policy.canary.holdout_share if is_held_out else 1
     plan = CanaryPlan(canary_id=memory.id, share=share, started_at=since)
     return judge_canary(comparison, held, policy.canary, plan), comparison
+
+
+def replay_counted(reader: Reader, book: Book, memory: StoredMemory) -> ReplayReport | None:
+    """The replay that a trial goes on from, with those that it goes on from itself.
+
+    None where there is none, or where it leaves another out: then one of several could have been chosen.
+    """
+    policy, digest = book.ctx.policy.rules, rule_digest(rule_in(memory))
+    if not policy.canary.counts_replay:
+        return None
+    reports = [each for each in list_reports(reader, book.owner, memory.id) if isinstance(each, ReplayReport)]
+    fitting = [each for each in reports if each.rule_digest == digest]
+    is_whole = [each.continues for each in fitting] == [None, *(each.report_id for each in fitting[:-1])]
+    if not fitting or not is_whole or not fitting[-1].pairs:
+        return None
+    comparison = fitting[-1].comparison
+    same = (comparison.get("margin"), comparison.get("alpha")) == (policy.canary.margin, policy.canary.alpha)
+    return fitting[-1] if same else None
 
 
 def _judges(book: Book, reader: Reader, memory: StoredMemory) -> dict[str, int]:
@@ -278,6 +299,7 @@ def promote(book: Book, rule_id: str, *, signed_by: str | None, seen: int | None
             now=now,
             signed_by=signed_by,
             judges=_judges(book, tx, memory),
+            counts_replay=replay_counted(tx, book, memory) is not None,
         )
         active = activated(memory, report, gate, replay, policy, now)
         others = list(_narrowed(book, tx, memory, report, now))

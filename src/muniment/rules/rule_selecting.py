@@ -25,7 +25,7 @@ from muniment.learning.recalling import bucket_named, features_given, features_o
 from muniment.learning.rule_state import RuleArm
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.rules.promotion.records import RefusedRule
-from muniment.rules.rule_cache import RuleCache
+from muniment.rules.rulebook.rule_cache import RuleCache
 from muniment.rules.rulebook.selection import RuleRequest, Selected, select_rules
 from muniment.rules.rulebook_reading import candidates_for, names_for
 from muniment.store.items import lock_shared

@@ -1,29 +1,34 @@
 """A rule tried on an agent: its tests for the gate, and earlier tasks with it and without for replay (RC-18, RC-19).
 
-The agent is the one that a runner is given: a callable of an `AgentTask`. Here its `run` takes down what it observes
-and forgets it. What the agent does wrong is a result. Nothing is written.
+The agent is the one that a runner is given: a callable of an `AgentTask`. Here its `run` takes down what it observes:
+the tools it notes there are the tools of its answer, as in a runner. What the agent does wrong is a result. Nothing is
+written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord
+from muniment.core.predicates.predicate import all_hold
 from muniment.core.record import Number
 from muniment.core.requests import Expect, Request, checked, within
-from muniment.rules.attempts import AgentTask, Answered, RunNotes, call_agents
+from muniment.rules.attempts import AgentTask, Answered, RunNotes, call_agents, noted_calls
 from muniment.rules.promotion.clashes import Clash, find_clashes
-from muniment.rules.promotion.consolidation import applies
-from muniment.rules.promotion.examples import Example, bad_outputs, is_vacuous
+from muniment.rules.promotion.consolidation import applies, conditions_of
+from muniment.rules.promotion.examples import Example, bad_outputs, is_form, is_vacuous
 from muniment.rules.promotion.gate import outcome_of
 from muniment.rules.promotion.records import TestOutcome
+from muniment.rules.promotion.task_tests import TaskAsked, asks_verifier, outcome_of_task, task_key
+from muniment.rules.promotion.tests import is_micro
 from muniment.rules.promotion.trials import ReplayPair
 from muniment.rules.rulebook.candidates import rule_line
 from muniment.verify.judges import taught_by
 from muniment.verify.judging import is_unjudged, judged
+from muniment.verify.outputs import Output, ToolCall
 from muniment.verify.regression.specs import CaseResult, broken, grade
 from muniment.verify.static.given_outputs import read_output
 from muniment.verify.verdicts import UNRUN, is_pass
@@ -31,7 +36,7 @@ from muniment.verify.verdicts import UNRUN, is_pass
 if TYPE_CHECKING:
     from muniment.rules.judged_runs import Examples
 
-__all__ = ["Trial", "Tried", "replay_pairs", "try_tests"]
+__all__ = ["Calls", "Judge", "Trial", "Tried", "fitting_tasks", "replay_pairs", "try_tests"]
 
 Agent = Callable[[AgentTask], Any]
 _OUTPUT_BYTES_MAX = 1024 * 1024
@@ -46,6 +51,35 @@ class TryingRequest(Request):
     timeout_s: Annotated[Number, within("a time is seconds", above=0, at_most=_SECONDS_MAX)]
 
 
+@dataclass(slots=True)
+class Calls:
+    """How often an agent was called."""
+
+    made: int = 0
+
+
+class Judge(NamedTuple):
+    """The caller's verifier, and which judges may teach."""
+
+    verifier: Callable[..., Any]
+    judges: Collection[str]
+    timeout_s: float | None = None
+
+    def passed(self, answered: Answered, task: str) -> bool | None:
+        """Whether an answer passed; what crashed or hung did not. None where nobody could say."""
+        if answered.code == UNRUN:
+            return None
+        return False if answered.code is not None else self.says(answered.output, task)
+
+    def says(self, output: Output, task: str) -> bool | None:
+        result = taught_by(judged(self.verifier, output, task, "replay", self.timeout_s), self.judges).result
+        return None if is_unjudged(result) else is_pass(result.verdict, result.outcome)
+
+    def can_fail(self, rule: RuleRecord, task: str, failed: Iterable[Output] = ()) -> bool:
+        """Does it refuse a bad answer to the task: nothing, noise, the rule said aloud, or what failed before?"""
+        return any(self.says(output, task) is False for output in (*bad_outputs(rule, ())[:3], *failed))
+
+
 class Trial(NamedTuple):
     """On what and how a rule is tried."""
 
@@ -54,6 +88,10 @@ class Trial(NamedTuple):
     timeout_s: float
     tries: int = 1
     """How often each test is asked: most of the answers must pass. Agents draw lots."""
+    calls: Calls | None = None
+    """Counts the calls of the agent, where somebody wants to know."""
+    notes_tools: bool = False
+    """Earlier runs of the bank noted tools: an answer beside which none was noted called none."""
 
     def check(self) -> Trial:
         """Check that a rule can be tried with these arguments; answers the trial itself."""
@@ -62,17 +100,29 @@ class Trial(NamedTuple):
 
     def answers(self, prompts: Sequence[tuple[str, str]]) -> list[Answered]:
         """What the agent answers to each task under its prompt."""
+        first = 0 if self.calls is None else self.calls.made
         tasks = [
-            AgentTask(task=task, prompt=prompt, hints=(), seed=None, run=RunNotes(f"trial_{number}"))
+            AgentTask(task=task, prompt=prompt, hints=(), seed=None, run=RunNotes(f"trial_{first + number}"))
             for number, (task, prompt) in enumerate(prompts)
         ]
-        return call_agents(
+        if self.calls is not None:
+            self.calls.made += len(tasks)
+        answers = call_agents(
             self.agent,
             tasks,
             executor=self.executor,
             timeout_s=self.timeout_s,
             output_bytes_max=_OUTPUT_BYTES_MAX,
         )
+        return [self._with_tools(answered) for answered in answers]
+
+    def _with_tools(self, answered: Answered) -> Answered:
+        """What was noted of tools counts, as in a runner; else what the answer says itself."""
+        noted = noted_calls(answered.events)
+        if not noted and (answered.output.tool_calls is not None or not self.notes_tools):
+            return answered
+        calls = tuple(ToolCall.from_wire(each) for each in noted)
+        return answered._replace(output=answered.output.model_copy(update={"tool_calls": calls}))
 
 
 class Tried(NamedTuple):
@@ -88,17 +138,66 @@ def try_tests(
     trial: Trial | Mapping[str, Any],
     examples: Examples,
     known: Sequence[Example],
+    judge: Judge | None = None,
 ) -> Tried:
     """Every test on the agent, or on outputs given by test id; `known` are runs whose bad answers a test refuses."""
     by_task = {one.x_ref: one for one in known}
-    prompts = [_prompt(rule, spec, by_task.get(spec.x_ref), examples) for spec in specs]
-    results = _given(specs, trial) if isinstance(trial, Mapping) else _asked_results(specs, prompts, trial)
-    bad = bad_outputs(rule, known)
-    outcomes = [
-        outcome_of(spec, result, vacuous=is_vacuous(spec, grade, bad))
-        for spec, result in zip(specs, results, strict=True)
-    ]
-    return Tried(tuple(outcomes), find_clashes(specs, grade))
+    asserting = [spec for spec in specs if judge is None or not asks_verifier(spec)]
+    prompts = [_prompt(rule, spec, by_task.get(spec.x_ref), examples) for spec in asserting]
+    results = _given(asserting, trial) if isinstance(trial, Mapping) else _asked_results(asserting, prompts, trial)
+    bad, inside = bad_outputs(rule, known), fitting_runs(rule, known)
+    outcomes = {
+        spec.test_id: outcome_of(
+            spec,
+            result,
+            vacuous=is_vacuous(spec, grade, bad),
+            is_form=is_micro(spec) and is_form(spec, grade, inside),
+        )
+        for spec, result in zip(asserting, results, strict=True)
+    }
+    if judge is not None and isinstance(trial, Trial):
+        tasks = [spec for spec in specs if asks_verifier(spec)]
+        asked = [_prompt(rule, spec, by_task.get(spec.x_ref), examples) for spec in tasks]
+        outcomes |= _judged_tasks(rule, tasks, asked, trial, judge)
+    return Tried(tuple(outcomes[spec.test_id] for spec in specs), find_clashes(specs, grade))
+
+
+def _judged_tasks(
+    rule: RuleRecord,
+    specs: Sequence[RegressionTestSpec],
+    prompts: Sequence[tuple[str, str] | None],
+    trial: Trial,
+    judge: Judge,
+) -> dict[str, TestOutcome]:
+    """Tasks asked until one answer passes; where none does with the rule, without it too, to tell why."""
+    wanted = list(dict.fromkeys(each for each in prompts if each is not None))
+    mine = _until_passed(wanted, trial, judge)
+    bare = {each: (each[0], each[0]) for each in wanted if not mine[each].passes and each[1] != each[0]}
+    other = _until_passed(list(bare.values()), trial, judge)
+    outcomes = {}
+    for spec, prompt in zip(specs, prompts, strict=True):
+        if prompt is None:
+            asked, vacuous = TaskAsked(0, 0, problem="the task that it asks was forgotten"), False
+        else:
+            asked, vacuous = mine[prompt], not judge.can_fail(rule, prompt[0])
+            if prompt in bare:
+                without = other[bare[prompt]]
+                asked = asked._replace(without_passes=without.passes, without_asked=without.asked)
+        outcomes[spec.test_id] = outcome_of_task(spec, asked, vacuous=vacuous)
+    return outcomes
+
+
+def _until_passed(prompts: Sequence[tuple[str, str]], trial: Trial, judge: Judge) -> dict[tuple[str, str], TaskAsked]:
+    """Every task once, then those that did not pass again, `tries` times at most."""
+    found = {each: TaskAsked(0, 0) for each in prompts}
+    for _ in range(trial.tries):
+        again = [each for each in prompts if not found[each].passes]
+        for each, answered in zip(again, trial.answers(again), strict=True):
+            passed = judge.passed(answered, each[0])
+            words = "the verifier could not say" if passed is None and not answered.words else answered.words
+            done = found[each]
+            found[each] = done._replace(passes=done.passes + (passed is True), asked=done.asked + 1, problem=words)
+    return found
 
 
 def _prompt(
@@ -168,30 +267,30 @@ def replay_pairs(
     rule: RuleRecord,
     known: Iterable[Example],
     trial: Trial,
-    verifier: Callable[..., Any],
+    judge: Judge,
     *,
     most: int,
-    judges: Collection[str],
 ) -> tuple[ReplayPair, ...]:
     """Each task once with the rule and once without. A task on which the verifier could not speak says nothing."""
-    fitting = {one.prompt: one for one in reversed(list(known)) if applies(rule, one.features)}
-    tasks = list(reversed(fitting.values()))[:most]  # each task once, the newest run of it
+    tasks = fitting_tasks(rule, known)[:most]
     answers = iter(
         trial.answers([(one.prompt, prompt) for one in tasks for prompt in (_with_rule(rule, one.prompt), one.prompt)])
     )
     pairs = []
     for one, mine, other in zip(tasks, answers, answers, strict=False):
-        passed = [_passed(answered, verifier, one.prompt, judges) for answered in (mine, other)]
+        passed = [judge.passed(answered, one.prompt) for answered in (mine, other)]
         if passed[0] is not None and passed[1] is not None:
             pairs.append(ReplayPair(one.trace_id, passed[0], passed[1]))
     return tuple(pairs)
 
 
-def _passed(answered: Answered, verifier: Callable[..., Any], task: str, judges: Collection[str]) -> bool | None:
-    """Whether an answer passed; what crashed or hung did not. None where nobody could say."""
-    if answered.code == UNRUN:
-        return None
-    if answered.code is not None:
-        return False
-    result = taught_by(judged(verifier, answered.output, task, "replay"), judges).result
-    return None if is_unjudged(result) else is_pass(result.verdict, result.outcome)
+def fitting_runs(rule: RuleRecord, known: Iterable[Example]) -> list[Example]:
+    """The runs that a rule would have applied to."""
+    conditions = conditions_of(rule)
+    return [one for one in known if all_hold(conditions, one.features)]
+
+
+def fitting_tasks(rule: RuleRecord, known: Iterable[Example]) -> list[Example]:
+    """The tasks that a rule applies to, each once, the newest run of it; newest first, as they come."""
+    fitting = {task_key(one.prompt): one for one in reversed(fitting_runs(rule, known))}
+    return list(reversed(fitting.values()))

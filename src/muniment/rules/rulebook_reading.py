@@ -15,7 +15,7 @@ from muniment.learning.keys import rule_place_key
 from muniment.learning.projection import core_name
 from muniment.rules.projection import book_id, use_name
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport, RulebookRevision, RuleUse
-from muniment.rules.rule_cache import RuleCache
+from muniment.rules.rulebook.rule_cache import RuleCache
 from muniment.rules.rulebook.selection import Candidate, compile_rule
 from muniment.store.items import Item, digest_name, latest, select_items
 
@@ -37,6 +37,7 @@ __all__ = [
     "report_of",
     "revision_of",
     "standing_rules",
+    "test_ids",
     "versions_of",
     "why_taken_out",
 ]
@@ -198,6 +199,12 @@ def list_uses(reader: Reader, owner: str, rule_id: str, *, newest: int | None = 
 def list_tests(reader: Reader, owner: str, rule_id: str) -> list[RuleTest]:
     found = {item.id: item.plain() for item in _of_rule(reader, owner, "rule_test", f"test:{rule_id}")}
     return [RuleTest(RegressionTestSpec.from_wire(body["spec"]), body["is_micro"]) for body in found.values()]
+
+
+def test_ids(memory: StoredMemory) -> frozenset[str]:
+    """The tests that a rule goes by; of those that were made for it, later ones may have taken their place."""
+    named = memory.record.get("tests") or {}
+    return frozenset((*named.get("regression_tests", ()), *named.get("counterexample_tests", ())))
 
 
 def list_reports(reader: Reader, owner: str, rule_id: str) -> list[Report]:

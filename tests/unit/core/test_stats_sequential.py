@@ -287,3 +287,24 @@ def test_wires_that_are_no_comparison_are_refused(change: dict[str, Any]) -> Non
         Comparison.from_wire({**Comparison().to_wire(), **change})
     with pytest.raises(InvalidInput):
         Comparison.from_wire([])
+
+
+@pytest.mark.req("RC-16")
+@pytest.mark.parametrize("seed", range(4))
+def test_two_comparisons_joined_hold_what_one_of_all_outcomes_holds(seed: int) -> None:
+    random = Random(seed)
+    first, second, whole = Comparison(), Comparison(), Comparison()
+    for number in range(60):
+        pair = random.random() < 0.7, random.random() < 0.5
+        whole = whole.add_pair(*pair)
+        if number < 25:
+            first = first.add_pair(*pair)
+        else:
+            second = second.add_pair(*pair)
+    joined = first.followed_by(second)
+    assert (joined.candidate, joined.baseline, joined.rounds) == (whole.candidate, whole.baseline, whole.rounds)
+    for name in ("worse", "not_harmful", "better"):
+        assert getattr(joined, name) == pytest.approx(getattr(whole, name))
+        assert getattr(joined, f"{name}_peak") <= getattr(whole, f"{name}_peak") + 1e-9, "it claims no more"
+    with pytest.raises(InvalidInput):
+        first.followed_by(Comparison(margin=0.1))

@@ -53,7 +53,7 @@ class World:
         return text
 
     def tests(self, rule_id, task, kind):
-        """Tests of one's own: what is called on this task, and that the answer is not endless."""
+        """Tests of one's own: what is called on this task, and on others like it."""
         other = "Count the clouds."
         made = [
             ("regression", None, task, {"type": kind, "args": {"tool": "search"}}),
@@ -61,15 +61,9 @@ class World:
             ("counterexample", "boundary", other, {"type": "regex_absent", "args": {"pattern": "search"}}),
         ]
         specs = [self.spec(f"{rule_id}.{at}", *each) for at, each in enumerate(made)]
+        called = {"type": kind, "args": {"tool": "search"}}
         micro = [
-            self.spec(f"{rule_id}.m{at}", "regression", None, f"{task} {at}", assertion, tags=["FORMAT"])
-            for at in range(3)
-            for assertion in ({"type": "length_lte", "args": {"max": 400}},)
-        ]
-        micro += [
-            self.spec(f"{rule_id}.n{at}", "regression", None, f"{task} {at}", assertion, tags=["FORMAT"])
-            for at in range(3)
-            for assertion in ({"type": "regex_present", "args": {"pattern": r"\S"}},)
+            self.spec(f"{rule_id}.m{at}", "regression", None, f"{task} {at}", called, tags=["TOOL"]) for at in range(5)
         ]
         self.book.add_tests(rule_id, [*specs, *micro])
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from promotion_makers import NOW, POLICY, Gated, draft, rule
+from promotion_makers import NOW, POLICY, Gated, draft, failing, rule
 
-from muniment.contracts.rules import DistillDraft, RuleRecord
+from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.core.policy.rules import GatePolicy
 from muniment.rules.promotion.clashes import Clash
+from muniment.rules.promotion.examples import is_form
 from muniment.rules.promotion.gate import (
     faults_of,
     holds,
@@ -21,6 +22,7 @@ from muniment.rules.promotion.gate import (
 )
 from muniment.rules.promotion.records import GateReport, LintFinding
 from muniment.rules.promotion.tests import is_micro, with_tests
+from muniment.verify.regression.specs import grade
 
 
 def failing_checks(report: GateReport) -> list[str]:
@@ -486,3 +488,34 @@ def test_digests_tell_apart_what_counts_and_nothing_else() -> None:
         assert rule_digest(RuleRecord.from_wire(wire | other)) == rule_digest(made)
     assert policy_digest(GatePolicy()) == policy_digest(GatePolicy.from_wire(GatePolicy().model_dump(mode="json")))
     assert policy_digest(GatePolicy(micro_min=6)) != policy_digest(GatePolicy())
+
+
+@pytest.mark.req("RC-18")
+def test_small_tests_that_ask_for_a_form_do_not_count() -> None:
+    """All that a rule was tested on were its form: `\\S` and a length, which answers that failed keep too."""
+    made = Gated()
+    forms = [one.model_copy(update={"is_form": True}) if one.is_micro else one for one in made.outcomes()]
+    report = made.gate(outcomes=forms)
+    assert failing_checks(report) == ["micro-regressions"]
+    assert "ask for a form only do not count" in found_by(report)["micro-regressions"][1]
+    forged = report.model_copy(
+        update={"passed": True, "checks": tuple(one.model_copy(update={"ok": True}) for one in report.checks)}
+    )
+    assert any("micro-regressions that passed" in each for each in faults_of(forged, made.rule, GatePolicy()))
+
+
+@pytest.mark.req("RC-18")
+@pytest.mark.parametrize(
+    ("asked", "is_one"),
+    [
+        ({"type": "regex_present", "args": {"pattern": r"\S"}}, True),
+        ({"type": "length_lte", "args": {"max": 4000}}, True),
+        ({"type": "regex_absent", "args": {"pattern": "zebra"}}, True),
+        ({"type": "json_schema", "args": {"schema": {}}}, False),
+        ({"type": "tool_not_called", "args": {"tool": "pay"}}, False),
+    ],
+)
+def test_a_form_is_what_answers_that_failed_keep_too(asked, is_one) -> None:
+    plain = {"schema_version": "0.5.15", "test_id": "t", "test_type": "regression", "x_ref": "x", "assert": asked}
+    assert is_form(RegressionTestSpec.from_wire(plain), grade, failing()) is is_one
+    assert not is_form(RegressionTestSpec.from_wire(plain), grade, [])

@@ -121,6 +121,21 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         )
     ),
     ("opaque_text", {"body": "Send " + "QUJD" * 25}, "$.body"),
+    *(
+        ("internal_words", {"body": body}, "$.body")
+        for body in (
+            "Guard against this failure. Look first at say.",
+            "Look at answer",
+            "Prefer first:search",
+            "Keep order:search>book",
+            "Use args:search(query)",
+            "Use arg:search.limit=5",
+            "What helps is check:made here",
+            "Mind error:left",
+            "Do as trace_0f3a9b2c4d5e6f70 did",
+        )
+    ),
+    ("internal_words", {"title": "Look first at say"}, "$.title"),
     ("predicate_invalid", {"applicability": {"predicates": ["domain_tag =="]}}, "$.applicability.predicates[0]"),
     (
         "predicate_invalid",

@@ -7,6 +7,7 @@ from pydantic import Field
 from muniment.core.record import Integer, Items, NonEmpty, Number, Record
 
 __all__ = [
+    "AdvancePolicy",
     "CanaryPolicy",
     "GatePolicy",
     "LintPolicy",
@@ -114,8 +115,26 @@ class CanaryPolicy(Record):
     """A trial that has said nothing after so many runs ends: the rule goes back to temporary, with a report."""
     needs: Literal["better", "not_harmful"] = "better"
     """What a trial must show. That a harm is excluded is shown sooner, and wrongly of one harmful rule in twenty."""
+    counts_replay: bool = True
+    """A trial goes on from what its replay showed: the same comparison, the same alpha, and the trial's own runs decide
+    whether that holds. False: what was shown before the trial does not count."""
+    runs_min: Positive = 10
+    """Of a trial that goes on from a replay: runs with the rule, and runs without, before it may promote."""
     holdout_share: Annotated[Number, Field(ge=0, lt=1)] = 0.05
     """Of runs that leave an active strategy out, so that its worth stays known. Guardrails are never left out."""
+
+
+class AdvancePolicy(Record):
+    """How far `advance` goes in one call."""
+
+    calls_max: Positive = 400
+    """Calls of the agent in one call of it, for all rules together, unless the caller says."""
+    tasks_max: Positive = 40
+    """Earlier tasks that a rule is replayed on, each with it and without, unless the caller says."""
+    tasks_more: Positive = 5
+    """While it is on trial: its replay goes on once so many tasks have come that it was not tried on."""
+    gates_max: Positive = 3
+    """How often a rule may go through the gate as it is. One that was refused so often waits for a person."""
 
 
 class PromotePolicy(Record):
@@ -141,4 +160,5 @@ class RulePolicy(Record):
     lint: LintPolicy = LintPolicy.model_construct()
     gate: GatePolicy = GatePolicy.model_construct()
     canary: CanaryPolicy = CanaryPolicy.model_construct()
+    advance: AdvancePolicy = AdvancePolicy.model_construct()
     promote: PromotePolicy = PromotePolicy.model_construct()

@@ -160,6 +160,30 @@ class Comparison:
         done = paired.add("candidate", candidate).add("baseline", baseline)
         return replace(done, candidate_waiting=self.candidate_waiting, baseline_waiting=self.baseline_waiting)
 
+    def followed_by(self, other: Comparison) -> Comparison:
+        """Both as one comparison, as it stands now: other outcomes of the same question, by the same margin and alpha.
+
+        Capitals multiply. Where each stood highest is not known of the two together, so that what they show now counts.
+        """
+        if (self.margin, self.alpha) != (other.margin, other.alpha):
+            raise InvalidInput("comparisons of another margin or alpha are not joined")
+        worse, not_harmful, better = (
+            tuple(mine + theirs for mine, theirs in zip(getattr(self, name), getattr(other, name), strict=True))
+            for name in _GAMES
+        )
+        return replace(
+            other,
+            candidate=self.candidate.merge(other.candidate),
+            baseline=self.baseline.merge(other.baseline),
+            rounds=self.rounds + other.rounds,
+            worse=worse,
+            not_harmful=not_harmful,
+            better=better,
+            worse_peak=max(0.0, _log_mean(worse)),
+            not_harmful_peak=max(0.0, _log_mean(not_harmful)),
+            better_peak=max(0.0, _log_mean(better)),
+        )
+
     @property
     def effect(self) -> float | None:
         """Candidate − baseline as observed; None where an arm is empty."""

@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy.rules import CanaryPolicy, RulePolicy
+from muniment.core.stats.counts import Tally
+from muniment.core.stats.sequential import Comparison
 from muniment.errors import GateFailed, InvalidInput, WrongStage
 from muniment.learning.keys import has_expired
 from muniment.learning.rule_state import CanaryPlan, RuleStage
@@ -19,7 +21,7 @@ from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.consolidation import is_within, place_of
 from muniment.rules.promotion.gate import faults_of, holds, rule_digest
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
-from muniment.rules.promotion.trials import comparison_of, replay_faults
+from muniment.rules.promotion.trials import comparison_of, own_runs_lacking, replay_faults
 
 __all__ = ["activated", "is_borne_out", "narrowed", "refuse_stage", "restored", "retired", "rule_in", "staged"]
 
@@ -62,7 +64,7 @@ def activated(
         *_replay_named(report, replay),
         *replay_faults(replay, rule, policy),
         *([] if memory.canary is not None and report.canary == memory.canary else ["the report is of another trial"]),
-        *_trial_faults(report, policy.canary),
+        *_trial_faults(report, replay, policy.canary),
         *_signature_faults(report, policy.promote.signature, policy),
         *_address_faults(report, gate),
     )
@@ -259,8 +261,8 @@ def _replay_named(report: PromotionReport, replay: ReplayReport | None) -> list[
     return [] if report.replay_report_id == named else ["the report names another replay"]
 
 
-def _trial_faults(report: PromotionReport, policy: CanaryPolicy) -> list[str]:
-    """The comparison that the report holds is judged again, by the policy in force."""
+def _trial_faults(report: PromotionReport, replay: ReplayReport | None, policy: CanaryPolicy) -> list[str]:
+    """What the figures of a trial do not show. Those that began with a replay are told apart from the trial's own."""
     try:
         seen = comparison_of(report.comparison, policy)
     except InvalidInput as error:
@@ -274,7 +276,22 @@ def _trial_faults(report: PromotionReport, policy: CanaryPolicy) -> list[str]:
         ),
         *([] if seen.decision in enough else [f"the trial has shown {seen.decision}; needed {policy.needs}"]),
         *(["the trial has shown it to be worse"] if "worse" in seen.claims else []),
+        *(_joined_faults(seen, replay, policy) if report.counts_replay else []),
     ]
+
+
+def _joined_faults(seen: Comparison, replay: ReplayReport | None, policy: CanaryPolicy) -> list[str]:
+    """Why a comparison that began with a replay does not count: the policy, the replay, or the trial's own runs."""
+    if not policy.counts_replay:
+        return ["what was shown before the trial does not count"]
+    if replay is None or not replay.pairs:
+        return ["the report counts a replay, and there is none"]
+    tallies = ((seen.candidate, replay.with_passes), (seen.baseline, replay.without_passes))
+    if any(tally.n < replay.pairs or tally.passes < passes for tally, passes in tallies):
+        return ["the figures do not hold the replay that they count"]
+    mine, other = (Tally(tally.passes - passes, tally.n - replay.pairs) for tally, passes in tallies)
+    own = Comparison(policy.margin, policy.alpha, candidate=mine, baseline=other)
+    return list(own_runs_lacking(own, policy))
 
 
 def _signature_faults(report: PromotionReport, needed: str, policy: RulePolicy) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord
 from muniment.verify.outputs import Output
 
-__all__ = ["Example", "Grade", "Graded", "bad_outputs", "is_vacuous", "leak_of"]
+__all__ = ["Example", "Grade", "Graded", "bad_outputs", "is_form", "is_vacuous", "leak_of"]
 
 _GARBAGE = "lorem 0 ] { <x> qwzx"
 _LEAK_WORDS, _LEAK_CHARS = 8, 120
@@ -68,3 +68,9 @@ def bad_outputs(rule: RuleRecord, examples: Sequence[Example]) -> tuple[Output, 
 def is_vacuous(spec: RegressionTestSpec, grade: Grade, bad: Iterable[Output]) -> bool:
     """Does it pass on every bad output alike? Then it passes whatever is given, and says nothing."""
     return all(grade(spec, output).ok for output in bad)
+
+
+def is_form(spec: RegressionTestSpec, grade: Grade, examples: Iterable[Example]) -> bool:
+    """Does every answer that failed keep it too? Then it asks for a form, and tells nothing of whether a rule helps."""
+    failed = [one for one in examples if not one.passed]
+    return bool(failed) and all(grade(spec, one.output).ok for one in failed)

@@ -28,7 +28,7 @@ __all__ = ["faults_of", "holds", "judge_gate", "outcome_of", "policy_digest", "r
 _SHOWN = 5
 
 
-def outcome_of(spec: RegressionTestSpec, graded: Graded, *, vacuous: bool) -> TestOutcome:
+def outcome_of(spec: RegressionTestSpec, graded: Graded, *, vacuous: bool, is_form: bool = False) -> TestOutcome:
     """What came of a test, as the report keeps it."""
     plain = {
         "test_id": spec.test_id,
@@ -39,7 +39,8 @@ def outcome_of(spec: RegressionTestSpec, graded: Graded, *, vacuous: bool) -> Te
         "vacuous": vacuous,
         "message": graded.message[:1000],
     }
-    return TestOutcome.from_wire(plain | ({"kind": spec.kind} if spec.kind is not None else {}))
+    plain |= {} if spec.kind is None else {"kind": spec.kind}
+    return TestOutcome.from_wire(plain | ({"is_form": True} if is_form else {}))
 
 
 def judge_gate(
@@ -98,7 +99,7 @@ def faults_of(report: GateReport, rule: RuleRecord, policy: GatePolicy) -> tuple
         "regressions": (policy.regressions_min, lambda one: one.test_type == "regression" and not one.is_micro),
         "cluster counterexamples": (policy.cluster_counterexamples_min, lambda one: one.kind == "cluster"),
         "boundary counterexamples": (policy.boundary_counterexamples_min, lambda one: one.kind == "boundary"),
-        "micro-regressions": (policy.micro_min, lambda one: one.is_micro),
+        "micro-regressions": (policy.micro_min, lambda one: one.is_micro and not one.is_form),
     }
     good = {one.test_id: one for one in report.outcomes if one.ok and one.status == "passed" and not one.vacuous}
     found = {name: sum(map(which, good.values())) for name, (_, which) in needed.items()}
@@ -153,7 +154,9 @@ def _counted(
     checks = []
     for name, least, several in kinds:
         counted = {_question_digest(spec) for spec in several if _counts(by_id.get(spec.test_id))}
-        checks.append(_check(name, len(counted) >= least, str(len(counted)), f"{least} or more"))
+        forms = sum(bool(outcome and outcome.is_form) for outcome in (by_id.get(spec.test_id) for spec in several))
+        found = f"{len(counted)}{f'; {forms} that ask for a form only do not count' if forms else ''}"
+        checks.append(_check(name, len(counted) >= least, found, f"{least} or more"))
     return tuple(checks)
 
 
@@ -166,7 +169,7 @@ def _is(spec: RegressionTestSpec, kind: str) -> bool:
 
 
 def _counts(outcome: TestOutcome | None) -> bool:
-    return outcome is not None and outcome.status != "not_graded" and not outcome.vacuous
+    return outcome is not None and outcome.status != "not_graded" and not outcome.vacuous and not outcome.is_form
 
 
 def _question_digest(spec: RegressionTestSpec) -> str:

@@ -12,6 +12,8 @@ from muniment.core.scope import IdText
 from muniment.learning.rule_state import Arm, CanaryPlan
 
 __all__ = [
+    "AdvanceReport",
+    "AdvancedRule",
     "GateCheck",
     "GateReport",
     "LintFinding",
@@ -73,6 +75,14 @@ class TestOutcome(Record):
     ok: bool
     vacuous: bool = False
     """Passes whatever the output is, so it says nothing."""
+    is_form: Absent[bool] = None
+    """A small test that no answer which failed has ever broken: it asks for a form, and does not count."""
+    by: Absent[Literal["verifier"]] = None
+    """Who judged, where it was not the test's own assertion: the caller's verifier."""
+    passes: Absent[Count] = None
+    """Of a task that the verifier judged: answers with the rule that passed; it is asked until one does."""
+    asked: Absent[Count] = None
+    """Answers that it was asked for with the rule."""
     message: str = ""
 
 
@@ -116,6 +126,8 @@ class ReplayReport(Record):
     comparison: JsonObject = Field(default_factory=dict)
     trace_ids: Items[IdText] = ()
     """The runs whose tasks were taken."""
+    continues: Absent[IdText] = None
+    """The report that it goes on from: its figures hold that one's too."""
     notes: str = ""
     created_at: str
 
@@ -132,6 +144,8 @@ class PromotionReport(Record):
     canary: Absent[CanaryPlan] = None
     comparison: JsonObject = Field(default_factory=dict)
     decision: Absent[Literal["better", "not_harmful", "harmful", "undecided"]] = None
+    counts_replay: Absent[bool] = None
+    """The comparison goes on from the replay's: its first pairs are those of the report that is named."""
     judges: Absent[dict[str, Count]] = None
     """Runs of the comparison that passed, by the kind of judge; `own` is a verifier of the caller's."""
     reasons: Items[str]
@@ -139,6 +153,51 @@ class PromotionReport(Record):
     allowed_by: Absent[NonEmpty] = None
     """The policy that let it happen with no signature."""
     created_at: str
+
+
+class AdvancedRule(Record):
+    """How far a draft or a rule came, and what it lacks to go on."""
+
+    rule_id: Absent[IdText] = None
+    """Absent of a draft that was refused."""
+    draft_id: Absent[IdText] = None
+    """Of a draft that was submitted, or refused, just now."""
+    title: str = ""
+    before: str
+    """Its stage: `draft` before it was submitted, then those of a rule."""
+    after: str
+    """Its stage now; `refused` of a draft that may not be submitted."""
+    done: Items[str] = ()
+    missing: Items[str] = ()
+    """What it lacks, with numbers; empty where it is active, retired or only has to be signed for."""
+    ready: Absent[str] = None
+    """Where it only has to be signed for: with what."""
+    calls: Count = 0
+    """Of the agent."""
+
+
+class AdvanceReport(Record):
+    """What `advance` did with each draft and rule of a bank."""
+
+    rules: Items[AdvancedRule] = ()
+    calls: Count = 0
+    """Of the agent, for all rules together."""
+    calls_max: Count
+    is_spent: bool = False
+    """Something was left undone because the calls were spent: the next call of `advance` goes on from there."""
+
+    @property
+    def text(self) -> str:
+        """The report in lines that a person reads."""
+        lines = []
+        for one in self.rules:
+            moved = one.after if one.before == one.after else f"{one.before} → {one.after}"
+            lines.append(f"{one.rule_id or one.draft_id}  {moved}  {one.title}".rstrip())
+            lines += [f"  done: {each}" for each in one.done]
+            lines += [f"  {each}" for each in one.missing]
+            lines += [] if one.ready is None else [f"  {one.ready}"]
+        spent = "; the rest next time" if self.is_spent else ""
+        return "\n".join([*lines, f"{self.calls} of at most {self.calls_max} calls of the agent{spent}"])
 
 
 class RulebookChange(Record):

@@ -29,12 +29,14 @@ def report_promotion(
     now: str,
     signed_by: str | None = None,
     judges: Mapping[str, int] | None = None,
+    counts_replay: bool = False,
 ) -> PromotionReport:
     """What speaks for making a rule active. It decides nothing: `activation.activated` looks at all of it again."""
     seen = comparison_of(comparison, policy.canary)
     replayed = () if replay is None else (_replay_line(replay),)
     optional: dict[str, Any] = {} if replay is None else {"replay_report_id": replay.report_id}
     optional |= {"judges": dict(judges)} if judges else {}
+    optional |= {"counts_replay": True} if counts_replay else {}
     return PromotionReport(
         report_id=report_id,
         rule_id=rule.rule_id,

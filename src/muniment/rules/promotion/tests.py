@@ -4,9 +4,10 @@
 - counterexample, cluster: the same of another run that failed alike
 - counterexample, boundary: a run outside the rule's place, which passed: what held there must still hold, what the rule
   asks for must not happen there, and its words must not stand in the answer
-- micro-regressions: from packs, one constraint each
+- micro-regressions: from packs, one constraint each; those that an answer which failed has broken come first
 
-A test is kept only if it is seen to fail on a bad output, and the regression on the very output of its run.
+A test is kept only if it is seen to fail on a bad output, and the regression on the very output of its run. Tests that
+ask the caller's verifier are made in `task_tests`.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from muniment.core.policy.rules import GatePolicy
 from muniment.core.predicates.predicate import all_hold
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.rules.promotion.consolidation import conditions_of
-from muniment.rules.promotion.examples import Example, Grade, bad_outputs, is_vacuous, leak_of
+from muniment.rules.promotion.examples import Example, Grade, bad_outputs, is_form, is_vacuous, leak_of
 from muniment.rules.promotion.stances import feature_of, tool_of
 from muniment.verify.outputs import Output
 
-__all__ = ["PACK_NAMES", "MadeTests", "is_micro", "make_tests", "task_of", "with_tests"]
+__all__ = ["PACK_NAMES", "TASK_PACK", "MadeTests", "is_micro", "leak_assertion", "make_tests", "task_of", "with_tests"]
 
 PACK_NAMES = frozenset(("FORMAT", "TOOL", "BUDGET"))
+TASK_PACK = "TASK"
+"""The pack of small tests that are earlier tasks, judged by the caller's verifier."""
+_MICRO_TAGS = PACK_NAMES | {TASK_PACK}
 _MICRO_MAX = 12
 _OF_ANY_TASK = ("tool_called", "tool_not_called", "json_schema")
 """Assertions that ask the same of every task; the words of an answer are one task's own."""
@@ -66,7 +70,8 @@ def make_tests(
     clusters = list(bench.failures(bench.alike(inside, regressions), "cluster", wanted.cluster_counterexamples_min))
     boundaries = list(bench.boundaries(outside, wanted.boundary_counterexamples_min))
     own = [spec for one in (*inside, *passing) if all_hold(conditions, one.features) for spec in one.packs]
-    micro = list(bench.micros([*packs, *own], max(_MICRO_MAX, wanted.micro_min)))
+    packed = sorted((*packs, *own), key=lambda spec: is_form(spec, grade, inside))
+    micro = list(bench.micros(packed, max(_MICRO_MAX, wanted.micro_min)))
     notes = [
         f"{found} of {needed} {name}: {why}"
         for name, found, needed, why in (
@@ -97,12 +102,18 @@ def with_tests(rule: RuleRecord, specs: Iterable[RegressionTestSpec]) -> RuleRec
 
 def is_micro(spec: RegressionTestSpec) -> bool:
     """A regression that stands in a pack."""
-    return spec.test_type == "regression" and not PACK_NAMES.isdisjoint(spec.tags or ())
+    return spec.test_type == "regression" and not _MICRO_TAGS.isdisjoint(spec.tags or ())
 
 
 def task_of(spec: RegressionTestSpec) -> str:
     """What is asked: tests of one task are asked of one answer."""
     return spec.prompt if spec.prompt is not None else spec.x_ref
+
+
+def leak_assertion(rule: RuleRecord) -> tuple[str, dict[str, Any]]:
+    """That the first words of a rule do not stand in an answer."""
+    words = r"\s+".join(re.escape(word) for word in leak_of(rule).split())
+    return "regex_absent", {"pattern": words, "ignore_case": True}
 
 
 # -- making -------------------------------------------------------------------------------------------
@@ -182,9 +193,7 @@ class _Bench:
             yield spec.model_copy(update={"linked_rule_ids": tuple(linked)})
 
     def _leak(self, one: Example) -> RegressionTestSpec:
-        words = r"\s+".join(re.escape(word) for word in leak_of(self.rule).split())
-        absent: _Assertion = ("regex_absent", {"pattern": words, "ignore_case": True})
-        return self._spec("boundary", one, absent, ("boundary", "format_leak"))
+        return self._spec("boundary", one, leak_assertion(self.rule), ("boundary", "format_leak"))
 
     def _spec(self, kind: _Kind, one: Example, assertion: _Assertion, tags: Sequence[str]) -> RegressionTestSpec:
         type_, args = assertion

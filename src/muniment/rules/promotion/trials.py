@@ -1,7 +1,9 @@
 """Trials of a rule: earlier tasks with it and without (replay), then a share of real runs (canary).
 
-A canary is decided by the sequential comparison alone: it stays until that speaks. The point rules that others roll
-back on are worked out and shown beside it, as information: at the size of a canary they are noise.
+A canary is decided by the sequential comparison alone: it stays until that speaks. It may go on from the comparison of
+the replay, which asked the same of earlier tasks: then it takes a number of runs of its own that agree, and its own
+runs alone are enough to end it. The point rules that others roll back on are worked out and shown beside it, as
+information: at the size of a canary they are noise.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ __all__ = [
     "figures_of",
     "judge_canary",
     "judge_replay",
+    "own_runs_lacking",
     "point_rules",
     "replay_faults",
     "start_canary",
@@ -89,10 +92,21 @@ class CanaryVerdict(NamedTuple):
 
 
 def judge_replay(
-    rule: RuleRecord, pairs: Sequence[ReplayPair], policy: RulePolicy, *, report_id: str, now: str
+    rule: RuleRecord,
+    pairs: Sequence[ReplayPair],
+    policy: RulePolicy,
+    *,
+    report_id: str,
+    now: str,
+    before: ReplayReport | None = None,
 ) -> ReplayReport:
-    """Matched pairs, judged by the sequential comparison, and by the exact sign test as there is one look at a few."""
+    """Matched pairs, judged by the sequential comparison, and by the exact sign test as there is one look at a few.
+
+    `before` is a replay on other tasks that this one goes on from.
+    """
     seen = Comparison(policy.canary.margin, policy.canary.alpha)
+    if before is not None:
+        seen = comparison_of(before.comparison, policy.canary)
     for pair in pairs:
         seen = seen.add_pair(pair.with_passed, pair.without_passed)
     won = sum(pair.with_passed > pair.without_passed for pair in pairs)
@@ -100,17 +114,19 @@ def judge_replay(
     chance = _tail(lost, won + lost)
     is_worse = (seen.effect or 0) <= -policy.canary.margin and chance <= policy.canary.alpha
     decision: Decision = "harmful" if seen.decision == "undecided" and is_worse else seen.decision
-    traces = tuple(dict.fromkeys(pair.trace_id for pair in pairs))
+    earlier = () if before is None else before.trace_ids
+    traces = tuple(dict.fromkeys((*earlier, *(pair.trace_id for pair in pairs))))
     least = policy.gate.replay_pairs_min
     notes = [f"{won} tasks passed only with the rule, {lost} only without: chance {chance:.3g} of as many losses"]
     if len(traces) < least:
         notes.append(f"{len(traces)} tasks are too few: needed {least}")
     fields: dict[str, Any] = {} if seen.effect is None else {"effect": seen.effect}
+    fields |= {} if before is None else {"continues": before.report_id}
     return ReplayReport(
         report_id=report_id,
         rule_id=rule.rule_id,
         rule_digest=rule_digest(rule),
-        pairs=len(pairs),
+        pairs=seen.candidate.n,
         with_passes=seen.candidate.passes,
         without_passes=seen.baseline.passes,
         decision=decision,
@@ -175,16 +191,25 @@ def judge_canary(
     uses: Iterable[RuleUse],
     policy: CanaryPolicy,
     plan: CanaryPlan,
+    joined: Comparison | None = None,
 ) -> CanaryVerdict:
-    """What the comparison of the trial's two arms says. `uses` are its runs; they make the point rules and no more."""
-    seen = comparison_of(comparison, policy)
+    """What the comparison of the trial's two arms says. `uses` are its runs; they make the point rules and no more.
+
+    `joined` is the comparison that began with the replay and went on with the same runs.
+    """
+    alone = comparison_of(comparison, policy)
+    seen = alone if joined is None else comparison_of(joined, policy)
     candidate, baseline = _arms(uses)
-    runs = seen.candidate.n + seen.baseline.n
-    decision, why = _decided(seen, runs, policy)
+    runs = alone.candidate.n + alone.baseline.n
+    decision, why = _decided(alone, runs, policy)
+    if joined is not None and decision in ("stay", "promote"):
+        decision, why = _decided_together(seen, alone, runs, policy)
     bounds = difference_sequence(seen.candidate, seen.baseline, policy.alpha)
     points = point_rules(candidate, baseline)
-    reasons = (*why, *_figures(seen, bounds, plan, policy), *_point_lines(points))
-    return CanaryVerdict(decision, seen.decision, seen.effect, bounds, runs, reasons, points)
+    told = () if joined is None else (_joined_line(seen, alone),)
+    reasons = (*why, *told, *_figures(alone, seen, bounds, plan, policy), *_point_lines(points))
+    claim = alone.decision if decision in ("rollback", "ended") else seen.decision
+    return CanaryVerdict(decision, claim, alone.effect, bounds, runs, reasons, points)
 
 
 def comparison_of(comparison: Comparison | Mapping[str, Any], policy: CanaryPolicy) -> Comparison:
@@ -252,8 +277,42 @@ def _decided(
     return "stay", (f"has not shown {lacking} after {runs} runs: it stays until it does, or until {policy.runs_max}",)
 
 
-def _figures(seen: Comparison, bounds: Bounds, plan: CanaryPlan, policy: CanaryPolicy) -> tuple[str, ...]:
+def _decided_together(
+    seen: Comparison, alone: Comparison, runs: int, policy: CanaryPolicy
+) -> tuple[Literal["stay", "promote", "rollback", "ended"], tuple[str, ...]]:
+    """By the replay and the trial as one comparison: what they have shown holds once enough runs of the trial agree."""
+    decision, why = _decided(seen, runs, policy)
+    if decision != "promote":
+        return decision, why
+    lacking = own_runs_lacking(alone, policy)
+    return ("promote", why) if not lacking else ("stay", (f"{why[0]}, with its replay; {lacking[0]}", *lacking[1:]))
+
+
+def own_runs_lacking(alone: Comparison, policy: CanaryPolicy) -> tuple[str, ...]:
+    """What the runs of a trial lack to bear out what its replay has shown; none where they do."""
+    arms = (("with it", alone.candidate.n), ("without it", alone.baseline.n))
+    few = [
+        f"needs {policy.runs_min - n} more runs {which}: {n} of {policy.runs_min}"
+        for which, n in arms
+        if n < policy.runs_min
+    ]
+    agrees = alone.effect is not None and alone.effect > 0
+    return tuple(few) if few or agrees else ("its own runs do not bear it out so far",)
+
+
+def _joined_line(seen: Comparison, alone: Comparison) -> str:
+    mine, other = seen.candidate, seen.baseline
+    return (
+        f"its replay counts: passed {mine.passes - alone.candidate.passes} of {mine.n - alone.candidate.n} with it, "
+        f"{other.passes - alone.baseline.passes} of {other.n - alone.baseline.n} without"
+    )
+
+
+def _figures(
+    alone: Comparison, seen: Comparison, bounds: Bounds, plan: CanaryPlan, policy: CanaryPolicy
+) -> tuple[str, ...]:
     where = f" in {', '.join(plan.bucket_keys)}" if plan.bucket_keys else ""
+    mine, other = alone.candidate, alone.baseline
     effect = "unknown" if seen.effect is None else f"{seen.effect:+.3f}"
     edge = -log(policy.alpha)
     peaks = (("harm", seen.worse_peak), ("no harm", seen.not_harmful_peak), ("gain", seen.better_peak))
@@ -264,8 +323,8 @@ def _figures(seen: Comparison, bounds: Bounds, plan: CanaryPlan, policy: CanaryP
     )
     shown = ", ".join(f"{name} {min(1.0, max(0.0, peak / edge)):.0%}" for name, peak in peaks)
     return (
-        f"passed {seen.candidate.passes} of {seen.candidate.n} with it, {seen.baseline.passes} of {seen.baseline.n} "
-        f"without, since {plan.started_at} on {runs}{where}",
+        f"passed {mine.passes} of {mine.n} with it, {other.passes} of {other.n} without, "
+        f"since {plan.started_at} on {runs}{where}",
         f"effect {effect}, between {bounds.lower:+.3f} and {bounds.upper:+.3f} at every look",
         f"evidence, of what a claim takes: {shown}",
     )

@@ -43,6 +43,7 @@ FINDINGS: Mapping[str, Meaning] = MappingProxyType(
             "games_the_verifier": "the advice is to pass the check rather than to do the task",
             "forbidden_pattern": "the policy forbids these words",
             "opaque_text": "a long run of signs that nobody can read",
+            "internal_words": "words of the library's own book-keeping, which tell an agent nothing",
             # where it applies
             "predicate_invalid": "not a predicate",
             "too_many_predicates": "more predicates than a rule may have",

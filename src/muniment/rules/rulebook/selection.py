@@ -20,9 +20,9 @@ from muniment.core.policy.rules import CanaryPolicy, RulePolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.text.duplicates import cosine, turns
 from muniment.learning.rule_state import Arm, RuleArm
-from muniment.rules.arms import in_arm
 from muniment.rules.promotion.records import RefusedRule
 from muniment.rules.rulebook.applicability import Refusal, RuleRequest, applying_to
+from muniment.rules.rulebook.arms import in_arm
 from muniment.rules.rulebook.candidates import Candidate, RefusalCode, compile_rule
 from muniment.rules.rulebook.scoring import Scoring
 

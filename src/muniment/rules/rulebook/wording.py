@@ -106,6 +106,14 @@ _GAMES = lazy_pattern(
     + r"\s{1,4}(?:[\w'’-]{1,40}\s{1,4}){0,4}?pass\b"
     + r"|\bhard-?code\s{1,4}(?:[\w'’-]{1,40}\s{1,4}){0,3}?(?:expected|outputs?|answers?|results?)\b"
 )
+_INTERNAL = lazy_pattern(
+    r"\blook\s{1,4}(?:first\s{1,4})?at\s{1,4}(?:say|ask|answer|call)\b(?!\s{1,4}\w)"
+    r"|(?<![\w:/.-])(?:(?:first|recovered|repeat|own|steps):[a-z_]|order:[\w.-]{1,80}>|args:[\w.-]{1,80}\("
+    r"|arg:[\w.-]{1,80}=|check:(?:made|none|last)\b|error:left\b)"
+    r"|\b(?:trace|run|evt|event|rule|tac|tactic|mem|draft|test|gate|replay|prm|canary|fold|plan|fc)_[0-9a-f]{12,64}\b"
+)
+"""Steps of ours that are no tool (`say`), features as they are counted (`first:search`), and ids."""
+_SAID = ("$.title", "$.body")
 _NEGATED = lazy_pattern(
     r"(?:\b(?:do\s{1,4}not|don['’]t|never|must\s{1,4}not|should\s{1,4}not|avoid|without)\b[^.;:\n]{0,40})$"
 )
@@ -121,6 +129,8 @@ def word_findings(path: str, text: str, checks: Checks) -> Iterator[LintFinding]
     for code, pattern in (("role_marker", _ROLE), ("runs_remote_code", _REMOTE)):
         if (found := pattern.search(lowered)) is not None:
             yield finding(code, path, repr(found[0][:60]))
+    if path in _SAID and (found := _INTERNAL.search(lowered)) is not None:
+        yield finding("internal_words", path, repr(found[0][:60]))
     if (cheat := _cheat(lowered)) is not None:
         yield finding("games_the_verifier", path, repr(cheat[:80]))
     if (taken := _unless_warned(_COLLECTS, lowered) or _unless_warned(_SENDS, lowered)) is not None:

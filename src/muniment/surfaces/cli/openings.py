@@ -219,6 +219,15 @@ OPENINGS: Mapping[str, Opening] = {
     "rulebook call": Opening(lambda call: call, _STORE | _BANK, own=("user_id", "agent_id"), needs_store=False),
     "rulebook store": Opening(lambda call: call, _STORE | _BANK, own=("user_id", "agent_id")),
     "rulebook of it": Opening(_rule, _STORE),
+    "rulebook advanced": Opening(
+        _rulebook,
+        _STORE
+        | {
+            "user_id": Word("The rulebook of a user (default: the tenant's own)."),
+            "agent_id": Word("The rulebook of an agent.", "agent-id"),
+        },
+        own=("user_id", "agent_id"),
+    ),
     "rulebook or file": Opening(_rulebook, _STORE | _BANK, own=("user_id", "agent_id")),
     "corpus": Opening(_corpus, _STORE | _CORPUS, own=("user_id", "corpus_id")),
     "study": Opening(_study, {"run_id": Word(), **_STORE, "directory": Word()}, _RUN, own=("run_id", "directory")),

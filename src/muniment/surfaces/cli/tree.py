@@ -159,6 +159,7 @@ _RULES = _group(
     "Of a user, of an agent or, without either, of the whole tenant. A fold drafts a rule, and nobody obeys a draft. "
     "It is submitted, given tests, put through its gate, replayed, tried on a share of runs, and promoted by a "
     "signature. Any earlier rulebook can be put in force again.",
+    advance=Entry("Take every draft and rule as far as evidence allows.", "rules_tests:advance"),
     submit=Entry("Make a draft a temporary rule: alone, merged, or as an exception.", "rules_tests:submit"),
     add=Entry("Write a rule of your own, for a time.", "rules_tests:add"),
     lint=Entry("Say what is wrong with a rule or a draft.", "rules_reports:lint"),

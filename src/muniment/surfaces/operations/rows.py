@@ -45,6 +45,7 @@ LOCAL: Mapping[str, str] = {
     "rulebook.name": "part of the path",
     "rulebook.level": "part of the path",
     "rulebook.replay": "runs the caller's own agent and verifier on the tasks of the store: where the store is",
+    "rulebook.advance": "runs the caller's own agent and verifier on the tasks of the store: where the store is",
     "works.start": "an operation that takes long starts one: Prefer: respond-async",
     "works.watch": "within a process; outside of it, the events are streamed",
     "works.take_up": "a server's processes look after one another",
@@ -265,6 +266,7 @@ _BANKS = (
 
 _ALL: tuple[Level, ...] = ("tenant", "agent", "user")
 _RULE = "rules/{rule_id}"
+_TRIED = {"executor": _CODE, "verifier": _CODE}
 
 
 def _rule_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
@@ -272,9 +274,9 @@ def _rule_changes(access: Access, *levels: Level) -> tuple[Operation, ...]:
     return (
         row("rulebook", "submit", "POST drafts", access, *levels, status=201),
         row("rulebook", "add", "POST rules", access, *levels, status=201),
-        row("rulebook", "make_tests", f"POST {_RULE}/tests/make", access, *levels),
+        row("rulebook", "make_tests", f"POST {_RULE}/tests/make", access, *levels, left_out={"verifier": _CODE}),
         row("rulebook", "add_tests", f"POST {_RULE}/tests", access, *levels, status=201, is_listed=True),
-        row("rulebook", "gate", f"POST {_RULE}/gate", access, *levels, is_long=True, left_out={"executor": _CODE}),
+        row("rulebook", "gate", f"POST {_RULE}/gate", access, *levels, is_long=True, left_out=_TRIED),
         row("rulebook", "canary", f"POST {_RULE}/canary", access, *levels),
         row("rulebook", "watch", "POST watch", access, *levels),
         row("rulebook", "promote", f"POST {_RULE}/promote", access, *levels),

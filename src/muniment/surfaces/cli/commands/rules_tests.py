@@ -1,4 +1,4 @@
-"""`rules submit | add | tests | gate | replay`: a rule on its way to a trial."""
+"""`rules submit | add | tests | gate | replay | advance`: a rule on its way to a trial."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from muniment.surfaces.cli.calling import Call, Command, wire
 from muniment.surfaces.cli.commands.rules_lines import (
     CLAIMS,
     RULE,
+    STAGES,
     check_lines,
     finding_lines,
     next_command,
@@ -39,12 +40,12 @@ if TYPE_CHECKING:
     from muniment.contracts.rules import RegressionTestSpec
     from muniment.core.vocabulary import RuleType
     from muniment.learning.stored_memory import StoredMemory
-    from muniment.rules.promotion.records import GateReport, ReplayReport
+    from muniment.rules.promotion.records import AdvancedRule, AdvanceReport, GateReport, ReplayReport
     from muniment.rules.rule_drafting import Submitted
     from muniment.rules.rulebook_reading import RuleTest
     from muniment.verify.static.notation import ConstraintSet
 
-__all__ = ["add", "gate", "replay", "submit", "tests"]
+__all__ = ["add", "advance", "gate", "replay", "submit", "tests"]
 
 _FATES = {"new": "a rule of its own", "merged": "merged into what says the same", "split": "an exception to another"}
 _PASSED = {"passed": "green", "not passed": "red"}
@@ -168,14 +169,18 @@ def _tests(
             read=constraints_given,
         ),
     ] = None,
+    verifier: Annotated[
+        Callable[..., Any] | None,
+        Word("Make tests of earlier tasks that it was not learnt from, which this function judges."),
+    ] = None,
     added: Annotated[
         Sequence[Any] | None,
         Word("Add the RegressionTestSpecs in FILE: a list, or JSON lines.", "add", metavar="FILE", read=_read_specs),
     ] = None,
 ) -> _Tests:
     notes: tuple[str, ...] = ()
-    if make or constraints is not None:
-        notes = book.make_tests(rule_id, constraints=constraints).notes
+    if make or constraints is not None or verifier is not None:
+        notes = book.make_tests(rule_id, constraints=constraints, verifier=verifier).notes
     if added is not None:
         book.add_tests(rule_id, added)
     return _Tests(book.tests(rule_id), notes, book.get(rule_id))
@@ -202,6 +207,8 @@ def _test_row(test: RuleTest) -> list[Cell]:
 def _asks(spec: RegressionTestSpec) -> str:
     if spec.assertion is None:
         return "–"
+    if spec.assertion.type is None:
+        return "the verifier passes it" if "verifier" in (spec.assertion.model_extra or {}) else "constraints"
     args = spec.assertion.args or {}
     argument = next((args[name] for name in ("pattern", "tool", "name", "text", "max", "value") if name in args), None)
     return f"{spec.assertion.type}{'' if argument is None else f' {one_line(str(argument), 24)}'}"
@@ -284,7 +291,8 @@ gate = Command(
     calls=("rulebook.get",),
     holds=lambda report: report.passed,
     about="With the rule in its prompt. Exit code 1 where it does not pass. What is asked for: a regression, a "
-    "counterexample of the same failure and one from beyond its place, five micro-regressions, two failures foreseen; "
+    "counterexample of the same failure and one from beyond its place, five micro-regressions that can tell good "
+    "answers from bad ones (form alone does not count), two failures foreseen; "
     "every test passes, and none would pass whatever the output is.",
 )
 
@@ -317,4 +325,54 @@ replay = Command(
     calls=("rulebook.get",),
     holds=lambda report: report.passed,
     about="Those that the rule applies to, newest first. Exit code 1 where it fails.",
+)
+
+
+# -- advance ------------------------------------------------------------------------------------------
+
+_STAGES = STAGES | {"draft": "bright_black", "refused": "red"}
+
+
+def _show_advanced(call: Call) -> Iterator[str]:
+    report: AdvanceReport = call.answer
+    if not report.rules:
+        yield from said(f"no draft and no rule in {whose_book(call.handle)}; --user and --agent-id name another")
+    for one in report.rules:
+        yield from _rule_lines(call, one)
+    rest = "; what is left undone is begun next time" if report.is_spent else ""
+    yield f"{counted(report.calls, 'call')} of the agent, of at most {report.calls_max}{rest}"
+
+
+def _rule_lines(call: Call, one: AdvancedRule) -> Iterator[str]:
+    moved = [coloured(stage, _STAGES) for stage in dict.fromkeys((one.before, one.after))]
+    yield f"{strong(one.rule_id or one.draft_id or '')}  {' → '.join(moved)}"
+    yield from labelled("says", one.title)
+    for number, each in enumerate(one.done):
+        yield from labelled("done" if number == 0 else "", each)
+    for number, each in enumerate(one.missing):
+        yield from labelled("missing" if number == 0 else "", each)
+    if one.ready is not None and one.rule_id is not None:
+        yield as_is("ready: sign", call.spelled("rules", "promote", one.rule_id, "--signed-by", "NAME"))
+    yield ""
+
+
+advance = Command(
+    "",
+    _show_advanced,
+    function=Rulebook.advance,
+    on="rulebook advanced",
+    arguments={},
+    left_out=("executor",),
+    words={
+        "max_calls": Word(
+            "At most so many calls of the agent (default: the policy's, 400).", metavar="N", type=click.IntRange(1)
+        ),
+        "tasks": Word(
+            "Replay on at most so many earlier tasks (default: the policy's, 20).", metavar="N", type=click.IntRange(1)
+        ),
+        "share": Word("Of the runs that a trial takes (default: the policy's, 0.05).", metavar="SHARE"),
+    },
+    about="Drafts are submitted; rules are tested on earlier tasks that they were not learnt from, which the verifier "
+    "judges; replayed, put on trial, watched, and promoted where the policy allows that without a signature. It may be "
+    "run on a schedule: what was done is not done twice.",
 )
