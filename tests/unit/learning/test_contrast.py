@@ -303,3 +303,19 @@ def test_that_tasks_are_tried_until_they_pass_makes_nothing_of_what_grows_with_t
 def test_tasks_that_are_tried_whatever_came_before_are_compared_with_themselves() -> None:
     runs = world(1, 0.45)
     assert {one.strata > 1 for one in contrast(runs, POLICY)} == {True}
+
+
+def test_a_try_whose_earlier_tries_are_out_of_sight_is_not_taken_for_a_first_one() -> None:
+    """All tasks are tried, then those again that failed: the window begins in the middle, and only hard ones return."""
+    draw = random.Random(3)
+    hard = {task: draw.random() < 0.6 for task in range(60)}
+    runs, left = [], list(hard)
+    for time in range(4):
+        for task in left.copy():
+            passed = draw.random() < (0.08 if hard[task] else 0.9)
+            words = f"Task {'abcdefghijklmnopqrstuvwxyzABCD'[task // 2]}{'xy'[task % 2]}{'pq'[task // 52]}"
+            at = f"2026-05-01T1{time}:{task:02}:00.000000Z"
+            runs.append(run(f"t{task:02}.{time}", passed, x_summary=words, own_features={"trial": time}, at=at))
+            left = [one for one in left if one != task or not passed]
+    for seen in (60, 80, 100):
+        assert contrast(runs, POLICY.model_copy(update={"peers_max": seen})) == []

@@ -146,7 +146,7 @@ def window(runs: Sequence[RunFacts], policy: FoldPolicy) -> tuple[RunFacts, ...]
 
 def contrast(runs: Sequence[RunFacts], policy: FoldPolicy) -> list[Separation]:
     """What separates, the surest first; ties by name. Nothing where all passed, all failed or few are known."""
-    return _separating(_tabulate(window(runs, policy)), policy)
+    return _separating(_tabulate(window(runs, policy), policy), policy)
 
 
 def associations(runs: Sequence[RunFacts], separations: Sequence[Separation], policy: FoldPolicy) -> list[Separation]:
@@ -154,7 +154,7 @@ def associations(runs: Sequence[RunFacts], separations: Sequence[Separation], po
 
     `separations` are what a contrast of the same runs told.
     """
-    table = _tabulate(window(runs, policy))
+    table = _tabulate(window(runs, policy), policy)
     if len(table.groups) == 1 and table.groups[0].kind != "rest":
         return []
     within = {name for one in separations for name in (one.feature, *one.also)}
@@ -164,7 +164,7 @@ def associations(runs: Sequence[RunFacts], separations: Sequence[Separation], po
 
 def separations_of(names: Iterable[str], runs: Sequence[RunFacts], policy: FoldPolicy) -> dict[str, Separation]:
     """How features that were named beforehand separate; nothing is corrected. Those of thin support are left out."""
-    table = _tabulate(window(runs, policy))
+    table = _tabulate(window(runs, policy), policy)
     gaps = [_gap(table, name) for name in sorted(set(names))]
     return {gap.feature: _separation(table, gap, (), gap.chance) for gap in gaps if _has_support(gap, policy)}
 
@@ -182,7 +182,7 @@ def _age(run: RunFacts) -> tuple[str, str]:
     return run.at, run.trace_id
 
 
-def _tabulate(runs: tuple[RunFacts, ...]) -> _Table:
+def _tabulate(runs: tuple[RunFacts, ...], policy: FoldPolicy) -> _Table:
     masks: dict[str, int] = {}
     is_before: dict[str, bool] = {}
     marks: list[list[str]] = []
@@ -199,9 +199,10 @@ def _tabulate(runs: tuple[RunFacts, ...]) -> _Table:
                 masks[name] = bit
                 is_before[name] = feature.before
         marks.append(named)
+    is_cut = len(runs) >= policy.peers_max
     before = frozenset(name for name in masks if is_before[name])
     passed = sum(1 << place for place, run in enumerate(runs) if run.passed)
-    return _Table(runs, masks, before, passed, tuple(strata_of(runs, marks)))
+    return _Table(runs, masks, before, passed, tuple(strata_of(runs, marks, is_cut=is_cut)))
 
 
 def _questions(table: _Table, policy: FoldPolicy) -> list[tuple[_Gap, tuple[str, ...]]]:

@@ -57,14 +57,20 @@ def about(texts: Sequence[str]) -> Iterator[str]:
         yield f"{ABOUT}{digest_of(name.casefold())[:_DIGEST_CHARS]}"
 
 
-def strata_of(runs: Sequence[RunFacts], marks: Sequence[Sequence[str]]) -> list[Group]:
-    """The groups of these runs, no run in two of them; `marks` are the `about` features of each."""
+def strata_of(runs: Sequence[RunFacts], marks: Sequence[Sequence[str]], *, is_cut: bool = False) -> list[Group]:
+    """The groups of these runs, no run in two of them; `marks` are the `about` features of each.
+
+    `is_cut`: older runs are out of sight. Which try one is can then be unknown, and such a run is in no group.
+    """
     named = [_task_of(run) for run in runs]
     groups = _joined(named, _distinctive(marks))
     sizes = Counter(groups)
     tries = _tries(groups) if _stop_at_a_pass(runs, groups) else None
     members: dict[tuple[str, str, int], int] = defaultdict(int)
+    unknown = _first_out_of_sight(groups) if is_cut and tries is not None else frozenset()
     for place, run in enumerate(runs):
+        if groups[place] in unknown and run.attempt is None:
+            continue
         is_task = sizes[groups[place]] > 1 and tries is None
         kind, key = ("task", str(groups[place])) if is_task else _family_of(run)
         members[kind, key, run.attempt or (0 if tries is None else tries[place])] |= 1 << place
@@ -93,6 +99,18 @@ def _tries(groups: Sequence[int]) -> list[int]:
         found.append(made[group])
         made[group] += 1
     return found
+
+
+def _first_out_of_sight(groups: Sequence[int]) -> frozenset[int]:
+    """The tasks whose first try may be older than what is seen: by the longest time between two tries of one task."""
+    last: dict[int, int] = {}
+    longest = 0
+    first: dict[int, int] = {}
+    for place, group in enumerate(groups):
+        first.setdefault(group, place)
+        longest = max(longest, place - last.get(group, place))
+        last[group] = place
+    return frozenset(group for group, place in first.items() if place < longest)
 
 
 def _stop_at_a_pass(runs: Sequence[RunFacts], groups: Sequence[int]) -> bool:
