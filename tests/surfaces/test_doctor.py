@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from cli_room import Commands, in_folder
-from without_packages import called_without
 
 import muniment
 from muniment.core.outside.extras import EXTRAS
 from muniment.surfaces.inspector import pages
+from without_packages import called_without
 
 call = Commands().call
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import click
 import pytest
-from without_packages import Answer, called_without
 
 import muniment
 from muniment.core.outside.extras import EXTRAS
 from muniment.surfaces.cli.main import cli
+from without_packages import Answer, called_without
 
 ROOT = Path(__file__).parents[2]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]

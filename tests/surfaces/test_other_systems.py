@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from without_packages import called_without
 
 MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "uvloop")
