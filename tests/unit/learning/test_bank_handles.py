@@ -40,7 +40,8 @@ def test_a_look_writes_nothing(any_mem: Memory, counts: Callable[[Memory], dict[
     assert looked.hints
     assert counts(any_mem) == before
     kept = run.learning.recall("Find the order.", intent=INTENT)
-    assert {hint.memory_id for hint in looked.hints} == {hint.memory_id for hint in kept.hints} | set(kept.held_out)
+    ids = [hint.memory_id for hint in kept.hints]
+    assert {hint.memory_id for hint in looked.hints} - {*kept.held_out} <= {*ids}  # a look draws no arm
     assert counts(any_mem) != before
     fold = run.finish(verifier_result=PASS)
     assert fold.intent_key == kept.request.intent_key
