@@ -497,8 +497,6 @@ def _state_sources(state: WorkingState | None, run_id: str) -> set[str]:
     extra = state.model_extra or {}
     parts = [each for part in (CLAIMS, HINTS) for each in extra.get(part) or () if isinstance(each, dict)]
     named = [each.get(key) for each in parts for key in ("claim_id", "evidence_id", "memory_id")]
-    cited = [each.get("evidence_ids") for each in parts]
-    named += [id_ for ids in cited if isinstance(ids, list | tuple) for id_ in ids]
     return {state_id(run_id), *(id_ for id_ in named if isinstance(id_, str))}
 
 

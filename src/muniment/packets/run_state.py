@@ -15,7 +15,8 @@ from muniment.core.ports.rows import by_ids, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import InvalidRecord
 from muniment.memory.state_patching import read_state
-from muniment.packets.page.lines import CLAIMS, CONFLICTS, DONE, FAILURES, HELD_OUT, HINTS, NEXT_ACTIONS, OBJECTIVE
+from muniment.packets.page.lines import CLAIMS, CONFLICTS, DONE, FAILURES, HINTS, NEXT_ACTIONS, OBJECTIVE
+from muniment.packets.page.taught import HELD_OUT
 from muniment.packets.pool import NotGathered, RunBasis
 from muniment.runs.claim_reading import verified_claims
 from muniment.runs.state_reading import (

@@ -11,6 +11,7 @@ import pytest
 from muniment.errors import GateFailed, InvalidInput, NotFound, TooLarge, WrongStage
 from muniment.handles.memory import Memory
 from muniment.learning.lessons.records import Lesson, LessonDecision, LessonStory
+from muniment.testing.rule_story import RuleStory
 from rule_stages import story_at
 
 INTENT = {"domain_tag": "shop", "task_family": "lookup"}
@@ -75,7 +76,7 @@ def test_a_tactic_and_a_draft_of_one_contrast_are_one_lesson(any_mem: Memory) ->
 
 
 def test_a_rule_that_was_promoted_is_the_lesson_of_its_draft(mem: Memory) -> None:
-    story, rule_id = story_at(mem, "canary")
+    story, rule_id = story_at(mem, "canary", RuleStory)
     bank = mem.bank(user_id="ana")
     (lesson,) = (each for each in bank.lessons() if rule_id in {kept.id for kept in each.kept_as})
     assert lesson.stage == "trial"
@@ -216,7 +217,7 @@ def test_what_is_kept_as_a_rule_asks_what_its_rulebook_asks(mem: Memory) -> None
 
 
 def test_a_signature_promotes_a_rule_that_has_shown_itself(mem: Memory) -> None:
-    story, rule_id = story_at(mem, "shown")
+    story, rule_id = story_at(mem, "shown", RuleStory)
     signed = mem.bank(user_id="ana").sign_lesson(rule_id, signed_by="rosa")
     assert signed.lesson.stage == "active"
     assert signed.report_id is not None

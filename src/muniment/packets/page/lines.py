@@ -29,6 +29,7 @@ from muniment.packets.page.breaks import BREAK, BREAKS, flat
 from muniment.packets.page.dated import MONTHS, dated, told_day, undated
 from muniment.packets.page.failures import failure_words, is_only_a_result
 from muniment.packets.page.keys import told_key, told_origin
+from muniment.packets.page.taught import held_out_words, is_left_out, taught_noun
 
 __all__ = [
     "BLOCKS",
@@ -38,7 +39,6 @@ __all__ = [
     "DONE",
     "FAILURES",
     "GIVEN",
-    "HELD_OUT",
     "HINTS",
     "NEAREST_FOUND",
     "NEXT_ACTIONS",
@@ -222,8 +222,6 @@ Answers = Mapping[str, Mapping[str, str]]
 NO_ANSWERS: Answers = {}
 HINTS = "memory_hints"
 """Where recalled hints stand in a working state: `{memory_id, source, score, reason, summary, evidence_ids}` each."""
-HELD_OUT = "held_out"
-"""Marks a lesson among them that fitted the run and was left out of it, to measure it: it says nothing."""
 NOTHING_FOUND = "## Nothing in memory answers this."
 NEAREST_FOUND = "## Nothing in memory clearly answers this; the nearest it holds:"
 """Headings, since they are the packet's own word: a line under one could pass for something that was said."""
@@ -384,7 +382,8 @@ def state_line(unit: StateUnit, mark: Mark, shown: Container[str] = frozenset())
     if isinstance(value, Risk):
         return f"risk: {flat(value.risk)}" + (f"; mitigation: {flat(value.mitigation)}" if value.mitigation else "")
     if unit.part in _NOUNS:
-        return _cited(f"{_noun(unit)}: {_words(unit, mark, shown)}", unit, mark)
+        noun = taught_noun(value) if unit.part == "hints" else _NOUNS[unit.part]
+        return _cited(f"{noun}: {_words(unit, mark, shown)}", unit, mark)
     noun = {"constraints": "constraint", "slots": "slot"}.get(unit.part, "note")
     return f"{noun} {flat(unit.key)}: {value_text(value)}"
 
@@ -401,19 +400,8 @@ _NOUNS: dict[StatePart, str] = {
 }
 
 
-_TAUGHT = {"ReuseBuffer": "lesson", "ReasoningBank": "earlier run"}
-"""What is recalled, by where it is kept: what runs teach together, and one run that can be read."""
-
-
-def _noun(unit: StateUnit) -> str:
-    """What a line of the state begins with."""
-    source = unit.value.get("source") if unit.part == "hints" and isinstance(unit.value, Mapping) else None
-    return _TAUGHT.get(str(source), _NOUNS[unit.part])
-
-
 def is_held_out(unit: StateUnit) -> bool:
-    """Is it a lesson that was left out of the run, to measure it?"""
-    return unit.part == "hints" and isinstance(unit.value, Mapping) and unit.value.get(HELD_OUT) is True
+    return unit.part == "hints" and is_left_out(unit.value)
 
 
 def _words(unit: StateUnit, mark: Mark, shown: Container[str]) -> str:
@@ -422,7 +410,7 @@ def _words(unit: StateUnit, mark: Mark, shown: Container[str]) -> str:
     if not isinstance(value, Mapping):
         return value_text(value)
     if is_held_out(unit):
-        return f"the lesson {flat(str(value.get('memory_id')))} fits, and was left out of this run to measure it"
+        return flat(held_out_words(value))
     if unit.part == "failures" and isinstance(value.get("why"), str):
         return failure_words(value, shown)
     if unit.part == "conflicts" and isinstance(value.get("description"), str):

@@ -34,6 +34,7 @@ def _group(summary: str, about: str = "", default: str = "", /, **entries: Entry
 _HOSTS = "muniment.surfaces.hosts.commands"
 _MOVING = "muniment.surfaces.cli.moving"
 _DOCTOR = "muniment.surfaces.cli.doctor"
+_LESSONS = "muniment.surfaces.cli.lessons"
 
 _REPLAY = Entry("Compose a kept build again: the same bytes.", "packets:replay")
 _DIFF = Entry("Say what changed between two builds, and why.", "packets:diff")
@@ -119,9 +120,9 @@ _BANK = _group(
 _LESSON = _group(
     "Lessons one by one: their life, a person's word on them, one of your own, and what a model proposed.",
     "`muniment learn lessons` lists them, `muniment learn undo` takes a signature or a drop back.",
-    show=Entry("Show a lesson: what came of it, every change of it and why, and its runs.", "lessons:show"),
-    sign=Entry("Answer for a lesson: it is active and stays so, and is measured all the same.", "lessons:sign"),
-    drop=Entry("Hand a lesson to nobody any more, and say why.", "lessons:drop"),
+    show=Entry("Show a lesson: what came of it, every change of it and why, and its runs.", f"{_LESSONS}:show"),
+    sign=Entry("Answer for a lesson: it is active and stays so, and is measured all the same.", f"{_LESSONS}:sign"),
+    drop=Entry("Hand a lesson to nobody any more, and say why.", f"{_LESSONS}:drop"),
     add=Entry("Add a lesson of your own; it is tried like any other.", "banks:add_lesson"),
     reports=Entry("List what a model proposed of runs, what was refused and why, and what it took.", "banks:reports"),
 )
@@ -139,7 +140,7 @@ _PATTERNING = _group(
 )
 _LEARN = _group(
     "Learn from verified runs, and use what was learnt.",
-    lessons=Entry("List what runs taught, and what came of it.", "lessons:list_"),
+    lessons=Entry("List what runs taught, and what came of it.", f"{_LESSONS}:list_"),
     lesson=_LESSON,
     recall=Entry("Show what earlier runs taught that fits a task.", "learning:recall"),
     fold=Entry("Learn from a run by what a verifier said of it.", "learning:fold"),

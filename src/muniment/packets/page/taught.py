@@ -1,0 +1,29 @@
+"""What a page says of what earlier runs taught: lessons, runs that can be read, and lessons that were held out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["HELD_OUT", "held_out_words", "is_left_out", "taught_noun"]
+
+HELD_OUT = "held_out"
+"""Marks a lesson among the hints that fitted the run and was left out of it, to measure it: it says nothing."""
+_NOUNS = {"ReuseBuffer": "lesson", "ReasoningBank": "earlier run"}
+"""What is recalled, by where it is kept: what runs teach together, and one run that can be read."""
+
+
+def taught_noun(hint: Any) -> str:
+    """What the line of a hint begins with."""
+    source = hint.get("source") if isinstance(hint, Mapping) else None
+    return _NOUNS.get(str(source), "hint")
+
+
+def is_left_out(hint: Any) -> bool:
+    """Is it a lesson that was left out of the run, to measure it?"""
+    return isinstance(hint, Mapping) and hint.get(HELD_OUT) is True
+
+
+def held_out_words(hint: Mapping[str, Any]) -> str:
+    """What an explanation says of such a lesson; no page does."""
+    return f"the lesson {hint.get('memory_id')} fits, and was left out of this run to measure it"
