@@ -306,7 +306,8 @@ class Ours:
             own = [each for each in families if each.name in held] or list(families)
             effects = [effect_of(each, segment, text) for each in own]
             effect = max(effects, key=abs)
-            origin = (memory.record.get("lesson") or {}).get("origin", "contrast")
+            said = memory.record.get("lesson")
+            origin = str(said.get("origin", "contrast")) if isinstance(said, dict) else "contrast"
             found.append(Lesson(own[effects.index(effect)].kind, stage_of(memory), origin, text, effect))
         return found
 

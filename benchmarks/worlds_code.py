@@ -144,7 +144,7 @@ class Code:
         self.values: Mapping[str, tuple[str, ...]] = {"error": errors, "folder": folders}
         odds = [1.0] * len(CHANGES)
         also = tuple((words, change) for error in errors for change, words in PIECES[error].items())
-        self.slots = (Slot("way", "argument", CHANGES, tuple(odds), also=also),)
+        self.slots: tuple[Slot, ...] = (Slot("way", "argument", CHANGES, tuple(odds), also=also),)
         self._passing = {error: [each for each in CHANGES if mended(error, each)[0]] for error in errors}
         self._rights: tuple[dict[tuple[str, str], str], ...] = ({}, {})
         for error in errors:

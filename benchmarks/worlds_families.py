@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from benchmarks.worlds_reading import Said, Slot, concerns, odds_told, read_text
+from benchmarks.worlds_reading import Kind, Said, Slot, concerns, odds_told, read_text
 
 __all__ = [
     "KINDS",
@@ -285,7 +285,7 @@ def _slots(
         options = (f"{one}>{two}", f"{two}>{one}")
     else:
         options = tuple(next(names) for _ in range(2 if kind == "confounded" else 3))
-    sort = "order" if kind == "order" else "argument" if kind == "argument" else "tool"
+    sort: Kind = "order" if kind == "order" else "argument" if kind == "argument" else "tool"
     way = Slot("way", sort, options, (LEANS, *(1.0 for _ in options[1:])), tools["open"], tools["hand"])
     step = random.random() < 0.5
     side = Slot("side", "step" if step else "tool", (next(names), "" if step else next(names)), (1.0, 1.0))

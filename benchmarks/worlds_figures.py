@@ -8,6 +8,7 @@ hang on single outcomes), as a mean over seeds in windows of `WINDOW` runs of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,14 +62,16 @@ def arm_rows(seeds: Sequence[Seed], kinds: Sequence[str]) -> dict[str, dict[str,
     rows: dict[str, dict[str, Any]] = {}
     for segment, name in enumerate(SEGMENT_NAMES):
         for arm in seeds[0]["arms"]:
-            rows[f"all families, {name}: {arm}"] = _rates(seeds, arm, lambda row, s=segment: row.segment == s)
+            rows[f"all families, {name}: {arm}"] = _rates(seeds, arm, partial(_is_of, segment, None))
     for kind in kinds:
         for segment, name in enumerate(SEGMENT_NAMES):
             for arm in seeds[0]["arms"]:
-                rows[f"{kind}, {name}: {arm}"] = _rates(
-                    seeds, arm, lambda row, s=segment, k=kind: row.segment == s and row.family == k
-                )
+                rows[f"{kind}, {name}: {arm}"] = _rates(seeds, arm, partial(_is_of, segment, kind))
     return rows
+
+
+def _is_of(segment: int, family: str | None, row: Row) -> bool:
+    return row.segment == segment and family in (None, row.family)
 
 
 def _rates(seeds: Sequence[Seed], arm: str, wanted: Callable[[Row], bool]) -> dict[str, Any]:

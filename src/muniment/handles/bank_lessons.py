@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.owners import bank_level
 from muniment.core.requests import checked
-from muniment.core.stats.bounds import difference_bounds
-from muniment.core.stats.counts import Tally
 from muniment.errors import Conflict, InvalidInput, WrongStage
 from muniment.learning.lesson_state import LessonUse
+from muniment.learning.lessons.effects import effect_of
+from muniment.learning.lessons.life import judged_uses
 from muniment.learning.lessons.records import LessonDecision
+from muniment.learning.lessons.uses import family_of
+from muniment.learning.lessons.uses import list_uses as list_lesson_uses
 from muniment.learning.lessons.view import DROPPED, SIGNED, Difference, Kin, state_of
 from muniment.learning.listing import LessonBank, find_kin, lesson_now
 from muniment.learning.plans import apply_plan, make_plan
@@ -33,17 +35,28 @@ if TYPE_CHECKING:
 
 __all__ = ["drop_lesson", "lesson_bank", "sign_lesson"]
 
+_CONFIDENCE = 0.95
+
 
 def lesson_bank(ctx: Context, tenant_id: str, owner: str) -> LessonBank:
     """A bank's lessons, with the runs of both rooms."""
-    most = ctx.policy.rules.stats.uses_max
+    policy, most = ctx.policy.learn.lessons, ctx.policy.rules.stats.uses_max
+    read: dict[str | None, Sequence[LessonUse]] = {}  # by kind of work: one question answers for a page of its lessons
 
     def uses_of(reader: Reader, memory: StoredMemory) -> Sequence[LessonUse]:
         if memory.kind == "rule":
             return [_use_of(use) for use in list_uses(reader, owner, memory.id, newest=most)]
-        return ()
+        family = family_of(memory)
+        if family not in read:
+            read[family] = list_lesson_uses(reader, owner, family, policy.uses_max)
+        own = {memory.id, *memory.parents}
+        return judged_uses(memory, [use for use in read[family] if use.memory_id in own])
 
-    return LessonBank(ctx, tenant_id, owner, uses_of, _effect_of)
+    def difference_of(_memory: StoredMemory, uses: Sequence[LessonUse]) -> Difference | None:
+        effect = effect_of(uses, policy)
+        return None if effect.difference is None else Difference(effect.difference, *effect.bounds(_CONFIDENCE))
+
+    return LessonBank(ctx, tenant_id, owner, uses_of, difference_of)
 
 
 def _use_of(use: RuleUse) -> LessonUse:
@@ -57,14 +70,6 @@ def _use_of(use: RuleUse) -> LessonUse:
         "at": use.at,
     }
     return LessonUse.model_validate(plain if use.x_digest is None else plain | {"task": use.x_digest})
-
-
-def _effect_of(_memory: StoredMemory, uses: Sequence[LessonUse]) -> Difference | None:
-    passed = {arm: [use.passed for use in uses if use.arm == arm] for arm in ("had", "held_out")}
-    had, without = (Tally(sum(each), len(each)) for each in passed.values())
-    if had.p_hat is None or without.p_hat is None:
-        return None
-    return Difference(had.p_hat - without.p_hat, *difference_bounds(had, without))
 
 
 # -- signing and dropping -----------------------------------------------------------------------------

@@ -203,8 +203,11 @@ def list_tests(reader: Reader, owner: str, rule_id: str) -> list[RuleTest]:
 
 def test_ids(memory: StoredMemory) -> frozenset[str]:
     """The tests that a rule goes by; of those that were made for it, later ones may have taken their place."""
-    named = memory.record.get("tests") or {}
-    return frozenset((*named.get("regression_tests", ()), *named.get("counterexample_tests", ())))
+    tests = memory.record.get("tests")
+    lists = (
+        [tests.get(kind) for kind in ("regression_tests", "counterexample_tests")] if isinstance(tests, dict) else []
+    )
+    return frozenset(str(name) for named in lists if isinstance(named, list) for name in named)
 
 
 def list_reports(reader: Reader, owner: str, rule_id: str) -> list[Report]:

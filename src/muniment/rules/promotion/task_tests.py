@@ -58,7 +58,7 @@ class TaskAsked(NamedTuple):
 def asks_verifier(spec: RegressionTestSpec) -> bool:
     """Is it the caller's verifier who says whether the answer passes?"""
     extra = None if spec.assertion is None else spec.assertion.model_extra
-    return bool(extra) and extra.get("verifier") == _ASKS["verifier"]
+    return extra is not None and extra.get("verifier") == _ASKS["verifier"]
 
 
 def task_key(prompt: str) -> str:
