@@ -45,7 +45,7 @@ def code_of(text: str, when: str = "cart.py is changed", *ids: str, advice: Any 
         "Look at round_half_up in src/money.py",
         "Run `run_tests` with limit=5",
         'Look for "def round_half_up" before you edit line 42',
-        "Tell Kim Lee about order 8812",
+        "Tell Kim Lee about the order",
         "Read money.py first: the fix belongs there",
         "Do not call edit before search",
         "Check both files, as two tests failed",
@@ -112,6 +112,24 @@ def test_a_name_that_an_event_says_is_no_echo_of_it() -> None:
     spoken = ShownEvent("evt_page", "tool", "edit", "{}", True, "413: the limit is max_upload_mb in settings.toml")
     run = ShownRun("trc", True, (), (spoken,))
     assert code_of("Edit max_upload_mb in settings.toml", "a 413", "evt_page", runs=(run,)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "code"),
+    [
+        ("Tell Kim Lee about order 8812", "Please look at order 8812.", "of_one_task"),
+        ("Check the status of Castel, no. 9544", "The basket of Castel, no. 9544, is open.", "of_one_task"),
+        ("Search for AB-12X4590 first", "Find AB12X4590 or 12X4590 for me", "of_one_task"),
+        ("Look at the report of 2026 first", "The report of 2026 is wrong", None),
+        ("Retry when the page answers 413", "It says 413 on every upload", None),
+    ],
+)
+def test_what_only_one_task_is_about_is_no_lesson_of_a_model(text: str, asked: str, code: str | None) -> None:
+    said = ShownEvent("evt_asked", "user", text=asked)
+    run = ShownRun("trc", True, (), (said, EDIT._replace(id="evt_2", text=f"Kim Lee Castel AB-12X4590 done {asked}")))
+    found = code_of(text, "an order comes in", "evt_asked", "evt_2", runs=(run,))
+    assert found == code
+    assert code_of(text, "an order comes in", "evt_asked", "evt_2", runs=(run,), must_contrast=False) is None
 
 
 def test_words_that_an_event_put_there_are_no_lesson() -> None:

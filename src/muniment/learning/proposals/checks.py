@@ -28,6 +28,9 @@ _RUNTIME = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _WHOLE = re.compile(r"[\w./:-]+")
 """A name of code is one word, however many it is made of."""
+_NUMBERED = re.compile(r"\b(?=\w*\d\w*\d\w*\d\w*\d)\w{4,40}\b")
+"""Four digits or more in one word: what one thing is known by."""
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _RUN_OF_WORDS = 4
 _ECHO_SHARE = 0.6
 _SAID_MIN = 3
@@ -46,7 +49,7 @@ class Standards(NamedTuple):
     """Whether it will be kept for one kind of work: then it needs no condition of its own."""
     now: str
     must_contrast: bool = True
-    """Whether a warning must show a run that passed without what it warns of."""
+    """A model's: its warning must show a run that passed without, and nothing in it may be of one task alone."""
 
 
 class Refused(NamedTuple):
@@ -95,6 +98,7 @@ def check_lesson(
         _check_names(proposal, cited, reasons, standards.now)
         or _check_calls(proposal, runs, passing_tools)
         or _check_echo(proposal, cited)
+        or (_check_task(proposal, runs) if standards.must_contrast else None)
         or _check_solution(proposal, runs, passing_tools, standards)
     )
 
@@ -143,6 +147,20 @@ def _check_echo(proposal: LessonProposal, cited: Sequence[ShownEvent]) -> Refuse
         if event.who != "agent" and len(said & _stretches(event.text)) >= _ECHO_SHARE * len(said):
             return _refused("repeats_an_event", event.id)
     return None
+
+
+def _check_task(proposal: LessonProposal, runs: Sequence[ShownRun]) -> Refused | None:
+    """An order's number, an account, a reference: what the user named in this task, and the next one will not."""
+    asked = {
+        number
+        for run in runs
+        for event in run.events
+        if event.who == "user"
+        for number in _NUMBERED.findall(event.text)
+    }
+    named = [number for number in _NUMBERED.findall(f"{proposal.when} {proposal.text}") if number in asked]
+    own = [number for number in dict.fromkeys(named) if _YEAR.fullmatch(number) is None]
+    return _refused("of_one_task", ", ".join(own[:_NAMED_MAX])) if own else None
 
 
 def _stretches(text: str) -> set[tuple[str, ...]]:

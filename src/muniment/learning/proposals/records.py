@@ -26,7 +26,7 @@ Advice = Literal["do", "avoid"]
 Refusal = Literal[
     "malformed", "too_many", "too_long", "secret", "orders", "no_evidence", "unknown_event", "not_in_evidence",
     "nobody_called_it", "repeats_an_event", "says_nothing", "no_condition", "forbids_solution", "no_contrast",
-    "tried_before",
+    "tried_before", "of_one_task",
 ]  # fmt: skip
 REASONS: Mapping[Refusal, str] = {
     "malformed": "it is no lesson of the form that was asked for",
@@ -44,6 +44,7 @@ REASONS: Mapping[Refusal, str] = {
     "forbids_solution": "it warns of what a run did that passed",
     "no_contrast": "it warns of what a run did, and no run is known that did otherwise and passed",
     "tried_before": "what says the same was tried and retired",
+    "of_one_task": "it names what only this task is about, so no other run has a use for it",
 }
 FATES = ("written", "merged", "refused")
 
