@@ -303,6 +303,6 @@ def test_serve_answers_mcp_on_its_port(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_serve_has_no_mcp(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muniment.surfaces.cli.commands.serving.util.find_spec", lambda _name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     mounted = _beside(memory, STORE, ServerSettings())
     assert PATH not in mounted.get("beside", {})

@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-import sys
+import importlib
+from typing import Any
+
+import pytest
 
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
+from muniment.handles.study import Study
 from muniment.surfaces.operations.rows import OPERATIONS
-from muniment.surfaces.operations.signatures import _homes_in, _names_for, _names_in
+from muniment.surfaces.operations.signatures import _hints, _homes_in
 
 
-def test_names_are_held_by_a_plain_dict_that_can_be_copied() -> None:
-    """Python 3.14 copies it before it looks a name up, so one that imports when it is asked would come too late."""
-    names, used = _names_for(Memory.__module__, Memory.verify)
-    assert names is vars(sys.modules[Memory.__module__])
-    assert type(used) is dict
-    assert dict(used) == used
-    assert "VerifyReport" in used
+def test_what_the_annotations_do_not_name_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.14 copies what names are looked up in, so each is put there when resolving stumbles over it."""
+    asked: list[str] = []
+    real = importlib.import_module
+
+    def counted(name: str, *more: Any) -> Any:
+        asked.append(name)
+        return real(name, *more)
+
+    monkeypatch.setattr(importlib, "import_module", counted)
+    assert _hints(Memory.verify, Memory.__module__)["return"].__name__ == "VerifyReport"
+    assert len(asked) == 1
+    asked.clear()
+    _hints(Run.observe, Run.__module__)
+    assert set(asked) < set(_homes_in(Run.__module__).values())
 
 
-def test_what_the_annotations_do_not_name_is_not_imported() -> None:
-    _, used = _names_for(Run.__module__, Run.observe)
-    assert set(used) < set(_homes_in(Run.__module__))
+def test_names_within_an_alias_of_the_module_are_found() -> None:
+    """`Agent` of a study is a name of its module, and what it is made of stands in quotes."""
+    assert "Perspective" in repr(_hints(Study.collect, Study.__module__)["agent"])
 
 
-def test_names_in_quotes_are_names() -> None:
-    assert set(_names_in("Mapping[str, 'Fact'] | None")) == {"Mapping", "str", "Fact"}
-    assert set(_names_in("Literal['a b', 'c-d']")) == {"Literal"}
+def test_a_name_that_is_nowhere_is_said() -> None:
+    def unknown(given: Nowhere) -> None:  # type: ignore[name-defined]  # noqa: F821
+        del given
+
+    with pytest.raises(NameError, match="Nowhere"):
+        _hints(unknown, Run.__module__)
 
 
 def test_every_operation_has_its_types() -> None:

@@ -13,6 +13,7 @@ __all__ = [
     "InjectionBudget",
     "LearnPolicy",
     "LessonPolicy",
+    "PraxisPolicy",
     "PuctPolicy",
     "RecallWeights",
     "WritingPolicy",
@@ -147,6 +148,17 @@ class LessonPolicy(Record):
     lessons whose rate stays the same is told so within two hundred uses."""
 
 
+class PraxisPolicy(Record):
+    """What version 0.1 retired tactics by. Settings and clients of then may still give it; `lessons` decides."""
+
+    margin: Share = 0.1
+    """Without effect since lessons are measured against their holdout."""
+    alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
+    """Without effect."""
+    fails_in_a_row_max: Positive = 6
+    """Without effect."""
+
+
 class WritingPolicy(Record):
     """What a model is shown when it writes lessons, how long it may take, and how long a lesson may be."""
 
@@ -196,6 +208,7 @@ class LearnPolicy(Record):
     eviction: EvictionPolicy = EvictionPolicy.model_construct()
     fold: FoldPolicy = FoldPolicy.model_construct()
     lessons: LessonPolicy = LessonPolicy.model_construct()
+    praxis: PraxisPolicy = PraxisPolicy.model_construct()
     writing: WritingPolicy = WritingPolicy.model_construct()
     reasoning_ttl: NonEmpty = "days:90"
     """How long an episode is kept unless it is used: `session`, `hours:6`, `days:90`."""

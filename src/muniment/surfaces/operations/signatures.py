@@ -123,7 +123,6 @@ def _homes_in(module_name: str) -> dict[str, str]:
     return found
 
 
-@cache
 def _imported(home: str, name: str) -> Any:
     module = importlib.import_module(home)
     return getattr(module, name) if hasattr(module, name) else importlib.import_module(f"{home}.{name}")
