@@ -116,7 +116,7 @@ def test_a_server_of_ours() -> None:
 def test_models_that_speak_openai_s_api_propose_facts(llm: dict[str, Any], url: str, name: str) -> None:
     read = read_config({"llm": llm})
     assert isinstance(read.model, HttpModel)
-    assert (read.model._server.url, read.model.name, read.passed) == (f"{url}/chat/completions", name, ())
+    assert (read.model._chat._server.url, read.model.name, read.passed) == (f"{url}/chat/completions", name, ())
 
 
 def test_a_model_s_proposals_become_facts() -> None:
