@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from figures_learning import learning_model, learning_worlds
+
 ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md",
@@ -26,6 +28,7 @@ PAGES = (
     "docs/decisions/0025-proxy.md",
     "docs/guides/proxy.md",
     "docs/guides/coding-agents.md",
+    "docs/guides/learning-inside.md",
 )
 BLOCK = re.compile(r"(<!-- figures:(\w+) -->\n)(.*?)(<!-- /figures:\2 -->)", re.DOTALL)
 
@@ -619,6 +622,8 @@ RENDERERS = {
     "peers_recall": peers_recall,
     "chains": chains,
     "langgraph": langgraph,
+    "learning_model": learning_model,
+    "learning_worlds": learning_worlds,
 }
 
 
