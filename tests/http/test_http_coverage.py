@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from muniment.errors import Forbidden
 from muniment.surfaces.client import kept, remote, subhandles
 from muniment.surfaces.http.routing import Router, routes_of
 from muniment.surfaces.operations.naming import CORE
@@ -211,3 +212,11 @@ def test_nothing_in_the_document_stops_a_generator() -> None:
     for kind, parts in document["components"].items():
         if kind != "securitySchemes":
             assert [name for name in parts if f'"#/components/{kind}/{name}"' not in text] == []
+
+
+@pytest.mark.parametrize("name", ["replay", "advance"])
+def test_a_connection_says_where_rules_are_tried_on_earlier_tasks(name: str) -> None:
+    book = object.__new__(remote.RemoteRulebook)
+    with pytest.raises(Forbidden, match="where the store is") as refused:
+        getattr(book, name)(lambda task: "", lambda output, task: True)
+    assert refused.value.hint == LOCAL[f"rulebook.{name}"]

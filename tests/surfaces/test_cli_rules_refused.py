@@ -123,13 +123,11 @@ def test_missing_options_are_a_question_of_usage(at) -> None:
 
 @pytest.mark.parametrize("name", [name for name in TREE["rules"].entries if name not in ("add", "submit", "lint")])
 def test_a_store_that_is_not_there(folder: Path, name: str) -> None:
-    with_rule = {"rollback": ("--to", "1"), "select": (), "watch": (), "publish": (), "list": (), "revisions": ()}
-    more = {
-        "gate": ("--agent", "rule_counter:agent"),
-        "replay": ("--agent", "rule_counter:agent", "--verifier", "rule_counter:verifier"),
-        "retire": ("--reason", "no"),
-    }
-    args = with_rule.get(name, ("rule_x", *more.get(name, ())))
+    judged = ("--agent", "rule_counter:agent", "--verifier", "rule_counter:verifier")
+    of_a_book = dict.fromkeys(("select", "watch", "publish", "list", "revisions"), ())
+    of_a_book |= {"rollback": ("--to", "1"), "advance": judged}
+    more = {"gate": judged[:2], "replay": judged, "retire": ("--reason", "no")}
+    args = of_a_book.get(name, ("rule_x", *more.get(name, ())))
     error = failure(name, *args, code=2)
     assert error["hint"] == "name it with --db or MUNIMENT_DB"
     assert not list(folder.glob("*.db"))

@@ -179,7 +179,8 @@ def _judged_tasks(
         if prompt is None:
             asked, vacuous = TaskAsked(0, 0, problem="the task that it asks was forgotten"), False
         else:
-            asked, vacuous = mine[prompt], not judge.can_fail(rule, prompt[0])
+            asked = mine[prompt]._replace(applies=prompt[1] != prompt[0])
+            vacuous = not judge.can_fail(rule, prompt[0])
             if prompt in bare:
                 without = other[bare[prompt]]
                 asked = asked._replace(without_passes=without.passes, without_asked=without.asked)

@@ -53,6 +53,8 @@ class TaskAsked(NamedTuple):
     without_asked: int = 0
     problem: str = ""
     """What was wrong with the last answer."""
+    applies: bool = True
+    """Did the rule stand before the task? Outside of its place the task is asked as it is."""
 
 
 def asks_verifier(spec: RegressionTestSpec) -> bool:
@@ -221,4 +223,5 @@ def _why(asked: TaskAsked) -> str:
         of = f"{asked.without_passes} of {asked.without_asked} without it"
         without = f"; {of}" if asked.without_passes else f"; nor did any of {asked.without_asked} without it"
     problem = f"; {asked.problem}" if asked.problem else ""
-    return f"none of {asked.asked} answers passed with the rule{without}{problem}"
+    where = "with the rule" if asked.applies else "on a task that the rule does not apply to: it was asked without it"
+    return f"none of {asked.asked} answers passed {where}{without}{problem}"

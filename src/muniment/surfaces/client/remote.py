@@ -343,6 +343,10 @@ class RemoteRulebook(_Owned, Rulebook):
         """Not over a connection: the tasks are the store's, the agent is the caller's."""
         raise Forbidden("a replay runs where the store is", hint=LOCAL["rulebook.replay"])
 
+    def advance(self, *_: Any, **__: Any) -> Any:
+        """Not over a connection: the tasks are the store's, the agent is the caller's."""
+        raise Forbidden("rules are advanced where the store is", hint=LOCAL["rulebook.advance"])
+
 
 @derived("study")
 class RemoteStudy(_Remote, Study):

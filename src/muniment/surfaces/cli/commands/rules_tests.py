@@ -368,7 +368,7 @@ advance = Command(
             "At most so many calls of the agent (default: the policy's, 400).", metavar="N", type=click.IntRange(1)
         ),
         "tasks": Word(
-            "Replay on at most so many earlier tasks (default: the policy's, 20).", metavar="N", type=click.IntRange(1)
+            "Replay on at most so many earlier tasks (default: the policy's, 40).", metavar="N", type=click.IntRange(1)
         ),
         "share": Word("Of the runs that a trial takes (default: the policy's, 0.05).", metavar="SHARE"),
     },
