@@ -20,8 +20,8 @@ def is_lesson(memory: StoredMemory) -> bool:
 
 
 def fits_any_run(memory: StoredMemory) -> bool:
-    """A person wrote it for no kind of work. Its condition says when it holds, and often only the run can tell (`when an
-    upload is refused`): so neither the words of the task nor its tools keep it back, and what comes of it decides.
+    """A person wrote it for no kind of work. Its condition says when it holds, and often only the run itself can tell
+    (`when an upload is refused`). So neither words nor tools of the task keep it back; what comes of it decides.
     """
     said = memory.record.get("lesson")
     is_persons = isinstance(said, dict) and said.get("origin") == "person"
