@@ -161,7 +161,7 @@ def list_unbound(
     """The records of one kind that are of no kind of work, by the newest so many versions, each as it stands now."""
     where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", owner), ("name", "=", None))
     items = select_items(reader, where, order=_BY_AGE, descending=True, limit=newest)
-    return (held for held in _standing(reader, items, without) if "intent_key" not in held.memory.record)
+    return (held for held in _standing(reader, items, without) if held.memory.record.get("intent_key") is None)
 
 
 def _standing(reader: Reader, items: Iterable[Item], without: Container[str]) -> Iterator[Held]:

@@ -136,8 +136,8 @@ def _is_harmless(separation: Separation) -> bool:
 def _plain(separation: Separation, compared: Sequence[RunFacts]) -> Advice | None:
     feature, helps = separation.feature, separation.helps
     if (whole := _WHOLE.get((feature, helps))) is not None:
-        tool, who = _checking_tool(compared)
-        return Advice(whole.format(tool), told_by=who)
+        tool, checking = _checking_tool(compared)
+        return Advice(whole.format(tool), told_by=checking)
     group, rest = group_of(feature), feature.partition(":")[2]
     line = (_DO if helps else _LEAVE).get(group)
     if line is None or not rest or feature == "error:left":

@@ -124,7 +124,7 @@ def _cluster_drafts(
     title = f"Against {', '.join(titles)}" if titles else f"Against: {failed}"
     steps = _suspects(alike, writer)
     mended, past = ("", ()) if error is None else got_past(error, runs)
-    told_by = (run.trace_id, *newest_with([f"{MET}{error}"], alike), *past)
+    told_by = (run.trace_id, *newest_with([] if error is None else [f"{MET}{error}"], alike), *past)
     warnings = _warnings(run) if titles else [] if mended else [f"Runs of this kind keep ending so: {failed}"]
     where = _at_tools(alike, steps) if titles else ""
     body = writer.join([*warnings, mended, f"Seen in {len(alike)} of {len(runs)} runs{where}"])
