@@ -130,6 +130,11 @@ BODIES: dict[str, list[Any]] = {
         {"plan": [{"op": "PIN", "target_store": "ReasoningBank", "target_ids": ["@memory"]}]},
         {"plan": {"schema_version": "0.5.15", "plan_id": "@plan", "created_at": "2026-01-01T00:00:00Z", "actions": []}},
     ],
+    "bank.add_lesson": [
+        {"text": "Ask for the size first", "when": "a cup is ordered"},
+        {"text": "Ask where they live", "when": "tea is ordered", "evidence": ["@event"]},
+        {"text": "Ask where they live", "when": "tea is ordered", "evidence": ["@run"]},
+    ],
     "bank.sign_lesson": [{"signed_by": "rosa"}],
     "bank.drop_lesson": [{"reason": "x"}],
     "bank.suggest_thresholds": [{"snapshot": {}}],

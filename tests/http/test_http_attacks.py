@@ -293,6 +293,7 @@ def fill(memory: Memory, tenant: str, folder: Path) -> dict[str, str]:
     }  # fmt: skip
     plan = bank.plan([{"op": "WRITE", "target_store": "ReasoningBank", "payload": record}])
     bank.apply(plan.plan_id)
+    lesson = bank.add_lesson(f"Ask about {MARK} first", when="a city is named")
     rule = memory.rulebook(tenant_id=tenant, user_id="ana").add(f"Say {MARK}.")
     return {
         "run_id": run.run_id, "event_id": said.id, "fact_id": fact.fact_id, "claim_id": claim.claim_id,
@@ -300,7 +301,7 @@ def fill(memory: Memory, tenant: str, folder: Path) -> dict[str, str]:
         "candidate_id": candidate.candidate_id, "build_id": build.id, "a": build.id, "b": build.id,
         "document_id": "doc_secret", "chunk_id": chunk.id, "corpus_id": "notes", "plan_id": plan.plan_id,
         "memory_id": "rm_secret", "record_id": "rm_secret", "rule_id": rule.id, "study": study.run_id,
-        "perspective_id": study.perspectives()[0].id,
+        "perspective_id": study.perspectives()[0].id, "lesson_id": lesson.lesson_id,
     }  # fmt: skip
 
 

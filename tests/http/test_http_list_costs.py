@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from http_support import count_rows
 from other_requests import KINDS
-from other_scopes import holdings
+from other_scopes import PASSED, holdings, propose_none
 from starlette.testclient import TestClient
 
 import muniment
@@ -57,6 +57,9 @@ class Grown:
         self.memory: Memory = muniment.open(clock=TickingClock(), ids=CountingIds())
         story, self.rule = story_at(self.memory, "gate")
         self.owner = story.book._book.owner
+        asked = self.memory.run(user_id=self.owner.rpartition(":")[2], agent_id="agent")
+        asked.observe("user", "Count the pears.")
+        asked.learning.learn(PASSED, lessons=propose_none)
         self.own = holdings(self.memory, "acme", "bo", "own", folder / "own")
         run = self.memory.run(tenant_id="acme", user_id="bo", session_id="session-own", run_id=self.own["run"])
         run.observe("assistant", "In Oslo [1].", build=self.own["build"])

@@ -117,7 +117,7 @@ LEARNING = st.fixed_dictionaries(
         "cfg": ODD,
         "reuse": ODD,
         "level": ODD,
-        "wording": ODD,
+        "lessons": ODD,
     },
 )
 RESULTS = st.one_of(

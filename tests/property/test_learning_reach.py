@@ -43,8 +43,13 @@ def clock() -> Hand:
 
 
 @pytest.fixture
-def mem(clock: Hand) -> Iterator[Memory]:
-    with store(clock=clock) as memory:
+def policy() -> dict[str, Any] | None:
+    return None
+
+
+@pytest.fixture
+def mem(clock: Hand, policy: dict[str, Any] | None) -> Iterator[Memory]:
+    with store(clock=clock, policy=policy) as memory:
         yield memory
 
 
@@ -365,6 +370,7 @@ def test_an_agent_that_tells_too_much_of_itself_is_refused(mem: Memory) -> None:
     assert mem.runs(user_id="ana")[0].finished_at is not None
 
 
+@pytest.mark.parametrize("policy", [{"learn": {"lessons": {"holdout_share": 0}}}])
 def test_a_run_is_counted_once_and_only_where_it_was_judged(mem: Memory) -> None:
     bank = mem.bank(user_id="ana")
     do(bank, write(tactic(), "ReuseBuffer"))

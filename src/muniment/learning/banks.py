@@ -36,6 +36,7 @@ __all__ = [
     "get_memory",
     "held_of",
     "list_memories",
+    "list_unbound",
     "lock_bank",
     "memory_drafts",
     "memory_of",
@@ -48,6 +49,7 @@ __all__ = [
 KINDS: tuple[MemoryKind, ...] = tuple(kind for kinds in STORES.values() for kind in kinds)
 _TOOL = ToolCall(name="bank", ok=True)
 _FEW = 8
+_BY_AGE = ("created_at", "id", "version")
 
 
 class Held(NamedTuple):
@@ -137,7 +139,7 @@ def list_memories(
     where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", owner))
     if name is not None:
         where = (*where, ("name", "=", name))
-    order = ("created_at", "id", "version") if name is not None else ("id", "version")
+    order = _BY_AGE if name is not None else ("id", "version")
     is_named = name is not None
     items: Iterable[Item]
     if newest is not None:
@@ -145,20 +147,34 @@ def list_memories(
     else:
         items = stream_items(reader, where, order=order, descending=is_named)
     if name is not None:
-        first: dict[str, Item] = {}
-        for item in items:
-            if item.id not in without and item.body is not None:
-                first.setdefault(item.id, item)
-        known = newest_versions(reader, {item.id: item.version for item in first.values()})
-        for item in first.values():
-            standing = item if known.get(item.id) == item.version else latest(reader, item.id)
-            if standing is not None and standing.body is not None:
-                yield held_of(standing)
+        yield from _standing(reader, items, without)
         return
     for _, versions in groupby(items, key=attrgetter("id")):
         (last,) = deque(versions, maxlen=1)
         if last.body is not None and (statuses is None or last.status in statuses):  # no other is read
             yield held_of(last)
+
+
+def list_unbound(
+    reader: Reader, owner: str, kind: MemoryKind, newest: int, without: Container[str] = ()
+) -> Iterator[Held]:
+    """The records of one kind that are of no kind of work, by the newest so many versions, each as it stands now."""
+    where: tuple[Condition, ...] = (("kind", "=", kind), ("user_id", "=", owner), ("name", "=", None))
+    items = select_items(reader, where, order=_BY_AGE, descending=True, limit=newest)
+    return (held for held in _standing(reader, items, without) if held.memory.record.get("intent_key") is None)
+
+
+def _standing(reader: Reader, items: Iterable[Item], without: Container[str]) -> Iterator[Held]:
+    """Of each record the newest version, where any of them was found; none of what was forgotten."""
+    first: dict[str, Item] = {}
+    for item in items:
+        if item.id not in without and item.body is not None:
+            first.setdefault(item.id, item)
+    known = newest_versions(reader, {item.id: item.version for item in first.values()})
+    for item in first.values():
+        standing = item if known.get(item.id) == item.version else latest(reader, item.id)
+        if standing is not None and standing.body is not None:
+            yield held_of(standing)
 
 
 def newest_versions(reader: Reader, known: Mapping[str, int]) -> dict[str, int]:

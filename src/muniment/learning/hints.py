@@ -26,6 +26,7 @@ from muniment.learning.keys import (
     rule_intent_key,
     state_compat,
 )
+from muniment.learning.lessons.arms import fits_any_run
 from muniment.learning.lessons.wording import cited_events, lesson_line
 from muniment.learning.stored_memory import Store, StoredMemory
 from muniment.learning.tool_likeness import rarities, tool_likeness, tools_told
@@ -136,7 +137,8 @@ def weigh(
             dropped.append(Dropped(candidate.memory.id, reason))
             continue
         tools = tool_likeness(asked.tools, tools_told(candidate.memory), rarity)
-        if max(candidate.chance, tools, 0.0 if asked.is_fallback else intent.score) < policy.fit_min:
+        likeness = max(candidate.chance, tools, 0.0 if asked.is_fallback else intent.score)
+        if likeness < policy.fit_min and not fits_any_run(candidate.memory):
             dropped.append(Dropped(candidate.memory.id, BELOW_FLOOR))
         else:
             kept.append(_weighed(candidate, asked, policy, intent, state, tools))

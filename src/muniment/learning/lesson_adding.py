@@ -195,12 +195,14 @@ def _shown(trace_id: str, events: tuple[ShownEvent, ...], facts: RunFacts | None
 
 
 def _entries(ctx: Context, tenant_id: str, owner: str, id_: str, path: str) -> list[LedgerEntry]:
-    """The event of this id, or the events of the run of this id."""
+    """The event of this id, or the events of the run of this id. An event of another is looked for as a run too: nobody
+    can tell from the work that it is there.
+    """
 
     def look(reader: Reader) -> LedgerEntry | RunState:
         row = get(reader, ENTRIES, (id_,))
-        if row is not None:
-            return entry_of_row(tenant_id, row)
+        if row is not None and _may_see(owner, (entry := entry_of_row(tenant_id, row)).scope):
+            return entry
         return RunState.from_wire(run_item(reader, id_).plain())
 
     try:

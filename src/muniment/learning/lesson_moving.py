@@ -10,18 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.folding import MemoryAction
-from muniment.learning.banks import find_memory, held_of
+from muniment.learning.banks import find_memory, list_unbound
 from muniment.learning.fold.payloads import id_of
 from muniment.learning.lesson_state import LessonArm, LessonState, LessonUse
 from muniment.learning.lessons.arms import is_lesson, stage_of
 from muniment.learning.lessons.life import CONFLICT_CODES, Move, left_idle, next_state, placed, places_taken, started
 from muniment.learning.lessons.uses import UseArm, family_of, uses_and_idle
-from muniment.store.items import newest_of, select_items
 
 if TYPE_CHECKING:
     from muniment.contracts.folding import MemoryActionPlan
     from muniment.core.policy.learning import LearnPolicy, LessonPolicy
-    from muniment.core.ports.engine import Condition, Reader
+    from muniment.core.ports.engine import Reader
     from muniment.learning.stored_memory import RunFacts, StoredMemory
 
 __all__ = ["Moves", "lesson_moves", "run_arms", "with_moves"]
@@ -73,7 +72,7 @@ def lesson_moves(
     kind of work fit every run, and have places of their own.
     """
     lessons = {each.id: each for each in _standing(reader, owner, [arm for arm in arms if arm.stage is not None])}
-    groups = [[*family], _unbound(reader, owner, policy.gather_max)]
+    groups = [[*family], [held.memory for held in list_unbound(reader, owner, "tactic", policy.gather_max)]]
     trials = [each for group in groups for each in group if each.id not in lessons and stage_of(each) == "trial"]
     uses, idle = uses_and_idle(reader, owner, [*lessons.values(), *trials], policy.lessons.uses_max)
     steps = _judged(facts, arms, lessons, uses, policy.lessons, now)
@@ -124,14 +123,6 @@ def _start(group: Sequence[StoredMemory], steps: dict[str, Move], policy: Lesson
             steps[candidate.id] = move
             taken += 1
     return taken
-
-
-def _unbound(reader: Reader, owner: str, newest: int) -> list[StoredMemory]:
-    """The lessons of a bank that are of no kind of work."""
-    where: tuple[Condition, ...] = (("kind", "=", "tactic"), ("user_id", "=", owner), ("name", "=", None))
-    order = ("created_at", "id", "version")
-    found = select_items(reader, where, order=order, descending=True, limit=newest)
-    return [held_of(item).memory for item in newest_of(reversed(found))]
 
 
 def _standing(reader: Reader, owner: str, arms: Sequence[UseArm]) -> list[StoredMemory]:

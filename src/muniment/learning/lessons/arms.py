@@ -12,11 +12,20 @@ from muniment.core.policy.learning import LessonPolicy
 from muniment.learning.lesson_state import LessonArm, LessonStage
 from muniment.learning.stored_memory import StoredMemory
 
-__all__ = ["draw_arms", "is_lesson", "is_tried", "stage_of"]
+__all__ = ["draw_arms", "fits_any_run", "is_lesson", "is_tried", "stage_of"]
 
 
 def is_lesson(memory: StoredMemory) -> bool:
     return memory.kind == "tactic"
+
+
+def fits_any_run(memory: StoredMemory) -> bool:
+    """A person wrote it for no kind of work. Its condition says when it holds, and often only the run itself can tell
+    (`when an upload is refused`). So neither words nor tools of the task keep it back; what comes of it decides.
+    """
+    said = memory.record.get("lesson")
+    is_persons = isinstance(said, dict) and said.get("origin") == "person"
+    return is_lesson(memory) and is_persons and memory.record.get("intent_key") is None
 
 
 def stage_of(memory: StoredMemory) -> LessonStage:
