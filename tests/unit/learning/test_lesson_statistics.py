@@ -63,6 +63,7 @@ def life(seed: int, runs: int, rates, *, drift=None, lie=0.1, stage="trial", lea
 # -- effects ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.req("TM-15")
 def test_an_effect_is_the_difference_within_tasks_not_between_them() -> None:
     uses = []
     for number in range(40):  # the easy task is mostly run with it, the hard one mostly without: it does nothing
@@ -198,6 +199,7 @@ def test_a_useful_lesson_becomes_active_and_stays_under_a_verifier_that_lies() -
     assert suspended <= 3
 
 
+@pytest.mark.req("TM-15")
 @pytest.mark.req("RC-13")
 def test_a_harmful_lesson_goes_and_soon() -> None:
     lives = [life(seed, 150, (0.15, 0.6)) for seed in range(20)]

@@ -163,6 +163,7 @@ def test_what_was_merged_keeps_the_uses_of_what_it_was_merged_from(make) -> None
 # -- holding out --------------------------------------------------------------------------------------
 
 
+@pytest.mark.req("TM-15")
 def test_a_lesson_that_is_held_out_is_told_and_counted_as_such(make) -> None:
     mem = make(policy=NEVER)
     bank = mem.bank(user_id="ana")
@@ -325,6 +326,7 @@ def test_a_pin_signs_and_a_retirement_drops(make) -> None:
 # -- a world that changes -----------------------------------------------------------------------------
 
 
+@pytest.mark.req("TM-15")
 def test_after_a_drift_the_default_runner_unlearns_and_learns_anew(make) -> None:
     mem, random = make(seed="drift"), Random(3)
     world: dict[str, Any] = {"best": "b"}
