@@ -341,15 +341,26 @@ def gather(
             if standing is not None:
                 found.setdefault(standing.id, Recallable(standing, store_of(standing.kind), similarity, chance))
         if "tactic" in kinds:
+            alike = _runs_alike(found.values())
             for held in list_unbound(reader, owner, "tactic", most, without=found.keys()):
-                if fits_any_run(held.memory):
-                    found[held.memory.id] = Recallable(held.memory, store_of("tactic"), 0.0, 0.0)
+                likest = [alike[run] for run in held.memory.sources if run in alike]
+                similarity, chance = max(likest, default=(0.0, 0.0))
+                if likest or fits_any_run(held.memory):
+                    found[held.memory.id] = Recallable(held.memory, store_of("tactic"), similarity, chance)
         if name is None:
             continue
         for kind in sorted(kinds):
             for held in list_memories(reader, owner, kind, name=name, newest=most, without=found.keys()):
                 found[held.memory.id] = Recallable(held.memory, store_of(kind), 0.0, 0.0)
     return [*found.values(), *(each for id_, each in clashing.items() if id_ not in found)]
+
+
+def _runs_alike(found: Iterable[Recallable]) -> dict[str, tuple[float, float]]:
+    """How like the task the runs are that were found, by run: a lesson of no named work is as like it as the runs it
+    was learnt from.
+    """
+    episodes = [each for each in found if each.memory.kind == "reasoning"]
+    return {run: (each.similarity, each.chance) for each in episodes for run in each.memory.sources}
 
 
 def _standing(reader: Reader, owner: str, worded: StoredMemory, entry_id: str) -> StoredMemory | None:
