@@ -300,11 +300,19 @@ def _source(trace_id: str, log: _Log | None, is_own: bool) -> SourceRun:
 
 
 def _history(bank: LessonBank, reader: Reader, kin: Kin) -> list[LessonChange]:
-    """Every change of stage of the tactic and of the rule, oldest first; a draft has one."""
+    """Every change of stage of the tactic and of the rule, oldest first; a draft has one.
+
+    What only became a candidate while the lesson was further on in another form is no change of the lesson.
+    """
     changes = [] if kin.draft is None else [_drafted(kin.draft)]
     for kept in kin.kept:
         changes += _changes(bank, reader, kept.memory.id)
-    return sorted(changes, key=lambda change: (change.at, change.version))
+    told: list[LessonChange] = []
+    for change in sorted(changes, key=lambda change: (change.at, change.version)):
+        further = any(each.stage != "candidate" and each.kept_as != change.kept_as for each in told)
+        if change.stage != "candidate" or not further:
+            told.append(change)
+    return told
 
 
 def _drafted(draft: Draft) -> LessonChange:

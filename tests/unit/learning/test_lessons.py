@@ -376,3 +376,15 @@ def test_a_runner_says_which_lessons_its_run_had_and_which_came_of_it(mem: Memor
     lessons = run.learning.lessons()
     assert made[0] in {*lessons.had, *lessons.held_out}
     assert set(lessons.had) <= {hint.memory_id for hint in recalled.hints}
+
+
+def test_a_draft_that_comes_later_takes_no_lesson_back(any_mem: Memory) -> None:
+    """The draft of its rule is made when the contrast is surer: by then the tactic is on trial, and stays so."""
+    teach(any_mem)
+    bank = any_mem.bank(user_id="ana")
+    (lesson,) = [each for each in bank.lessons() if {kept.kind for kept in each.kept_as} == {"tactic", "draft"}]
+    story = bank.lesson(lesson.lesson_id)
+    assert story.stage == "trial"
+    assert story.history[-1].stage == story.stage
+    stages = [change.stage for change in story.history]
+    assert "candidate" not in stages[stages.index("trial") :]
