@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dump_lines import plain, resealed
 from row_damage import Written, play, secret
 
 import muniment
@@ -177,16 +178,37 @@ def test_verify_and_the_doors_tell(written: Written, tmp_path: Path, what: str) 
                 doors[door]()
 
 
-@pytest.mark.req("LG-08")
-def test_an_emptied_entry_comes_with_the_receipt_that_lists_it(written: Written, tmp_path: Path) -> None:
-    """One that somebody emptied, with a receipt that is made up or is another's, is refused."""
-    for receipt in ("rcp_made_up", "(SELECT id FROM items WHERE kind = 'receipt' LIMIT 1)"):
-        named = receipt if receipt.startswith("(") else f"'{receipt}'"
-        edit = f"UPDATE entries SET body = NULL, salt = NULL, receipt_id = {named} WHERE user_id = 'ana' AND seq = 3"
-        with muniment.open(damaged(written, tmp_path, edit)) as mem, muniment.open() as other:
-            lines = list(mem.export())
-            with pytest.raises(ChainBroken, match="was emptied, and its receipt"):
-                other.import_(lines)
-            own = list(mem.export(user_id="ana"))
-            other.import_(own)  # the dump of a part brings no receipts; `verify` counts it
-            assert other.verify().unreceipted == 1
+@pytest.mark.req("LG-08", "TM-12")
+@pytest.mark.parametrize("is_here", [False, True])
+def test_an_emptied_entry_comes_with_the_receipt_that_lists_it(written: Written, tmp_path: Path, is_here: bool) -> None:
+    """One that somebody emptied, with a receipt that is made up or is another's: no dump of the whole is made of it,
+    and a dump in which somebody did so is refused. A part goes without receipts; `verify` counts what lacks one."""
+    path = tmp_path / "whole.db"
+    path.write_bytes(written.data)
+    with muniment.open(path) as mem:
+        lines = plain(list(mem.export()))
+    receipts = [line["row"]["id"] for line in lines if line.get("row", {}).get("kind") == "receipt"]
+    named = receipts[0] if is_here else "rcp_made_up"
+    emptied = next(
+        line["row"]
+        for line in lines
+        if line.get("table") == "entries" and (line["row"]["user_id"], line["row"]["seq"]) == ("ana", 3)
+    )
+    emptied |= {"body": None, "salt": None, "receipt_id": named}
+    with muniment.open() as other, pytest.raises(ChainBroken, match="was emptied, and its receipt"):
+        other.import_(resealed(lines))
+    edit = f"UPDATE entries SET body = NULL, salt = NULL, receipt_id = '{named}' WHERE user_id = 'ana' AND seq = 3"
+    with muniment.open(damaged(written, tmp_path, edit)) as mem, muniment.open() as other:
+        with pytest.raises(StoreDamaged):
+            list(mem.export())
+        if is_here:
+            with pytest.raises(StoreDamaged, match="does not list it"):
+                list(mem.export(user_id="ana"))
+            return
+        other.import_(list(mem.export(user_id="ana")))
+        assert other.verify().unreceipted == 1
+        told = next(entry for entry in other.ledger.entries(user_id="ana") if entry.is_forgotten)
+        assert told.receipt_id is None, "a receipt that is not here proves nothing"
+        with pytest.raises(StoreDamaged, match="its receipt is not in this store") as caught:
+            list(other.export())
+        assert "user by user" in caught.value.hint

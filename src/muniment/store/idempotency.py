@@ -22,17 +22,18 @@ __all__ = [
     "CLEARED",
     "KEY_KIND",
     "Cleared",
+    "KeptKey",
     "KeyMatch",
     "clear_answers",
     "clearing_of",
     "hold_answers",
-    "key_id",
     "key_of",
     "match_keys",
     "put_keys",
 ]
 
 KEY_KIND = "idempotency"
+_SAID_BYTES = 8
 CLEARED = ("works", "replies")
 """The tables that are cleared."""
 
@@ -51,12 +52,35 @@ def key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
 def put_keys(tx: Transaction, rows: Sequence[IdempotencyRow]) -> None:
     """Keep keys, each with its event among the ids of the tenant too: one that is deleted is missed by `verify`."""
     insert(tx, IDEMPOTENCY, rows)
-    put(tx, IDS, [IdRow(key_id(row), KEY_KIND) for row in rows])
+    put(tx, IDS, [IdRow(_kept_as(row), KEY_KIND) for row in rows])
 
 
-def key_id(row: IdempotencyRow) -> str:
-    """How a key stands among the ids: behind its event, where no id of anybody can stand."""
-    return f"{row.entry_id}\n{row.key_hash.hex()}"
+def _kept_as(row: IdempotencyRow) -> str:
+    """How a key stands among the ids: behind its event, where no id of anybody can stand, and before what is said of
+    the request, which goes with a forget."""
+    said = "" if row.request_hash is None else digest(row.request_hash)[:_SAID_BYTES].hex()
+    return f"{row.entry_id}\n{row.key_hash.hex()}\n{said}"
+
+
+class KeptKey(NamedTuple):
+    """A key as the ids have it."""
+
+    entry_id: str
+    key_hash: str
+    said: str
+    """What is said of its request; empty where it was forgotten by then, or kept by an earlier version."""
+
+    @classmethod
+    def of(cls, id_: str) -> KeptKey:
+        entry_id, _, rest = id_.partition("\n")
+        key_hash, _, said = rest.partition("\n")
+        return cls(entry_id, key_hash, said)
+
+    def is_of(self, row: IdempotencyRow) -> bool:
+        """Whether it is the row, as far as it can be told."""
+        if (self.entry_id, self.key_hash) != (row.entry_id, row.key_hash.hex()):
+            return False
+        return not self.said or row.request_hash is None or self.said == KeptKey.of(_kept_as(row)).said
 
 
 class KeyMatch(NamedTuple):

@@ -16,14 +16,14 @@ from muniment.core.ports.rows import get
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.ports.sealing import BrokenSeal, SealKey
 from muniment.core.scope import Scope
-from muniment.errors import Forgotten, InvalidInput, MunimentError, NoSealKey, NotFound, StoreDamaged
+from muniment.errors import InvalidInput, MunimentError, NoSealKey, NotFound, StoreDamaged
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, checked_item, digest_name, latest, select_items
 from muniment.store.ledger.admission import SEALED, Admitted
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.redaction_trace import RedactedValue
-from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.seals import SealOwner, Unsealed, is_seal_body, open_values, seal_values
+from muniment.store.proving.tombstones import forgotten, told_entry
 from muniment.store.reports import SealReport
 
 __all__ = ["KIND", "add_seal", "key_to_seal", "reseal", "seal_fault", "unseal"]
@@ -104,13 +104,9 @@ def _seal_of(reader: Reader, owner: SealOwner) -> Item | None:
     row = get(reader, ENTRIES, (owner.event_id,))
     if row is None or row.user_id != owner.user_id:
         raise NotFound(f"no event {owner.event_id!r:.80} in this scope", path="$.event_id")
-    entry = entry_of_row(owner.tenant_id, row)
+    entry = told_entry(reader, owner.tenant_id, row)
     if entry.is_forgotten:
-        raise Forgotten(
-            f"the event {entry.id} was forgotten, and what was sealed of it too",
-            hint=f"receipt {entry.receipt_id} says when and by which request",
-            details={"id": entry.id, "receipt_id": entry.receipt_id},
-        )
+        raise forgotten(entry, f"the event {entry.id} was forgotten, and what was sealed of it too")
     if SEALED not in entry.flags:
         return None
     where: tuple[Condition, ...] = (

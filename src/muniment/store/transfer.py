@@ -59,7 +59,8 @@ from muniment.store.lists.rows import relist
 from muniment.store.proving.blob_checking import blob_fault, blobs_of
 from muniment.store.proving.proofs import check_proof, prove
 from muniment.store.proving.session_checking import damaged_session
-from muniment.store.proving.table_checking import key_fault
+from muniment.store.proving.table_checking import key_fault, lost_keys
+from muniment.store.proving.tombstones import Listed, check_dumped
 from muniment.store.reports import ImportReport
 from muniment.store.scrub import due_receipts, note_scrub
 from muniment.store.writing import enter_tenant
@@ -167,6 +168,7 @@ def _check_marks(ctx: Context, reader: Reader, where: tuple[Condition, ...]) -> 
 def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]]:
     """The rows of a scope, each checked as it is read: no dump is made of a store that is damaged (TM-12)."""
     order, where = ("user_id", "session_id"), _conditions(reader, scope)
+    listed: Listed = {}
     _check_sessions(reader, where)
     for session in stream(reader, SESSIONS, where, order=order):
         yield "sessions", session
@@ -178,6 +180,7 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
         for entry in stream(reader, ENTRIES, of_session, order=(*order, "seq")):
             check_header(tenant_id, entry)
             check_content(entry)
+            check_dumped(reader, entry, listed, is_part=bool(scope))
             walk.see(reader, entry)
             if entry.seq == 1 and entry.recorded_at != begun:
                 raise damaged_session(session)
@@ -208,6 +211,8 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
             raise StoreDamaged(fault, details={"id": key.entry_id})
         if not scope or _in_scope(reader, key.entry_id, scope):
             yield "idempotency", key
+    for event_id, fault in () if scope else lost_keys(reader):
+        raise StoreDamaged(f"the event {event_id!r:.80}: {fault}", details={"id": event_id})
 
 
 def _blobs_of(reader: Reader, entry: EntryRow) -> Sequence[BlobRow]:

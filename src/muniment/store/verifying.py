@@ -10,17 +10,16 @@ from typing import Any
 from muniment.core.ports.engine import Condition, Count, Reader
 from muniment.core.ports.rows import first, stream, stream_texts
 from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow, SessionRow
-from muniment.errors import InvalidInput, MunimentError, StoreDamaged, UnknownScope
+from muniment.errors import InvalidInput, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.derivation import SessionFold
 from muniment.store.derived_checking import check_derived
-from muniment.store.items import Item, latest
 from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
-from muniment.store.ledger.records import Receipt
 from muniment.store.lists.rows import listing_faults
 from muniment.store.proving.blob_checking import blob_fault
 from muniment.store.proving.standing import Standing, read_standing, written_standing
 from muniment.store.proving.table_checking import table_faults
+from muniment.store.proving.tombstones import listed_by
 from muniment.store.reports import BrokenLink, Differing, VerifyReport
 
 __all__ = ["SAMPLE_SESSIONS", "verify"]
@@ -191,19 +190,10 @@ class _Walk:
         if receipt_id is None:
             return None
         if receipt_id not in self._receipts:
-            item = latest(self.reader, receipt_id)
-            self._receipts[receipt_id] = None if item is None or item.kind != "receipt" else _listed(item)
+            self._receipts |= listed_by(self.reader, (receipt_id,))
         listed = self._receipts[receipt_id]
         counts["unreceipted"] += listed is None
         return "its receipt does not list it" if listed is not None and row.id not in listed else None
-
-
-def _listed(receipt: Item) -> frozenset[str] | None:
-    """What a receipt lists; None where it is not as it was written, which is told of the receipt."""
-    try:
-        return frozenset(gone.id for gone in Receipt.from_wire(receipt.plain()).erased)
-    except MunimentError:
-        return None
 
 
 def _walk_tenant(

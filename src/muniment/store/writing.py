@@ -39,7 +39,6 @@ from muniment.errors import (
     ClockWentBack,
     Conflict,
     DuplicateId,
-    Forgotten,
     IdempotencyMismatch,
     IntegrityFailure,
     InvalidInput,
@@ -57,6 +56,7 @@ from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
+from muniment.store.proving.tombstones import forgotten, told_entry
 from muniment.store.sealing import add_seal, key_to_seal
 from muniment.store.turns import is_turn
 
@@ -289,13 +289,9 @@ def _earlier(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:
             raise IntegrityFailure(
                 f"the event {entry_id!r} of an idempotency key is gone", hint="run `muniment verify`"
             )
-        entry = entry_of_row(tenant_id, entry_row)
+        entry = told_entry(tx, tenant_id, entry_row)
         if entry.is_forgotten:
-            raise Forgotten(
-                "what this idempotency key wrote was forgotten",
-                path="$.idempotency_key",
-                details={"id": entry_id, "receipt_id": entry.receipt_id},
-            )
+            raise forgotten(entry, "what this idempotency key wrote was forgotten", path="$.idempotency_key")
         if known.request_hash != salted_digest(entry_row.salt or b"", key[1]):
             raise IdempotencyMismatch(
                 "this idempotency key was used for another request",

@@ -18,7 +18,7 @@ import muniment
 from muniment.core.ports.engine import Delete, Patch
 from muniment.core.ports.rows import get
 from muniment.core.ports.schema import ENTRIES
-from muniment.errors import BlobCorrupt, StoreDamaged
+from muniment.errors import BlobCorrupt, Forgotten, StoreDamaged
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.memory.turn_reading import check_cited
@@ -224,6 +224,86 @@ def test_a_forgotten_entry_is_still_forgotten_and_not_damaged(filled: Filled) ->
         assert mem.verify().ok
         list(mem.export())
         assert "peanuts, and the clinic is in" not in _run(mem).compose("responder", query="allergy").text
+
+
+TOMBSTONE_DOORS: dict[str, Callable[[Memory, Filled], Any]] = {
+    "get": lambda mem, filled: mem.ledger.get(filled.said),
+    "content": lambda mem, filled: mem.ledger.content(filled.said),
+    "resolve": lambda mem, filled: mem.ledger.resolve(filled.said),
+    "entries": lambda mem, filled: list(mem.ledger.entries(user_id="ana")),
+    "entries of a kind": lambda mem, filled: list(mem.ledger.entries(user_id="ana", kind="message")),
+    "as evidence": lambda mem, filled: _run(mem).remember("user.allergy", "peanuts", sources=[filled.said]),
+    "the same key": lambda mem, filled: _run(mem).observe("user", "again", idempotency_key="k"),
+    "export": lambda mem, filled: list(mem.export()),
+}
+
+
+def _told(ask: Callable[[], Any]) -> str:
+    """What a door says of what was forgotten, as an answer or as an error."""
+    try:
+        return str(ask())
+    except Forgotten as error:
+        return str(error.to_dict())
+
+
+@pytest.mark.parametrize("door", TOMBSTONE_DOORS)
+@pytest.mark.parametrize("receipt", ["made up", "another's"])
+def test_an_altered_receipt_of_a_forgotten_entry_is_told_by_no_door(filled: Filled, door: str, receipt: str) -> None:
+    with muniment.open(filled.path) as mem:
+        keyed = _run(mem).observe("user", "again", idempotency_key="k").id
+        other = mem.forget(event=filled.long).receipt_id
+        mem.forget(event=filled.said)
+        mem.forget(event=keyed)
+        assert mem.verify().unreceipted == 0
+    named = other if receipt == "another's" else "rcp_altered"
+    filled.edit("UPDATE entries SET receipt_id = ? WHERE id IN (?, ?)", named, filled.said, keyed)
+    with muniment.open(filled.path) as mem:
+        if receipt == "another's" or door == "export":
+            with pytest.raises(StoreDamaged):
+                TOMBSTONE_DOORS[door](mem, filled)
+        else:
+            assert named not in _told(lambda: TOMBSTONE_DOORS[door](mem, filled))
+        report = mem.verify()
+        assert report.unreceipted == 2 if receipt == "made up" else not report.ok
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "key_hash = randomblob(32)",
+        "request_hash = randomblob(32)",
+        "entry_id = (SELECT id FROM entries WHERE seq = 1)",
+        "user_id = 'bob'",
+    ],
+)
+def test_an_altered_idempotency_key_is_noticed(filled: Filled, change: str) -> None:
+    with muniment.open(filled.path) as mem:
+        _run(mem).observe("user", "one more", idempotency_key="k1")
+        _run(mem).observe("user", "and one more", idempotency_key="k2")
+        assert mem.verify().ok
+        list(mem.export())
+    filled.edit(f"UPDATE idempotency SET {change} WHERE rowid = (SELECT min(rowid) FROM idempotency)")
+    with muniment.open(filled.path) as mem:
+        assert not mem.verify().ok
+        with pytest.raises(StoreDamaged):
+            list(mem.export())
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_keys_that_an_earlier_version_kept_are_no_damage(filled: Filled, is_forgotten: bool) -> None:
+    """It named among the ids the event and the key alone, and before that nothing."""
+    with muniment.open(filled.path) as mem:
+        said = _run(mem).observe("user", "one more", idempotency_key="k1").id
+        if is_forgotten:
+            mem.forget(event=said)
+    for statement in (
+        "UPDATE ids SET id = substr(id, 1, length(id) - 17) WHERE kind = 'idempotency'",
+        "DELETE FROM ids WHERE kind = 'idempotency'",
+    ):
+        filled.edit(statement)
+        with muniment.open(filled.path) as mem:
+            assert mem.verify().ok
+            list(mem.export())
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ from itertools import islice
 from typing import NamedTuple
 
 from muniment.core.ports.engine import Reader
-from muniment.core.ports.rows import ASKED_MAX, by_ids, first, get, stream
+from muniment.core.ports.rows import ASKED_MAX, Where, by_ids, first, get, stream, texts
 from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IDS, ITEMS, SESSIONS, TENANTS, IdempotencyRow
 from muniment.store.context import Context
-from muniment.store.idempotency import KEY_KIND, key_id
+from muniment.store.idempotency import KEY_KIND, KeptKey
 from muniment.store.proving.proofs import proof_faults
 from muniment.store.reports import Differing
 
-__all__ = ["key_fault", "table_faults"]
+__all__ = ["key_fault", "lost_keys", "table_faults"]
 
 _HASH_BYTES = 32
 
@@ -53,7 +53,16 @@ def key_fault(reader: Reader, key: IdempotencyRow) -> str | None:
         return "an idempotency key is not as it was written"
     if key.request_hash is not None and len(key.request_hash) != _HASH_BYTES:
         return "an idempotency key is not as it was written"
+    kept = _kept_keys(reader, key.entry_id)
+    if kept and not any(each.is_of(key) for each in kept):
+        return "an idempotency key is not as it was written"
     return None
+
+
+def _kept_keys(reader: Reader, entry_id: str) -> list[KeptKey]:
+    """The keys of an event among the ids; none of those that a version of before wrote."""
+    where: Where = (("id", ">", f"{entry_id}\n"), ("id", "<", f"{entry_id}\n\x7f"))
+    return [KeptKey.of(id_) for id_ in texts(reader, IDS, "id", where)]
 
 
 class _Owned(NamedTuple):
@@ -83,7 +92,7 @@ def _id_faults(reader: Reader) -> Iterator[tuple[str, str]]:
         yield from (
             (item.id, f"the id of a {item.kind} is not kept as one") for item in items if held.get(item.id) != item.kind
         )
-    yield from _lost_keys(reader)
+    yield from lost_keys(reader)
     kept = (row for row in stream(reader, IDS) if row.kind != KEY_KIND)
     while rows := list(islice(kept, ASKED_MAX)):
         events = {row.id for row in by_ids(reader, ENTRIES, [row.id for row in rows if row.kind == "event"], into=_Id)}
@@ -91,11 +100,14 @@ def _id_faults(reader: Reader) -> Iterator[tuple[str, str]]:
         yield from ((row.id, f"the {row.kind} of this id is missing") for row in rows if row.id not in events | made)
 
 
-def _lost_keys(reader: Reader) -> Iterator[tuple[str, str]]:
+def lost_keys(reader: Reader) -> Iterator[tuple[str, str]]:
     """Events whose idempotency key is no longer there: what was sent under it would be written again."""
-    kept = stream(reader, IDS, (("kind", "=", KEY_KIND),))
-    while rows := list(islice(kept, ASKED_MAX)):
-        events = [row.id.partition("\n")[0] for row in rows]
-        held = {key_id(key) for key in by_ids(reader, IDEMPOTENCY, events, column="entry_id")}
+    stored = stream(reader, IDS, (("kind", "=", KEY_KIND),))
+    while rows := list(islice(stored, ASKED_MAX)):
+        kept = [KeptKey.of(row.id) for row in rows]
+        held = {
+            (key.entry_id, key.key_hash.hex())
+            for key in by_ids(reader, IDEMPOTENCY, [key.entry_id for key in kept], column="entry_id")
+        }
         missing = "the idempotency key under which it was written is missing"
-        yield from ((event, missing) for event, row in zip(events, rows, strict=True) if row.id not in held)
+        yield from ((key.entry_id, missing) for key in kept if key[:2] not in held)

@@ -19,7 +19,7 @@ from muniment.errors import Conflict, Forgotten, IdempotencyMismatch, StaleState
 from muniment.store.context import Context
 from muniment.store.idempotency import put_keys
 from muniment.store.items import Item, latest
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.proving.tombstones import forgotten, told_entry
 
 __all__ = ["Repeated", "Request", "Versioned", "guarded", "key_hash"]
 
@@ -109,12 +109,12 @@ def _check_key(tx: Transaction, request: Request) -> None:
         return
     entry_id = key.entry_id
     entry_row = get(tx, ENTRIES, (entry_id,))
-    entry = None if entry_row is None else entry_of_row(request.tenant_id, entry_row)
-    if entry_row is None or entry is None or entry.is_forgotten:
-        raise Forgotten(
-            "what this idempotency key wrote was forgotten",
-            details={"id": entry_id, "receipt_id": None if entry is None else entry.receipt_id},
-        )
+    said = "what this idempotency key wrote was forgotten"
+    if entry_row is None:
+        raise Forgotten(said, details={"id": entry_id, "receipt_id": None})
+    entry = told_entry(tx, request.tenant_id, entry_row)
+    if entry.is_forgotten:
+        raise forgotten(entry, said)
     if key.request_hash != salted_digest(entry_row.salt or b"", request.said):
         raise IdempotencyMismatch("this idempotency key was used for another request", details={"id": entry_id})
     raise Repeated("this was done before under the same idempotency key", details={"event_id": entry_id})

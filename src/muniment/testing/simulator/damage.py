@@ -16,6 +16,7 @@ from muniment.core.ports.engine import Delete, Insert, Select, Transaction, Valu
 from muniment.core.ports.schema import Table, column_names, table
 from muniment.errors import DuplicateId, IntegrityFailure, MunimentError, NotADatabase, NotFound, SchemaMismatch
 from muniment.handles.memory import Memory
+from muniment.store.reports import VerifyReport
 from muniment.testing.simulator.act import Act, Args, scope_of
 from muniment.testing.simulator.model import Model, must
 from muniment.testing.simulator.specimens import Specimen
@@ -71,7 +72,7 @@ def _doors(model: Model, args: Args) -> dict[str, Callable[[Memory], Any]]:
         return mem.run(**args["scope"])
 
     doors: dict[str, Callable[[Memory], Any]] = {
-        "verify": lambda mem: (mem.verify(**where).ok, mem.verify(**where).lacking),
+        "verify": lambda mem: _noticed(mem.verify(**where)),
         "entries": lambda mem: [str(entry) for entry in mem.ledger.entries(user_id=owner_id, **where)],
         "search": lambda mem: [(hit.id, hit.text) for hit in run(mem).search(args["query"], now=now)],
         "facts": lambda mem: [fact.to_wire() for fact in run(mem).facts()],
@@ -82,6 +83,10 @@ def _doors(model: Model, args: Args) -> dict[str, Callable[[Memory], Any]]:
     if args["build"]:
         doors["replay"] = lambda mem: mem.replay(args["build"], **where).text
     return doors
+
+
+def _noticed(report: VerifyReport) -> tuple[bool, int, int]:
+    return report.ok, report.lacking, report.unreceipted
 
 
 def damage_row(specimen: Specimen, model: Model, args: Args) -> str | None:
