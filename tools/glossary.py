@@ -1,6 +1,6 @@
 """The words of the guides: links from where a guide first uses one to its entry in docs/glossary.md.
 
-    python tools/glossary.py             name the pages that use a word without leading to it; exit code 1 where there are
+    python tools/glossary.py             name what pages use without a link; exit code 1 where there is any
     python tools/glossary.py --write     link the first use of each such word
 
 Only a word that means one thing in plain sentences is linked (`LINKED`); others are defined there too. Code, headings,

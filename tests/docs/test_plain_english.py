@@ -1,4 +1,4 @@
-"""Pages can be read: sentences of a length that people take in, an opening that says for whom, words that are explained.
+"""Pages can be read: short sentences, an opening that says for whom a guide is, words that are explained.
 
 The bar is on length and on what every page must have. It says nothing of style, and a page may have a long sentence.
 """
@@ -12,13 +12,13 @@ from statistics import median
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.append(str(Path(__file__).parents[2] / "tools"))
 
 import glossary
 import plain_english
 from plain_english import LONG, opening, sentences, words
 
+ROOT = Path(__file__).parents[2]
 LATER = {ROOT / "docs" / "guides" / f"{name}.md" for name in ("backup", "postgresql", "running")}
 """Pages that nobody has gone over yet."""
 PAGES = [ROOT / "README.md", *(page for page in plain_english.pages() if page not in LATER)]
