@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
-.PHONY: demo test suite beside integrations apart apart-tools browser clients client-tools inspector chromium pooler lint style format bench bench-quick soak serve \
+.PHONY: demo test suite beside integrations apart apart-tools browser clients client-tools inspector chromium pooler s3-tools lint style format bench bench-quick soak serve \
 	mutants schemas openapi reference requirements stubs clean setup hosts small-model docs wheel wheel-check sbom release
 
 setup: $(STAMP)
@@ -43,7 +43,7 @@ demo: $(STAMP_CORE)
 
 # Two lanes: what is installed, then the suite with all the rest beside it. Either lane's failure is the whole's.
 test:
-	@$(MAKE) --no-print-directory -j2 setup inspector chromium pooler client-tools apart-tools
+	@$(MAKE) --no-print-directory -j2 setup inspector chromium pooler s3-tools client-tools apart-tools
 	@$(MAKE) --no-print-directory -j2 suite beside
 
 suite: setup
@@ -79,6 +79,17 @@ $(STAMP_APART): tests/apart/requirements.txt
 	@{ $(PYTHON) -m venv $(APART) && $(APART)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile \
 		--requirement tests/apart/requirements.txt && touch $@; } || \
 		echo "SKIPPED: CrewAI, Strands, DSPy, LiteLLM, AutoGen and mem0 itself could not be installed" >&2
+
+# The S3 server of the tests of objects, in an environment of its own; where it cannot be fetched, they are skipped and say so.
+S3 := .venv-s3
+STAMP_S3 := $(S3)/.installed
+
+s3-tools: $(STAMP_S3)
+
+$(STAMP_S3): tests/s3/requirements.txt
+	@{ $(PYTHON) -m venv $(S3) && $(S3)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile \
+		--requirement tests/s3/requirements.txt && touch $@; } || \
+		echo "SKIPPED: tests against an S3 server: moto could not be installed" >&2
 
 browser: setup
 	$(BIN)/python -m pytest tests/browser
@@ -255,4 +266,4 @@ clean:
 	rm -rf clients/.generator clients/typescript/node_modules clients/typescript/dist clients/typescript/build clients/vercel/node_modules
 	rm -rf clients/hosts/node_modules clients/.small-model
 	rm -f clients/typescript/LICENSE clients/typescript/src/openapi.d.ts clients/typescript/src/operations.ts
-	rm -rf $(VENV) $(APART) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(APART) $(S3) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -23,6 +23,7 @@
     │   ├── MessagesDiffer      a list of messages does not begin with what was recorded of it
     │   ├── ClockWentBack       the clock reads earlier than what is recorded already
     │   ├── NoSealKey           no key was given that makes or opens a seal
+    │   ├── NoObjectsKey        no key was given that opens what lies encrypted outside the store
     │   └── ComposedBefore      a build of a version that kept too little of it to be composed again
     ├── Forbidden               the caller lacks the grant for it
     ├── Refused                 a server did not let the request in; nothing was looked at
@@ -48,6 +49,8 @@
     │   ├── StorageReadOnly     the file or server refuses writes
     │   ├── StorageFull         no space left
     │   ├── StorageLost         the connection broke; the outcome of the call is unknown
+    │   ├── ObjectsUnavailable  what holds content outside the store does not answer, through every attempt
+    │   ├── ObjectsRefused      what holds content outside the store says no
     │   ├── NotADatabase        the file is something else
     │   └── SchemaMismatch      written by a newer or altered muniment
     ├── EmbedderFailure         a server that embeds did not do its part; nothing was stored
@@ -81,7 +84,8 @@ __all__ = [
     "EmbedderRefused", "EmbedderUnreachable", "EvaluationFailed", "Forbidden", "Forgotten", "GateFailed",
     "IdempotencyMismatch", "IllConditioned", "IntegrityFailure", "Interrupted", "InvalidInput", "InvalidJson",
     "InvalidRecord", "Issue", "LessonRefused", "MessagesDiffer", "MissingDependency", "ModelFailure", "ModelMalformed",
-    "ModelRefused", "ModelUnreachable", "MunimentError", "NoSealKey", "NotADatabase", "NotFound", "Overloaded",
+    "ModelRefused", "ModelUnreachable", "MunimentError", "NoObjectsKey", "NoSealKey", "NotADatabase", "NotFound",
+    "ObjectsRefused", "ObjectsUnavailable", "Overloaded",
     "QueueFull", "QuoteMismatch", "RateLimited", "Refused", "RunFinished", "RunLocked", "SandboxDenied",
     "SandboxFailure", "SandboxUnavailable", "SchemaMismatch", "StaleState", "Stopped", "StorageBusy",
     "StorageFailure", "StorageFull", "StorageLost", "StorageReadOnly", "StoreDamaged", "TooLarge", "TooSlow",
@@ -323,6 +327,13 @@ class NoSealKey(Conflict):
     usual_hint = "open the store with the seal_key that made the seal"
 
 
+class NoObjectsKey(Conflict):
+    """What lies encrypted outside the store was made with another key, or none was given."""
+
+    code = "no_objects_key"
+    usual_hint = "open the store with the objects_key that encrypted it"
+
+
 class ComposedBefore(Conflict):
     code = "composed_before"
     usual_hint = "replay it with the version that composed it"
@@ -478,6 +489,19 @@ class StorageFull(StorageFailure):
 class StorageLost(StorageFailure):
     code = "storage_lost"
     usual_hint = "connect again; with an idempotency key the call can be repeated without harm"
+
+
+class ObjectsUnavailable(StorageFailure):
+    """Nothing was acknowledged that is not there: call again once it answers."""
+
+    code = "objects_unavailable"
+    usual_hint = "see that the object store answers, then call again"
+
+
+class ObjectsRefused(StorageFailure):
+    code = "objects_refused"
+    status = 502
+    usual_hint = "check the bucket or folder, and what its credentials may do"
 
 
 class NotADatabase(StorageFailure):

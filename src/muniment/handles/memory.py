@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from muniment.core.outside.system import SystemIds, system_clock
 from muniment.core.owners import is_reserved
 from muniment.core.policy.given import policy_given, policy_named
 from muniment.core.record import JsonObject
 from muniment.core.scope import DEFAULT_TENANT, scope_given
-from muniment.errors import InvalidInput
+from muniment.errors import InvalidInput, MunimentError
 from muniment.handles.run import Run
 from muniment.handles.telling import spans_of, told
 from muniment.store.context import Context
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
     from muniment.core.policy.research import ResearchLimits
     from muniment.core.ports.embedding import Embedder
-    from muniment.core.ports.engine import EngineInfo
+    from muniment.core.ports.engine import Engine, EngineInfo
+    from muniment.core.ports.objects import ObjectStore
     from muniment.core.ports.outside import Clock, Ids
     from muniment.core.ports.sealing import SealKeys
     from muniment.core.ports.tokens import TokenCounter
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from muniment.store import transfer
     from muniment.store.derivation import Derived
     from muniment.store.ledger.records import Receipt, RunState
+    from muniment.store.objects.outside import Outside
     from muniment.store.reports import ImportReport, VerifyReport
 
 # What a process does not need to open a store and to search is imported by what does need it (decision 0001).
@@ -76,6 +78,8 @@ def open(
     lessons: Any = None,
     proof_key: StoreKey | None = None,
     seal_key: StoreKey | None = None,
+    objects: ObjectStore | str | None = None,
+    objects_key: StoreKey | None = None,
     policy: Policy | Mapping[str, Any] | None = None,
     durability: Literal["normal", "full"] = "normal",
     read_only: bool = False,
@@ -90,7 +94,9 @@ def open(
     lessons of judged runs: an address, or a function of messages. `proof_key` and `seal_key` say where keys lie that
     are kept outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are
     proven with the first, so that nobody who writes the file can alter one unnoticed, and the second seals what a
-    policy keeps of what it redacts. With `otel` what is asked of it is told to OpenTelemetry.
+    policy keeps of what it redacts. `objects` says where content goes that is too large for a row, "file:///folder" or
+    "s3://bucket/prefix?endpoint=…"; with an `objects_key` it is encrypted there. With `otel` what is asked of it is
+    told to OpenTelemetry.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
@@ -108,14 +114,19 @@ def open(
     proof = None if proof_key in (None, "none") else _proof_key(proof_key)
     seal_keys = None if seal_key is None else _seal_keys(seal_key)
     spans = spans_of(on=otel)
+    minter = ids or SystemIds()
+    opener = _objects(objects, objects_key, minter, read_only=read_only)
     engine = open_engine(target, durability=durability, read_only=read_only)
+    outside: Outside | None = None
+    if opener is not None:
+        engine, outside = opener(engine)
     return Memory(
         Context(
             derived=_derived,
             engine=engine,
             policy=chosen,
             clock=clock or system_clock,
-            ids=ids or SystemIds(),
+            ids=minter,
             counter=counter,
             embedder=maker if maker is not None and maker.dim else None,
             grader=grader,
@@ -124,8 +135,34 @@ def open(
             proof_key=proof,
             seal_keys=seal_keys,
             spans=spans,
+            outside=outside,
         )
     )
+
+
+def _objects(objects: Any, key: Any, ids: Ids, *, read_only: bool) -> Callable[[Engine], tuple[Engine, Outside]] | None:
+    """What makes an engine see through to the object store; None where none is named. Nothing is opened yet."""
+    if objects in (None, "none"):
+        if key not in (None, "none"):
+            raise InvalidInput("objects_key is for objects, and none are named", path="$.objects_key")
+        return None
+    from muniment.core.outside.object_keys import load_object_keys
+    from muniment.core.outside.object_opening import open_objects
+    from muniment.store.objects.outside import open_outside
+    from muniment.store.objects.view import OutsideEngine
+
+    store, keys = open_objects(objects), load_object_keys(key)
+    assert store is not None
+
+    def open_both(engine: Engine) -> tuple[Engine, Outside]:
+        try:
+            outside = open_outside(engine, store, keys, ids, read_only=read_only)
+        except MunimentError:
+            engine.close()
+            raise
+        return cast("Engine", OutsideEngine(engine, outside)), outside
+
+    return open_both
 
 
 def _proof_key(proof_key: Any) -> bytes:

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from muniment.moving.leaving import Form
     from muniment.moving.records import MoveReport, System
     from muniment.store.context import Context
-    from muniment.store.reports import RebuildReport, ScrubbedFiles, SealReport, UserState
+    from muniment.store.reports import (
+        MovedContents,
+        RebuildReport,
+        ScrubbedFiles,
+        SealReport,
+        SweepReport,
+        UserState,
+    )
     from muniment.verify.eval_running import Answerer
     from muniment.verify.evals.questions import EvalQuestion
     from muniment.verify.evals.report import EvalReport
@@ -211,6 +218,26 @@ class MemoryStore:
         from muniment.store import sealing
 
         return sealing.reseal(self._ctx, tenant_id)
+
+    def sweep_objects(self, *, grace_hours: float = 24) -> SweepReport:
+        """Delete objects of this store that no event names, left by calls that ended before they were written here.
+
+        Those younger than the grace are left: a call may be about to name them.
+        """
+        from muniment.store.objects.sweeping import sweep_objects
+
+        return sweep_objects(self._ctx, grace_hours)
+
+    def move_contents(
+        self, *, back: bool = False, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None
+    ) -> MovedContents:
+        """Move contents that are too large for a row out to the object store; with `back`, all of them in again.
+
+        For a store that was opened with `objects` later, or is to be opened without. Others go on meanwhile.
+        """
+        from muniment.store.objects import moving
+
+        return (moving.move_back if back else moving.move_out)(self._ctx, tenant_id, progress)
 
     def values(
         self, name: str, *, user_at: int | None = None, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.tokens import TokenCounter
     from muniment.store.derivation import Derivation, Derived, Project
     from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.objects.outside import Outside
 
 __all__ = ["Cache", "Context", "Listeners"]
 
@@ -78,6 +79,7 @@ class Context:
         proof_key: bytes | None = None,
         seal_keys: SealKeys | None = None,
         spans: Spans | None = None,
+        outside: Outside | None = None,
     ) -> None:
         self.engine = engine
         if policy is not None:
@@ -98,6 +100,8 @@ class Context:
         """What answers the keys for seals; None where nothing is sealed or unsealed."""
         self.spans = spans
         """What tells OpenTelemetry of what is asked; None where it is told nothing."""
+        self.outside = outside
+        """What holds content outside the store; None where all of it lies in rows."""
         if counter is not None:
             self.counter = counter
         self._load_derived = derived
@@ -155,6 +159,8 @@ class Context:
         """After a forget: nothing that was read stays in memory, nor what the process remembers of texts."""
         for held in (*self._caches.copy().values(), *TABLES.values()):
             held.clear()
+        if self.outside is not None:
+            self.outside.fetched.clear()
         for clear in tuple(REMEMBERED):
             clear()
 

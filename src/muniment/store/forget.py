@@ -49,6 +49,7 @@ from muniment.store.items import (
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.named_sources import entries_naming, items_naming, words_left, words_of
+from muniment.store.objects.clearing import Cleared, clear_outside, note_outside
 from muniment.store.proving.ends import are_one_holder_s, followed
 from muniment.store.proving.proofs import prove
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
@@ -66,6 +67,8 @@ elsewhere."""
 FOREIGN = "foreign"
 """Count of a receipt: rows that say they are part of it and are another's, and links that lead to another's; they were
 left alone."""
+OBJECTS_GONE, LEFT_OBJECTS = "objects", "left_objects"
+"""Counts of a receipt: objects outside the store that are gone, and those of which something is still there."""
 INDEX_DROPPED = "index_dropped"
 """Count of a receipt: users whose index was damaged, and went whole."""
 _OF_MANY = tuple(spec.name for spec in TABLES if spec.forget == "reindex")
@@ -137,18 +140,28 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
         )
     _index_again(ctx, tenant_id, erasure)
     ctx.clear_caches()
-    receipt, change = scrubbed(receipt, ctx.engine.scrub(erasure.needles))
+    cleared = clear_outside(ctx, tenant_id, (receipt_id,)).get(receipt_id)
+    receipt, change = scrubbed(receipt, ctx.engine.scrub(erasure.needles), cleared)
     ctx.engine.write(tenant_id, lambda tx: prove(ctx, tx, write_changes(tx, [change])))
     return receipt
 
 
-def scrubbed(receipt: Receipt, report: ScrubReport) -> tuple[Receipt, Change]:
-    """The receipt with what was done to the files, and how it is written."""
+def scrubbed(receipt: Receipt, report: ScrubReport, outside: Cleared | None = None) -> tuple[Receipt, Change]:
+    """The receipt with what was done to the files and outside, and how it is written."""
     left = _told_left(receipt)
     is_clean = report.clean and not (receipt.counts.get(LEFT_ITEMS) and not receipt.counts.get(LEFT_EVENTS))
     is_clean = is_clean and not receipt.counts.get(LEFT_DAMAGED)
-    receipt = receipt.model_copy(update={"scrubbed": is_clean, "note": f"{report.note}{left}"})
-    return receipt, receipt_change(receipt, SCRUB_DUE if report.due else "issued")
+    cleared = outside or Cleared()
+    gone = receipt.counts.get(OBJECTS_GONE, 0) + cleared.removed
+    counts = receipt.counts | {OBJECTS_GONE: gone, LEFT_OBJECTS: cleared.left}
+    receipt = receipt.model_copy(
+        update={
+            "counts": {name: count for name, count in counts.items() if count},
+            "scrubbed": is_clean and not cleared.left,
+            "note": f"{report.note}{left}{cleared.note()}",
+        }
+    )
+    return receipt, receipt_change(receipt, SCRUB_DUE if report.due or cleared.left else "issued")
 
 
 def _told_left(receipt: Receipt) -> str:
@@ -550,6 +563,7 @@ def empty_rows(
 ) -> dict[str, int]:
     """Empty every row that holds content of these subjects, and take the entries among them out of what was made of
     many; answers how many rows of each table."""
+    note_outside(tx, entry_ids, receipt_id)
     counts = {
         spec.name: empty_items(tx, ids, receipt_id) if spec is ITEMS else _clear(tx, spec, ids, receipt_id)
         for spec in TABLES

@@ -16,6 +16,7 @@ from muniment.store.context import Context
 from muniment.store.forget import SCRUB_DUE, scrubbed
 from muniment.store.items import latest, write_changes
 from muniment.store.ledger.records import Receipt
+from muniment.store.objects.clearing import Cleared, clear_outside
 from muniment.store.proving.proofs import prove
 from muniment.store.reports import ScrubbedFiles
 
@@ -25,9 +26,18 @@ __all__ = ["due_receipts", "note_scrub", "scrub"]
 def scrub(ctx: Context) -> ScrubbedFiles:
     """Rebuild what holds content, of all tenants. Receipts that were given meanwhile wait for the next one."""
     due = {tenant_id: ctx.engine.read(tenant_id, due_receipts) for tenant_id in ctx.engine.tenants()}
+    outside = {tenant_id: clear_outside(ctx, tenant_id) for tenant_id in due}
     report = ctx.engine.scrub((), thorough=True)
-    settled = 0 if report.due else _settle(ctx, due, report)
-    return ScrubbedFiles(clean=report.clean, due=report.due, receipts=settled, note=report.note)
+    settled = _settle(ctx, due, report, outside)
+    left = sum(each.left for cleared in outside.values() for each in cleared.values())
+    told = next((each.reason for cleared in outside.values() for each in cleared.values() if each.left), "")
+    note = Cleared(left=left, reason=told).note()
+    return ScrubbedFiles(
+        clean=report.clean and not left,
+        due=report.due or left > 0,
+        receipts=0 if report.due else settled,
+        note=f"{report.note}{note}",
+    )
 
 
 class _Status(NamedTuple):
@@ -42,16 +52,34 @@ def due_receipts(reader: Reader) -> list[str]:
     return [id_ for id_, state in status.items() if state == SCRUB_DUE]
 
 
-def _settle(ctx: Context, due: Mapping[str, list[str]], report: ScrubReport) -> int:
-    for tenant_id, ids in ((each, waiting) for each, waiting in due.items() if waiting):
-        ctx.engine.write(tenant_id, lambda tx, ids=ids: note_scrub(ctx, tx, ids, report))  # type: ignore[misc]
-    return sum(map(len, due.values()))
+def _settle(
+    ctx: Context, due: Mapping[str, list[str]], report: ScrubReport, outside: Mapping[str, Mapping[str, Cleared]]
+) -> int:
+    """Write the receipts that waited; answers how many of them wait no longer. Where the files need another scrub,
+    only what changed outside is written."""
+    settled = 0
+    for tenant_id, waiting in due.items():
+        cleared = outside[tenant_id]
+        ids = [id_ for id_ in waiting if id_ in cleared] if report.due else waiting
+        if ids:
+            ctx.engine.write(
+                tenant_id,
+                lambda tx, ids=ids, cleared=cleared: note_scrub(ctx, tx, ids, report, cleared),  # type: ignore[misc]
+            )
+        settled += sum(not cleared[id_].left if id_ in cleared else True for id_ in waiting)
+    return settled
 
 
-def note_scrub(ctx: Context, tx: Transaction, receipt_ids: Iterable[str], report: ScrubReport) -> None:
-    """Write into these receipts what a scrub has done, and whether another is due."""
+def note_scrub(
+    ctx: Context,
+    tx: Transaction,
+    receipt_ids: Iterable[str],
+    report: ScrubReport,
+    outside: Mapping[str, Cleared] | None = None,
+) -> None:
+    """Write into these receipts what a scrub has done to the files and outside, and whether another is due."""
     for id_ in receipt_ids:
         item = latest(tx, id_)
         if item is not None and item.kind == "receipt":
-            _, change = scrubbed(Receipt.from_wire(item.plain()), report)
+            _, change = scrubbed(Receipt.from_wire(item.plain()), report, (outside or {}).get(id_))
             prove(ctx, tx, write_changes(tx, [change]))

@@ -7,16 +7,16 @@ skips what is there already, so one that was interrupted is run again. What was 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes
 from muniment.core.ports.engine import Condition, Count, KeyTaken, Lock, Reader, Transaction
+from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import by_ids, get, insert, put, select, stream, texts
 from muniment.core.ports.schema import (
-    BLOBS,
     ENTRIES,
     IDEMPOTENCY,
     IDS,
@@ -56,6 +56,7 @@ from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
 from muniment.store.lists.rows import relist
+from muniment.store.objects.sending import Leaving, insert_blobs, send_blobs
 from muniment.store.proving.blob_checking import blob_fault, blobs_of
 from muniment.store.proving.proofs import check_proof, prove
 from muniment.store.proving.session_checking import damaged_session
@@ -248,10 +249,13 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
     emptied: list[bytes] = []
     waited = ctx.engine.read(dump.tenant_id, due_receipts)
     for batch in _batches(read_dump(dump.open())):
+        held = _sent(ctx, dump.tenant_id, batch)
         try:
             done, more, salts = ctx.engine.write(
                 dump.tenant_id,
-                lambda tx, batch=batch: _write_batch(ctx, tx, dump.tenant_id, batch, gone),  # type: ignore[misc]
+                lambda tx, batch=batch, held=held: _write_batch(  # type: ignore[misc]
+                    ctx, tx, dump.tenant_id, batch, gone, held
+                ),
             )
         except KeyTaken as error:
             raise Conflict(
@@ -301,8 +305,29 @@ def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
         yield batch
 
 
+def _sent(ctx: Context, tenant_id: str, batch: list[Line]) -> dict[bytes, ObjectRow]:
+    """What of a batch is too large for rows goes outside before its transaction, unless its event is here already."""
+    blobs = _rows_of(batch, BlobRow)
+    if ctx.outside is None or not blobs:
+        return {}
+    ids = [blob.entry_id for blob in blobs]
+    here = ctx.engine.read(tenant_id, lambda reader: {row.id for row in by_ids(reader, IDS, ids)})
+    salts = {row.id: row.salt for row in _rows_of(batch, EntryRow)}
+    leaving = [
+        Leaving(blob.entry_id, blob.hash, salts[blob.entry_id] or b"", blob.data)
+        for blob in blobs
+        if blob.entry_id not in here and blob.data is not None
+    ]
+    return send_blobs(ctx, tenant_id, leaving)
+
+
 def _write_batch(
-    ctx: Context, tx: Transaction, tenant_id: str, batch: list[Line], gone: dict[str, str]
+    ctx: Context,
+    tx: Transaction,
+    tenant_id: str,
+    batch: list[Line],
+    gone: dict[str, str],
+    held: Mapping[bytes, ObjectRow],
 ) -> tuple[Counter[str], dict[str, str], list[bytes]]:
     """Write what is not there yet; refuse what is there with other bytes.
 
@@ -319,7 +344,7 @@ def _write_batch(
     new_blobs = [row for row in _rows_of(batch, BlobRow) if row.entry_id in fresh]
     insert(tx, IDS, [IdRow(row.id, "event") for row in new_entries])
     insert(tx, ENTRIES, new_entries)
-    insert(tx, BLOBS, new_blobs)
+    insert_blobs(tx, new_blobs, held)
     for (user_id, session_id), rows in groupby(new_entries, key=lambda row: (row.user_id, row.session_id)):
         added = list(rows)
         ctx.derived.extracts.extend(tx, user_id, session_id, added[-1].seq, len(added))

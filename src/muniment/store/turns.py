@@ -8,12 +8,12 @@ from typing import NamedTuple
 from muniment.core.canonical import salted_digest
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids, get, select
-from muniment.core.ports.schema import BLOBS, ENTRIES
-from muniment.errors import BlobCorrupt
+from muniment.core.ports.schema import BLOBS, ENTRIES, OBJECTS
+from muniment.errors import BlobCorrupt, ObjectsUnavailable
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryOwner, damaged_entry
 
-__all__ = ["blob_text", "can_be_turn", "is_turn", "speaker_of", "text_of", "users_of"]
+__all__ = ["blob_text", "can_be_turn", "is_turn", "speaker_of", "text_of", "unreached", "users_of"]
 
 _ROLES = ("user", "assistant", "tool")
 
@@ -67,8 +67,32 @@ def blob_text(reader: Reader, entry_id: str, name: str, salt: bytes | None) -> s
     blob = get(reader, BLOBS, (key,))
     data = None if blob is None else blob.data
     if data is None or salted_digest(salt or b"", data) != key:
-        raise BlobCorrupt(
-            f"the blob of event {entry_id} is {'missing' if data is None else 'not what it was'}",
-            details={"id": entry_id, "blob": name},
-        )
+        raise _no_text(reader, entry_id, key, "missing" if data is None else "not what it was")
     return data.decode()
+
+
+def _no_text(reader: Reader, entry_id: str, name: bytes, what: str) -> BlobCorrupt | ObjectsUnavailable:
+    """Why the content of an event cannot be told, and the way out."""
+    details = {"id": entry_id, "blob": name.hex()}
+    held = get(reader, OBJECTS, (name,))
+    if held is None:
+        return BlobCorrupt(f"the blob of event {entry_id} is {what}", details=details)
+    from muniment.store.objects.view import sees_through
+
+    if not sees_through(reader):
+        return unreached(entry_id)
+    return BlobCorrupt(
+        f"the object that holds the content of event {entry_id} is {what}",
+        hint="bring the object back from a copy of the bucket or folder, or forget the event",
+        details=details | {"object": held.held_at},
+    )
+
+
+def unreached(entry_id: str) -> ObjectsUnavailable:
+    """The error for content that lies outside a store which was opened without it."""
+    return ObjectsUnavailable(
+        f"the content of event {entry_id} lies outside the store, which was opened without it",
+        path="$.objects",
+        hint="open the store with its objects: file:///folder or s3://bucket/prefix",
+        details={"id": entry_id},
+    )

@@ -16,7 +16,7 @@ from muniment.store.derivation import SessionFold
 from muniment.store.derived_checking import check_derived
 from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
 from muniment.store.lists.rows import listing_faults
-from muniment.store.proving.blob_checking import blob_fault
+from muniment.store.proving.blob_checking import blob_fault, lies_outside
 from muniment.store.proving.standing import Standing, read_standing, written_standing
 from muniment.store.proving.table_checking import table_faults
 from muniment.store.proving.tombstones import listed_by
@@ -29,7 +29,7 @@ SAMPLE_SESSIONS = 64
 _AFTER_ALL = 2**62
 """No entry has this number."""
 
-_COUNTS = ("sessions", "entries", "forgotten", "unreceipted", "outdated", "derived", "lacking", "unproven")
+_COUNTS = ("sessions", "entries", "forgotten", "unreceipted", "outdated", "derived", "lacking", "unproven", "objects")
 
 
 @dataclass(slots=True)
@@ -66,6 +66,8 @@ def verify(
     if entries_max is not None and (type(entries_max) is not int or entries_max < 1):
         raise InvalidInput("entries_max should be a whole number from 1 on", path="$.entries_max")
     at = Standing(tenant_id) if resume is None else read_standing(resume, tenant_id)
+    if ctx.outside is not None:
+        ctx.outside.fetched.clear()  # what lies outside is looked at, not what was read of it before
     listed = ctx.engine.tenants()
     if tenant_id is None:
         tenants = sorted({*listed, *ctx.engine.unlisted_tenants()})
@@ -253,6 +255,7 @@ def _walk_session(
         unproven = walk.receipt_fault(row, counts)
         if first is not None:
             continue
+        counts["objects"] += lies_outside(reader, row)
         reason = link_fault(tenant, row, head) or blob_fault(reader, row) or unproven
         if reason is not None:
             first = BrokenLink(

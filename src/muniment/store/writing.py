@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -18,12 +18,13 @@ from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import salted_digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Transaction
+from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import by_ids, get, insert, put, select
 from muniment.core.ports.schema import (
-    BLOBS,
     ENTRIES,
     IDEMPOTENCY,
     IDS,
+    OBJECTS,
     SESSIONS,
     TENANTS,
     BlobRow,
@@ -56,6 +57,7 @@ from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
+from muniment.store.objects.sending import Leaving, given_up, insert_blobs, send_blobs
 from muniment.store.proving.tombstones import forgotten, told_entry
 from muniment.store.sealing import add_seal, key_to_seal
 from muniment.store.turns import is_turn
@@ -104,6 +106,8 @@ class Batch:
     """May be written to a run that is locked."""
     seal_key: SealKey | None = None
     """Seals what was redacted, where there is something and the policy keeps it."""
+    held: Mapping[bytes, ObjectRow] = field(default_factory=dict)
+    """By the names of blobs, what was sent outside already."""
 
 
 def append(
@@ -116,8 +120,8 @@ def append(
     batch = replace(_prepare(ctx, scope, drafts, opening), repairs=repairs)
     try:
         return ctx.engine.write(scope.tenant_id, lambda tx: _write(ctx, tx, batch))
-    except KeyTaken:
-        raise _which_id(ctx, batch) from None
+    except KeyTaken as taken:
+        raise (given_up() if taken.table == OBJECTS.name else _which_id(ctx, batch)) from None
 
 
 def append_in(
@@ -187,15 +191,22 @@ def _prepare(
     for index, item in enumerate(admitted):
         if item.blob is not None:
             admitted[index] = place_blob(item, salts[index])
+    ids = tuple([draft.id or mint("evt") for draft in drafts])
+    leaving = [
+        Leaving(id_, bytes.fromhex(item.body["blob"]), salt, item.blob)
+        for id_, item, salt in zip(ids, admitted, salts, strict=True)
+        if item.blob is not None
+    ]
     return Batch(
         scope=scope,
         opening=opening,
         admitted=tuple(admitted),
-        ids=tuple([draft.id or mint("evt") for draft in drafts]),
+        ids=ids,
         salts=tuple(salts),
         keys=tuple(key_of(scope, draft) for draft in drafts),
         prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if ctx.policy.ledger.index_turns else {},
         seal_key=key_to_seal(ctx, (opening, *admitted)) if ctx.policy.ledger.redact == "seal" else None,
+        held=send_blobs(ctx, scope.tenant_id, leaving) if leaving else {},
     )
 
 
@@ -231,7 +242,7 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
     rows, end = seal(
         scope, head or genesis(scope.tenant_id, scope.user_id, scope.session_id), admitted, ids, salts, recorded_at
     )
-    _store(tx, scope, rows, admitted, end, is_new=head is None)
+    _store(tx, scope, rows, admitted, end, batch.held, is_new=head is None)
     ctx.cache(_KnownEnds).keep(scope, end)
     entries = [
         entry_of_row(scope.tenant_id, row, scope=scope, body=item.body)
@@ -438,7 +449,14 @@ def _recorded_at(ctx: Context, head: Head | None, after: str) -> str:
 
 
 def _store(
-    tx: Transaction, scope: Scope, rows: list[EntryRow], admitted: list[Admitted], end: Head, *, is_new: bool
+    tx: Transaction,
+    scope: Scope,
+    rows: list[EntryRow],
+    admitted: list[Admitted],
+    end: Head,
+    held: Mapping[bytes, ObjectRow],
+    *,
+    is_new: bool,
 ) -> None:
     insert(tx, IDS, [IdRow(row.id, "event") for row in rows])
     insert(tx, ENTRIES, rows)
@@ -448,7 +466,7 @@ def _store(
         if item.blob is not None
     ]
     if blobs:
-        insert(tx, BLOBS, blobs)
+        insert_blobs(tx, blobs, held)
     if is_new:
         enter_tenant(tx, end.recorded_at)
         session = SessionRow(scope.user_id, scope.session_id, end.seq, end.hash, end.recorded_at, end.recorded_at)

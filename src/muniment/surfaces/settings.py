@@ -2,8 +2,8 @@
 
     MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_EMBEDDER,
     MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_LESSONS, MUNIMENT_PROOF_KEY, MUNIMENT_SEAL_KEY,
-    MUNIMENT_REPOSITORY, MUNIMENT_BRANCHES, MUNIMENT_DIRECTORY, MUNIMENT_CONFIG (another toml); MUNIMENT_DB_FILE
-    names a file that holds the value of MUNIMENT_DB
+    MUNIMENT_OBJECTS, MUNIMENT_OBJECTS_KEY, MUNIMENT_REPOSITORY, MUNIMENT_BRANCHES, MUNIMENT_DIRECTORY,
+    MUNIMENT_CONFIG (another toml); MUNIMENT_DB_FILE names a file that holds the value of MUNIMENT_DB
 
 `muniment.toml` is looked for in the working directory (in `~/.muniment` where MUNIMENT_REPOSITORY is set); its
 `[policy]` table is the policy, its `[server]` table what `muniment serve` is told (`surfaces.http.settings`), `[mcp]`
@@ -42,6 +42,8 @@ NAMES: Mapping[str, str] = {
     "lessons": "none",
     "proof_key": "none",
     "seal_key": "none",
+    "objects": "none",
+    "objects_key": "none",
     "repository": "none",
     "branches": "any",
     "directory": "",
@@ -78,6 +80,10 @@ class Settings:
     """Where the key lies that builds and receipts are proven with: `none`, `file:<path>`, `env:<NAME>`."""
     seal_key: str
     """Where the key lies for what `ledger.redact = "seal"` keeps: `none`, `file:<path>`, `env:<NAME>`."""
+    objects: str
+    """Where content goes that is too large for a row: `none`, `file:///folder`, `s3://bucket/prefix?endpoint=…`."""
+    objects_key: str
+    """Where the key lies that encrypts it there: `none`, `file:<path>`, `env:<NAME>`."""
     repository: str
     """Whether each repository has a memory of its own, as a tenant below `tenant` unless one is given as an argument:
     `none`, `checkout` (a checkout and its worktrees), `remote` (all checkouts of one remote).
@@ -221,6 +227,8 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
         lessons=_model(settings.lessons, "$.lessons"),
         proof_key=settings.proof_key,
         seal_key=settings.seal_key,
+        objects=settings.objects,
+        objects_key=settings.objects_key,
         read_only=read_only,
     )
 

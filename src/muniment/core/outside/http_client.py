@@ -19,7 +19,7 @@ from threading import Thread
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-__all__ = ["Address", "BodyTooLarge", "get", "in_time", "look_up", "read_body"]
+__all__ = ["Address", "BodyTooLarge", "ask", "get", "in_time", "look_up", "read_body"]
 
 T = TypeVar("T")
 
@@ -82,6 +82,21 @@ def get(
     url: str, addresses: Sequence[Address], headers: Mapping[str, str], deadline_s: float, tls: ssl.SSLContext | None
 ) -> Iterator[HTTPResponse]:
     """Ask the first address that can be reached for what `fetchable_url` made, over TLS where `tls` is given."""
+    with ask("GET", url, addresses, headers, deadline_s, tls) as answer:
+        yield answer
+
+
+@contextmanager
+def ask(
+    method: str,
+    url: str,
+    addresses: Sequence[Address],
+    headers: Mapping[str, str],
+    deadline_s: float,
+    tls: ssl.SSLContext | None,
+    body: bytes | None = None,
+) -> Iterator[HTTPResponse]:
+    """`get` with any method, and a body where one is given."""
     target = urlsplit(url)
     host = target.hostname or ""
     with closing(_connect(addresses, deadline_s)) as plain:
@@ -91,7 +106,7 @@ def get(
             connection = HTTPConnection(host, addresses[0].place[1])  # with a port, no other is looked for in the host
             connection.sock = _TimedSocket(secure, deadline_s)
             path = f"{target.path}?{target.query}" if target.query else target.path
-            connection.request("GET", path, headers={"Host": target.netloc, "Connection": "close", **headers})
+            connection.request(method, path, body, {"Host": target.netloc, "Connection": "close", **headers})
             with connection.getresponse() as answer:
                 yield answer
 

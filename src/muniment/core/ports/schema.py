@@ -24,6 +24,7 @@ from types import NoneType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 from muniment.core.ports.kept_rows import PlaceRow, PlaceVectorRow, PrefixRow
+from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.server_rows import ClearingRow, KeyRow, LeaseRow, RateRow, ReplyRow, WorkRow
 from muniment.core.vocabulary import Trust
 
@@ -42,6 +43,7 @@ __all__ = [
     "LINKS",
     "LISTINGS",
     "MARKS",
+    "OBJECTS",
     "PARTS",
     "PLACES",
     "PLACE_VECTORS",
@@ -67,6 +69,7 @@ __all__ = [
     "LinkRow",
     "ListingRow",
     "MarkRow",
+    "ObjectRow",
     "PartRow",
     "ProofRow",
     "SegmentRow",
@@ -473,6 +476,14 @@ PLACE_VECTORS = _table(
     forget="drop",
     subject="entry_id",
 )
+OBJECTS = _table(
+    "objects",
+    ObjectRow,
+    key=("name",),
+    forget="keep",
+    unique=(("held_at",),),
+    indexes=(("use", "subject"),),
+)
 WORKS = _table("works", WorkRow, key=("id",), content=("salt", "asked", "answer"), forget="clear")
 LEASES = _table("leases", LeaseRow, key=("id",), forget="keep", indexes=(("is_open", "id"),))
 REPLIES = _table(
@@ -508,6 +519,7 @@ TABLES: tuple[Table[Any], ...] = (
     PLACES,
     PREFIXES,
     PLACE_VECTORS,
+    OBJECTS,
     WORKS,
     LEASES,
     REPLIES,

@@ -223,6 +223,8 @@ _STORE = _group(
     reembed=Entry("Bring every turn to the present embedder.", "store:reembed"),
     reseal=Entry("Bring what is kept sealed to the present key.", "store:reseal"),
     scrub=Entry("Rebuild the store's files without what was forgotten.", "store:scrub"),
+    sweep_objects=Entry("Delete what calls that failed have left in the object store.", "objects:sweep"),
+    move_contents=Entry("Move large contents out to the object store, or back.", "objects:move"),
     keys=_KEYS,
 )
 _CHECK = _group(

@@ -93,6 +93,8 @@ _MEMORY = (
     row("memory.store", "rebuild", "POST rebuild", "admin", "tenant", is_long=True),
     row("memory.store", "reembed", "POST reembed", "admin", "tenant", is_long=True, left_out=_PROGRESS),
     row("memory.store", "reseal", "POST reseal", "admin", "tenant", is_long=True),
+    row("memory.store", "sweep_objects", "POST sweep-objects", "admin", "store", is_long=True),
+    row("memory.store", "move_contents", "POST move-contents", "admin", "tenant", is_long=True, left_out=_PROGRESS),
     row("memory", "export", "GET export", "admin", "tenant", media=_LINES),
     row("memory", "export", "GET export", "read", "user", media=_LINES),
     row("memory", "import_", "POST import", "admin", "tenant", is_long=True, body="source", takes="lines",

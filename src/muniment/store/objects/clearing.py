@@ -1,0 +1,150 @@
+"""What a forget does outside: rows say what is due while the store forgets, and it is deleted after that.
+
+Whatever cannot be deleted then stays due under its receipt, which says so, and a scrub tries again. So an object store
+that is down, or a bucket that keeps what it has, never keeps the store itself from forgetting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transaction
+from muniment.core.ports.objects import ObjectRow
+from muniment.core.ports.rows import by_ids, chunked, get, insert, select
+from muniment.core.ports.schema import ENTRIES, OBJECTS
+from muniment.errors import MunimentError, NoObjectsKey, StorageBusy, StorageFailure
+from muniment.store.objects.archives import MARK, archive_row, marker_of, read_archive
+from muniment.store.objects.view import near
+
+if TYPE_CHECKING:
+    from muniment.store.context import Context
+    from muniment.store.objects.outside import Outside
+
+__all__ = ["Cleared", "clear_outside", "note_outside", "retire"]
+
+_NOT_OPENED = "the store was opened without its objects"
+
+
+class Cleared(NamedTuple):
+    """What became of what is due under one receipt."""
+
+    removed: int = 0
+    """Objects that are gone, and archives that were written anew without what was forgotten."""
+    left: int = 0
+    """Objects of which something is still there."""
+    reason: str = ""
+    """Why, of one of them."""
+
+    def note(self) -> str:
+        """What a receipt says of it; "" where nothing is left."""
+        if not self.left:
+            return ""
+        named = f"{self.left} {'object' if self.left == 1 else 'objects'}"
+        return f"; outside the store {named} could not be deleted yet ({self.reason})"
+
+
+class _Written(NamedTuple):
+    id: str
+    body: str | None
+
+
+def note_outside(tx: Transaction, entry_ids: Sequence[str], receipt_id: str) -> None:
+    """Before these entries are emptied: what lies outside of them is due from now on, under this receipt."""
+    for portion in chunked(entry_ids):
+        where: tuple[Condition, ...] = (("use", "=", "blob"), ("subject", "in", portion))
+        tx.do(Patch("objects", where, {"use": "due", "subject": receipt_id}))
+    written = by_ids(near(tx), ENTRIES, entry_ids, into=_Written)
+    markers = [marker_of(row.body) for row in written if row.body is not None and row.body.startswith(MARK)]
+    names = sorted({marker.name for marker in markers if marker is not None})
+    for row in by_ids(tx, OBJECTS, names, column="name", where=(("use", "in", ("archive", "rewrite")),)):
+        receipts = "\n".join([*row.subject.split(), receipt_id])
+        tx.do(Patch("objects", (("name", "=", row.name),), {"use": "rewrite", "subject": receipts}))
+
+
+def retire(ctx: Context, tx: Transaction, row: ObjectRow, receipt_id: str) -> None:
+    """An object that no row needs any more is due; under another name, since its name may have been its salt."""
+    tx.do(Delete("objects", (("name", "=", row.name),)))
+    insert(tx, OBJECTS, [row._replace(name=ctx.ids.salts(1)[0], use="due", subject=receipt_id, sealed_by=None)])
+
+
+def clear_outside(ctx: Context, tenant_id: str, receipt_ids: Iterable[str] | None = None) -> dict[str, Cleared]:
+    """Delete outside what is due, under these receipts or all; answers by receipt what came of it.
+
+    The first answer that does not come ends the attempt for the rest: a server that is down is not asked for each.
+    """
+    wanted = None if receipt_ids is None else frozenset(receipt_ids)
+    done: dict[str, Cleared] = {}
+    silent = "" if ctx.outside is not None else _NOT_OPENED
+    for row in ctx.engine.read(tenant_id, _due):
+        receipts = row.subject.split()
+        if wanted is not None and wanted.isdisjoint(receipts):
+            continue
+        reason = silent
+        if ctx.outside is not None and not silent:
+            try:
+                reason = _settle(ctx, ctx.outside, tenant_id, row)
+            except (StorageFailure, NoObjectsKey) as error:
+                reason = silent = _said(error)
+        for receipt_id in receipts:
+            before = done.get(receipt_id, Cleared())
+            after = before._replace(removed=before.removed + 1)
+            done[receipt_id] = before._replace(left=before.left + 1, reason=reason) if reason else after
+    return done
+
+
+def _said(error: MunimentError) -> str:
+    return error.message.rstrip(".")
+
+
+def _due(reader: Reader) -> list[ObjectRow]:
+    return select(reader, OBJECTS, (("use", "in", ("rewrite", "due")),))
+
+
+def _settle(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> str:
+    """Do what is due of one object; answers why something is left, "" where nothing is."""
+    old = row if row.use == "due" else _rewrite(ctx, outside, tenant_id, row)
+    if old is None:
+        return "an archive that is missing or was altered"
+    gone = outside.store.remove(old.held_at)
+    if gone.left:
+        versions = f"{gone.left} {'version' if gone.left == 1 else 'versions'}"
+        return f"{versions} of {outside.store.location}: {gone.reason}"
+    where: tuple[Condition, ...] = (("held_at", "=", old.held_at), ("use", "=", "due"))
+    ctx.engine.write(tenant_id, lambda tx: tx.do(Delete("objects", where)))
+    return ""
+
+
+def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> ObjectRow | None:
+    """Write an archive anew without what was forgotten of it; answers the old one, which is due now.
+
+    None where it cannot be read. The new object is put first: a crash leaves it for a sweep, and the old one in force.
+    """
+    held = read_archive(outside, tenant_id, row)
+    outside.fetched.clear()
+    if held is None:
+        return None
+    ids = [id_ for id_, _ in held.values()]
+    live = ctx.engine.read(tenant_id, lambda reader: _standing_for(near(reader), row.name, ids))
+    left = {number: each for number, each in held.items() if each[0] in live}
+    new: ObjectRow | None = None
+    if left:
+        new, data = archive_row(outside, tenant_id, row.name, ctx.ids.salts(1)[0], left)
+        outside.store.put(new.held_at, data)
+
+    def change(tx: Transaction) -> None:
+        if get(tx, OBJECTS, (row.name,)) != row:
+            raise StorageBusy("something else of this archive was forgotten meanwhile")
+        retire(ctx, tx, row, row.subject)
+        if new is not None:
+            insert(tx, OBJECTS, [new])
+
+    ctx.engine.write(tenant_id, change)
+    return row
+
+
+def _standing_for(reader: Reader, name: bytes, ids: Sequence[str]) -> set[str]:
+    """Those of these entries whose body lies in this archive."""
+    start = f"{MARK}{name.hex()}:"
+    rows = by_ids(reader, ENTRIES, ids, into=_Written)
+    return {row.id for row in rows if row.body is not None and row.body.startswith(start)}
