@@ -182,6 +182,10 @@ class Servers:
             shutil.chown(folder, self._user, self._user)
         return folder
 
+    def copy(self, source: Path, folder: Path) -> None:
+        """Copy the files of a backup into a folder, as the servers' user."""
+        subprocess.run(["cp", "-a", f"{source}/.", folder], user=self._user, check=True, cwd=self.folder)
+
     def run(self, program: str, *arguments: str | Path) -> str:
         """Run a program of the servers', as their user; what it says."""
         command = [self._programs / program, *arguments]

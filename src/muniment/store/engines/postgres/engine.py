@@ -149,7 +149,7 @@ class PostgresEngine:
             if transaction.failure is not None:
                 raise transaction.failure
             transaction.settle()
-            self._commit(connection, is_confirmed=self._durability == "replicated")
+            self._commit_write(connection)
             done = True
             if self._replica is not None:
                 self._replica.written(connection)
@@ -350,14 +350,23 @@ class PostgresEngine:
                     pool.putconn(connection)
         raise StorageLost(f"the connection to {self._ready.location} breaks again and again", hint="is the server up?")
 
-    def _commit(self, connection: Connection, *, is_confirmed: bool = False) -> None:
+    def _commit_write(self, connection: Connection) -> None:
+        is_required = self._durability == "replicated"
+        if is_required or self._ready.has_standbys:
+            self._check_commit(connection)
+            wait_s = self._target.busy_timeout_s
+            commit_confirmed(connection, self._ready.location, wait_s, required=is_required)
+        else:
+            self._commit(connection)
+
+    def _check_commit(self, connection: Connection) -> None:
         if connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
             raise StorageFailure(
                 "the transaction has failed and cannot be committed"
             )  # COMMIT would roll back in silence
-        if is_confirmed:
-            commit_confirmed(connection, self._ready.location, self._target.busy_timeout_s)
-            return
+
+    def _commit(self, connection: Connection) -> None:
+        self._check_commit(connection)
         try:
             connection.commit()
         except psycopg.Error as error:

@@ -17,7 +17,7 @@ import psycopg
 from muniment.errors import MunimentError, SchemaMismatch, StorageFailure, StorageLost
 from muniment.store.engines.migrations import Applied, Migration, load, pending
 from muniment.store.engines.postgres.addresses import Connection, location_of
-from muniment.store.engines.postgres.confirming import require_standbys
+from muniment.store.engines.postgres.confirming import has_standbys
 from muniment.store.engines.postgres.failures import translate
 
 __all__ = ["Connection", "Ready", "Target", "connect", "is_pooled", "lock_number", "prepare"]
@@ -47,6 +47,8 @@ class Ready:
     """The role every transaction works as; None where the URL's own role is bound by row-level security."""
     is_pooled: bool
     """Somebody stands between: what one transaction prepares, the next may not find, or find another in its place."""
+    has_standbys: bool
+    """A commit waits there for replicas, and for ever where they are gone."""
 
 
 def lock_number(*parts: str) -> int:
@@ -88,8 +90,7 @@ def prepare(target: Target, *, is_confirmed: bool = False) -> Ready:
     with connect(target) as connection:
         location = f"{location_of(connection, target.dsn)}#{target.schema}"
         try:
-            if is_confirmed:
-                require_standbys(connection, location)
+            waits = has_standbys(connection, location, required=is_confirmed)
             version, encoding = _one(connection, "SELECT current_setting('server_version'), getdatabaseencoding()")
             if encoding != "UTF8":
                 raise StorageFailure(f"{location} is encoded as {encoding}", hint="create the database with UTF8")
@@ -101,7 +102,7 @@ def prepare(target: Target, *, is_confirmed: bool = False) -> Ready:
                 _bring_up_to_date(connection, target, known, unbound=unbound)
             role = target.app_role if unbound else None
             _verify_bound(connection, target, role)
-            return Ready(location, str(version), len(known), role, is_pooled(connection))
+            return Ready(location, str(version), len(known), role, is_pooled(connection), waits)
         except psycopg.Error as error:
             raise translate(error, location) from error
 
