@@ -13,6 +13,7 @@ from effort import SOAK, examples
 from kept_schemas import drop_kept, kept_schema
 from muniment.store.engines.opening import open_engine
 from muniment.testing.pooler import pooled
+from muniment.testing.postgres_cluster import PostgresProcess, Servers
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
 from warm_commands import warm_commands
 
@@ -49,6 +50,24 @@ def pooled_dsn(postgres_dsn: str) -> Iterator[str]:
             yield dsn
     except Unavailable as reason:
         pytest.skip(f"NOTHING IS TRIED BEHIND A POOLER: {reason}")
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Servers]:
+    """Where servers of a test's own are made; they end with the tests."""
+    try:
+        with Servers() as servers:
+            yield servers
+    except Unavailable as reason:
+        pytest.skip(f"NOTHING IS TRIED WITH REPLICAS: {reason}")
+
+
+@pytest.fixture(scope="session")
+def pair(cluster: Servers) -> Iterator[tuple[PostgresProcess, PostgresProcess]]:
+    """A primary and a replica that streams from it, for tests that leave both as they are."""
+    primary = cluster.primary()
+    yield primary, cluster.replica(primary)
+    drop_kept()  # while the primary is there
 
 
 @pytest.fixture(scope="session")

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from effort import SOAK
+from kept_schemas import kept_schema
 from muniment.core.ports.engine import Engine
 from muniment.store.engines.memory.engine import MemoryEngine
 from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres.replicas import ReplicaSettings
 from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.testing.engine_contract import EngineContract
+from muniment.testing.postgres_cluster import PostgresProcess
 
 # The suite is shipped, so it cannot carry marks that only this project knows.
 pytest.mark.req("LG-02")(EngineContract.test_no_operation_reaches_another_tenant)
@@ -55,3 +59,16 @@ class TestPostgresBehindAPooler(EngineContract):
         engine = PostgresEngine(pooled_dsn, schema=schema)
         yield engine
         engine.close()
+
+
+class TestPostgresWithAReplica(EngineContract):
+    """Reads are answered by another server than writes, and see them."""
+
+    @pytest.fixture(params=[60.0, 0.0] if SOAK else [60.0])
+    def engine(self, pair: tuple[PostgresProcess, PostgresProcess], request: pytest.FixtureRequest) -> Iterator[Engine]:
+        primary, replica = pair
+        settings = ReplicaSettings(replica.dsn, lag_s=request.param, wait_s=5.0)
+        with kept_schema(primary.dsn) as schema:
+            engine = PostgresEngine(primary.dsn, schema=schema, replica=settings)
+            yield engine
+            engine.close()

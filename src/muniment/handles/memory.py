@@ -81,14 +81,16 @@ def open(
     objects: ObjectStore | str | None = None,
     objects_key: StoreKey | None = None,
     policy: Policy | Mapping[str, Any] | None = None,
-    durability: Literal["normal", "full"] = "normal",
+    durability: Literal["normal", "full", "replicated"] = "normal",
     read_only: bool = False,
     otel: bool = False,
 ) -> Memory:
-    """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address (`?schema=name`, `?pool_size=16`).
+    """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address (`?schema=name`, `?pool_size=16`,
+    `?replica=host:port`).
 
-    `durability` is "normal" (survives a crash of the process) or "full" (survives power loss). `embedder` adds search
-    by meaning to search by words: "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
+    `durability` is "normal" (survives a crash of the process), "full" (survives power loss) or "replicated" (survives
+    the loss of a PostgreSQL server: a replica has confirmed it). `embedder` adds search by meaning to search by words:
+    "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
     names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and
     `extract_model` what `extract_pending` does, where they are given none themselves; `lessons` is a model that writes
     lessons of judged runs: an address, or a function of messages. `proof_key` and `seal_key` say where keys lie that

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from getpass import getuser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from muniment.errors import InvalidInput
 from muniment.surfaces.given_names import checked_name
@@ -212,6 +212,7 @@ def settle_table(
 def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool = False) -> Memory:
     """The store the settings name. A command that only reads wants it to exist rather than be made."""
     from muniment.handles.memory import open as open_memory
+    from muniment.store.engines.opening import durability_named
 
     is_file = "://" not in settings.db and settings.db != ":memory:"
     if must_exist and is_file and not Path(settings.db).exists():
@@ -219,7 +220,7 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
     return open_memory(
         settings.db,
         policy=settings.policy or None,
-        durability=_durability(settings.durability),
+        durability=durability_named(settings.durability),
         embedder=settings.embedder,
         tokens=settings.tokens,
         grader=_grader(settings),
@@ -250,13 +251,3 @@ def _model(name: str, path: str) -> str | None:
 
     named_model(name, path)
     return name
-
-
-def _durability(name: str) -> Literal["normal", "full"]:
-    if name == "normal":
-        return "normal"
-    if name == "full":
-        return "full"
-    raise InvalidInput(
-        f"durability is normal or full, not {name!r}", path="$.durability", hint="full survives a loss of power"
-    )

@@ -19,6 +19,7 @@ __all__ = [
     "Condition",
     "Count",
     "Delete",
+    "Durability",
     "Engine",
     "EngineInfo",
     "Find",
@@ -42,6 +43,9 @@ Value = str | int | bytes | None
 Row = tuple[Value, ...]
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+
+Durability = Literal["normal", "full", "replicated"]
+"""What a write outlives once it is answered: the process, a loss of power, the loss of the machine."""
 
 Condition = tuple[str, Literal["=", "<", "<=", ">", ">=", "in"], Value | tuple[Value, ...]]
 """(column, comparison, value). `("x", "=", None)` is IS NULL; `in` takes a tuple, empty matches nothing."""
@@ -183,6 +187,8 @@ class EngineInfo(NamedTuple):
     location: str
     durability: str
     schema_number: int
+    replica: str | None = None
+    """How the replica is that answers reads; None where there is none."""
 
 
 class StoreSizes(NamedTuple):

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Literal
 
-from muniment.core.ports.engine import Engine
+from muniment.core.ports.engine import Durability, Engine
 from muniment.errors import InvalidInput
 
-__all__ = ["file_named", "open_engine"]
+__all__ = ["durability_named", "file_named", "open_engine"]
 
-_OWN = ("schema", "pool_size")
+_OWN = ("schema", "pool_size", "replica", "replica_lag")
 _POOL_SIZE_MAX = 1000
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):")
 
@@ -28,12 +27,12 @@ def open_engine(
     """Open `:memory:`, a path, `sqlite:///path` or `postgresql://…`; a SQLite file is made if missing.
 
     `?schema=name` in a PostgreSQL URL names the schema of the store (by default `muniment`), `?pool_size=16` says how
-    many connections it may have at once (by default 8).
-    `durability="normal"` survives a crash of the process, `"full"` a loss of power as well.
+    many connections it may have at once (by default 8), `?replica=host:port` which server answers reads, and
+    `&replica_lag=5` how many seconds old its answers may be.
+    `durability="normal"` survives a crash of the process, `"full"` a loss of power as well, `"replicated"` the loss of
+    the machine: a replica has confirmed each write (PostgreSQL alone).
     """
-    if durability not in ("normal", "full"):
-        raise InvalidInput(f"durability is normal or full, not {durability!r}")
-    level: Literal["normal", "full"] = "full" if durability == "full" else "normal"
+    level = durability_named(durability)
     name = os.fspath(target)
     if not isinstance(name, str) or not name.strip() or "\0" in name:
         raise InvalidInput("a store is named by a path or URL", hint=_HINT)
@@ -42,6 +41,8 @@ def open_engine(
     if name == ":memory:":
         from muniment.store.engines.memory.engine import MemoryEngine
 
+        if level == "replicated":
+            raise InvalidInput("a store in memory has no replica", path="$.durability", hint="open a PostgreSQL URL")
         return MemoryEngine(read_only=read_only)
     scheme = _SCHEME.match(name)
     if scheme is None or os.path.exists(name):
@@ -55,6 +56,19 @@ def open_engine(
             return _sqlite(unquote(name[len("sqlite:///") :]), level, read_only)
         case other:
             raise InvalidInput(f"no engine for {other}: in {_without_secrets(name)}", hint=_HINT)
+
+
+def durability_named(name: str) -> Durability:
+    """The durability of this name."""
+    match name:
+        case "normal" | "full" | "replicated":
+            return name
+        case _:
+            raise InvalidInput(
+                f"durability is normal, full or replicated, not {name!r:.40}",
+                path="$.durability",
+                hint="full survives a loss of power, replicated the loss of a PostgreSQL server",
+            )
 
 
 def file_named(target: str) -> str | None:
@@ -78,15 +92,21 @@ def _without_secrets(name: str) -> str:
     return re.sub(r"//[^/@]*@", "//…@", name)
 
 
-def _sqlite(path: str, durability: Literal["normal", "full"], read_only: bool) -> Engine:
+def _sqlite(path: str, durability: Durability, read_only: bool) -> Engine:
+    if durability == "replicated":
+        raise InvalidInput(
+            "a SQLite file has no replica", path="$.durability", hint="durability=full, or a store on PostgreSQL"
+        )
     from muniment.store.engines.sqlite.engine import SqliteEngine
 
     return SqliteEngine(path, durability=durability, read_only=read_only)
 
 
-def _postgres(dsn: str, durability: Literal["normal", "full"], read_only: bool) -> Engine:
+def _postgres(dsn: str, durability: Durability, read_only: bool) -> Engine:
     try:
+        from muniment.store.engines.postgres.addresses import lag_seconds, replica_dsn, writable_dsn
         from muniment.store.engines.postgres.engine import POOL_MAX, PostgresEngine
+        from muniment.store.engines.postgres.replicas import ReplicaSettings
     except ImportError as error:
         if (error.name or "psycopg").partition(".")[0] not in ("psycopg", "psycopg_pool", "psycopg_binary"):
             raise
@@ -94,12 +114,20 @@ def _postgres(dsn: str, durability: Literal["normal", "full"], read_only: bool) 
 
         raise not_installed("PostgreSQL needs psycopg, which is not installed", "postgres") from error
     url, own = _split(dsn)
+    lag_s = lag_seconds(own.get("replica_lag", "0"))
+    replica = None
+    if "replica" in own:
+        home = writable_dsn(url, read_only=read_only)
+        replica = ReplicaSettings(replica_dsn(home, own["replica"]), lag_s)
+    elif "replica_lag" in own:
+        raise InvalidInput("replica_lag without replica", path="$.target", hint="name one: replica=host:port")
     return PostgresEngine(
         url,
         schema=own.get("schema", "muniment"),
         pool_max=_pool_size(own.get("pool_size", str(POOL_MAX))),
         durability=durability,
         read_only=read_only,
+        replica=replica,
     )
 
 

@@ -15,16 +15,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 import psycopg_pool
 
-from muniment.core.ports.engine import EngineInfo, Reader, ScrubReport, StoreSizes, Transaction
+from muniment.core.ports.engine import Durability, EngineInfo, Reader, ScrubReport, StoreSizes, Transaction
+from muniment.core.ports.server_rows import SERVER
 from muniment.errors import Closed, InvalidInput, StorageBusy, StorageFailure, StorageLost, StorageReadOnly
 from muniment.store.engines.checks import TENANT_ANY, check_tenant
+from muniment.store.engines.postgres.addresses import has_several_hosts, writable_dsn
+from muniment.store.engines.postgres.confirming import commit_confirmed
 from muniment.store.engines.postgres.failures import LostRace, translate
 from muniment.store.engines.postgres.opening import Connection, Ready, Target, connect, prepare
+from muniment.store.engines.postgres.replicas import Pool, Replica, ReplicaSettings
 from muniment.store.engines.postgres.views import PostgresReader, PostgresTransaction
 from muniment.store.engines.sql import Statements
 from muniment.store.engines.turns import Turns
@@ -32,7 +36,6 @@ from muniment.store.engines.turns import Turns
 __all__ = ["POOL_MAX", "PostgresEngine"]
 
 R = TypeVar("R")
-Pool = psycopg_pool.ConnectionPool[Connection]
 
 _CENSUS = "SELECT set_config('muniment.census', 'on', true)"
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -50,12 +53,24 @@ _TRIES = 6
 _PREPARE_AFTER = 5
 """Times a statement is sent before the server is asked to keep it ready."""
 POOL_MAX = 8
+_REPLICA_WAIT_S = 1.0
+"""For a connection to the replica; the primary is asked after that."""
+_APPLIED = {
+    True: "the replica that reads go to has applied it",
+    False: "the replica that reads go to has not applied it yet: reads go to the primary until it has",
+    None: "the replica that reads go to cannot be asked whether it has applied it",
+}
+
+
+class _Moved(StorageReadOnly):
+    """The server became a standby; what was asked is asked of its successor."""
 
 
 class PostgresEngine:
     """One schema of one database. The pool grows from `pool_min` to `pool_max` connections as threads ask.
 
-    A table of more than `rebuild_bytes_max` is rebuilt by a thorough scrub alone, not after each forget.
+    A table of more than `rebuild_bytes_max` is rebuilt by a thorough scrub alone, not after each forget. With a
+    `replica`, reads are answered there, writes and long views by the primary.
     """
 
     is_shared_between_processes = True
@@ -69,8 +84,9 @@ class PostgresEngine:
         app_role: str = "muniment_app",
         pool_min: int = 1,
         pool_max: int = POOL_MAX,
-        durability: Literal["normal", "full"] = "normal",
+        durability: Durability = "normal",
         read_only: bool = False,
+        replica: ReplicaSettings | None = None,
         connect_timeout_s: int = 5,
         busy_timeout_s: float = 30.0,
         rebuild_bytes_max: int = 16 << 20,
@@ -78,24 +94,29 @@ class PostgresEngine:
         for name in (schema, app_role):
             if _NAME.fullmatch(name) is None:
                 raise InvalidInput(f"not a name for a schema or role: {name!r}", hint="a-z, 0-9 and _ only")
+        dsn = writable_dsn(dsn, read_only=read_only)
         self._target = Target(dsn, schema, app_role, connect_timeout_s, busy_timeout_s, read_only)
-        self._durability = durability
+        self._durability: Durability = durability
         self._pool_sizes = (pool_min, pool_max)
+        self._has_several_hosts = has_several_hosts(dsn)
         self._rebuild_bytes_max = rebuild_bytes_max
-        self._ready: Ready = prepare(self._target)
+        self._ready: Ready = prepare(self._target, is_confirmed=durability == "replicated" and not read_only)
         self._said = self._said_first()
         self._statements = Statements(mark="%s", schema=schema, arrays=True)
         self._turns = Turns()
         self._closed = False
         self._forking = threading.Lock()
-        self._left_behind: list[Pool] = []
+        self._left_behind: list[Pool | Replica] = []
         self._pid = os.getpid()
-        self._pool = self._open_pool()
+        self._replica_settings = replica
+        self._replica = self._open_replica()
+        self._pool = self._open_home_pool()
 
     @property
     def info(self) -> EngineInfo:
         ready = self._ready
-        return EngineInfo("postgres", ready.version, ready.location, self._durability, ready.schema_number)
+        replica = None if self._replica is None else self._replica.state
+        return EngineInfo("postgres", ready.version, ready.location, self._durability, ready.schema_number, replica)
 
     @property
     def schema(self) -> str:
@@ -112,7 +133,7 @@ class PostgresEngine:
             for tried in range(1, _TRIES + 1):
                 try:
                     return self._try(pool, tenant_id, work)
-                except LostRace:
+                except (LostRace, _Moved):
                     if tried == _TRIES:
                         raise
                     time.sleep(0.002 * 2**tried * random.uniform(0.5, 1.5))
@@ -128,9 +149,13 @@ class PostgresEngine:
             if transaction.failure is not None:
                 raise transaction.failure
             transaction.settle()
-            self._commit(connection)
+            self._commit_write(connection)
             done = True
+            if self._replica is not None:
+                self._replica.written(connection)
             return answer
+        except StorageReadOnly as error:
+            raise self._moved(pool, connection, error) from error
         finally:
             if not done:
                 transaction.end()
@@ -138,8 +163,23 @@ class PostgresEngine:
 
     def read(self, tenant_id: str, work: Callable[[Reader], R]) -> R:
         check_tenant(tenant_id)
-        with self._turns, self._view(tenant_id) as reader:
-            return work(reader)
+        with self._turns:
+            self._here()
+            replica = None if tenant_id == SERVER else self._replica  # leases and keys are read where they are written
+            pool = None if replica is None else replica.pool()
+            if replica is not None and pool is not None:
+                try:
+                    with self._view(tenant_id, pool, replica.check) as reader:
+                        answer = work(reader)
+                    replica.answered()
+                    return answer
+                except StorageFailure as error:
+                    replica.failed(error)  # the primary is asked instead
+            with self._view(tenant_id) as reader:
+                answer = work(reader)
+            if replica is not None:
+                replica.passed()
+            return answer
 
     @contextmanager
     def snapshot(self, tenant_id: str) -> Iterator[Reader]:
@@ -153,6 +193,8 @@ class PostgresEngine:
         """What a transaction that began now would see: the server's own account of who has committed."""
         with self._turns, self._view(TENANT_ANY) as reader:
             ((seen,),) = reader._run("mark", "SELECT pg_current_snapshot()::text", ())
+            if self._replica is not None:
+                self._replica.expire()  # what moved the mark is there for whoever reads next
             return str(seen)
 
     def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
@@ -189,12 +231,18 @@ class PostgresEngine:
         with connect(self._target) as connection:
             bytes_max = None if thorough else self._rebuild_bytes_max
             ready = self._ready
-            return scrub(connection, self.schema, ready.location, bytes_max=bytes_max, is_pooled=ready.is_pooled)
+            report = scrub(connection, self.schema, ready.location, bytes_max=bytes_max, is_pooled=ready.is_pooled)
+            if self._replica is None:
+                return report
+            self._replica.written(connection)
+            return report._replace(note=f"{report.note}; {_APPLIED[self._replica.has_applied()]}")
 
     def close(self) -> None:
         with self._turns, self._forking:
             if self._pid == os.getpid() and not self._closed:
                 self._pool.close()
+                if self._replica is not None:
+                    self._replica.close()
             self._closed = True
 
     # -- connections
@@ -203,37 +251,52 @@ class PostgresEngine:
     def _context(self) -> dict[str, Any]:
         return {"statements": self._statements, "schema": self._target.schema, "location": self._ready.location}
 
-    def _open_pool(self) -> Pool:
+    def _open_home_pool(self) -> Pool:
+        ready, timeout_s = self._ready, self._target.busy_timeout_s
+        return self._open_pool(self._target.dsn, ready.is_pooled, role=ready.role, timeout_s=timeout_s)
+
+    def _open_replica(self) -> Replica | None:
+        if self._replica_settings is None:
+            return None
+        return Replica(self._replica_settings, self._target, self._open_replica_pool)
+
+    def _open_replica_pool(self, dsn: str, is_pooled: bool) -> Pool:
+        """Its sessions keep no role: it may not have come so far as to know it. Each transaction names it."""
+        timeout_s = min(_REPLICA_WAIT_S, self._target.busy_timeout_s)
+        return self._open_pool(dsn, is_pooled, role=None, timeout_s=timeout_s)
+
+    def _open_pool(self, dsn: str, is_pooled: bool, *, role: str | None, timeout_s: float) -> Pool:
         smallest, largest = self._pool_sizes
+
+        def configure(connection: Connection) -> None:
+            """A second wall where the session is ours alone: outside of a transaction, too, it is bound."""
+            if role is not None and not is_pooled:
+                connection.execute(f'SET ROLE "{role}"')
+
         pool: Pool = psycopg_pool.ConnectionPool(
-            self._target.dsn,
+            dsn,
             kwargs={
                 "autocommit": True,  # every BEGIN is said
                 "connect_timeout": self._target.connect_timeout_s,
                 "application_name": "muniment",
-                "prepare_threshold": None if self._ready.is_pooled else _PREPARE_AFTER,
+                "prepare_threshold": None if is_pooled else _PREPARE_AFTER,
             },
             min_size=smallest,
             max_size=largest,
             open=False,
-            configure=self._configure,
-            timeout=self._target.busy_timeout_s,
+            configure=configure,
+            timeout=timeout_s,
             reconnect_timeout=self._target.connect_timeout_s,
             name=f"muniment-{self._target.schema}",
         )
         pool.open()
         return pool
 
-    def _configure(self, connection: Connection) -> None:
-        """A second wall where the session is ours alone: outside of a transaction, too, it is bound."""
-        if self._ready.role is not None and not self._ready.is_pooled:
-            connection.execute(f'SET ROLE "{self._ready.role}"')
-
     def _said_first(self) -> str:
         """What each transaction is told in the same breath as its beginning, and what ends with it."""
         settings = {"lock_timeout": f"{self._target.busy_timeout_s * 1000:.0f}ms"}
-        if self._durability == "full":
-            settings["synchronous_commit"] = "on"
+        if self._durability != "normal":
+            settings["synchronous_commit"] = "on" if self._durability == "full" else "remote_apply"
         if self._ready.role is not None:
             settings["role"] = self._ready.role
         told = "".join(f", set_config('{name}', '{value}', true)" for name, value in settings.items())
@@ -244,9 +307,10 @@ class PostgresEngine:
         if self._pid != os.getpid():
             with self._forking:
                 if self._pid != os.getpid():
-                    self._left_behind.append(self._pool)
+                    self._left_behind += [self._pool] if self._replica is None else [self._pool, self._replica]
                     if not self._closed:
-                        self._pool = self._open_pool()
+                        self._replica = self._open_replica()
+                        self._pool = self._open_home_pool()
                     self._pid = os.getpid()
         if self._closed:
             raise Closed("the store has been closed")
@@ -265,12 +329,16 @@ class PostgresEngine:
                 f"all {pool.max_size} connections to {self._ready.location} are in use", hint="try again"
             ) from error
 
-    def _begin(self, pool: Pool, beginning: str, tenant_id: str) -> Connection:
+    def _begin(
+        self, pool: Pool, beginning: str, tenant_id: str, check: Callable[[Connection], None] | None = None
+    ) -> Connection:
         """Begin on a live connection. One that died while idle is thrown away: nothing was asked of it yet."""
         for _ in range(pool.max_size + 1):
             connection = self._take(pool)
             begun = False
             try:
+                if check is not None:
+                    check(connection)
                 psycopg.ClientCursor(connection).execute(f"{beginning}; {self._said}", (tenant_id,))
                 begun = True
                 return connection
@@ -282,11 +350,23 @@ class PostgresEngine:
                     pool.putconn(connection)
         raise StorageLost(f"the connection to {self._ready.location} breaks again and again", hint="is the server up?")
 
-    def _commit(self, connection: Connection) -> None:
+    def _commit_write(self, connection: Connection) -> None:
+        is_required = self._durability == "replicated"
+        if is_required or self._ready.has_standbys:
+            self._check_commit(connection)
+            wait_s = self._target.busy_timeout_s
+            commit_confirmed(connection, self._ready.location, wait_s, required=is_required)
+        else:
+            self._commit(connection)
+
+    def _check_commit(self, connection: Connection) -> None:
         if connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
             raise StorageFailure(
                 "the transaction has failed and cannot be committed"
             )  # COMMIT would roll back in silence
+
+    def _commit(self, connection: Connection) -> None:
+        self._check_commit(connection)
         try:
             connection.commit()
         except psycopg.Error as error:
@@ -302,10 +382,20 @@ class PostgresEngine:
         finally:
             pool.putconn(connection)
 
+    def _moved(self, pool: Pool, connection: Connection, error: StorageReadOnly) -> StorageReadOnly:
+        """A server of several that takes no writes any more: its connections go, and another is looked for."""
+        if not self._has_several_hosts:
+            return error
+        connection.close()
+        pool.drain()
+        return _Moved(error.message, hint=error.hint, details=error.details)
+
     @contextmanager
-    def _view(self, tenant_id: str) -> Iterator[PostgresReader]:
-        pool = self._here()
-        connection = self._begin(pool, _READ, tenant_id)
+    def _view(
+        self, tenant_id: str, pool: Pool | None = None, check: Callable[[Connection], None] | None = None
+    ) -> Iterator[PostgresReader]:
+        pool = pool or self._here()
+        connection = self._begin(pool, _READ, tenant_id, check)
         reader = PostgresReader(connection, tenant_id, **self._context)
         done = False
         try:

@@ -16,12 +16,13 @@ import psycopg
 
 from muniment.errors import MunimentError, SchemaMismatch, StorageFailure, StorageLost
 from muniment.store.engines.migrations import Applied, Migration, load, pending
+from muniment.store.engines.postgres.addresses import Connection, location_of
+from muniment.store.engines.postgres.confirming import has_standbys
 from muniment.store.engines.postgres.failures import translate
 
-__all__ = ["Ready", "Target", "connect", "lock_number", "prepare"]
+__all__ = ["Connection", "Ready", "Target", "connect", "is_pooled", "lock_number", "prepare"]
 
 _PACKAGE = "muniment.store.engines.postgres"
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Ready:
     """The role every transaction works as; None where the URL's own role is bound by row-level security."""
     is_pooled: bool
     """Somebody stands between: what one transaction prepares, the next may not find, or find another in its place."""
+    has_standbys: bool
+    """A commit waits there for replicas, and for ever where they are gone."""
 
 
 def lock_number(*parts: str) -> int:
@@ -82,12 +85,12 @@ def _without_dsn(error: psycopg.Error, target: Target) -> str:
     return str(error).replace(target.dsn, "…").strip()
 
 
-def prepare(target: Target) -> Ready:
+def prepare(target: Target, *, is_confirmed: bool = False) -> Ready:
     known = load(_PACKAGE)
     with connect(target) as connection:
-        info = connection.info
-        location = f"{info.host or 'local'}:{info.port}/{info.dbname}#{target.schema}"
+        location = f"{location_of(connection, target.dsn)}#{target.schema}"
         try:
+            waits = has_standbys(connection, location, required=is_confirmed)
             version, encoding = _one(connection, "SELECT current_setting('server_version'), getdatabaseencoding()")
             if encoding != "UTF8":
                 raise StorageFailure(f"{location} is encoded as {encoding}", hint="create the database with UTF8")
@@ -99,7 +102,7 @@ def prepare(target: Target) -> Ready:
                 _bring_up_to_date(connection, target, known, unbound=unbound)
             role = target.app_role if unbound else None
             _verify_bound(connection, target, role)
-            return Ready(location, str(version), len(known), role, _is_pooled(connection))
+            return Ready(location, str(version), len(known), role, is_pooled(connection), waits)
         except psycopg.Error as error:
             raise translate(error, location) from error
 
@@ -110,7 +113,7 @@ def _one(connection: Connection, statement: str, parameters: tuple[Any, ...] = (
     return tuple(row)
 
 
-def _is_pooled(connection: Connection) -> bool:
+def is_pooled(connection: Connection) -> bool:
     """Does the server process know itself by another number than the connection was told? A pooler makes one up."""
     return bool(_one(connection, "SELECT pg_backend_pid()")[0] != connection.info.backend_pid)
 

@@ -23,6 +23,8 @@ _LOCK_WAIT = "5s"
 _SIZE = """SELECT pg_table_size(name) + coalesce(
              (SELECT sum(pg_table_size(relid)) FROM pg_partition_tree(name) WHERE isleaf AND relid <> name), 0)
            FROM (SELECT %s::regclass AS name) AS asked"""
+_COPIES = """SELECT (SELECT count(*) FROM pg_stat_replication),
+               (SELECT count(*) FROM pg_replication_slots WHERE NOT active), current_setting('archive_mode')"""
 _NUMBER = re.compile(r"\d+")
 
 
@@ -51,8 +53,30 @@ def scrub(
         notes.append(f"too large to be rebuilt at every forget: {', '.join(large)}; scrub the store")
     due = bool(notes)
     notes += _checkpoint(connection)
+    notes += _copies(connection)
     notes.append("the server's write-ahead log, replicas and backups are its operator's to expire")
     return ScrubReport(clean=False, vacuumed=not due, note="; ".join(notes), due=due)
+
+
+def _copies(connection: Connection) -> list[str]:
+    """Who else is known to have what was said. A copy of the disk, of which the server knows nothing, is not."""
+    row = connection.execute(_COPIES).fetchone()
+    assert row is not None
+    streaming, slots, archive = row
+    notes = []
+    if streaming:
+        notes.append(
+            f"{_counted(streaming, 'replica streams', 'replicas stream')} from the server, as far as it has come"
+        )
+    if slots:
+        notes.append(f"{_counted(slots, 'replication slot keeps', 'replication slots keep')} its log for nobody now")
+    if archive != "off":
+        notes.append("its log is archived: a restore to an earlier time brings back what was forgotten since")
+    return notes
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def _size(connection: Connection, name: str) -> int:

@@ -1,0 +1,267 @@
+"""Reads from a replica, by position: what a store has written or seen before, it sees again.
+
+The primary's write-ahead log has positions, and a replica says how far it has replayed them. Before a read goes to the
+replica, the primary is asked for its position (for every read; with `lag_s`, once in so many seconds), and the read is
+answered there once the replica has come so far. Where it does not in a moment, or is gone, the primary answers. Clocks
+of servers are compared nowhere. Nothing is ever written here.
+
+A primary that is gone leaves the replica alone: it goes on answering as far as it has all that this store has written.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import psycopg
+import psycopg_pool
+
+from muniment.errors import InvalidInput, MunimentError, StorageBusy, StorageLost
+from muniment.store.engines.postgres.failures import translate
+from muniment.store.engines.postgres.opening import Connection, Target, connect, is_pooled
+
+__all__ = ["Behind", "Pool", "Position", "Replica", "ReplicaSettings"]
+
+_POSITION = """
+SELECT pg_walfile_name(at), (at - '0/0'::pg_lsn)::bigint, (SELECT system_identifier FROM pg_control_system())
+FROM (SELECT pg_current_wal_insert_lsn() AS at) AS primary_now
+"""
+"""Where the primary is: of inserted, not of flushed log, because what was not flushed may be acknowledged too."""
+_REPLAYED = """
+SELECT pg_is_in_recovery(), system.system_identifier, checkpoint.timeline_id,
+  (coalesce(pg_last_wal_replay_lsn(), '0/0') - '0/0'::pg_lsn)::bigint
+FROM pg_control_system() AS system, pg_control_checkpoint() AS checkpoint
+"""
+_REST_S = 1.0
+_REST_S_MAX = 30.0
+"""A replica that is gone is left alone for so long; twice as long each time, up to the second."""
+_POLL_S = 0.001
+_NEVER = float("-inf")
+Pool = psycopg_pool.ConnectionPool[Connection]
+
+
+class Position(NamedTuple):
+    """A place in the log. After a failover there is a new timeline, and places of the old one are behind it."""
+
+    timeline: int
+    lsn: int
+
+
+class Behind(StorageBusy):
+    """The replica cannot answer as the primary would; it is asked instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSettings:
+    """`?replica=` of a URL."""
+
+    dsn: str
+    lag_s: float = 0.0
+    """How old an answer may be of what others write. Of what this store writes it is never old."""
+    wait_s: float = 0.1
+    """How long a read waits for the replica to come as far as it must."""
+
+
+class Replica:
+    """One replica of a primary, or several behind one address, and what this store knows of both. Thread-safe."""
+
+    def __init__(
+        self,
+        settings: ReplicaSettings,
+        primary: Target,
+        open_pool: Callable[[str, bool], Pool],
+    ) -> None:
+        """`open_pool` opens a pool of connections to a server, of which is known whether a pooler stands before it."""
+        self._settings = settings
+        self._primary = primary
+        self._open_pool = open_pool
+        self._lock = threading.Lock()
+        self._asking = threading.Lock()
+        self._asked_by: Connection | None = None
+        self._seen = Position(0, 0)
+        self._system: int | None = None
+        self._asked_s = _NEVER
+        self._old_s = _NEVER
+        """What was asked of the primary before this moment is too old, however young it is."""
+        self._unsure_s = _NEVER
+        """When something was written of which the position is not known."""
+        self._silent_until_s = _NEVER
+        self._away_until_s = _NEVER
+        self._rest_s = _REST_S
+        self._state = "in step"
+        self.reads = {"replica": 0, "primary": 0}
+        self._ask_primary_first()
+        self._pool = open_pool(settings.dsn, self._look())
+
+    @property
+    def state(self) -> str:
+        """`in step`, `behind` (reads go to the primary), `away` (too), `promoted` or `another` (no replica of this
+        primary: too), or `alone`: the primary does not answer, and reads are as new as the replica is."""
+        return self._state
+
+    # -- before a read
+
+    def pool(self) -> Pool | None:
+        """The replica's connections, where it is worth asking; None where the primary is to be asked."""
+        if time.monotonic() < self._away_until_s:
+            return None
+        is_told = self._ask_primary(max(time.monotonic() - self._settings.lag_s, self._old_s))
+        if not is_told and self._asked_s < self._unsure_s:
+            return None  # it may lack what was written here last
+        return self._pool
+
+    def check(self, connection: Connection) -> None:
+        """Wait until the server of this connection has come far enough; raises `Behind` where it does not."""
+        deadline = time.monotonic() + (0.0 if self._state == "behind" else self._settings.wait_s)
+        pause = _POLL_S
+        while True:
+            row = connection.execute(_REPLAYED).fetchone()
+            assert row is not None
+            is_replica, system, timeline, lsn = row
+            if not is_replica or system != self._system:
+                self._state = "promoted" if system == self._system else "another"
+                raise Behind("the replica does not follow the primary")
+            wanted = self._seen
+            if timeline >= wanted.timeline and lsn >= wanted.lsn:
+                self.note(Position(wanted.timeline, lsn))
+                return
+            if time.monotonic() >= deadline:
+                self._state = "behind"
+                raise Behind(f"the replica is {wanted.lsn - lsn} bytes behind")
+            time.sleep(pause)
+            pause = min(2 * pause, 0.02)
+
+    # -- after a read
+
+    def answered(self) -> None:
+        self.reads["replica"] += 1
+        self._rest_s = _REST_S
+        self._state = "alone" if time.monotonic() < self._silent_until_s else "in step"
+
+    def failed(self, error: MunimentError) -> None:
+        """A read could not be answered here. One that is gone, or follows nobody, is left alone for a while."""
+        is_gone = isinstance(error, StorageLost)
+        if is_gone or self._state in ("promoted", "another"):
+            self._away_until_s = time.monotonic() + self._rest_s
+            self._rest_s = min(2 * self._rest_s, _REST_S_MAX)
+        if is_gone:
+            self._state = "away"
+
+    def passed(self) -> None:
+        """The primary has answered a read: nothing older may be told from now on."""
+        self.reads["primary"] += 1
+        self.expire()
+
+    def expire(self) -> None:
+        self._old_s = time.monotonic()
+
+    # -- after a write
+
+    def written(self, connection: Connection) -> None:
+        """Something was committed on this connection: note how far the replica has to come."""
+        try:
+            self._note_row(connection.execute(_POSITION).fetchone())
+        except psycopg.Error:
+            self._unsure_s = self._old_s = time.monotonic()  # it is committed: only where, nobody knows yet
+
+    def has_applied(self) -> bool | None:
+        """Does the replica have all that was written here? None where it cannot be asked."""
+        pool = self.pool()
+        if pool is None:
+            return None
+        try:
+            with pool.connection() as connection:
+                self.check(connection)
+        except Behind:
+            return False
+        except (psycopg.Error, psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed):
+            return None
+        return True
+
+    def note(self, position: Position) -> None:
+        with self._lock:
+            self._seen = max(self._seen, position)
+
+    def close(self) -> None:
+        self._pool.close()
+        with self._asking:
+            self._hang_up()
+
+    # -- the primary's position
+
+    def _note_row(self, row: tuple[Any, ...] | None) -> None:
+        assert row is not None
+        file, lsn, system = row
+        self._system = system
+        self.note(Position(int(file[:8], 16), lsn))
+
+    def _ask_primary_first(self) -> None:
+        try:
+            with connect(self._primary) as connection:
+                self._note_row(connection.execute(_POSITION).fetchone())
+        except psycopg.errors.ObjectNotInPrerequisiteState:
+            raise InvalidInput(
+                "the URL names a replica, and another in replica=",
+                path="$.target",
+                hint="the URL is the primary's; a replica alone is opened by its own URL, with read_only=True",
+            ) from None
+        except psycopg.Error as error:
+            raise translate(error, "the primary") from error
+
+    def _ask_primary(self, since_s: float) -> bool:
+        """See to it that the primary was asked after this moment; False where it does not answer."""
+        if self._asked_s >= since_s:
+            return True
+        with self._asking:
+            if self._asked_s >= since_s:
+                return True  # somebody asked while this one waited
+            began_s = time.monotonic()
+            if began_s < self._silent_until_s:
+                return False
+            for _ in range(2):  # a connection that died while idle is replaced
+                is_fresh = self._asked_by is None
+                try:
+                    if self._asked_by is None:
+                        self._asked_by = connect(self._primary)
+                    self._note_row(self._asked_by.execute(_POSITION).fetchone())
+                    self._asked_s = began_s
+                    return True
+                except (psycopg.Error, MunimentError):
+                    self._hang_up()
+                    if is_fresh:
+                        break
+            self._silent_until_s = time.monotonic() + _REST_S
+            return False
+
+    def _hang_up(self) -> None:
+        if self._asked_by is not None:
+            with suppress(psycopg.Error):
+                self._asked_by.close()
+        self._asked_by = None
+
+    # -- the replica itself
+
+    def _look(self) -> bool:
+        """A first look, so that a wrong address is told when the store is opened. Does a pooler stand before it?"""
+        target = Target(self._settings.dsn, "", "", self._primary.connect_timeout_s, 0.0, True)
+        try:
+            with connect(target) as connection:
+                row = connection.execute(_REPLAYED).fetchone()
+                is_behind_a_pooler = is_pooled(connection)
+        except StorageLost as error:
+            self.failed(error)
+            return True  # unknown: nothing is kept ready there
+        except psycopg.Error as error:
+            raise translate(error, "the replica") from error
+        assert row is not None
+        if row[1] != self._system:
+            raise InvalidInput(
+                "the server named by replica= is no copy of the primary",
+                path="$.target",
+                hint="it is made by pg_basebackup from the primary, and follows it",
+            )
+        return is_behind_a_pooler

@@ -1,0 +1,441 @@
+"""Reads from a replica: nobody misses what they wrote, nobody waits for a replica that is gone."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+import muniment
+from muniment.core.ports.engine import Count, Insert, Reader
+from muniment.core.ports.server_rows import SERVER
+from muniment.errors import InvalidInput, StorageFailure, StorageLost
+from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.addresses import replica_dsn, writable_dsn
+from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres.replicas import Replica, ReplicaSettings
+from muniment.testing.pooler import pooled
+from muniment.testing.postgres_cluster import PostgresProcess, Servers
+from muniment.testing.postgres_server import Unavailable, fresh_schema
+
+Pair = tuple[PostgresProcess, PostgresProcess]
+
+
+@pytest.fixture
+def schema(pair: Pair) -> Iterator[str]:
+    with fresh_schema(pair[0].dsn) as name:
+        yield name
+
+
+@pytest.fixture
+def paused(pair: Pair) -> Iterator[PostgresProcess]:
+    """The replica, which replays nothing until it is told to."""
+    replica = pair[1]
+    yield replica
+    replica.execute("SELECT pg_wal_replay_resume()")
+
+
+def url(pair: Pair, schema: str, more: str = "") -> str:
+    return f"{pair[0].dsn}?schema={schema}&replica={pair[1].address}{more}"
+
+
+def replica_of(engine: Any) -> Replica:
+    found = engine._replica
+    assert found is not None
+    return found  # type: ignore[no-any-return]
+
+
+def links(engine: Any) -> int:
+    return int(engine.read("t1", lambda reader: reader.do(Count("links"))))
+
+
+def add(engine: Any, name: str) -> None:
+    engine.write("t1", lambda transaction: transaction.do(Insert("links", [(name, "x")])))
+
+
+def where(engine: Any) -> bool:
+    """Is a read answered by a server that only replays?"""
+
+    def asked(reader: Reader) -> bool:
+        ((is_replica,),) = reader._run("", "SELECT pg_is_in_recovery()", ())  # type: ignore[attr-defined]
+        return bool(is_replica)
+
+    return bool(engine.read("t1", asked))
+
+
+def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+# -- where a read goes
+
+
+def test_reads_go_to_the_replica_and_writes_to_the_primary(pair: Pair, schema: str) -> None:
+    engine = open_engine(url(pair, schema))
+    until(lambda: where(engine))
+    for number in range(30):
+        add(engine, str(number))
+        assert links(engine) == number + 1
+    assert replica_of(engine).reads["replica"] > 20
+    assert engine.info.replica == "in step"
+    with engine.snapshot("t1") as view:  # long views would be broken off by what the primary cleans up
+        assert view._run("", "SELECT pg_is_in_recovery()", ()).fetchone() == (False,)  # type: ignore[attr-defined]
+    assert engine.read(SERVER, lambda reader: reader._run("", "SELECT pg_is_in_recovery()", ()).fetchone()) == (False,)  # type: ignore[attr-defined]
+    engine.close()
+
+
+@pytest.mark.parametrize("lag", ["", "&replica_lag=3600"])
+def test_a_replica_that_lags_never_hides_what_was_written(
+    pair: Pair, schema: str, paused: PostgresProcess, lag: str
+) -> None:
+    engine = open_engine(url(pair, schema, lag))
+    add(engine, "before")
+    until(lambda: where(engine))
+    paused.execute("SELECT pg_wal_replay_pause()")
+    for number in range(5):
+        add(engine, str(number))
+        assert links(engine) == number + 2
+    assert engine.info.replica == "behind"
+    assert not where(engine)
+    paused.execute("SELECT pg_wal_replay_resume()")
+    until(lambda: where(engine))
+    assert engine.info.replica == "in step"
+    assert links(engine) == 6
+    engine.close()
+
+
+def test_a_read_waits_for_a_replica_that_comes_in_a_moment(pair: Pair, schema: str, paused: PostgresProcess) -> None:
+    engine = PostgresEngine(pair[0].dsn, schema=schema, replica=ReplicaSettings(pair[1].dsn, wait_s=20.0))
+    until(lambda: where(engine))
+    paused.execute("SELECT pg_wal_replay_pause()")
+    add(engine, "a")
+    resuming = threading.Timer(0.3, paused.execute, ("SELECT pg_wal_replay_resume()",))
+    resuming.start()
+    assert where(engine)
+    assert links(engine) == 1
+    resuming.join()
+    engine.close()
+
+
+def test_what_another_process_wrote_is_seen_at_once_or_when_it_may_be_old(
+    pair: Pair, schema: str, paused: PostgresProcess
+) -> None:
+    """Without `replica_lag` a read is as new as the primary; with it, what others wrote may be missing for so long."""
+    writer = open_engine(f"{pair[0].dsn}?schema={schema}")
+    new, old = open_engine(url(pair, schema)), open_engine(url(pair, schema, "&replica_lag=3600"))
+    for engine in (new, old):
+        until(lambda engine=engine: where(engine))  # type: ignore[misc]
+    assert links(new) == links(old) == 0
+    paused.execute("SELECT pg_wal_replay_pause()")
+    add(writer, "a")
+    assert links(new) == 1
+    assert links(old) == 0
+    assert old.info.replica == "in step"
+    add(old, "b")  # its own: and with it everything that stands before it
+    assert links(old) == 2
+    for engine in (writer, new, old):
+        engine.close()
+
+
+def test_a_store_never_goes_back_in_time(pair: Pair, schema: str, paused: PostgresProcess) -> None:
+    """Who was answered by the primary, or heard of a change by its mark, is not told an older state afterwards."""
+    writer = open_engine(f"{pair[0].dsn}?schema={schema}")
+    reader = open_engine(url(pair, schema, "&replica_lag=3600"))
+    until(lambda: where(reader))
+    before = reader.mark()
+    paused.execute("SELECT pg_wal_replay_pause()")
+    add(writer, "a")
+    assert reader.mark() != before
+    assert links(reader) == 1
+    add(writer, "b")
+    replica_of(reader).failed(StorageLost("as if it were gone for a while"))
+    assert links(reader) == 2
+    replica_of(reader)._away_until_s = 0.0
+    assert links(reader) == 2
+    writer.close()
+    reader.close()
+
+
+def test_a_fork_has_connections_of_its_own(pair: Pair, schema: str) -> None:
+    from muniment.testing.simulator.faults import in_child
+
+    engine = open_engine(url(pair, schema))
+    until(lambda: where(engine))
+
+    def in_the_child() -> int:
+        add(engine, "child")
+        return links(engine)
+
+    assert in_child(in_the_child) == 1
+    assert links(engine) == 1
+    add(engine, "parent")
+    assert links(engine) == 2
+    engine.close()
+
+
+def test_threads_that_write_and_read_side_by_side(pair: Pair, schema: str) -> None:
+    engine = open_engine(url(pair, schema, "&replica_lag=60"))
+    wrong: list[str] = []
+
+    def work(name: str) -> None:
+        for number in range(25):
+            add(engine, f"{name}-{number}")
+            mine = Count("links", (("source_id", "=", f"{name}-{number}"),))
+            found = engine.read("t1", lambda reader, mine=mine: reader.do(mine))  # type: ignore[misc]
+            if found != 1:
+                wrong.append(f"{name}-{number}")
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert links(engine) == 100
+    assert replica_of(engine).reads["replica"] > 0
+    engine.close()
+
+
+# -- what a forget means
+
+
+def test_what_was_forgotten_is_not_told_by_a_replica_that_lags(
+    pair: Pair, schema: str, paused: PostgresProcess
+) -> None:
+    for more in ("", "&replica_lag=3600"):
+        with muniment.open(url(pair, schema, more)) as mem:
+            run = mem.run(user_id="ana", session_id="s1")
+            said = run.observe("user", "I moved to Zagreb in May.")
+            run.observe("user", "I like tea.")
+            assert run.search("Zagreb")
+            paused.execute("SELECT pg_wal_replay_pause()")
+            receipt = mem.forget(event=said.id)
+            assert "has not applied it yet" in receipt.note
+            assert not any("Zagreb" in hit.text for hit in run.search("Zagreb"))
+            assert "Zagreb" not in str([entry.content for entry in mem.ledger.entries(user_id="ana")])
+            paused.execute("SELECT pg_wal_replay_resume()")
+            until(lambda mem=mem: where(mem._ctx.engine))  # type: ignore[misc]
+            assert "Zagreb" not in str([entry.content for entry in mem.ledger.entries(user_id="ana")])
+            again = run.observe("user", "I moved to Bergen in June.")
+            note = mem.forget(event=again.id).note
+            assert "has applied it" in note
+            assert "1 replica streams from the server" in note
+
+
+# -- a replica that is gone, and one that is none
+
+
+def test_a_replica_that_vanished_and_came_back(cluster: Servers, pair: Pair, schema: str) -> None:
+    replica = cluster.replica(pair[0], "passing")
+    engine = open_engine(f"{pair[0].dsn}?schema={schema}&replica={replica.address}")
+    until(lambda: where(engine))
+    replica.kill()
+    for number in range(4):
+        add(engine, str(number))
+        assert links(engine) == number + 1
+    assert engine.info.replica == "away"
+    replica.start()
+    until(lambda: where(engine))
+    assert engine.info.replica == "in step"
+    assert links(engine) == 4
+    engine.close()
+    replica.stop()
+
+
+def test_a_replica_that_dies_under_a_read(pair: Pair, schema: str) -> None:
+    engine = open_engine(url(pair, schema))
+    add(engine, "a")
+    until(lambda: where(engine))
+    asked: list[bool] = []
+
+    def work(reader: Reader) -> int:
+        ((is_replica, pid),) = reader._run("", "SELECT pg_is_in_recovery(), pg_backend_pid()", ())  # type: ignore[attr-defined]
+        asked.append(is_replica)
+        if is_replica:
+            pair[1].execute("SELECT pg_terminate_backend(%s, 5000)", pid)
+        return reader.do(Count("links"))
+
+    assert engine.read("t1", work) == 1
+    assert asked == [True, False]
+    engine.close()
+
+
+def test_a_replica_that_is_not_there_when_the_store_is_opened(pair: Pair, schema: str) -> None:
+    engine = open_engine(f"{pair[0].dsn}?schema={schema}&replica=127.0.0.1:1")
+    assert engine.info.replica == "away"
+    add(engine, "a")
+    assert links(engine) == 1
+    engine.close()
+
+
+def test_a_server_that_is_no_copy_of_the_primary(pair: Pair, cluster: Servers, schema: str) -> None:
+    stranger = cluster.primary()
+    with pytest.raises(InvalidInput) as caught:
+        open_engine(f"{pair[0].dsn}?schema={schema}&replica={stranger.address}")
+    assert caught.value.path == "$.target"
+    stranger.stop()
+
+
+def test_a_replica_that_was_promoted_has_a_history_of_its_own(cluster: Servers, schema: str, pair: Pair) -> None:
+    replica = cluster.replica(pair[0], "rebel")
+    engine = open_engine(f"{pair[0].dsn}?schema={schema}&replica={replica.address}")
+    add(engine, "a")
+    until(lambda: where(engine))
+    replica.promote()
+    replica.execute(f'DELETE FROM "{schema}".links')
+    assert links(engine) == 1
+    assert engine.info.replica == "promoted"
+    engine.close()
+    replica.stop()
+
+
+def test_the_primary_is_gone_and_the_replica_has_all_that_was_written(cluster: Servers) -> None:
+    primary = cluster.primary()
+    replica = cluster.replica(primary)
+    settings = ReplicaSettings(replica.dsn)
+    engine = PostgresEngine(primary.dsn, replica=settings, busy_timeout_s=1.0, connect_timeout_s=1)
+    add(engine, "a")
+    until(lambda: where(engine))
+    primary.kill()
+    assert links(engine) == 1
+    assert engine.info.replica == "alone"
+    with pytest.raises(StorageLost):
+        add(engine, "b")
+    assert links(engine) == 1
+    primary.start()
+    add(engine, "c")
+    assert links(engine) == 2
+    # and where the replica lacks what was written here, nobody is told so as if it had never been
+    replica.execute("SELECT pg_wal_replay_pause()")
+    add(engine, "d")
+    primary.kill()
+    with pytest.raises(StorageLost):
+        links(engine)
+    engine.close()
+
+
+def test_a_write_of_which_the_position_is_not_known(pair: Pair, schema: str, paused: PostgresProcess) -> None:
+    """The connection is lost right behind the commit: it is acknowledged, and the next read asks where it stands."""
+    engine = open_engine(url(pair, schema, "&replica_lag=3600"))
+    until(lambda: where(engine))
+    paused.execute("SELECT pg_wal_replay_pause()")
+    replica = replica_of(engine)
+    written = replica.written
+
+    def lost(connection: Any) -> None:
+        connection.close()
+        written(connection)
+
+    replica.written = lost  # type: ignore[method-assign]
+    add(engine, "a")
+    assert links(engine) == 1
+    engine.close()
+
+
+def test_a_replica_behind_a_pooler(pair: Pair, schema: str) -> None:
+    try:
+        with pooled(pair[1].dsn) as before_the_replica:
+            engine = open_engine(f"{pair[0].dsn}?schema={schema}&replica={quote(before_the_replica, safe='')}")
+            for number in range(12):
+                add(engine, str(number))
+                assert links(engine) == number + 1
+            until(lambda: where(engine))
+            engine.close()
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+
+
+def test_row_security_binds_reads_of_the_replica(pair: Pair, schema: str) -> None:
+    engine = open_engine(url(pair, schema))
+    add(engine, "a")
+    until(lambda: where(engine))
+    assert engine.read("t2", lambda reader: reader.do(Count("links"))) == 0
+
+    def attack(reader: Any) -> Any:
+        return reader._run("", f'SELECT count(*), current_user FROM "{schema}".links', ()).fetchone()
+
+    assert engine.read("t2", attack) == (0, "muniment_app")
+    assert engine.read("t1", attack) == (1, "muniment_app")
+    engine.close()
+
+
+# -- what is said in a URL
+
+
+@pytest.mark.parametrize(
+    ("given", "host", "port"),
+    [
+        ("db2:5433", "db2", "5433"),
+        ("db2", "db2", "5432"),
+        ("[::1]:6000", "::1", "6000"),
+        ("[::1]", "::1", "5432"),
+        ("a:1,b:2", "a,b", "1,2"),
+        ("postgresql://other@c:7/d", "c", "7"),
+    ],
+)
+def test_how_a_replica_is_named(given: str, host: str, port: str) -> None:
+    home = writable_dsn("postgresql://ana:s3cret@h1,h2/agents?sslmode=require", read_only=False)
+    found = psycopg.conninfo.conninfo_to_dict(replica_dsn(home, given))
+    assert (found["host"], found["port"]) == (host, port)
+    assert "target_session_attrs" not in found
+    if not given.startswith("postgresql"):
+        assert (found["user"], found["password"], found["dbname"]) == ("ana", "s3cret", "agents")
+        assert found["sslmode"] == "require"
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["replica=", "replica=:5432", "replica=h:port", "replica=h:70000", "replica=u:s3cret@h:1", "replica=a:1,",
+     "replica=postgresql%3A%2F%2Fh%3Anotaport%2Fx", "replica=h:1&replica_lag=-1", "replica=h:1&replica_lag=nan",
+     "replica=h:1&replica_lag=soon", "replica=h:1&replica_lag=1e9", "replica=h:1&replica_lag=", "replica_lag=5"],
+)  # fmt: skip
+def test_what_is_refused_in_a_url(more: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        open_engine(f"postgresql://somebody@127.0.0.1:1/nowhere?{more}")
+    assert caught.value.path == "$.target"
+    assert caught.value.hint
+    assert "s3cret" not in str(caught.value.to_dict())
+
+
+def test_a_url_of_several_hosts_means_the_one_that_takes_writes() -> None:
+    several = psycopg.conninfo.conninfo_to_dict(writable_dsn("postgresql://a:1,b:2/x", read_only=False))
+    assert several["target_session_attrs"] == "read-write"
+    assert several["tcp_user_timeout"]
+    named = writable_dsn("postgresql://a:1,b:2/x?target_session_attrs=primary&tcp_user_timeout=5", read_only=False)
+    found = psycopg.conninfo.conninfo_to_dict(named)
+    assert (found["target_session_attrs"], found["tcp_user_timeout"]) == ("primary", "5")
+    for dsn, read_only in (("postgresql://a:1,b:2/x", True), ("postgresql://a:1/x", False)):
+        assert "target_session_attrs" not in psycopg.conninfo.conninfo_to_dict(writable_dsn(dsn, read_only=read_only))
+    with pytest.raises(StorageFailure):
+        writable_dsn("postgresql://h/x?nonsense=1", read_only=False)
+
+
+def test_a_replica_is_not_the_url_of_the_store(pair: Pair, schema: str) -> None:
+    open_engine(f"{pair[0].dsn}?schema={schema}").close()
+    until(lambda: bool(pair[1].execute(f"SELECT to_regclass('{schema}.migrations') IS NOT NULL")[0][0]))
+    with pytest.raises(InvalidInput):
+        open_engine(f"{pair[1].dsn}?schema={schema}&replica={pair[1].address}", read_only=True)
+    engine = open_engine(f"{pair[1].dsn}?schema={schema}", read_only=True)
+    assert links(engine) == 0
+    engine.close()
+
+
+def test_servers_end_with_their_block() -> None:
+    try:
+        with Servers() as servers:
+            primary = servers.primary()
+            folder, process = servers.folder, primary._process
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    assert process is not None
+    assert process.poll() is not None
+    assert not os.path.exists(folder)
