@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kept_schemas import kept_schema
 from muniment.core.ports.engine import Engine
 from muniment.store.engines.memory.engine import MemoryEngine
 from muniment.store.engines.postgres.engine import PostgresEngine
@@ -55,3 +56,14 @@ class TestPostgresBehindAPooler(EngineContract):
         engine = PostgresEngine(pooled_dsn, schema=schema)
         yield engine
         engine.close()
+
+
+class TestPostgresInPartitions(EngineContract):
+    """Every table but the list of tenants is spread by hash of the tenant."""
+
+    @pytest.fixture
+    def engine(self, postgres_dsn: str) -> Iterator[Engine]:
+        with kept_schema(postgres_dsn, "in 3 partitions") as schema:
+            engine = PostgresEngine(postgres_dsn, schema=schema, partitions=3)
+            yield engine
+            engine.close()

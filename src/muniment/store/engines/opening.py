@@ -14,8 +14,9 @@ from muniment.errors import InvalidInput
 
 __all__ = ["file_named", "open_engine"]
 
-_OWN = ("schema", "pool_size")
+_OWN = ("schema", "pool_size", "partitions")
 _POOL_SIZE_MAX = 1000
+_PARTITIONS_MAX = 64
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):")
 
 
@@ -28,7 +29,7 @@ def open_engine(
     """Open `:memory:`, a path, `sqlite:///path` or `postgresql://…`; a SQLite file is made if missing.
 
     `?schema=name` in a PostgreSQL URL names the schema of the store (by default `muniment`), `?pool_size=16` says how
-    many connections it may have at once (by default 8).
+    many connections it may have at once (by default 8), `?partitions=8` that its tables are spread by hash of the tenant.
     `durability="normal"` survives a crash of the process, `"full"` a loss of power as well.
     """
     if durability not in ("normal", "full"):
@@ -98,6 +99,7 @@ def _postgres(dsn: str, durability: Literal["normal", "full"], read_only: bool) 
         url,
         schema=own.get("schema", "muniment"),
         pool_max=_pool_size(own.get("pool_size", str(POOL_MAX))),
+        partitions=_partitions(own["partitions"]) if "partitions" in own else None,
         durability=durability,
         read_only=read_only,
     )
@@ -125,5 +127,15 @@ def _pool_size(given: str) -> int:
             f"pool_size is a whole number from 1 to {_POOL_SIZE_MAX}, not {given!r:.40}",
             path="$.target",
             hint="such as postgresql://host/database?pool_size=16",
+        )
+    return int(given)
+
+
+def _partitions(given: str) -> int:
+    if not given.isascii() or not given.isdigit() or len(given) > 3 or not 2 <= int(given) <= _PARTITIONS_MAX:
+        raise InvalidInput(
+            f"partitions is a whole number from 2 to {_PARTITIONS_MAX}, not {given!r:.40}",
+            path="$.target",
+            hint="such as postgresql://host/database?partitions=8",
         )
     return int(given)
