@@ -18,9 +18,9 @@ _free: dict[str, list[str]] = {}
 
 
 @contextmanager
-def kept_schema(dsn: str) -> Iterator[str]:
-    """The name of a schema in which no store was made yet, or one without a row."""
-    free = _free.setdefault(dsn, [])
+def kept_schema(dsn: str, kind: str = "") -> Iterator[str]:
+    """The name of a schema in which no store was made yet, or one of this kind without a row."""
+    free = _free.setdefault(f"{kind} {dsn}", [])
     name = free.pop() if free else _kept.enter_context(fresh_schema(dsn))
     yield name
     _empty(dsn, name)

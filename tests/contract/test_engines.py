@@ -72,3 +72,14 @@ class TestPostgresWithAReplica(EngineContract):
             engine = PostgresEngine(primary.dsn, schema=schema, replica=settings)
             yield engine
             engine.close()
+
+
+class TestPostgresInPartitions(EngineContract):
+    """Every table but the list of tenants is spread by hash of the tenant."""
+
+    @pytest.fixture
+    def engine(self, postgres_dsn: str) -> Iterator[Engine]:
+        with kept_schema(postgres_dsn, "in 3 partitions") as schema:
+            engine = PostgresEngine(postgres_dsn, schema=schema, partitions=3)
+            yield engine
+            engine.close()

@@ -13,8 +13,9 @@ from muniment.errors import InvalidInput
 
 __all__ = ["durability_named", "file_named", "open_engine"]
 
-_OWN = ("schema", "pool_size", "replica", "replica_lag")
+_OWN = ("schema", "pool_size", "partitions", "replica", "replica_lag")
 _POOL_SIZE_MAX = 1000
+_PARTITIONS_MAX = 64
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):")
 
 
@@ -27,8 +28,8 @@ def open_engine(
     """Open `:memory:`, a path, `sqlite:///path` or `postgresql://…`; a SQLite file is made if missing.
 
     `?schema=name` in a PostgreSQL URL names the schema of the store (by default `muniment`), `?pool_size=16` says how
-    many connections it may have at once (by default 8), `?replica=host:port` which server answers reads, and
-    `&replica_lag=5` how many seconds old its answers may be.
+    many connections it may have at once (by default 8), `?partitions=8` that its tables are spread by hash of the
+    tenant, `?replica=host:port` which server answers reads, and `&replica_lag=5` how many seconds old its answers may be.
     `durability="normal"` survives a crash of the process, `"full"` a loss of power as well, `"replicated"` the loss of
     the machine: a replica has confirmed each write (PostgreSQL alone).
     """
@@ -125,6 +126,7 @@ def _postgres(dsn: str, durability: Durability, read_only: bool) -> Engine:
         url,
         schema=own.get("schema", "muniment"),
         pool_max=_pool_size(own.get("pool_size", str(POOL_MAX))),
+        partitions=_partitions(own["partitions"]) if "partitions" in own else None,
         durability=durability,
         read_only=read_only,
         replica=replica,
@@ -153,5 +155,15 @@ def _pool_size(given: str) -> int:
             f"pool_size is a whole number from 1 to {_POOL_SIZE_MAX}, not {given!r:.40}",
             path="$.target",
             hint="such as postgresql://host/database?pool_size=16",
+        )
+    return int(given)
+
+
+def _partitions(given: str) -> int:
+    if not given.isascii() or not given.isdigit() or len(given) > 3 or not 2 <= int(given) <= _PARTITIONS_MAX:
+        raise InvalidInput(
+            f"partitions is a whole number from 2 to {_PARTITIONS_MAX}, not {given!r:.40}",
+            path="$.target",
+            hint="such as postgresql://host/database?partitions=8",
         )
     return int(given)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,7 @@ from muniment.store.engines.checks import TENANT_ANY, check_tenant
 from muniment.store.engines.postgres.addresses import has_several_hosts, writable_dsn
 from muniment.store.engines.postgres.confirming import commit_confirmed
 from muniment.store.engines.postgres.failures import LostRace, translate
+from muniment.store.engines.postgres.layouts import Layout
 from muniment.store.engines.postgres.opening import Connection, Ready, Target, connect, prepare
 from muniment.store.engines.postgres.replicas import Pool, Replica, ReplicaSettings
 from muniment.store.engines.postgres.views import PostgresReader, PostgresTransaction
@@ -37,7 +39,8 @@ __all__ = ["POOL_MAX", "PostgresEngine"]
 
 R = TypeVar("R")
 
-_CENSUS = "SELECT set_config('muniment.census', 'on', true)"
+_CENSUS = "SET LOCAL muniment.census = 'on'"
+_HANDED_ON = ("SET LOCAL citus.propagate_set_commands = 'local'",)
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _SIZES = """
@@ -45,7 +48,7 @@ SELECT
   (SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
    WHERE relnamespace = to_regnamespace(%s) AND relkind IN ('r', 'm')),
   (SELECT coalesce(sum(n_live_tup), 0) FROM pg_stat_all_tables
-   WHERE schemaname = %s AND (relname = 'entries' OR relname ~ '^entries_[0-9]+$'))
+   WHERE relid IN (SELECT to_regclass(%s) UNION SELECT relid FROM pg_partition_tree(to_regclass(%s))))
 """
 """The server's estimates, so that no table is gone through; of partitions as well."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -90,12 +93,15 @@ class PostgresEngine:
         connect_timeout_s: int = 5,
         busy_timeout_s: float = 30.0,
         rebuild_bytes_max: int = 16 << 20,
+        partitions: int | None = None,
     ) -> None:
         for name in (schema, app_role):
             if _NAME.fullmatch(name) is None:
                 raise InvalidInput(f"not a name for a schema or role: {name!r}", hint="a-z, 0-9 and _ only")
+        if partitions is not None:
+            Layout.checked(partitions)
         dsn = writable_dsn(dsn, read_only=read_only)
-        self._target = Target(dsn, schema, app_role, connect_timeout_s, busy_timeout_s, read_only)
+        self._target = Target(dsn, schema, app_role, connect_timeout_s, busy_timeout_s, read_only, partitions)
         self._durability: Durability = durability
         self._pool_sizes = (pool_min, pool_max)
         self._has_several_hosts = has_several_hosts(dsn)
@@ -190,7 +196,12 @@ class PostgresEngine:
             yield reader
 
     def mark(self) -> str:
-        """What a transaction that began now would see: the server's own account of who has committed."""
+        """What a transaction that began now would see: the server's own account of who has committed.
+
+        Where the rows lie on other servers it knows nothing of those, so each mark there is a new one.
+        """
+        if self._ready.is_spread:
+            return secrets.token_hex(16)
         with self._turns, self._view(TENANT_ANY) as reader:
             ((seen,),) = reader._run("mark", "SELECT pg_current_snapshot()::text", ())
             if self._replica is not None:
@@ -213,7 +224,9 @@ class PostgresEngine:
     def sizes(self) -> StoreSizes:
         """The server's own account of it, which is some seconds old."""
         with self._turns, self._view(TENANT_ANY) as reader:
-            ((size_bytes, entries),) = reader._run("sizes", _SIZES, (self._target.schema, self._target.schema))
+            schema = self._target.schema
+            ledger = f'"{schema}".entries'
+            ((size_bytes, entries),) = reader._run("sizes", _SIZES, (schema, ledger, ledger))
             return StoreSizes(int(size_bytes), int(entries))
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
@@ -292,15 +305,18 @@ class PostgresEngine:
         pool.open()
         return pool
 
-    def _said_first(self) -> str:
-        """What each transaction is told in the same breath as its beginning, and what ends with it."""
+    def _said_first(self) -> tuple[str, ...]:
+        """What each transaction is told in the same breath as its beginning, and what ends with it.
+
+        By SET LOCAL and not by a function: a server that spreads its tables over others hands that on to them.
+        """
         settings = {"lock_timeout": f"{self._target.busy_timeout_s * 1000:.0f}ms"}
         if self._durability != "normal":
             settings["synchronous_commit"] = "on" if self._durability == "full" else "remote_apply"
+        told = [f"SET LOCAL {name} = '{value}'" for name, value in settings.items()]
         if self._ready.role is not None:
-            settings["role"] = self._ready.role
-        told = "".join(f", set_config('{name}', '{value}', true)" for name, value in settings.items())
-        return f"SELECT set_config('muniment.tenant', %s, true){told}"
+            told.append(f'SET LOCAL ROLE "{self._ready.role}"')
+        return ("SET LOCAL muniment.tenant = %s", *told)
 
     def _here(self) -> Pool:
         """The pool of this process: one that a fork copied has no threads and shares its sockets with the parent."""
@@ -339,7 +355,7 @@ class PostgresEngine:
             try:
                 if check is not None:
                     check(connection)
-                psycopg.ClientCursor(connection).execute(f"{beginning}; {self._said}", (tenant_id,))
+                self._say(psycopg.ClientCursor(connection), beginning, tenant_id)
                 begun = True
                 return connection
             except psycopg.Error as error:
@@ -349,6 +365,17 @@ class PostgresEngine:
                 if not begun:
                     pool.putconn(connection)
         raise StorageLost(f"the connection to {self._ready.location} breaks again and again", hint="is the server up?")
+
+    def _say(self, cursor: psycopg.ClientCursor[tuple[Any, ...]], beginning: str, tenant_id: str) -> None:
+        """In one message. Citus hands on the message that a SET came with, so there each is one of its own."""
+        tenant, *told = self._said
+        said = (
+            (beginning, *_HANDED_ON, tenant, *told)
+            if self._ready.is_spread
+            else (f"{beginning}; {'; '.join(self._said)}",)
+        )
+        for each in said:
+            cursor.execute(each, (tenant_id,) if tenant in each else None)
 
     def _commit_write(self, connection: Connection) -> None:
         is_required = self._durability == "replicated"

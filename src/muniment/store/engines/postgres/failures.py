@@ -28,6 +28,7 @@ _BY_CODE: dict[str, tuple[type[MunimentError], str, str | None]] = {
     "55P03": (StorageBusy, "another transaction held a lock past the deadline", "try again"),
     "57014": (StorageBusy, "the server cancelled a statement that took too long", "try again"),
     "53300": (StorageBusy, "the server takes no more connections", "lower the pool size or raise max_connections"),
+    "53200": (StorageBusy, "the server has no room for so many locks", "raise max_locks_per_transaction"),
     "25006": (StorageReadOnly, "the server refuses writes", "is it a standby, or set read-only?"),
     "53100": (StorageFull, "the server's disk is full", "free space, then try again"),
     "54000": (TooLarge, "a value is larger than PostgreSQL can hold", None),
