@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
+    from muniment.core.outside.spool import Spool
     from muniment.core.policy.policy import Policy
     from muniment.handles.attention import Overview, Waiting, WaitingKind
     from muniment.handles.thread_space import ThreadSpace
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from muniment.memory.documents.records import CorpusDocument
     from muniment.moving.leaving import Form
     from muniment.moving.records import MoveReport, System
+    from muniment.store.bulk.loading import Progress
+    from muniment.store.bulk.records import LoadEvent, LoadReport
     from muniment.store.context import Context
     from muniment.store.reports import (
         MovedContents,
@@ -134,6 +137,37 @@ class MemoryStore:
             cite=cite,
             progress=progress,
         )
+
+    # -- loading ----------------------------------------------------------------------------------------
+
+    def load(
+        self,
+        events: Iterable[Mapping[str, Any] | LoadEvent] | Spool,
+        *,
+        agent_id: str = "agent",
+        index: bool = True,
+        progress: Progress | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> LoadReport:
+        """Write many events of many sessions at once, in large transactions, and index them afterwards.
+
+        Each is an object of `observe`'s arguments with its `user_id`, its `session_id` and, if it is another one, its
+        `agent_id` and `run_id`. All are checked before one is written. What is written is what `observe` would write of
+        them, in the order of each session; given again, it is passed over, also after a load that was broken off.
+        Without `index` they are left to `index`: until then they are read and cited, and no search finds them.
+        """
+        from muniment.handles.loading import load_events
+
+        return load_events(self._ctx, events, tenant_id, agent_id, index=index, progress=progress)
+
+    def index(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
+        """Index what was loaded in bulk and still waits for it; answers how many turns that were.
+
+        Several processes may do it at once, and it can be stopped at any time: what is done stays done.
+        """
+        from muniment.memory.backlog.indexing import index_backlog
+
+        return index_backlog(self._ctx, tenant_id, progress or (lambda _: None))
 
     # -- moving in and out ----------------------------------------------------------------------------
 

@@ -65,6 +65,26 @@ class SessionExtracts:
             fresh = None if said is None else _Fresh(last_seq - written + 1, said)
             _extend(tx, user_id, session_id, last_seq, ended + CATCH_UP_MAX, fresh)
 
+    def postpone(
+        self,
+        tx: Transaction,
+        user_id: str,
+        session_id: str,
+        last_seq: int,
+        written: int,
+        said: Sequence[tuple[LedgerEntry, str]],
+    ) -> None:
+        """Nothing: the next row says by its number how far the session was read."""
+
+    def catch_up(
+        self, tx: Transaction, user_id: str, session_id: str, place: range, said: Sequence[tuple[LedgerEntry, str]]
+    ) -> None:
+        if is_reserved(user_id):
+            return
+        tx.do(Lock(("extracts", user_id)))
+        last_seq = place.stop - 1
+        _extend(tx, user_id, session_id, last_seq, last_seq, _Fresh(place.start, said))
+
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
         places = sorted({place for place in by_ids(tx, ENTRIES, entry_ids, into=_Place) if not is_reserved(place[0])})
         for user_id in dict.fromkeys(place.user_id for place in places):

@@ -12,7 +12,7 @@ from muniment.core.instants import parse_instant
 from muniment.core.memos import remembered
 from muniment.core.ports.engine import Condition, Delete, Lock, Reader, Transaction
 from muniment.core.ports.rows import by_ids, chunked, stream
-from muniment.core.ports.schema import ENTRIES, EntryRow
+from muniment.core.ports.schema import BACKLOG, ENTRIES, EntryRow
 from muniment.core.ports.schema import SEGMENTS as SEGMENT_ROWS
 from muniment.core.text.analyzer import analyze, term_hash, term_hashes
 from muniment.errors import StoreDamaged
@@ -200,6 +200,7 @@ def reindex_user(tx: Transaction, tenant_id: str, user_id: str) -> int:
     """Make the user's index anew from the ledger; answers how many turns it holds."""
     tx.do(Lock(("index", user_id)))
     tx.do(Delete("segments", (("user_id", "=", user_id),)))
+    tx.do(Delete("backlog", (("user_id", "=", user_id),)))
     order = ("recorded_at", "user_id", "session_id", "seq")
     held: list[IndexedTurn] = []
     count = 0
@@ -217,6 +218,16 @@ class _TurnKey(NamedTuple):
     id: str
     kind: str
     role: str
+    session_id: str
+    seq: int
+
+
+def _waiting(reader: Reader, user_id: str) -> dict[str, list[range]]:
+    """By session, which entries of a user were loaded in bulk and are not indexed yet."""
+    found: dict[str, list[range]] = {}
+    for row in stream(reader, BACKLOG, (("user_id", "=", user_id),)):
+        found.setdefault(row.session_id, []).append(range(row.first, row.last + 1))
+    return found
 
 
 def index_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
@@ -246,8 +257,9 @@ def index_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
         if len(made) != len(ids) or encode_segment(build_segment(made)) != data:
             return f"the index from turn {entry.first} on is not what was said"
     where: tuple[Condition, ...] = (("user_id", "=", user_id), ("receipt_id", "=", None))
+    waiting = _waiting(reader, user_id)
     for row in stream(reader, ENTRIES, where, into=_TurnKey):
-        if can_be_turn(row.kind, row.role):
+        if can_be_turn(row.kind, row.role) and not any(row.seq in each for each in waiting.get(row.session_id, ())):
             if row.id not in held:
                 return f"the turn {row.id} is not in the index"
             held.discard(row.id)

@@ -26,7 +26,7 @@ from muniment.memory.vectoring import (
 from muniment.store.blocks import BlockCache, read_blocks
 from muniment.store.context import Context
 
-__all__ = ["reembed"]
+__all__ = ["reembed", "reembed_user"]
 
 Vectors = npt.NDArray[np.float16]
 
@@ -43,14 +43,15 @@ def reembed(ctx: Context, tenant_id: str, progress: Callable[[int], None] | None
     users = ctx.engine.read(tenant_id, _users)
     done = 0
     for user_id in users:
-        done += _reembed_user(ctx, tenant_id, user_id, embedder, progress)
+        done += reembed_user(ctx, tenant_id, user_id, embedder, progress)
     ctx.cache(VectorCache).clear()
     return done
 
 
-def _reembed_user(
+def reembed_user(
     ctx: Context, tenant_id: str, user_id: str, embedder: Embedder, progress: Callable[[int], None] | None
 ) -> int:
+    """The same for the turns of one user."""
     done = 0
     with ctx.engine.snapshot(tenant_id) as view:
         for batch in lacking(view, tenant_id, user_id, embedder.identity):

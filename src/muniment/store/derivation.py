@@ -131,6 +131,24 @@ class SessionFold(Protocol):
         """
         ...
 
+    def postpone(
+        self,
+        tx: Transaction,
+        user_id: str,
+        session_id: str,
+        last_seq: int,
+        written: int,
+        said: Sequence[tuple[LedgerEntry, str]],
+    ) -> None:
+        """As `extend`, of a load: what takes its time is left to `catch_up`."""
+        ...
+
+    def catch_up(
+        self, tx: Transaction, user_id: str, session_id: str, place: range, said: Sequence[tuple[LedgerEntry, str]]
+    ) -> None:
+        """What was postponed of the entries with these numbers. `said` are all turns among them that are left."""
+        ...
+
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
         """These entries were emptied; answers how many rows were made anew."""
         ...

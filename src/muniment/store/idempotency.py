@@ -49,10 +49,17 @@ def key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
     return digest(named), canonical_bytes(request)
 
 
-def put_keys(tx: Transaction, rows: Sequence[IdempotencyRow]) -> None:
-    """Keep keys, each with its event among the ids of the tenant too: one that is deleted is missed by `verify`."""
+def put_keys(tx: Transaction, rows: Sequence[IdempotencyRow], *, are_new: bool = False) -> None:
+    """Keep keys, each with its event among the ids of the tenant too: one that is deleted is missed by `verify`.
+
+    `are_new`: of events that were just written, so that none of them can be there.
+    """
     insert(tx, IDEMPOTENCY, rows)
-    put(tx, IDS, [IdRow(_kept_as(row), KEY_KIND) for row in rows])
+    ids = [IdRow(_kept_as(row), KEY_KIND) for row in rows]
+    if are_new:
+        insert(tx, IDS, ids)
+    else:
+        put(tx, IDS, ids)
 
 
 def _kept_as(row: IdempotencyRow) -> str:

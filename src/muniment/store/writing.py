@@ -64,6 +64,7 @@ from muniment.store.turns import is_turn
 
 __all__ = [
     "Batch",
+    "advance_head",
     "append",
     "append_batches",
     "append_in",
@@ -71,8 +72,14 @@ __all__ = [
     "check_run",
     "enter_tenant",
     "locked",
+    "must_open",
     "opening_draft",
+    "prepare",
     "prepare_batch",
+    "project_entries",
+    "recorded_now",
+    "session_head",
+    "store_rows",
 ]
 
 
@@ -117,7 +124,7 @@ def append(
 
     Secrets in the drafts are redacted. A run whose compaction failed takes nothing but what `repairs` it (CS-08).
     """
-    batch = replace(_prepare(ctx, scope, drafts, opening), repairs=repairs)
+    batch = replace(prepare(ctx, scope, drafts, opening), repairs=repairs)
     try:
         return ctx.engine.write(scope.tenant_id, lambda tx: _write(ctx, tx, batch))
     except KeyTaken as taken:
@@ -140,7 +147,7 @@ def append_in(
     build on, "" where they build on none (see `Batch.after`). The caller has redacted the drafts: here their ids
     could not be told from card numbers.
     """
-    batch = _prepare(ctx, scope, drafts, opening, is_redacted=True)
+    batch = prepare(ctx, scope, drafts, opening, is_redacted=True)
     return _write(ctx, tx, replace(batch, after=after, repairs=repairs))
 
 
@@ -151,7 +158,7 @@ def prepare_batch(
 
     `after` is when the newest item was made that they build on (see `Batch.after`).
     """
-    return replace(_prepare(ctx, scope, drafts, opening, is_redacted=True), after=after)
+    return replace(prepare(ctx, scope, drafts, opening, is_redacted=True), after=after)
 
 
 def append_batches(ctx: Context, tx: Transaction, batches: Sequence[Batch]) -> None:
@@ -166,10 +173,16 @@ def append_batches(ctx: Context, tx: Transaction, batches: Sequence[Batch]) -> N
         _index(ctx, tx, [turns for turns in pending if turns.scope.user_id == user_id])
 
 
-def _prepare(
-    ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, is_redacted: bool = False
+def prepare(
+    ctx: Context,
+    scope: Scope,
+    drafts: Sequence[EntryDraft],
+    opening: Admitted,
+    *,
+    is_redacted: bool = False,
+    is_indexed: bool = True,
 ) -> Batch:
-    """Settle everything about a call that needs no transaction."""
+    """Settle everything about a call that needs no transaction; of the index, only where it is written with it."""
     policy = ctx.policy.ledger.model_copy(update={"redact_secrets": False}) if is_redacted else ctx.policy.ledger
     if len(drafts) > policy.batch_entries_max:
         raise TooLarge(
@@ -204,7 +217,7 @@ def _prepare(
         ids=ids,
         salts=tuple(salts),
         keys=tuple(key_of(scope, draft) for draft in drafts),
-        prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if ctx.policy.ledger.index_turns else {},
+        prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if is_indexed and policy.index_turns else {},
         seal_key=key_to_seal(ctx, (opening, *admitted)) if ctx.policy.ledger.redact == "seal" else None,
         held=send_blobs(ctx, scope.tenant_id, leaving) if leaving else {},
     )
@@ -232,13 +245,13 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
     admitted = [batch.admitted[index] for index in fresh]
     ids = [batch.ids[index] for index in fresh]
     salts = [batch.salts[index] for index in fresh]
-    opens = _must_open(tx, scope, batch.opening, repairs=batch.repairs)
+    opens = must_open(tx, scope, batch.opening, repairs=batch.repairs)
     if opens:
         admitted, ids, salts = [batch.opening, *admitted], [ctx.ids.new("evt"), *ids], [*ctx.ids.salts(1), *salts]
     elif not admitted:
         return []  # a run that is only to be started was
-    head = _head(ctx, tx, scope)
-    recorded_at = _recorded_at(ctx, head, batch.after)
+    head = session_head(ctx, tx, scope)
+    recorded_at = recorded_now(ctx, head, batch.after)
     rows, end = seal(
         scope, head or genesis(scope.tenant_id, scope.user_id, scope.session_id), admitted, ids, salts, recorded_at
     )
@@ -248,7 +261,7 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
         entry_of_row(scope.tenant_id, row, scope=scope, body=item.body)
         for row, item in zip(rows, admitted, strict=True)
     ]
-    _project(ctx, tx, entries)
+    project_entries(ctx, tx, entries)
     for entry, item in zip(entries, admitted, strict=True):
         if item.secrets:
             add_seal(ctx, tx, scope, batch.seal_key, entry, item.secrets)
@@ -314,7 +327,7 @@ def _earlier(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:
     return found
 
 
-def _must_open(tx: Transaction, scope: Scope, opening: Admitted, *, repairs: bool) -> bool:
+def must_open(tx: Transaction, scope: Scope, opening: Admitted, *, repairs: bool) -> bool:
     """Is this the run's first write? Refuses a run that has ended, is locked or belongs elsewhere."""
     run = latest(tx, scope.run_id)
     if run is None:
@@ -423,7 +436,7 @@ def _check_end(ctx: Context, reader: Reader, scope: Scope, head: Head | None) ->
         )
 
 
-def _head(ctx: Context, tx: Transaction, scope: Scope) -> Head | None:
+def session_head(ctx: Context, tx: Transaction, scope: Scope) -> Head | None:
     """The end of the session's chain, which the next entry follows; None of a session that is new."""
     session = get(tx, SESSIONS, (scope.user_id, scope.session_id))
     head = None if session is None else head_of(session)
@@ -431,7 +444,7 @@ def _head(ctx: Context, tx: Transaction, scope: Scope) -> Head | None:
     return head
 
 
-def _recorded_at(ctx: Context, head: Head | None, after: str) -> str:
+def recorded_now(ctx: Context, head: Head | None, after: str) -> str:
     """The clock's reading, held where it stepped back a little, refused where it stepped back far."""
     now = ctx.clock()
     text = format_instant(now)
@@ -458,6 +471,19 @@ def _store(
     *,
     is_new: bool,
 ) -> None:
+    store_rows(tx, rows, admitted, held)
+    if is_new:
+        enter_tenant(tx, end.recorded_at)
+        session = SessionRow(scope.user_id, scope.session_id, end.seq, end.hash, end.recorded_at, end.recorded_at)
+        insert(tx, SESSIONS, [session])
+    else:
+        advance_head(tx, scope.user_id, scope.session_id, end)
+
+
+def store_rows(
+    tx: Transaction, rows: list[EntryRow], admitted: list[Admitted], held: Mapping[bytes, ObjectRow]
+) -> None:
+    """Entries with their ids, and the blobs of those that have one."""
     insert(tx, IDS, [IdRow(row.id, "event") for row in rows])
     insert(tx, ENTRIES, rows)
     blobs = [
@@ -467,12 +493,6 @@ def _store(
     ]
     if blobs:
         insert_blobs(tx, blobs, held)
-    if is_new:
-        enter_tenant(tx, end.recorded_at)
-        session = SessionRow(scope.user_id, scope.session_id, end.seq, end.hash, end.recorded_at, end.recorded_at)
-        insert(tx, SESSIONS, [session])
-    else:
-        advance_head(tx, scope.user_id, scope.session_id, end)
 
 
 def enter_tenant(tx: Transaction, created_at: str) -> None:
@@ -491,7 +511,7 @@ def advance_head(tx: Transaction, user_id: str, session_id: str, end: Head) -> N
     )
 
 
-def _project(ctx: Context, tx: Transaction, entries: Sequence[LedgerEntry]) -> None:
+def project_entries(ctx: Context, tx: Transaction, entries: Sequence[LedgerEntry]) -> None:
     """Every derivation that listens to an entry's kind sees it, in order, in this transaction."""
 
     def lookup(item_id: str) -> Item | None:

@@ -77,6 +77,10 @@ def read(engine: Engine, op: Op[R], tenant: str = "t1") -> R:
     return engine.read(tenant, lambda reader: reader.do(op))
 
 
+_MANY_ROWS = 1500
+"""More than an engine writes one by one, where it has another way for many."""
+
+
 class _Stop(Exception):
     """Raised by work in the middle of a transaction."""
 
@@ -97,6 +101,24 @@ class EngineContract(EngineWalls):
         assert read(engine, Count(spec.name)) == len(rows)
         if spec.key:
             assert read(engine, Get(spec.name, sample_key(spec, 99))) is None
+
+    @every_table
+    def test_thousands_of_rows_at_once_are_as_they_were_given(self, engine: Engine, spec: Table[Any]) -> None:
+        if not spec.key:
+            return
+        rows = [sample_row(spec, number) for number in range(1, _MANY_ROWS)]
+        empty = tuple(
+            None if column.nullable else value for column, value in zip(spec.columns, rows[-1], strict=True)
+        )
+        write(engine, Insert(spec.name, [*rows[:-1], empty]), Insert(spec.name, [sample_row(spec, _MANY_ROWS)]))
+        assert read(engine, Get(spec.name, sample_key(spec, 7))) == rows[6]
+        assert read(engine, Get(spec.name, sample_key(spec, _MANY_ROWS - 1))) == empty
+        assert read(engine, Count(spec.name)) == _MANY_ROWS
+        assert read(engine, Count(spec.name), tenant="t2") == 0
+        with pytest.raises(KeyTaken) as caught:
+            write(engine, Insert(spec.name, [sample_row(spec, number) for number in range(2, 2 * _MANY_ROWS)]))
+        assert caught.value.table == spec.name
+        assert read(engine, Count(spec.name)) == _MANY_ROWS
 
     @every_table
     def test_one_row_more_than_once_is_refused(self, engine: Engine, spec: Table[Any]) -> None:

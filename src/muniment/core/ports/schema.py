@@ -29,6 +29,7 @@ from muniment.core.ports.server_rows import ClearingRow, KeyRow, LeaseRow, RateR
 from muniment.core.vocabulary import Trust
 
 __all__ = [
+    "BACKLOG",
     "BLOBS",
     "CLEARINGS",
     "ENTRIES",
@@ -57,6 +58,7 @@ __all__ = [
     "TENANTS",
     "VECTORS",
     "WORKS",
+    "BacklogRow",
     "BlobRow",
     "Column",
     "EntryRow",
@@ -353,6 +355,15 @@ class EpisodeRow(NamedTuple):
     ended_at: str
 
 
+class BacklogRow(NamedTuple):
+    """Entries of a session, from a number to a number, that were loaded in bulk and are not in the index yet."""
+
+    user_id: str
+    session_id: str
+    first: int
+    last: int
+
+
 TENANTS = _table("tenants", TenantRow, key=(), forget="keep")
 IDS = _table("ids", IdRow, key=("id",), forget="keep")
 SESSIONS = _table(
@@ -447,6 +458,7 @@ LISTINGS = _table(
     ),
 )
 EPISODES = _table("episodes", EpisodeRow, key=("user_id", "session_id", "first"), forget="keep")
+BACKLOG = _table("backlog", BacklogRow, key=("user_id", "session_id", "first"), forget="keep")
 PLACES = _table(
     "places",
     PlaceRow,
@@ -516,6 +528,7 @@ TABLES: tuple[Table[Any], ...] = (
     EXTRACTS,
     LISTINGS,
     EPISODES,
+    BACKLOG,
     PLACES,
     PREFIXES,
     PLACE_VECTORS,

@@ -49,6 +49,22 @@ class SessionPlaces:
         if is_kept(user_id, session_id):
             _place(tx, list(_entries(tx, user_id, session_id, last_seq - written)))
 
+    def postpone(
+        self,
+        tx: Transaction,
+        user_id: str,
+        session_id: str,
+        last_seq: int,
+        written: int,
+        said: Sequence[tuple[LedgerEntry, str]],
+    ) -> None:
+        self.extend(tx, user_id, session_id, last_seq, written, said)
+
+    def catch_up(
+        self, tx: Transaction, user_id: str, session_id: str, place: range, said: Sequence[tuple[LedgerEntry, str]]
+    ) -> None:
+        """Nothing: it was not postponed."""
+
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
         """Their rows have gone with them: what is forgotten of a value is all that ever stood under its name."""
         del tx, entry_ids

@@ -59,6 +59,22 @@ class SessionEpisodes:
             turns = list(_turns(tx, user_id, session_id, start))
         put(tx, EPISODES, cut(last, turns))
 
+    def postpone(
+        self,
+        tx: Transaction,
+        user_id: str,
+        session_id: str,
+        last_seq: int,
+        written: int,
+        said: Sequence[tuple[LedgerEntry, str]],
+    ) -> None:
+        self.extend(tx, user_id, session_id, last_seq, written, said)
+
+    def catch_up(
+        self, tx: Transaction, user_id: str, session_id: str, place: range, said: Sequence[tuple[LedgerEntry, str]]
+    ) -> None:
+        """Nothing: it was not postponed."""
+
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
         """Their rows stay, so nothing moves: an episode of which nothing is left is not shown."""
         del tx, entry_ids
@@ -112,6 +128,24 @@ class SessionFolds:
     ) -> None:
         for fold in self._folds if is_corpus(user_id) else self._of_users:
             fold.extend(tx, user_id, session_id, last_seq, written, said)
+
+    def postpone(
+        self,
+        tx: Transaction,
+        user_id: str,
+        session_id: str,
+        last_seq: int,
+        written: int,
+        said: Sequence[tuple[LedgerEntry, str]],
+    ) -> None:
+        for fold in self._folds if is_corpus(user_id) else self._of_users:
+            fold.postpone(tx, user_id, session_id, last_seq, written, said)
+
+    def catch_up(
+        self, tx: Transaction, user_id: str, session_id: str, place: range, said: Sequence[tuple[LedgerEntry, str]]
+    ) -> None:
+        for fold in self._folds if is_corpus(user_id) else self._of_users:
+            fold.catch_up(tx, user_id, session_id, place, said)
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
         return sum(fold.remove(tx, entry_ids) for fold in self._of_users)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import psycopg
 
-from muniment.core.ports.engine import KeyTaken, Lock, Row, Select
+from muniment.core.ports.engine import Insert, KeyTaken, Lock, Row, Select
 from muniment.errors import MunimentError
+from muniment.store.engines.checks import Shape, check_rows, shape_of
 from muniment.store.engines.postgres.failures import translate
 from muniment.store.engines.postgres.opening import Connection, lock_number
-from muniment.store.engines.sql import Statements
+from muniment.store.engines.sql import Statements, quoted
 from muniment.store.engines.sql_views import SqlReader, SqlTransaction
 
-__all__ = ["PostgresReader", "PostgresTransaction"]
+__all__ = ["COPY_ROWS_MIN", "PostgresReader", "PostgresTransaction"]
 
 _STREAM_ROWS = 500
 _CANCEL_WAIT_S = 5.0
 _numbers = count(1)
+COPY_ROWS_MIN = 1000
+"""Rows from which on COPY takes less of either side's processor than an INSERT for each."""
+_COPIED = {"text": "text", "int": "int8", "bytes": "bytea"}
 
 
 class PostgresReader(SqlReader):
@@ -68,9 +72,39 @@ class PostgresReader(SqlReader):
 
 
 class PostgresTransaction(PostgresReader, SqlTransaction):
+    def _insert(self, op: Insert) -> None:
+        if len(op.rows) < COPY_ROWS_MIN or not self._may_copy():
+            super()._insert(op)
+            return
+        shape = shape_of(op.table)
+        check_rows(shape, op.rows)
+        try:
+            self._copy(shape, op.rows)
+        except psycopg.Error as error:
+            raise self._failed(error, op.table) from error
+
+    def _may_copy(self) -> bool:
+        """COPY goes by a table of the transaction's own: the right to make one is everybody's, unless it was taken."""
+        asked = "SELECT has_database_privilege(current_database(), 'TEMPORARY')"
+        return bool(self._fetch("", asked, ())[0][0])
+
+    def _copy(self, shape: Shape, rows: Sequence[Row]) -> None:
+        """The server refuses COPY into a table with row-level security. So rows go into one that nobody else sees, and
+        from there where they belong, through the policy. It ends with the transaction: a pooler finds nothing of it."""
+        table, held = self._statements.table(shape), f"pg_temp.{quoted(f'muniment_copy_{next(_numbers)}')}"
+        names = ", ".join(map(quoted, ("tenant_id", *shape.names)))
+        cursor, tenant_id = self._cursor, self._tenant_id
+        cursor.execute(f"CREATE TEMPORARY TABLE {held} (LIKE {table}) ON COMMIT DROP")
+        with cursor.copy(f"COPY {held} ({names}) FROM STDIN (FORMAT binary)") as copy:
+            copy.set_types(["text", *(_COPIED[column.type] for column in shape.spec.columns)])
+            for row in rows:
+                copy.write_row((tenant_id, *row))
+        cursor.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM {held}")
+        cursor.execute(f"DROP TABLE {held}")
+
     def _run_many(self, table: str, statement: str, rows: Sequence[Row]) -> None:
-        """Pipelined by psycopg, and measured as the fastest way: COPY does not work under row-level security,
-        and arrays through unnest are slower for a thousand rows and much slower for fifty."""
+        """Pipelined by psycopg, and measured as the fastest way for fewer rows than are copied: arrays through unnest
+        are slower for a thousand and much slower for fifty."""
         tenant_id = self._tenant_id
         if len(rows) == 1:
             self._run(table, statement, (tenant_id, *rows[0]))
@@ -90,3 +124,5 @@ class PostgresTransaction(PostgresReader, SqlTransaction):
     def _lock(self, op: Lock) -> None:
         number = lock_number("lock", self._schema, self._tenant_id, *op.parts)
         self._run("", "SELECT pg_advisory_xact_lock(%s)", (number,))
+
+    ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]] = {**SqlTransaction.ops, Insert: _insert}
