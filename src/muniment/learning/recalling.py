@@ -279,7 +279,9 @@ def _ask(
     )
     weighed, dropped = weigh(found, asked, policy)
     run_id = None if is_look else scope.run_id
-    injection, arms, told_ids = hand_out(put_together(weighed), most, run_id, policy, ctx.counter.count)
+    grouped = put_together(weighed)
+    injection, arms, told_ids = hand_out(grouped.kept, most, run_id, policy, ctx.counter.count)
+    dropped += grouped.dropped
     note = _nothing_fits(found, dropped) if not told_ids else None
     request = MemoryRecallRequest.from_wire(
         {

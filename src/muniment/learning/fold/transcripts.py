@@ -23,6 +23,7 @@ from muniment.learning.stored_memory import RunFacts, StepFacts
 
 __all__ = [
     "SAID_CHARS_MAX",
+    "WORDING",
     "asked_later",
     "did_words",
     "doings",
@@ -33,6 +34,8 @@ __all__ = [
     "transcript",
 ]
 
+WORDING = 2
+"""Stands in an episode whose words were written as they are here: without any of a tool's own."""
 SAID_CHARS_MAX = 400
 DID_CHARS_MAX = 700
 _READ_CHARS_MAX = 8_000
