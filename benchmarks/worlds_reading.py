@@ -3,9 +3,9 @@
 It knows the names of what it can do (tools, values of arguments, orders of two steps, a step that can be left out) and
 the values of what it can see (in the task, or in a tool's result). A sentence that names one of its options shifts the
 odds of it, up or down by the words around the name: "use", "call", "works" against "do not", "avoid", "instead of",
-"fails". Where only the outcome of a run is told ("Did: …  Passed."), or two rates, the shift is smaller. A text that
-names a value the agent does not see here ("when the sheet is wide", and it is narrow) is not about this task, and does
-nothing; neither does a name inside a condition ("when scan_index fails, …").
+"fails". Where only the outcome of runs is told ("Passed. Did: …", "passed 3 of 4"), or two rates, the shift is
+smaller. A text that names a value the agent does not see here ("when the sheet is wide", and it is narrow) is not
+about this task, and does nothing; neither does a name inside a condition ("when scan_index fails, …").
 
 Nothing here knows how the library words a lesson, what a feature is called, or what is right in a world.
 """
@@ -46,6 +46,7 @@ _CONDITION = re.compile(
 )
 _ELSE = re.compile(r"(?:\bnot|\bunless|\bexcept|\bother than|\bwithout|\bno|n't|!=)\W+(?:\w+\W+){0,3}$", re.IGNORECASE)
 _RATE = re.compile(r"(\d+) (?:of|out of|/) (\d+)|(\d{1,3}(?:\.\d+)?) ?%")
+_COUNT = re.compile(r"\bpassed (\d+) of (\d+)\b", re.IGNORECASE)
 _PASSED = re.compile(r"\b(?:passed|worked|succeeded|solved|went through)\b(?! \d)", re.IGNORECASE)
 _FAILED = re.compile(
     r"\bFailed\b|\b(?:it|runs?|task|attempt|tests?|all|and|but|which|that) failed\b|\bdid not (?:pass|work)\b"
@@ -106,7 +107,7 @@ def concerns(text: str, values: Mapping[str, Sequence[str]], seen: Mapping[str, 
 def read_text(text: str, slots: Sequence[Slot]) -> list[Said]:
     """What a text says for and against options."""
     sentences = _SENTENCE.split(_named(text, slots))
-    outcomes = [bool(_PASSED.search(each)) - bool(_FAILED.search(each)) for each in sentences]
+    outcomes = [_counted(each) or bool(_PASSED.search(each)) - bool(_FAILED.search(each)) for each in sentences]
     outcome = next((each for each in outcomes if each), 0)
     found: dict[tuple[str, str], float] = {}
     for sentence, said in zip(sentences, outcomes, strict=True):
@@ -116,6 +117,15 @@ def read_text(text: str, slots: Sequence[Slot]) -> list[Said]:
                 held = found.get((slot.name, option), 0.0)
                 found[slot.name, option] = max(held, log, key=abs)
     return [Said(slot, option, log) for (slot, option), log in found.items() if log]
+
+
+def _counted(sentence: str) -> int:
+    """Of "4 runs like it: passed 3 of 4", 1; of runs that mostly failed -1; 0 where no single count is told."""
+    counts = _COUNT.findall(sentence)
+    if len(counts) != 1 or len(_RATE.findall(sentence)) != 1:
+        return 0
+    passes, runs = map(int, counts[0])
+    return (2 * passes > runs) - (2 * passes < runs)
 
 
 def _named(text: str, slots: Sequence[Slot]) -> str:

@@ -8,13 +8,19 @@ dropped without the hint that stands for it naming it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
-from muniment.learning.hints import Weighed, hint_text, tells_of_failure
+from muniment.learning.episode_words import episode_of, hint_text
+from muniment.learning.forms import form_of
+from muniment.learning.hints import Dropped, Weighed, tells_of_failure
 from muniment.learning.stored_memory import StoredMemory
 from muniment.learning.tool_likeness import rarities, tool_likeness, tools_told
 
-__all__ = ["put_together"]
+__all__ = ["FAILED", "Grouped", "put_together"]
+
+FAILED = "failed"
+"""Why an episode of a run that failed is not told: runs that passed were found, or others that failed."""
 
 _SAME_TASK, _SAME_DOING = 0.6, 0.8
 """Shares of words in common from which two tasks, and two ways of doing them, are one."""
@@ -28,21 +34,34 @@ _ENDS: Words = frozenset(("ask", "pass", "fail"))
 """Words of every summary, as they are analysed: they make no two tasks alike."""
 
 
-def put_together(weighed: Sequence[Weighed]) -> list[Weighed]:
+class Grouped(NamedTuple):
+    """What is up for choice, in order, and what is told by another or not at all."""
+
+    kept: list[Weighed]
+    dropped: list[Dropped]
+
+
+def put_together(weighed: Sequence[Weighed]) -> Grouped:
     """The candidates in their order, each kind of doing once, and failures beside what passed."""
     merged = _merge(weighed)
+    dropped = [Dropped(other.id, f"merged with {each.candidate.memory.id}") for each in merged for other in each.alike]
     failed = [each for each in merged if tells_of_failure(each.candidate.memory)]
     others = [each for each in merged if not tells_of_failure(each.candidate.memory)]
     place = next((place for place, each in enumerate(others) if each.candidate.memory.kind == "reasoning"), None)
     if place is None:
-        return [*others, *failed[:_FAILED_MAX]]
-    others[place] = others[place]._replace(beside=_like(others[place], [each for each in failed if _how(each)]))
-    return others
+        left = failed[_FAILED_MAX:]
+        others += failed[:_FAILED_MAX]
+    else:
+        beside = _like(others[place], [each for each in failed if _how(each)])
+        others[place] = others[place]._replace(beside=beside)
+        left = [each for each in failed if beside is None or each.candidate.memory.id != beside.id]
+    dropped += [Dropped(each.candidate.memory.id, FAILED) for each in left]
+    return Grouped(others, dropped)
 
 
 def _like(passed: Weighed, failed: Sequence[Weighed]) -> StoredMemory | None:
     """Of the runs that failed, the one that did most alike, if any did: where two part, something is to be learnt."""
-    known = _said(passed.candidate.memory, "did")
+    known = _did(passed.candidate.memory)
     failed = [
         each for each in failed if _how(each).removeprefix("failed after ") not in known
     ]  # it passed all the same
@@ -54,26 +73,40 @@ def _like(passed: Weighed, failed: Sequence[Weighed]) -> StoredMemory | None:
 
 
 def _merge(weighed: Sequence[Weighed]) -> list[Weighed]:
-    """Each with those after it that say the same."""
+    """Each with those after it that say the same: tasks of one form done the same way, whatever came of them; and tasks
+    in much the same words, done much the same way, that ended alike.
+    """
     leaders: list[Weighed] = []
-    texts: dict[str, int] = {}
+    known: dict[object, int] = {}
     groups: dict[tuple[bool, Words], list[tuple[int, Words, Words]]] = {}
     for each in weighed:
-        memory, text = each.candidate.memory, hint_text(each.candidate.memory)
-        place, did = texts.get(text), _said(memory, "did")
-        if place is None and did:  # of what does not say what was done, only the very same words are one
+        memory = each.candidate.memory
+        keys = _keys(memory)
+        place = next((known[key] for key in keys if key in known), None)
+        episode = episode_of(memory)
+        if (
+            place is None and episode is not None
+        ):  # of what does not say what was done, only the very same words are one
             group = groups.setdefault((tells_of_failure(memory), tools_told(memory)), [])
-            task = frozenset(analyze(text.partition(did)[0])) - _ENDS
-            doing = frozenset(analyze(_how(each) or did))
+            task = frozenset(analyze(f"{episode.asked} {episode.end}")) - _ENDS
+            doing = frozenset(analyze(episode.how or episode.did))
             place = next((at for at, *words in group if _alike((task, doing), words)), None)
             if place is None:
                 group.append((len(leaders), task, doing))
         if place is None:
-            texts[text] = len(leaders)
+            known |= dict.fromkeys(keys, len(leaders))
             leaders.append(each)
         else:
             leaders[place] = leaders[place]._replace(alike=(*leaders[place].alike, memory))
     return leaders
+
+
+def _keys(memory: StoredMemory) -> list[object]:
+    """What is the same for records that are one: the words; of an episode the form of the task and of what was done."""
+    episode = episode_of(memory)
+    if episode is None or not episode.form.has_words:
+        return [hint_text(memory)]
+    return [hint_text(memory), (episode.form.key, form_of(episode.doing).key, tools_told(memory))]
 
 
 def _alike(ours: Sequence[Words], theirs: Sequence[Words]) -> bool:
@@ -86,9 +119,10 @@ def _share(a: Words, b: Words) -> float:
 
 
 def _how(each: Weighed) -> str:
-    return _said(each.candidate.memory, "ending")
+    episode = episode_of(each.candidate.memory)
+    return "" if episode is None else episode.how
 
 
-def _said(memory: StoredMemory, name: str) -> str:
-    said = memory.record.get(name)
-    return said if isinstance(said, str) else ""
+def _did(memory: StoredMemory) -> str:
+    episode = episode_of(memory)
+    return "" if episode is None else episode.did

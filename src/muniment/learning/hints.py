@@ -18,6 +18,8 @@ from muniment.core.predicates import RUN_FEATURES, parse
 from muniment.core.stats.bounds import Prior, posterior
 from muniment.core.stats.counts import Tally
 from muniment.core.text.sentences import sentence_spans
+from muniment.learning.episode_words import episode_of, hint_text, line_of_many, passed_of
+from muniment.learning.forms import form_of
 from muniment.learning.keys import (
     Likeness,
     has_expired,
@@ -27,7 +29,7 @@ from muniment.learning.keys import (
     state_compat,
 )
 from muniment.learning.lessons.arms import fits_any_run
-from muniment.learning.lessons.wording import cited_events, lesson_line
+from muniment.learning.lessons.wording import cited_events
 from muniment.learning.stored_memory import Store, StoredMemory
 from muniment.learning.tool_likeness import rarities, tool_likeness, tools_told
 
@@ -53,7 +55,6 @@ _PINNED_BONUS = 0.1
 _RECENCY_SHARE = 0.15
 _CAREFUL, _SURE = 0.2, 0.95
 """Quantiles of the posterior: what quality reads, and what must lie below the hopeless rate."""
-_HALF = 0.5
 _EACH_FIRST = 2
 """Of each store so many come first: episodes that read like the task should leave room for what runs have in common."""
 _CUT_TOKENS_MIN = 12
@@ -252,21 +253,12 @@ def history_of(memory: StoredMemory) -> Tally:
         side = learnt.get("without" if learnt.get("advice") == "avoid" else "with")
         if isinstance(side, dict) and isinstance(side.get("n"), int) and isinstance(side.get("passes"), int):
             return used.merge(Tally(cast("int", side["passes"]), cast("int", side["n"])))
-    return used if (passed := _own_outcome(memory)) is None else used.merge(Tally(int(passed), 1))
-
-
-def _own_outcome(memory: StoredMemory) -> bool | None:
-    """Whether the run that an episode tells of passed; its `pass_p_hat` speaks of later runs once it was used."""
-    tags, rate = memory.record.get("tags"), memory.record.get("pass_p_hat")
-    for word in ("pass", "fail"):
-        if isinstance(tags, list | tuple) and word in tags:
-            return word == "pass"
-    return rate >= _HALF if not memory.with_tally.n and isinstance(rate, int | float) else None
+    return used if (passed := passed_of(memory)) is None else used.merge(Tally(int(passed), 1))
 
 
 def tells_of_failure(memory: StoredMemory) -> bool:
     """Whether it is the episode of a run that failed."""
-    return memory.kind == "reasoning" and _own_outcome(memory) is False
+    return memory.kind == "reasoning" and passed_of(memory) is False
 
 
 _instant = lru_cache(maxsize=1024)(parse_instant)
@@ -313,7 +305,7 @@ def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[
         most = budget.tactic_tokens_max if memory.kind == "tactic" else budget.hint_tokens_max
         room = min(most, budget.total_tokens_max - total)
         text = _fitted(full, room, count)
-        if _did(memory) not in text:
+        if not _says_what_was_done(memory, text):
             text = ""  # what was asked, without what was done, helps nobody
         line = _line(text)
         is_in = bool(text)
@@ -339,34 +331,19 @@ def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[
     return Injection(tuple(hints), "\n".join(lines), total, tuple(used), tuple(overflow))
 
 
-def hint_text(memory: StoredMemory) -> str:
-    """What a record says in a prompt."""
-    if memory.kind == "tactic":
-        return lesson_line(memory)
-    record: Mapping[str, Any] = memory.record
-    injection = record.get("injection")
-    said = injection.get("content") if isinstance(injection, Mapping) else None
-    text = said or record.get("summary") or record.get("body") or ""
-    return " ".join(str(text).split())
-
-
-def _did(memory: StoredMemory) -> str:
-    """What an episode's run did, where its summary says so."""
-    did = memory.record.get("did")
-    return did if isinstance(did, str) and did in hint_text(memory) else ""
+def _says_what_was_done(memory: StoredMemory, text: str) -> bool:
+    """Is enough of an episode left that it says what its run did?"""
+    episode = episode_of(memory)
+    return episode is None or form_of(episode.did).key[0] in text.casefold()
 
 
 def _full_text(each: Weighed) -> str:
-    """A record with how many said the same, and how a run like it failed."""
+    """A record, or as many as say the same; and how a run like it failed."""
     memory = each.candidate.memory
-    said = [hint_text(memory)]
-    runs = 1 + len(each.alike)
-    if runs > 1 and memory.kind == "reasoning":
-        passed = _own_outcome(memory)
-        said.append(f"{runs} runs did so{'' if passed is None else ', all passed' if passed else ', all failed'}.")
-    how = None if each.beside is None else each.beside.record.get("ending")
-    if isinstance(how, str) and how:
-        said.append(f"A run like it {how}.")
+    said = [(line_of_many((memory, *each.alike)) if each.alike else "") or hint_text(memory)]
+    beside = None if each.beside is None else episode_of(each.beside)
+    if beside is not None and beside.how:
+        said.append(f"A run like it {beside.how}.")
     return " ".join(said)
 
 

@@ -24,6 +24,7 @@ from muniment.learning.banks import (
 )
 from muniment.learning.fold.run_logs import steps_of
 from muniment.learning.fold.transcripts import did_words, tools_of
+from muniment.learning.hint_evidence import with_evidence
 from muniment.learning.hint_groups import put_together
 from muniment.learning.hints import BELOW_FLOOR, Dropped, Injection, Recallable, RecallQuestion, weigh
 from muniment.learning.keys import intent_key, intent_likeness, state_key
@@ -279,7 +280,11 @@ def _ask(
     )
     weighed, dropped = weigh(found, asked, policy)
     run_id = None if is_look else scope.run_id
-    injection, arms, told_ids = hand_out(put_together(weighed), most, run_id, policy, ctx.counter.count)
+    grouped = put_together(weighed)
+    injection, arms, told_ids = hand_out(grouped.kept, most, run_id, policy, ctx.counter.count)
+    dropped += grouped.dropped
+    cited = ctx.engine.read(scope.tenant_id, lambda reader: with_evidence(reader, scope, injection.hints))
+    injection = injection._replace(hints=tuple(cited))
     note = _nothing_fits(found, dropped) if not told_ids else None
     request = MemoryRecallRequest.from_wire(
         {

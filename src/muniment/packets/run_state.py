@@ -16,7 +16,7 @@ from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import InvalidRecord
 from muniment.memory.state_patching import read_state
 from muniment.packets.page.lines import CLAIMS, CONFLICTS, DONE, FAILURES, HINTS, NEXT_ACTIONS, OBJECTIVE
-from muniment.packets.page.taught import HELD_OUT
+from muniment.packets.page.taught import HELD_OUT, MERGED_WITH
 from muniment.packets.pool import NotGathered, RunBasis
 from muniment.runs.claim_reading import verified_claims
 from muniment.runs.state_reading import (
@@ -41,6 +41,8 @@ __all__ = ["OPEN_LOOPS", "GatheredRun", "gather_run", "task_of"]
 OPEN_LOOPS = "open_loops"
 """Where a caller may patch open questions of their own."""
 _HINT_KEYS = ("memory_id", "source", "score", "reason", "summary", "evidence_ids")
+_MERGED_MAX = 8
+"""Of the runs that one line tells of, so many are named in an explanation."""
 _EVIDENCE = ("evidence_id", "side_a", "side_b")
 """Keys of a patched part that name events."""
 
@@ -290,17 +292,19 @@ def _distinct(loops: Iterable[OpenLoop]) -> tuple[OpenLoop, ...]:
 
 
 def _recalled_hints(reader: Reader, scope: Scope) -> list[dict[str, Any]]:
-    """What the run recalled last of learned memory, as far as it was within the injection budget, best first; then the
-    lessons that fitted and were left out of the run, by their ids alone.
+    """What the run recalled last of learned memory, as far as it was within the injection budget, best first; then, by
+    their ids alone, what is told within the line of another, and the lessons that fitted and were left out of the run.
     """
     held = latest_of_run(reader, "recall", scope.user_id, scope.run_id)
     if held is None:
         return []
     told = held.plain()
-    hints = [
-        {key: hint[key] for key in _HINT_KEYS if hint.get(key) is not None}
-        for hint in told["response"]["items"]
-        if hint.get("injected")
+    shown = [hint for hint in told["response"]["items"] if hint.get("injected")]
+    hints = [{key: hint[key] for key in _HINT_KEYS if hint.get(key) is not None} for hint in shown]
+    merged = [
+        {"memory_id": memory_id, MERGED_WITH: hint["memory_id"]}
+        for hint in shown
+        for memory_id in hint.get("alike_ids", ())[:_MERGED_MAX]
     ]
     left = (arm["memory_id"] for arm in told.get("arms", ()) if arm["arm"] == HELD_OUT)
-    return [*hints, *({"memory_id": memory_id, HELD_OUT: True} for memory_id in left)]
+    return [*hints, *merged, *({"memory_id": memory_id, HELD_OUT: True} for memory_id in left)]

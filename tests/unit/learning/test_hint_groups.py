@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from muniment.core.policy.learning import LearnPolicy
+from muniment.learning.fold.transcripts import WORDING
 from muniment.learning.hint_groups import put_together
 from muniment.learning.hints import BELOW_FLOOR, Recallable, RecallQuestion, best_of, inject, weigh
 from muniment.learning.stored_memory import StoredMemory
@@ -25,6 +26,7 @@ def memory(id_: str, task: str, *tools: str, passed: bool = True, kind: str = "r
         "tags": ["pass" if passed else "fail", *(f"tool:{tool}" for tool in tools)],
         "intent_key": "intent|domain=air",
         "did": did,
+        "wording": WORDING,
         **how,
         **more,
     }
@@ -35,14 +37,15 @@ def memory(id_: str, task: str, *tools: str, passed: bool = True, kind: str = "r
 def recalled(*memories: StoredMemory, most: int = 5, asked: RecallQuestion = ASKED) -> Any:
     found = [Recallable(each, "ReasoningBank", 0.5, 0.5) for each in memories]
     weighed, dropped = weigh(found, asked, POLICY)
-    return inject(best_of(put_together(weighed), most), POLICY.injection, lambda text: len(text.split())), dropped
+    return inject(best_of(put_together(weighed).kept, most), POLICY.injection, lambda text: len(text.split())), dropped
 
 
 def test_the_same_task_done_the_same_way_is_one_hint_that_says_how_often() -> None:
     same = [memory(f"m{place}", f"Book flight {place} to Oslo", "get_user", "book") for place in range(3)]
     injection, _ = recalled(*same, memory("m9", "Book flight 9 to Oslo", "get_user", "cancel", "book"))
     assert [hint.memory_id for hint in injection.hints] == ["m0", "m9"]
-    assert injection.hints[0].summary.endswith("Did: get_user, then book. 3 runs did so, all passed.")
+    told = '3 runs like "Book flight … to Oslo": passed 3 of 3. Did: get_user, then book.'
+    assert injection.hints[0].summary == told
     assert injection.hints[0].model_extra["alike_ids"] == ["m1", "m2"]
     assert injection.hints[0].trace_ids == ("trc_m0", "trc_m1", "trc_m2")
     assert "alike_ids" not in injection.hints[1].model_extra
@@ -68,7 +71,7 @@ def test_the_same_words_come_once(kind: str) -> None:
             each._replace(memory=each.memory.model_copy(update={"record": each.memory.record | {"status": "active"}}))
             for each in found
         ]
-    (left,) = put_together(weigh(found, asked, POLICY)[0])
+    (left,) = put_together(weigh(found, asked, POLICY)[0]).kept
     assert left.ids == ("m0", "m1")
 
 

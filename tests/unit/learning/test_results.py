@@ -56,7 +56,15 @@ def test_a_short_answer_is_met_as_a_whole(answer: str, found: list[str]) -> None
             call("run_tests", text="FAILED test_a FAILED test_b ImportError: cannot import name 'x' a.py:3", ok=False),
             "run_tests fails with ImportError 'x' in a.py",
         ),
-        (call("pay", text="Error: amount 512 does not add up", ok=False), 'pay fails with "amount does not add up"'),
+        (
+            call("pay", text="Error: amount 512 does not add up", ok=False, detail='{"amount": 512}'),
+            'pay fails with "amount does not add up"',
+        ),
+        (
+            call("pay", text="Error: the amount does not add up", ok=False, detail='{"amount": 512}'),
+            'pay fails with "amount does not add up"',
+        ),
+        (call("pay", text="Error: the moon is full", ok=False, detail='{"amount": 512}'), "pay fails"),
         (call("sh", text="requests.exceptions.ReadTimeoutError occurred", ok=False), "sh fails with ReadTimeoutError"),
         (
             call("sh", text='File "/site-packages/lib.py", line 3 File "app/main.py", line 9 ValueError: 7', ok=False),

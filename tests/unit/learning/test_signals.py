@@ -107,8 +107,8 @@ def test_equal_failures_are_one_cluster_though_nobody_named_it(any_mem: Memory) 
     finished(any_mem, 10, PASS)
     report = any_mem.learning.observe_rates(user_id="ana")
     first, second = report.observables.cluster_recurrence
-    assert (first.count, first.recurs, first.sign) == (8, True, "get_order failed: order # not found")
-    assert (second.count, second.recurs, second.sign) == (1, False, "get_order failed: permission denied")
+    assert (first.count, first.recurs, first.sign) == (8, True, 'get_order fails with "order not found"')
+    assert (second.count, second.recurs, second.sign) == (1, False, 'get_order fails with "permission denied"')
     assert "cluster_recurs" in [each.code for each in report.advice]
     assert [each.bucket_key for each in report.buckets] == ["I2|shop|clarity_med"]
 

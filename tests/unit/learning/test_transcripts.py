@@ -69,9 +69,15 @@ def test_what_was_done_is_told_with_what_calls_that_act_were_given() -> None:
 
 
 def test_how_a_run_failed_is_told_by_the_call_and_its_answer() -> None:
-    broken = call("book", 1, ok=False, detail='{"cabin":"economy"}', text="Error: no such payment method")
+    broken = call(
+        "book",
+        1,
+        ok=False,
+        detail='{"cabin":"economy","payment_method":"card_1"}',
+        text="Error: no such payment method",
+    )
     assert ending(run("t", False, steps=(call("search"), broken)), clean) == (
-        "failed after book (cabin=economy; Error: no such payment method)"
+        "failed after book (cabin=economy; no such payment method)"
     )
     silent = run("t", False, steps=(call("search"), call("book", 1)))
     assert (ending(silent, clean), suspicion(silent, clean)) == ("", "may have gone wrong at book")

@@ -65,6 +65,10 @@ class WordList:
     def __contains__(self, section: str) -> bool:
         return section in self._sections
 
+    def sections(self) -> tuple[str, ...]:
+        """The names of its sections in order, the one before the first section among them."""
+        return tuple(self._sections)
+
     def entries(self, section: str = "") -> tuple[str, ...]:
         """The entries of a section in order; one that goes over several lines keeps its line breaks."""
         return tuple(self._sections[section])

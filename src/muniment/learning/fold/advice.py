@@ -19,6 +19,7 @@ from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.corrections import MEND, MENDED, RETRIED, mend_parts
 from muniment.learning.fold.edits import EDIT, edit_parts
 from muniment.learning.fold.features import MET, features_of, group_of, is_check, scalar_text
+from muniment.learning.fold.plain_names import VALUE_WORDS_MAX, is_plain, is_plain_path
 from muniment.learning.fold.results import condition_words, error_words, is_error_condition
 from muniment.learning.stored_memory import IntentParts, RunFacts
 
@@ -142,6 +143,8 @@ def _plain(separation: Separation, compared: Sequence[RunFacts]) -> Advice | Non
     line = (_DO if helps else _LEAVE).get(group)
     if line is None or not rest or feature == "error:left":
         return None
+    if group == "arg" and not is_plain(rest.partition("=")[2], VALUE_WORDS_MAX):
+        return None
     words, when = _words(group, rest)
     who: tuple[str, ...] = ()
     if group == "error":
@@ -182,11 +185,13 @@ def _mend(separation: Separation) -> Advice | None:
     return _mending(separation.feature.removeprefix(MEND)) if separation.helps else None
 
 
-def _mending(rest: str) -> Advice:
+def _mending(rest: str) -> Advice | None:
     condition, what = mend_parts(rest)
     when = condition_words(condition)
     if what.startswith(EDIT):
         path, line, name = edit_parts(what.removeprefix(EDIT))
+        if not is_plain_path(path):
+            return None
         does = f"write `{line}`" if line else f"use {name}()" if name else ""
         return Advice(does, f"In {path}", when) if does else Advice(f"Change {path} and try again", when=when)
     group, rest = group_of(what), what.partition(":")[2]
@@ -195,6 +200,8 @@ def _mending(rest: str) -> Advice:
 
 def _edit(separation: Separation) -> Advice | None:
     path, line, name = edit_parts(separation.feature.removeprefix(EDIT))
+    if not is_plain_path(path):
+        return None
     if separation.helps:
         does = f"write `{line}`" if line else f"use {name}()" if name else ""
         return Advice(does, f"In {path}") if does else Advice(f"Make the change in {path}")
@@ -240,7 +247,7 @@ def _usual_error(tool: str, separation: Separation, compared: Sequence[RunFacts]
     """`, it fails with ValueError`: what most of its failing calls end in, and a run in which one did."""
     having = [names for run in compared if separation.feature in (names := _names(run))]
     met = [name for names in having for name in names if name.startswith(f"{MET}{tool}!")]
-    errors = Counter(error_words(name.removeprefix(MET)) for name in met)
+    errors = Counter(said for name in met if (said := error_words(name.removeprefix(MET))))
     usual = [(count, len(said), said) for said, count in errors.items() if count > _MOST * len(having)]
     if not usual:
         return "", ()
@@ -322,8 +329,11 @@ def got_past(error: str, runs: Sequence[RunFacts]) -> tuple[str, tuple[str, ...]
     if not usual:
         return "", ()
     count, _, name = max(usual)
+    mending = _mending(name.removeprefix(MEND))
+    if mending is None:
+        return "", ()
     said = f"{len(past)} of {len(tried)} that tried again got past it, {count} of them so"
-    return f"{_mending(name.removeprefix(MEND)).line}: {said}", newest_with([name], runs)
+    return f"{mending.line}: {said}", newest_with([name], runs)
 
 
 # -- as predicates ------------------------------------------------------------------------------------

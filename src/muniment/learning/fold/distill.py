@@ -19,7 +19,7 @@ from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.advice import Advice, advice_of, conditions_of, named_beside, sources_of, support_words
 from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.features import features_of, steps_with
-from muniment.learning.fold.transcripts import doings, ending, suspicion, transcript
+from muniment.learning.fold.transcripts import WORDING, doings, ending, suspicion, transcript
 from muniment.learning.fold.wording import Writer
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.stored_memory import IntentParts, RunFacts, StoredMemory, Tally
@@ -146,7 +146,7 @@ def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
     if is_judged(run):
         plain["pass_p_hat"] = float(run.passed)
     found = {"did": did, "ending": how, "transcript": transcript(run, writer.clean)}
-    plain |= {name: text for name, text in found.items() if text}
+    plain |= {name: text for name, text in found.items() if text} | {"wording": WORDING}
     return ReasoningMemory.from_wire(plain)
 
 

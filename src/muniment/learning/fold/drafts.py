@@ -32,7 +32,7 @@ from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.distill import ANYWHERE, BankIds, is_judged, shared_intent
 from muniment.learning.fold.features import MET, features_of, group_of
 from muniment.learning.fold.results import condition_words
-from muniment.learning.fold.signals import derived_cluster, failure_sign, is_telling
+from muniment.learning.fold.signals import derived_cluster, failure_sign, failure_words, is_telling
 from muniment.learning.fold.wording import Writer
 from muniment.learning.keys import intent_key
 from muniment.learning.stored_memory import RunFacts
@@ -116,7 +116,7 @@ def _cluster_drafts(
     if not alike or (len(alike) < policy.cluster_min and not is_asked):
         return []
     titles = [*run.violated[:_LISTED_MAX], *run.reason_codes[:_LISTED_MAX]]
-    sign = run.cluster_sign or failure_sign(run.steps, None)
+    sign = run.cluster_sign or failure_words(run.steps, None)
     if not titles and run.cluster_id is not None and not is_telling(sign):
         return []  # that something was wrong is no rule
     error = shared_error(alike)

@@ -4,7 +4,7 @@ edit:src/cart.py                               the file was changed
 edit:src/cart.py+return item.get("discount")   a line was put there
 edit:src/cart.py~get                           what is called there now and was not in what it took the place of
 
-It reads arguments alone and no file.
+It reads arguments alone and no file. Comments are left out: what runs is code, and what advises stands in comments.
 """
 
 from __future__ import annotations
@@ -41,6 +41,13 @@ _FILE = lazy_pattern(r"[\w./\\-]{1,120}\.\w{1,8}")
 _CALLED = lazy_pattern(r"(?<!\w)([A-Za-z_]\w{1,30})(?=\()")
 _TELLING = lazy_pattern(r"[=(\[.]|\b(?:return|import|raise|if|not|in)\b")
 _SPACE = lazy_pattern(r"\s+")
+_COMMENT = lazy_pattern(
+    r"(?:^|\s)(?:#(?!include|define|if|endif|\[)(?:\s|[A-Za-z]+\s)|//\s*[A-Za-z]+\s+[A-Za-z]+\s|/\*|<!--).*"
+    r"|^(?:\"{3}|'{3}|//|\* ).*"
+)
+"""A comment to the end of its line, or a line that is nothing else."""
+_PROSE = lazy_pattern(r"[\"'`][^\"'`]*\w\s+\w+\s+\w+\s+\w[^\"'`]*[\"'`]")
+"""A text in quotes with four words and more: a message, which may say anything."""
 _CUT = " … "
 _PATH_CHARS = 48
 _LINE_CHARS = 64
@@ -65,7 +72,7 @@ def edits_in(arguments: Mapping[str, Any]) -> Iterator[str]:
     put, taken = _put(new, is_patch=name in _PATCHES or _IN_PATCH.search(new) is not None), _lines(old)
     fresh = [line for line in put if line not in taken]
     yield f"{EDIT}{path}"
-    telling = [line for line in fresh if len(line) <= _LINE_CHARS and _TELLING.search(line) is not None]
+    telling = [line for line in fresh if len(line) <= _LINE_CHARS and _TELLING.search(line) and not _PROSE.search(line)]
     yield from (f"{EDIT}{path}+{line}" for line in telling[:_LINES_MAX])
     called = dict.fromkeys(name for line in fresh for name in _CALLED.findall(line) if name not in old)
     yield from (f"{EDIT}{path}~{name}" for name in list(called)[:_NAMES_MAX])
@@ -87,5 +94,6 @@ def _put(text: str, *, is_patch: bool) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """Its lines, each with single spaces; the one in which a long text was cut is left out."""
-    return [plain for line in text.splitlines() if (plain := _SPACE.sub(" ", line).strip()) and _CUT not in plain]
+    """Its lines, each with single spaces and without comments; the one in which a long text was cut is left out."""
+    whole = (_COMMENT.sub("", _SPACE.sub(" ", line)).strip() for line in text.splitlines() if _CUT not in line)
+    return [line for line in whole if line]

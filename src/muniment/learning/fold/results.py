@@ -3,9 +3,11 @@
 `get_order.state=shipped`      a field of the answer, and its value
 `search=nothing`               the answer as a whole
 `run_tests!KeyError 'discount'@src/cart.py`     an error, what it names, and the file it was raised in
-`book!payment does not add up`                  an error that has no class, without what differs each time
+`book!payment does not add up`, `get!HTTP 404`  an error that has no class, by its kind (`error_kinds`)
+`book!~3fa94c1e`                                an error of no known kind
 
-It reads and words them; whether one matters is for those who compare runs.
+It reads and words them; whether one matters is for those who compare runs. Whatever is read off an answer may be told
+to a model, so it holds no sentence of a tool and no name that advises (`plain_names`).
 """
 
 from __future__ import annotations
@@ -13,22 +15,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from muniment.core.text.patterns import lazy_pattern
+from muniment.learning.fold.error_kinds import UNKNOWN, error_kind, is_known_kind, unknown_error
+from muniment.learning.fold.plain_names import is_plain, is_plain_path, name_words
 from muniment.learning.stored_memory import StepFacts
 
 __all__ = ["condition_words", "error_shape", "error_words", "is_error_condition", "met"]
 
 _FIELDS_MAX = 8
-_SHAPE_WORDS = 7
 _SHAPE_WORDS_MAX = 12
 _READ_CHARS_MAX = 400
 _SUBJECT_MAX = 40
 _FILE_MAX = 40
+_ARGS_CHARS_MAX = 2_000
 _FIELD = lazy_pattern(r'"([A-Za-z_]\w{0,30})":\s*(?:"([^"\\]{1,40})"|(true|false)|(\d{1,2})(?![\d.]))(?=\s*[,}\]])')
 _VALUE = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,3}|\d{1,2}|true|false")
 """Values that are likely to come again: words, small numbers. Ids, dates and prices are not."""
 _WHOLE = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,2}")
 _CLASS = lazy_pattern(r"(?<![\w/])(?:[a-z_]\w*\.)*([A-Z]\w{0,50}(?:Error|Exception|Warning))\b(?!\()")
-_NAMED = lazy_pattern(r"\s*:\s*(?:No module named |name |cannot import name )?(['\"][\w .:/-]{1,30}['\"])")
+_NAMED = lazy_pattern(r"\s*:\s*(?:No module named |name |cannot import name )?(['\"][\w.:/-]{1,30}['\"])")
+_ARGUMENT = lazy_pattern(r'"([A-Za-z_]\w{0,40})":|(?<![\w.])([A-Za-z_]\w{0,40})=')
+_CLASS_WORDS, _TEST_WORDS, _VALUE_WORDS = 6, 6, 3
 _FRAME = lazy_pattern(r"File \"([^\"\n]{1,200})\", line \d+|(?<![\w/])((?:[\w.-]+/)*[\w-]+\.[a-z]{1,4}):\d+")
 _FOREIGN = lazy_pattern(r"site-packages|dist-packages|/lib/python|^<|node_modules")
 _TEST_FILE = lazy_pattern(r"(?:^|/)(?:tests?/|test_|conftest)|_test\.")
@@ -50,22 +56,31 @@ def met(step: StepFacts) -> list[str]:
 
 
 def _errors(step: StepFacts, text: str) -> Iterator[str]:
-    found = _CLASS.search(text)
+    found = next((each for each in _CLASS.finditer(text) if is_plain(each[1], _CLASS_WORDS)), None)
+    subject = step.action[:_SUBJECT_MAX]
     if found is None and (step.ok is False or text.startswith(("Error", "error"))):
-        shape = [word for word in error_shape(text).removeprefix("error ").split() if word not in "#…"]
-        if shape:
-            yield f"{step.action[:_SUBJECT_MAX]}!{' '.join(shape[:_SHAPE_WORDS])}"
+        shape = error_shape(text)
+        kind = error_kind(text, [*_argument_names(step.detail or ""), *name_words(step.action)[1:]])
+        if kind or shape:
+            yield f"{subject}!{kind or unknown_error(shape)}"
     if found is None or (step.ok is not False and _FAILED.search(text) is None):
         return
     files = [path for frame in _FRAME.finditer(text) if (path := frame[1] or frame[2]) and not _FOREIGN.search(path)]
+    files = [short for path in files if is_plain_path(short := _short(path))]
     own = [path for path in files if _TEST_FILE.search(path) is None] or files
     tests = set(_TEST.findall(text)) - {path.rpartition("/")[2].partition(".")[0] for path in files}
-    subject = next(iter(tests)) if len(tests) == 1 else step.action
+    tests = {test for test in tests if is_plain(test, _TEST_WORDS)}
+    subject = next(iter(tests))[:_SUBJECT_MAX] if len(tests) == 1 else subject
     named = _NAMED.match(text, found.end())
-    where = f"@{_short(own[-1])}" if own else ""
-    yield f"{subject[:_SUBJECT_MAX]}!{found[1]}{where}"
-    if named is not None:
-        yield f"{subject[:_SUBJECT_MAX]}!{found[1]} {named[1]}{where}"
+    where = f"@{own[-1]}" if own else ""
+    yield f"{subject}!{found[1]}{where}"
+    if named is not None and is_plain(named[1]):
+        yield f"{subject}!{found[1]} {named[1]}{where}"
+
+
+def _argument_names(line: str) -> list[str]:
+    """The names of the arguments in a line of them, nested ones too."""
+    return [found[1] or found[2] for found in _ARGUMENT.finditer(line[:_ARGS_CHARS_MAX])]
 
 
 def _short(path: str) -> str:
@@ -79,14 +94,18 @@ def _short(path: str) -> str:
 def _values(tool: str, text: str) -> Iterator[str]:
     if text[:1] not in "{[":
         whole = text.rstrip(".!").casefold()
-        if len(whole) <= _SUBJECT_MAX and _WHOLE.fullmatch(whole) is not None:
+        if len(whole) <= _SUBJECT_MAX and _WHOLE.fullmatch(whole) is not None and is_plain(whole):
             yield f"{tool}={whole}"
         return
     seen: dict[str, set[str]] = {}
     for name, said, truth, number in _FIELD.findall(text):
         seen.setdefault(name, set()).add(said or truth or number)
-    alone = ((name, *values) for name, values in sorted(seen.items()) if len(values) == 1)
-    plain = [f"{tool}.{name}={value}" for name, value in alone if _VALUE.fullmatch(value) is not None]
+    alone = ((name, *values) for name, values in sorted(seen.items()) if len(values) == 1 and is_plain(name))
+    plain = [
+        f"{tool}.{name}={value}"
+        for name, value in alone
+        if _VALUE.fullmatch(value) is not None and is_plain(value, _VALUE_WORDS)
+    ]
     yield from plain[:_FIELDS_MAX]
 
 
@@ -108,16 +127,27 @@ def condition_words(condition: str) -> str:
     """`run_tests fails with KeyError 'discount' in src/cart.py`, `get_order says state is shipped`."""
     subject, is_error, _ = condition.partition("!")
     if is_error:
-        return f"{subject} fails with {error_words(condition)}"
+        said = error_words(condition)
+        return f"{subject} fails with {said}" if said else f"{subject} fails"
     place, _, value = condition.partition("=")
     tool, has_field, field = place.rpartition(".")
+    if not is_plain(value, _VALUE_WORDS) or (has_field and not is_plain(field)):
+        return f"{tool or place} has answered"
     return f"{tool} says {field} is {value}" if has_field else f"{place} answers {value}"
 
 
 def error_words(condition: str) -> str:
-    """`KeyError 'discount' in src/cart.py`, `"payment does not add up"`."""
+    """`KeyError 'discount' in src/cart.py`, `"payment does not add up"`; empty where nothing may be told of it.
+
+    It trusts no condition: one that an earlier version kept may hold words of a tool.
+    """
     said, _, path = condition.partition("!")[2].partition("@")
-    if not said:
-        return "an error"
-    shown = said if said[0].isupper() else f'"{said}"'
-    return f"{shown} in {path}" if path else shown
+    if not said or said.startswith(UNKNOWN):
+        return ""
+    if is_known_kind(said):
+        return said if said[0].isupper() or said[0].isdigit() else f'"{said}"'
+    name, _, named = said.partition(" ")
+    if _CLASS.fullmatch(name) is None or not is_plain(name, _CLASS_WORDS):
+        return ""
+    shown = f"{name} {named}" if named and is_plain(named) else name
+    return f"{shown} in {path}" if path and is_plain_path(path) else shown

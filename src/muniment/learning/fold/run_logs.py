@@ -24,7 +24,7 @@ from muniment.core.instants import parse_instant
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.vocabulary import Outcome
 from muniment.learning.fold.features import scalar_text
-from muniment.learning.fold.signals import derived_bucket, derived_cluster, failure_sign
+from muniment.learning.fold.signals import derived_bucket, derived_cluster, failure_sign, failure_words
 from muniment.learning.fold.strata import task_digest
 from muniment.learning.fold.transcripts import asked_later, said_words
 from muniment.learning.keys import intent_key, state_key
@@ -170,7 +170,7 @@ def _cluster(result: VerifierResult, intent: IntentParts, steps: Sequence[StepFa
     violated, codes = result.violated_constraints or (), result.reason_codes or ()
     sign = failure_sign(steps, result.notes)
     found = {"cluster_id": derived_cluster(violated, codes, intent, sign)}
-    return found if violated or codes else found | {"cluster_sign": sign}
+    return found if violated or codes else found | {"cluster_sign": failure_words(steps, result.notes)}
 
 
 def _judge(run: Finished) -> dict[str, Any]:

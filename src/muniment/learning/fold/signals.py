@@ -17,14 +17,14 @@ from muniment.learning.stored_memory import IntentParts, StepFacts
 from muniment.verify.buckets import DEFAULT_DOMAIN, bucket_key
 from muniment.verify.clusters import failure_cluster_id
 
-__all__ = ["derived_bucket", "derived_cluster", "error_shape", "failure_sign", "is_telling"]
+__all__ = ["derived_bucket", "derived_cluster", "error_shape", "failure_sign", "failure_words", "is_telling"]
 
 STAGE = "run"
 _READ_CHARS_MAX = 400
 _ASKED_WORDS_MIN = 4
 """A task in fewer words than this leaves much open."""
 _WRONG = "wrong"
-_HAS_CLASS = lazy_pattern(r"![A-Z]")
+_HAS_CLASS = lazy_pattern(r"![A-Z]\w*(?:Error|Exception|Warning)\b")
 
 
 def derived_cluster(violated: Sequence[str], reason_codes: Sequence[str], intent: IntentParts, sign: str) -> str:
@@ -43,7 +43,9 @@ def is_telling(sign: str) -> bool:
 
 
 def failure_sign(steps: Sequence[StepFacts], notes: str | None) -> str:
-    """How a run went wrong, in a few words that are alike for failures that are alike."""
+    """How a run went wrong, in a few words that are alike for failures that are alike. To tell clusters apart, and not
+    to be told: they are a tool's own.
+    """
     calls = [step for step in steps if step.kind == "call"]
     broken = next((step for step in reversed(calls) if step.ok is False), None)
     if broken is not None:
@@ -56,6 +58,16 @@ def failure_sign(steps: Sequence[StepFacts], notes: str | None) -> str:
     if noted:
         return noted
     return f"{_WRONG} after {calls[-1].action}" if calls else f"{_WRONG} answer"
+
+
+def failure_words(steps: Sequence[StepFacts], notes: str | None) -> str:
+    """The same as it may be told: of a call that failed the kind of its error, of a verifier its own words."""
+    calls = [step for step in steps if step.kind == "call"]
+    broken = next((step for step in reversed(calls) if step.ok is False), None)
+    if broken is None:
+        return failure_sign(steps, notes)
+    errors = [each for each in met(broken) if is_error_condition(each)]
+    return condition_words(max(errors, key=len)) if errors else f"{broken.action} failed"
 
 
 def derived_bucket(intent: IntentParts, asked: str) -> str:

@@ -2,7 +2,8 @@
 
 A transcript names the tools a run called with what they were given, the errors they answered, the files that came up,
 and the words of its user; each once, in the order of the run, within a fixed size. It never holds a whole message or a
-whole result, and of a run without words (above the user's own level) it holds names of tools alone. Pure; the work is
+whole result, and of a run without words (above the user's own level) it holds names of tools alone. What is told to a
+model holds no words of a tool at all: of an error its class, code or kind and its place (`results`). Pure; the work is
 linear in what a fold has read of the run.
 """
 
@@ -15,11 +16,14 @@ from typing import NamedTuple
 from muniment.core.text.analyzer import stop_words
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.blame import blame, is_error, only_looks
+from muniment.learning.fold.plain_names import VALUE_WORDS_MAX, is_plain, is_plain_path
+from muniment.learning.fold.results import error_words, is_error_condition, met
 from muniment.learning.fold.wording import Clean
 from muniment.learning.stored_memory import RunFacts, StepFacts
 
 __all__ = [
     "SAID_CHARS_MAX",
+    "WORDING",
     "asked_later",
     "did_words",
     "doings",
@@ -30,6 +34,8 @@ __all__ = [
     "transcript",
 ]
 
+WORDING = 2
+"""Stands in an episode whose words were written as they are here: without any of a tool's own."""
 SAID_CHARS_MAX = 400
 DID_CHARS_MAX = 700
 _READ_CHARS_MAX = 8_000
@@ -63,6 +69,7 @@ class _Call(NamedTuple):
     action: str
     args: tuple[tuple[str, str], ...]
     error: str
+    """As the tool worded it: to search by, and never told."""
 
 
 # -- to search by -------------------------------------------------------------------------------------
@@ -140,7 +147,7 @@ def doings(run: RunFacts, clean: Clean, *, with_args: bool = True) -> str:
 def ending(run: RunFacts, clean: Clean) -> str:
     """How a run failed, in a clause: after which call, and what that answered. Empty where no call had an error."""
     calls = [step for step in run.steps if step.kind == "call"]
-    broken = next((step for step in reversed(calls) if _error(step)), None)
+    broken = next((step for step in reversed(calls) if step.text and is_error(step)), None)
     if run.passed or broken is None:
         return ""
     full = f"failed after {_shown(broken)}"
@@ -176,14 +183,23 @@ def _in_order(calls: Sequence[StepFacts], *, with_args: bool) -> str:
 
 
 def _shown(step: StepFacts) -> str:
-    told = _told(step)
-    telling = [f"{name}={value}" for name, value in told.args if _is_telling(value)][:_SHOWN_ARGS_MAX]
-    notes = [*(telling if not only_looks(step.action) else ()), *([told.error] if told.error else ())]
+    telling = [f"{name}={value}" for name, value in _told(step).args if _is_telling(value)][:_SHOWN_ARGS_MAX]
+    notes = [*(telling if not only_looks(step.action) else ()), *_error_told(step)]
     return f"{step.action} ({'; '.join(notes)})" if notes else step.action
 
 
 def _is_telling(value: str) -> bool:
-    return _PLAIN.fullmatch(value) is not None or _FILE.fullmatch(value) is not None
+    if _FILE.fullmatch(value) is not None:
+        return is_plain_path(value)
+    return _PLAIN.fullmatch(value) is not None and is_plain(value, VALUE_WORDS_MAX)
+
+
+def _error_told(step: StepFacts) -> list[str]:
+    """Of a call that failed: the class, code or kind of its error and where it was raised, never a tool's own words."""
+    if not is_error(step) or not step.text:
+        return []
+    errors = [said for each in met(step) if is_error_condition(each) and (said := error_words(each))]
+    return [max(errors, key=len).strip('"') if errors else "an error"]
 
 
 # -- reading a step -----------------------------------------------------------------------------------

@@ -9,14 +9,23 @@ from typing import Any
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.stored_memory import StoredMemory, Tally
 
-__all__ = ["ANY_TASK", "cited_events", "condition_words", "figure_words", "lesson_line", "sentence_of", "texts_in"]
+__all__ = [
+    "ANY_TASK",
+    "EVENTS_MAX",
+    "cited_events",
+    "condition_words",
+    "figure_words",
+    "lesson_line",
+    "sentence_of",
+    "texts_in",
+]
 
 ANY_TASK = "any task"
 _EQUAL = lazy_pattern(r'(?:x_features\.)?([A-Za-z_][\w.]*) == ("(?:[^"\\]|\\.)*"|true|false|-?[0-9][0-9.eE+-]*)')
 _FIGURES = lazy_pattern(
     r"\s*[:(]?\s*((?:passed|mended) \d+ of \d+ with it, \d+ of \d+ without(?:, on the same tasks)?)\)?"
 )
-_EVENTS_MAX = 3
+EVENTS_MAX = 3
 """Events that a lesson names in a prompt: enough to look at, and no list."""
 
 
@@ -104,7 +113,7 @@ def lesson_line(memory: StoredMemory) -> str:
 
 def cited_events(memory: StoredMemory) -> list[str]:
     """The events that a lesson rests on, as far as whoever is told it may know of them: none above a user."""
-    return list(texts_in(memory.record, "lesson", "event_ids")[:_EVENTS_MAX]) if memory.level == "user" else []
+    return list(texts_in(memory.record, "lesson", "event_ids")[:EVENTS_MAX]) if memory.level == "user" else []
 
 
 def texts_in(record: Mapping[str, Any], *path: str) -> Sequence[str]:

@@ -21,6 +21,7 @@ from muniment.packets.page.lines import (
     state_line,
     state_units,
 )
+from muniment.packets.page.taught import merged_with
 
 __all__ = ["place_state", "state_of"]
 
@@ -43,6 +44,8 @@ def place_state(draft: PacketDraft) -> None:
             draft.tally.omit(unit.name, "purpose")
         elif is_held_out(unit):
             draft.tally.omit(unit.name, "held_out", lesson=str(unit.value.get("memory_id")))
+        elif unit.part == "hints" and (leader := merged_with(unit.value)) is not None:
+            draft.tally.omit(unit.name, "near_duplicate", merged_with=leader)
         elif (reason := _bars(draft, unit)) is not None:
             draft.tally.omit(unit.name, reason)
         elif draft.wall.bars_value([unit.key, _json_value(unit.value)]):

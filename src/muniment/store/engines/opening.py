@@ -29,7 +29,7 @@ def open_engine(
 
     `?schema=name` in a PostgreSQL URL names the schema of the store (by default `muniment`), `?pool_size=16` says how
     many connections it may have at once (by default 8), `?partitions=8` that its tables are spread by hash of the
-    tenant, `?replica=host:port` which server answers reads, and `&replica_lag=5` how many seconds old its answers may be.
+    tenant, `?replica=host:port` which server answers reads, `&replica_lag=5` how many seconds old its answers may be.
     `durability="normal"` survives a crash of the process, `"full"` a loss of power as well, `"replicated"` the loss of
     the machine: a replica has confirmed each write (PostgreSQL alone).
     """

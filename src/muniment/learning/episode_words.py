@@ -1,0 +1,115 @@
+"""Learned memory as a prompt reads it: an episode alone, several of one form as one line, a lesson, a rule. Pure.
+
+An episode that an earlier version wrote may quote what a tool answered. Of such a one only what was asked, how it ended
+and the names of its tools are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from muniment.core.text.patterns import lazy_pattern
+from muniment.learning.fold.transcripts import WORDING
+from muniment.learning.forms import Form, form_of, together
+from muniment.learning.lessons.wording import lesson_line
+from muniment.learning.stored_memory import StoredMemory
+from muniment.learning.tool_likeness import tools_told
+
+__all__ = ["Episode", "episode_of", "hint_text", "line_of_many", "passed_of"]
+
+_ASKED = lazy_pattern(r"(?s)Asked: (.*?)[.?!…]* ((?:Passed|Failed|Not judged yet)(?:: [^.]*)?)\. ?$")
+_NUMBERS = lazy_pattern(r"; \w+=\d+(?=[;)])|(?<=\()\w+=\d+(?:; |(?=\)))")
+_EMPTY = lazy_pattern(r" \(\)")
+_HALF = 0.5
+
+
+class Episode(NamedTuple):
+    """The parts of an episode's sentence."""
+
+    asked: str
+    end: str
+    """`Passed`, `Failed: tool_failure`, `Not judged yet`."""
+    did: str
+    rest: str
+    """What stands behind: how it failed, or may have."""
+    how: str
+    """How it failed, as a clause."""
+
+    @property
+    def text(self) -> str:
+        asked = self.asked if self.asked[-1:] in ("…", "?", "!") else f"{self.asked}."
+        return " ".join(part for part in (f"Asked: {asked}", f"{self.end}.", f"{self.did}.", self.rest) if part)
+
+    @property
+    def form(self) -> Form:
+        return form_of(self.asked)
+
+    @property
+    def doing(self) -> str:
+        """What was done without the numbers that calls were given: short ones are told, and long ones are not."""
+        return _EMPTY.sub("", _NUMBERS.sub("", self.did))
+
+
+def episode_of(memory: StoredMemory) -> Episode | None:
+    """The parts of an episode; None for what is none, or does not say what was done."""
+    record = memory.record
+    did = record.get("did")
+    if memory.kind != "reasoning" or not isinstance(did, str) or not did:
+        return None
+    start, found, rest = _one_line(record.get("summary")).partition(did)
+    parts = _ASKED.match(start)
+    if not found or parts is None:
+        return None
+    asked, end = start[len("Asked: ") : parts.end(1)], parts[2]
+    asked = f"{asked}{start[parts.end(1) : parts.start(2)].strip().rstrip('.')}"
+    if record.get("wording") == WORDING:
+        how = record.get("ending")
+        return Episode(asked, end, did, rest.removeprefix(".").strip(), how if isinstance(how, str) else "")
+    tools = ", ".join(sorted(tools_told(memory)))
+    return Episode(asked, end, f"Called: {tools}" if tools else "Called nothing", "", "")
+
+
+def hint_text(memory: StoredMemory) -> str:
+    """What a record says in a prompt."""
+    if memory.kind == "tactic":
+        return lesson_line(memory)
+    if (episode := episode_of(memory)) is not None:
+        return episode.text
+    record: Mapping[str, Any] = memory.record
+    injection = record.get("injection")
+    said = injection.get("content") if isinstance(injection, Mapping) else None
+    return _one_line(said or record.get("summary") or record.get("body"))
+
+
+def line_of_many(memories: Sequence[StoredMemory]) -> str:
+    """Episodes that say the same, as one: `4 runs like "Find order …": passed 4 of 4. Did: by_number.`
+
+    The first stands for all; where they are of one form, what varies is left open. Empty for what is no episode.
+    """
+    episodes = [each for memory in memories if (each := episode_of(memory)) is not None]
+    if len(episodes) < len(memories):
+        return ""
+    first = episodes[0]
+    forms = [each.form for each in episodes]
+    asked = together(forms) if len({form.key for form in forms}) == 1 else first.asked
+    whole, bare = ([form_of(did) for did in told] for told in zip(*((e.did, e.doing) for e in episodes), strict=True))
+    did = next((together(told) for told in (whole, bare) if len({form.key for form in told}) == 1), first.did)
+    judged = [passed for memory in memories if (passed := passed_of(memory)) is not None]
+    ended = f": passed {sum(judged)} of {len(judged)}" if judged else ", not judged yet"
+    reasons = first.end.partition(": ")[2]
+    said = [f'{len(memories)} runs like "{asked}"{ended}{f" ({reasons})" if reasons else ""}.', f"{did}.", first.rest]
+    return " ".join(part for part in said if part)
+
+
+def passed_of(memory: StoredMemory) -> bool | None:
+    """Whether the run that an episode tells of passed; its `pass_p_hat` speaks of later runs once it was used."""
+    tags, rate = memory.record.get("tags"), memory.record.get("pass_p_hat")
+    for word in ("pass", "fail"):
+        if isinstance(tags, list | tuple) and word in tags:
+            return word == "pass"
+    return rate >= _HALF if not memory.with_tally.n and isinstance(rate, int | float) else None
+
+
+def _one_line(text: Any) -> str:
+    return " ".join(str(text or "").split())
