@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from muniment.core.ports.engine import Count, Insert
 from muniment.errors import InvalidInput, MissingDependency, StorageReadOnly
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.sqlite import opening
+from muniment.store.engines.sqlite.connections import FileTarget, connect
 from muniment.testing.postgres_server import throwaway_schema
 
 
@@ -34,6 +37,26 @@ def test_sqlite(tmp_path: Path, form: str) -> None:
     assert info.durability == "full"
     assert os.path.dirname(info.location) == str(tmp_path)
     assert os.listdir(tmp_path) in (["a.db"], ["with space.db"])
+
+
+@pytest.mark.parametrize(("made_with", "held"), [(None, 1024), (4096, 4096)])
+def test_a_new_file_has_small_pages_and_one_of_before_keeps_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_with: int | None, held: int
+) -> None:
+    path = tmp_path / "a.db"
+    with monkeypatch.context() as before:
+        if made_with is not None:
+            before.setattr(opening, "PAGE_BYTES", made_with)
+        open_engine(path).close()
+    engine = open_engine(path)
+    engine.write("t1", lambda transaction: transaction.do(Insert("links", [("a", "b")])))
+    assert engine.read("t1", lambda reader: reader.do(Count("links"))) == 1
+    engine.close()
+    with closing(connect(FileTarget(str(path), "rw", "normal", 1.0), timeout_s=1.0)) as connection:
+        assert connection.execute("PRAGMA page_size").fetchone() == (held,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        (pages,) = connection.execute("PRAGMA wal_autocheckpoint").fetchone()
+    assert pages * held == 4 * 1024 * 1024  # the log is as long as ever
 
 
 def test_a_path_object_is_never_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -564,19 +564,19 @@ class Run:
         if verifier_result is None and learning:
             raise InvalidInput(f"{next(iter(learning))} is for learning", path="$", hint="give verifier_result as well")
         check_stop_reason(stop_reason)
-        folded = None if verifier_result is None else self._fold(verifier_result, learning)
         event: JsonObject = {"event": RUN_FINISHED, "stop_reason": stop_reason}
-        self._append([EntryDraft(kind="system", role="system", content="", metadata=event)])
+        ending = EntryDraft(kind="system", role="system", content="", metadata=event)
+        learned, has_ended = None, False
+        if verifier_result is not None:
+            from muniment.handles.run_learning import learn_and_end
+
+            learned, has_ended = learn_and_end(self._writer(), verifier_result, learning, ending, self._task_type)
+        if not has_ended:
+            self._append([ending])
         state = self.state()
         if state is None:
             raise RunFinished(f"the run {self.run_id} was forgotten", path="$.run_id")
-        return state if folded is None else folded
-
-    def _fold(self, verifier_result: VerifierResult | Mapping[str, Any], learning: Mapping[str, Any]) -> FoldResult:
-        from muniment.handles.run_learning import learn_from
-
-        writer = self._writer()
-        return learn_from(writer, verifier_result, None, learning, task_type=self._task_type, is_final=True).fold
+        return state if learned is None else learned.fold
 
     @cached_property
     def _opening(self) -> Admitted:

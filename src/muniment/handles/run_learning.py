@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from muniment.memory.patches import Writer
     from muniment.rules.rule_selecting import RuleSelection
     from muniment.store.context import Context
+    from muniment.store.ledger.records import EntryDraft
 
-__all__ = ["RunLearning", "learn_from"]
+__all__ = ["RunLearning", "learn_and_end", "learn_from"]
 
 MIDWAY = ("ws_overflow", "phase_shift", "budget_hit", "fail_cluster", "manual")
 """Why a run that goes on is folded (RC-10)."""
@@ -225,8 +226,28 @@ def learn_from(
 
     A bank that has grown by it is tidied now and then.
     """
+    return _learn(writer, verifier_result, trigger, said, None, task_type, is_final, ws_id)[0]
+
+
+def learn_and_end(
+    writer: Writer, verifier_result: Any, said: Mapping[str, Any], ending: EntryDraft, task_type: str
+) -> tuple[Learned, bool]:
+    """Fold a run that ends, and write with it the entry that says so; tells whether that was written."""
+    return _learn(writer, verifier_result, None, said, ending, task_type, is_final=True, ws_id=None)
+
+
+def _learn(
+    writer: Writer,
+    verifier_result: Any,
+    trigger: str | None,
+    said: Mapping[str, Any],
+    ending: EntryDraft | None,
+    task_type: str,
+    is_final: bool,
+    ws_id: str | None,
+) -> tuple[Learned, bool]:
     from muniment.core.owners import bank_owner
-    from muniment.learning.folding import learn_run
+    from muniment.learning.folding import Ending, learn_run
     from muniment.learning.learn_requests import LEARNING, learn_request
     from muniment.learning.tidying import bank_length, tidy_sometimes
 
@@ -244,6 +265,6 @@ def learn_from(
     )
     tenant_id, owner = writer.scope.tenant_id, bank_owner(writer.scope, asked.level)
     since = bank_length(writer.ctx, tenant_id, owner)
-    learned = learn_run(writer.ctx, writer.scope, asked)
+    learnt = learn_run(writer.ctx, writer.scope, asked, None if ending is None else Ending(writer, ending))
     tidy_sometimes(writer.ctx, tenant_id, owner, since=since)
-    return learned
+    return learnt

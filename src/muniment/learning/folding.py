@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryActionPlan, MemoryActionRecord
@@ -16,7 +17,7 @@ from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallR
 from muniment.contracts.run_records import EventLog, SelectedRuleMirror, TraceCapsule
 from muniment.core.canonical import digest_of, read_canonical
 from muniment.core.owners import bank_owner, owners_seen
-from muniment.core.ports.engine import Condition
+from muniment.core.ports.engine import Condition, Lock
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import RULECRAFT_VERSION
@@ -46,7 +47,7 @@ from muniment.learning.recall_reading import latest_recall
 from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import RunFacts, StoredMemory
-from muniment.memory.patches import draft_patch
+from muniment.memory.patches import Decided, append_decided, draft_patch
 from muniment.packets.builds import builds_of_run
 from muniment.store.items import Item, latest, latest_of_run, newest_items, select_items
 from muniment.store.ledger.memory_events import DRAFT_MADE, FOLD_MADE, LESSONS_PROPOSED, RUN_LOGGED
@@ -66,13 +67,14 @@ if TYPE_CHECKING:
     from muniment.learning.lessons.uses import UseArm
     from muniment.learning.proposals.records import LessonReport
     from muniment.learning.stored_memory import IntentParts, StateParts
+    from muniment.memory.patches import Writer
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft, LedgerEntry
 
 BUILDS_MAX = 64
 """So many of a run's last packets are named in its log."""
 
-__all__ = ["LearnRequest", "Learned", "find_learned", "learn_run", "list_drafts", "list_event_logs"]
+__all__ = ["Ending", "LearnRequest", "Learned", "find_learned", "learn_run", "list_drafts", "list_event_logs"]
 
 _TRIES = 3
 _MIRRORED = ("rule_id", "version", "type")
@@ -113,6 +115,13 @@ class Learned(NamedTuple):
     fold: FoldResult
     plan: MemoryActionPlan
     records: tuple[MemoryActionRecord, ...]
+
+
+class Ending(NamedTuple):
+    """The entry with which a run ends, to be written with what is learnt of it."""
+
+    writer: Writer
+    draft: EntryDraft
 
 
 class _FoldInputs(NamedTuple):
@@ -308,13 +317,16 @@ def _sandbox(reader: Reader, scope: Scope) -> tuple[dict[str, Any] | None, tuple
 # -- learning -----------------------------------------------------------------------------------------
 
 
-def learn_run(ctx: Context, scope: Scope, asked: LearnRequest) -> Learned:
-    """Fold a run into memory; one that was learnt already answers what was learnt of it."""
+def learn_run(ctx: Context, scope: Scope, asked: LearnRequest, ending: Ending | None = None) -> tuple[Learned, bool]:
+    """Fold a run into memory; one that was learnt already answers what was learnt of it.
+
+    It ends in the same transaction where `ending` says how: the second part of the answer tells whether it did so now.
+    """
     asked_of: dict[tuple[str, ...], LessonsAsked | None] = {}  # a model is asked once of a run as it is
     for _ in range(_TRIES):
         found = find_learned(ctx, scope)
         if found is not None and asked.is_final:
-            return found
+            return found, False
         if found is not None:
             raise Conflict(f"the run {scope.run_id} has been folded at its end", path="$.run_id")
         seen = _see(ctx, scope, asked)
@@ -332,9 +344,10 @@ def learn_run(ctx: Context, scope: Scope, asked: LearnRequest) -> Learned:
         if report is not None:
             folded = folded._replace(result=with_lessons(folded.result, report))
         ready = _Ready(scope, owner, seen, folded, now, asked.is_final, report)
-        learned = ctx.engine.write(scope.tenant_id, lambda tx, ready=ready: _write(ctx, tx, ready))  # type: ignore[misc]
+        work = partial(_write_and_end, ctx, ready, ending)
+        learned, has_ended = ctx.engine.write(scope.tenant_id, work)
         if learned is not None:
-            return learned
+            return learned, has_ended
     raise Conflict(f"the run {scope.run_id} keeps changing while it is folded", path="$.run_id", hint="try again")
 
 
@@ -433,6 +446,19 @@ def _trigger(seen: _FoldInputs, asked: LearnRequest, policy: LearnPolicy) -> Fol
         recent_clusters=clusters,
     )
     return triggers_of(moment, policy.fold)[0]
+
+
+def _write_and_end(ctx: Context, ready: _Ready, ending: Ending | None, tx: Transaction) -> tuple[Learned | None, bool]:
+    """Write what was learnt, and that the run has ended, where it had not; the first part is None as of `_write`."""
+    scope = ready.scope
+    if ending is not None:
+        tx.do(Lock(("session", scope.user_id, scope.session_id)))  # those of sessions come before those of memory
+    learned = _write(ctx, tx, ready)
+    run = None if learned is None or ending is None else latest(tx, scope.run_id)
+    if ending is None or run is None or run.status == "finished":
+        return learned, False
+    append_decided(tx, ending.writer, Decided([ending.draft]))
+    return learned, True
 
 
 def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:

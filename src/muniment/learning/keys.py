@@ -18,6 +18,7 @@ __all__ = [
     "DAYS_MAX",
     "Likeness",
     "Ttl",
+    "clashes",
     "expires_at",
     "has_expired",
     "intent_key",
@@ -199,6 +200,11 @@ def intent_likeness(a: str | None, b: str | None) -> Likeness:
     if left is None or right is None:
         return _as_wholes(a, b, both_opaque=left is None and right is None)
     return _compare(_INTENT, left, right)
+
+
+def clashes(asked: str | None, key: Any) -> bool:
+    """Are these two intents that have nothing to say to each other? What is no key clashes with none."""
+    return isinstance(key, str) and asked is not None and intent_likeness(asked, key).clash
 
 
 def state_compat(wanted: str | None, memory: str | None, *, needs: Collection[str] | None = None) -> Likeness:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.owners import bank_owner
 from muniment.learning.hints import Dropped, Injection, Recallable, Weighed, best_of, inject
+from muniment.learning.keys import clashes
 from muniment.learning.lesson_state import LessonArm
 from muniment.learning.lessons.arms import draw_arms, is_lesson, stage_of
 from muniment.learning.lessons.counting import with_counts
@@ -36,12 +37,13 @@ class Handed(NamedTuple):
 
 
 def as_they_stand(
-    reader: Reader, scope: Scope, found: Sequence[Recallable], policy: LearnPolicy
+    reader: Reader, scope: Scope, found: Sequence[Recallable], policy: LearnPolicy, intent_key: str | None = None
 ) -> tuple[list[Recallable], list[Dropped]]:
     """The candidates with what came of them counted in; and those that are not up for choice yet, or any more.
 
     A lesson that waits for its trial reaches no prompt. An episode of before the world of its work changed tells of
-    another world, as long as the lesson that showed the change has not come back.
+    another world, as long as the lesson that showed the change has not come back. Nothing is counted of what is for
+    other work than this intent, which is dropped whatever came of it.
     """
     changed = _changes([each.memory for each in found])
     kept: list[Recallable] = []
@@ -56,10 +58,14 @@ def as_they_stand(
             kept.append(each)
     counted: dict[str, StoredMemory] = {}
     for level in {each.memory.level for each in kept}:
-        mine = [each.memory for each in kept if each.memory.level == level]
+        mine = [
+            each.memory
+            for each in kept
+            if each.memory.level == level and not clashes(intent_key, each.memory.record.get("intent_key"))
+        ]
         standing = with_counts(reader, bank_owner(scope, level), mine, policy.lessons.uses_max)
         counted |= {memory.id: memory for memory in standing}
-    return [each._replace(memory=counted[each.memory.id]) for each in kept], dropped
+    return [each._replace(memory=counted.get(each.memory.id, each.memory)) for each in kept], dropped
 
 
 def _changes(memories: Sequence[StoredMemory]) -> Callable[[StoredMemory], str]:

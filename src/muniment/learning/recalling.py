@@ -27,7 +27,7 @@ from muniment.learning.fold.transcripts import did_words, tools_of
 from muniment.learning.hint_evidence import with_evidence
 from muniment.learning.hint_groups import put_together
 from muniment.learning.hints import BELOW_FLOOR, Dropped, Injection, Recallable, RecallQuestion, weigh
-from muniment.learning.keys import intent_key, intent_likeness, state_key
+from muniment.learning.keys import clashes, intent_key, state_key
 from muniment.learning.lesson_recall import as_they_stand, hand_out
 from muniment.learning.lessons.arms import fits_any_run
 from muniment.learning.projection import core_name
@@ -276,7 +276,9 @@ def _ask(
     policy = ctx.policy.learn
     found, waiting = ctx.engine.read(
         scope.tenant_id,
-        lambda reader: as_they_stand(reader, scope, gather(ctx, reader, scope, query, asked, stores), policy),
+        lambda reader: as_they_stand(
+            reader, scope, gather(ctx, reader, scope, query, asked, stores), policy, asked.intent_key
+        ),
     )
     weighed, dropped = weigh(found, asked, policy)
     run_id = None if is_look else scope.run_id
@@ -339,7 +341,7 @@ def gather(
         for memory, entry_id, similarity, chance in worded:
             if memory.kind not in kinds:
                 continue
-            if _clashes(asked.intent_key, memory.record.get("intent_key")):
+            if clashes(asked.intent_key, memory.record.get("intent_key")):
                 clashing[memory.id] = Recallable(memory, store_of(memory.kind), similarity, chance)
                 continue
             standing = memory if newest.get(memory.id) == memory.version else _standing(reader, owner, memory, entry_id)
@@ -372,11 +374,6 @@ def _standing(reader: Reader, owner: str, worded: StoredMemory, entry_id: str) -
     """The record as it is now; nothing where it is worded otherwise, or gone."""
     held = find_memory(reader, (owner,), worded.id)
     return held.memory if held is not None and held.text_entry == entry_id else None
-
-
-def _clashes(asked: str | None, key: Any) -> bool:
-    """Are these two intents that have nothing to say to each other? The same one is asked about again and again."""
-    return isinstance(key, str) and asked is not None and intent_likeness(asked, key).clash
 
 
 class _Worded(NamedTuple):

@@ -207,8 +207,8 @@ def test_what_was_checked_is_remembered_and_not_served_from_a_changed_file(fille
 def test_a_damaged_page_of_the_file_is_the_same_error(filled: Filled) -> None:
     with closing(sqlite3.connect(filled.path)) as file:
         file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (size,) = file.execute("PRAGMA page_size").fetchone()
     data = bytearray(filled.path.read_bytes())
-    size = 4096
     at = next(page for page in range(1, len(data) // size) if SAID.encode() in data[page * size : (page + 1) * size])
     data[at * size : at * size + 8] = b"\xff" * 8
     filled.path.write_bytes(data)

@@ -8,6 +8,7 @@ Nothing here decides anything.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
@@ -90,6 +91,11 @@ def project_lesson_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 def list_uses(reader: Reader, owner: str, family: str | None, newest: int) -> list[LessonUse]:
     """The uses of the records of one kind of work, oldest first: of the newest so many judged runs."""
+    return [_use(body["run"] | arm) for body in _judged_runs(reader, owner, family, newest) for arm in body["arms"]]
+
+
+def _judged_runs(reader: Reader, owner: str, family: str | None, newest: int) -> list[dict[str, Any]]:
+    """The newest so many judged runs that recalled records of one kind of work, oldest first, as they were kept."""
     where: tuple[Condition, ...] = (("kind", "=", "lesson_use"), ("user_id", "=", owner), ("name", "=", family))
     order = ("created_at", "id", "version")
     runs: dict[str, dict[str, Any]] = {}
@@ -97,8 +103,7 @@ def list_uses(reader: Reader, owner: str, family: str | None, newest: int) -> li
         if item.body is not None and item.id not in runs:
             item.check()
             runs[item.id] = cast("dict[str, Any]", read_canonical(item.body))
-    ordered = sorted(runs.values(), key=lambda body: (body["run"]["at"], body["run"]["trace_id"]))
-    return [_use(body["run"] | arm) for body in ordered for arm in body["arms"]]
+    return sorted(runs.values(), key=lambda body: (body["run"]["at"], body["run"]["trace_id"]))
 
 
 def _use(plain: dict[str, Any]) -> LessonUse:
@@ -131,16 +136,19 @@ def uses_and_idle(
             for id_ in (memory.id, *memory.parents):
                 wanted[id_].append(memory.id)
         kept: defaultdict[str, list[LessonUse]] = defaultdict(list)
-        runs: dict[str, str] = {}
-        for use in list_uses(reader, owner, family, newest):
-            runs[use.trace_id] = use.at
-            for id_ in wanted.get(use.memory_id, ()):
-                kept[id_].append(use)
+        judged = _judged_runs(reader, owner, family, newest)
+        moments = sorted({body["run"]["trace_id"]: body["run"]["at"] for body in judged if body["arms"]}.values())
+        for body in judged:
+            for arm in body["arms"]:
+                if arm["memory_id"] in wanted:  # of most, nobody asks
+                    use = _use(body["run"] | arm)
+                    for id_ in wanted[use.memory_id]:
+                        kept[id_].append(use)
         for memory in mine:
             uses = kept.get(memory.id, [])
             since = max(
                 memory.created_at if memory.lesson is None else memory.lesson.since, *(use.at for use in uses[-1:]), ""
             )
             found |= {memory.id: tuple(uses)} if uses else {}
-            idle[memory.id] = sum(at > since for at in runs.values())
+            idle[memory.id] = len(moments) - bisect_right(moments, since)
     return found, idle

@@ -21,6 +21,8 @@ from muniment.store.engines.sqlite.handles import enter, leave
 __all__ = ["Connections", "FileTarget", "begin_immediate", "connect", "patiently"]
 
 _IDLE_READERS_MAX = 8
+_LOG_BYTES = 4 * 1024 * 1024
+"""So much is in the write-ahead log when its pages are brought into the file."""
 _SLEEP_FIRST_S, _SLEEP_LAST_S = 0.0002, 0.004
 
 
@@ -68,6 +70,8 @@ def connect(place: FileTarget, *, timeout_s: float) -> sqlite3.Connection:
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute("PRAGMA cache_size = -16384")
         connection.execute("PRAGMA journal_size_limit = 67108864")
+        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // page_bytes}")
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute(f"PRAGMA busy_timeout = {timeout_s * 1000:.0f}")
         ready = True
