@@ -133,10 +133,15 @@ def test_arguments_cut_within_an_escape_are_passed_over() -> None:
 
 
 def test_which_call_came_after_an_answer_is_told_with_the_answer() -> None:
-    steps = (call("get", 0, text='{"state": "open"}'), call("refund", 1, text="done"), call("end", 2))
-    assert {"met:get.state=open", "then:get.state=open>refund", "then:refund=done>end"} <= names(
+    steps = (call("get", 0, text='{"state": "open"}'), call("refund", 1, text="nothing"), call("end", 2))
+    assert {"met:get.state=open", "then:get.state=open>refund", "then:refund=nothing>end"} <= names(
         run("t", True, steps=steps)
     )
+
+
+@pytest.mark.parametrize("said", ["done", "OK", "Success!", "true"])
+def test_that_a_call_was_made_is_no_condition(said: str) -> None:
+    assert met(call("refund", text=said)) == []
 
 
 def mended(*steps: StepFacts) -> list[str]:

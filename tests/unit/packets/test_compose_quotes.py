@@ -151,7 +151,7 @@ def test_a_responder_gets_summary_and_quotes_not_window_nor_tool_results() -> No
 def test_tool_results_are_few_and_fall_back_to_their_reference() -> None:
     tools = [make_tool(f"t{n}", f"result {n} " + "word " * 40) for n in range(5)]
     made = composed("tool", tools=tools)
-    assert [each.ref for each in made.packet.short_term.last_tool_evidence or ()] == ["t0", "t1", "t2"]
+    assert [each.ref for each in made.packet.short_term.last_tool_evidence or ()] == ["t2", "t1", "t0"]  # t0 is newest
     tight = composed("tool", tools=tools[:1], request=make_request("tool", short_term_summary=20))
     assert [each.summary for each in tight.packet.short_term.last_tool_evidence or ()] == [""]
     assert [step.action for step in tight.packet.budget_report.degradations] == ["raw→ref"]

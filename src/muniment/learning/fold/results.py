@@ -30,6 +30,8 @@ _ARGS_CHARS_MAX = 2_000
 _FIELD = lazy_pattern(r'"([A-Za-z_]\w{0,30})":\s*(?:"([^"\\]{1,40})"|(true|false)|(\d{1,2})(?![\d.]))(?=\s*[,}\]])')
 _VALUE = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,3}|\d{1,2}|true|false")
 """Values that are likely to come again: words, small numbers. Ids, dates and prices are not."""
+_AS_USUAL = frozenset(("done", "ok", "okay", "success", "successful", "succeeded", "true", "yes", "fine"))
+"""Answers that say no more than that the call was made: no condition is read off them."""
 _WHOLE = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,2}")
 _CLASS = lazy_pattern(r"(?<![\w/])(?:[a-z_]\w*\.)*([A-Z]\w{0,50}(?:Error|Exception|Warning))\b(?!\()")
 _NAMED = lazy_pattern(r"\s*:\s*(?:No module named |name |cannot import name )?(['\"][\w.:/-]{1,30}['\"])")
@@ -94,7 +96,8 @@ def _short(path: str) -> str:
 def _values(tool: str, text: str) -> Iterator[str]:
     if text[:1] not in "{[":
         whole = text.rstrip(".!").casefold()
-        if len(whole) <= _SUBJECT_MAX and _WHOLE.fullmatch(whole) is not None and is_plain(whole):
+        is_telling = whole not in _AS_USUAL and len(whole) <= _SUBJECT_MAX and _WHOLE.fullmatch(whole) is not None
+        if is_telling and is_plain(whole):
             yield f"{tool}={whole}"
         return
     seen: dict[str, set[str]] = {}

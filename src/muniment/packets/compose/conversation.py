@@ -93,7 +93,9 @@ def _place_loops(draft: PacketDraft) -> None:
 
 
 def _place_tools(draft: PacketDraft) -> None:
-    """Newest first, as the pool has them; whole, else by reference alone."""
+    """The newest have room first, as the pool has them; whole, else by reference alone. They are told in the order of
+    the calls, so that an edit stands below the failure that it was made for.
+    """
     names = names_of("tool", (tool.ref for tool in draft.pool.tools))
     made_good = results_made_good(draft.pool.tools)
     taken: set[str] = set()
@@ -128,7 +130,7 @@ def _place_tool(draft: PacketDraft, name: str, tool: ToolCandidate, at: int) -> 
     for evidence in (whole, ToolEvidence(ref=tool.ref, summary="")):
         kept = draft.purse.price(tool_line(evidence, typical_mark))
         if kept <= draft.purse.room("tools"):
-            draft.place(Placed(name, "tools", kept, evidence, (at,)), 0.0, ("recent",))
+            draft.place(Placed(name, "tools", kept, evidence, (-at,)), 0.0, ("recent",))
             if evidence is not whole:
                 draft.tally.step_down(name, "short_term_summary", "raw→ref", f"{kept} of {price} tokens kept")
             return True
@@ -140,7 +142,11 @@ def _place_tool(draft: PacketDraft, name: str, tool: ToolCandidate, at: int) -> 
 
 
 def _place_window(draft: PacketDraft, tokens_max: int) -> None:
-    """The newest first, so that the oldest go when the room does. Off for a responder (MP-05)."""
+    """The newest first, so that the oldest go when the room does. Off for a responder (MP-05).
+
+    A result that a line tells in full stands here in place of it, where it was called: else what was done about a
+    failure would stand above it. It takes the place of a line, so it is not counted as a turn.
+    """
     names = names_of("turn", (turn.id for turn in draft.pool.window))
     numbered = list(enumerate(zip(names, draft.pool.window, strict=True)))
     left, count = tokens_max, 0
@@ -153,6 +159,8 @@ def _place_window(draft: PacketDraft, tokens_max: int) -> None:
             draft.tally.omit(name, "empty")
         elif turn.id in draft.shown:
             draft.tally.omit(name, "duplicate", of=f"quote:{turn.id}")
+        elif turn.kind == "tool_result" and (line := _line_of(draft, turn)) is not None:
+            left -= _put_in_place(draft, name, turn, at, line, left)
         elif turn.kind == "tool_result" and (other := _told_result(draft, turn)) is not None:
             draft.tally.omit(name, "duplicate", of=other)
         elif count >= draft.policy.window_turns:
@@ -161,6 +169,26 @@ def _place_window(draft: PacketDraft, tokens_max: int) -> None:
             spent = _place_turn(draft, name, turn, at, left)
             left -= spent
             count += spent > 0
+
+
+def _line_of(draft: PacketDraft, turn: Turn) -> Placed | None:
+    """The line about a recent result that says all of it."""
+    told = told_of(draft, turn.id, turn.text)
+    return told if told is not None and told.block == "tools" else None
+
+
+def _put_in_place(draft: PacketDraft, name: str, turn: Turn, at: int, line: Placed, left: int) -> int:
+    """The turn in place of the line that tells of it, where there is room; else the line stays. Tokens spent beyond."""
+    said = whole_turn(draft, turn)
+    price = draft.purse.price(said_line(draft, said))
+    more = price - line.tokens
+    if said.text is not turn.text or more > min(left, draft.purse.room("window")):
+        draft.tally.omit(name, "duplicate", of=line.name)
+        return 0
+    draft.take_back(line, "duplicate", of=name)
+    draft.place(Placed(name, "window", price, said, (at,)), 0.0, ("recent",))
+    draft.said.add(told_text(turn, said.text), name, turn.words)
+    return max(0, more)
 
 
 def _place_turn(draft: PacketDraft, name: str, turn: Turn, at: int, left: int) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from muniment.memory.recall.reasons import match_text, read_wanted
 from muniment.memory.recall.several import gathers
 from muniment.memory.results.asked_calls import asked_order, asks_how_often
+from muniment.packets.compose.advice_questions import asks_for_advice
 from muniment.packets.compose.run_questions import read_question
 from muniment.packets.page.lines import StateUnit, state_line
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from muniment.core.policy.compose import ComposePolicy
     from muniment.memory.turns import SessionLine
     from muniment.packets.compose.draft import PacketDraft
+    from muniment.packets.page.lines import BlockName
     from muniment.packets.pool import HitCandidate
 
 __all__ = ["is_asked", "is_found", "strong_ids", "worth_of"]
@@ -30,6 +32,10 @@ _CHARS_A_TOKEN = 4
 """About: the tokens of a hundred turns are not counted only to put them in order."""
 _FAILED = re.compile(r" failed(?: →|$)")
 """How the line of a tool's result says that it failed."""
+
+
+_HELPING: tuple[BlockName, ...] = ("instructions", "facts", "insights")
+"""What, beside earlier sessions, may tell of the one who asks, and helps to advise them."""
 
 
 def is_asked(draft: PacketDraft) -> bool:
@@ -88,8 +94,8 @@ def is_found(draft: PacketDraft, hits: Iterable[HitCandidate]) -> bool:
 
     True where one of the hits that may be quoted is evidence with `found_min` or more, or those are together that
     share the question (`_alike`); where a fact that was placed holds `match_min` of what is asked for, or a line that
-    the search does not look through does (`_Line.share`); and where nothing is asked for but the work at hand, or the
-    talk itself, and a line tells of it.
+    the search does not look through does (`_Line.share`); where nothing is asked for but the work at hand, or the
+    talk itself, and a line tells of it; and where advice is asked for, and anything is told of the one who asks.
     """
     policy = draft.policy
     hits = list(hits)
@@ -99,6 +105,8 @@ def is_found(draft: PacketDraft, hits: Iterable[HitCandidate]) -> bool:
         return True
     facts = (*draft.items("instructions"), *draft.items("facts"))
     if any(placed.item.score >= policy.match_min for placed in facts):
+        return True
+    if asks_for_advice(draft.request.query) and (draft.pool.episodes or any(map(draft.items, _HELPING))):
         return True
     asked = read_question(draft.request.query)
     if not asked.has_subject:
