@@ -24,9 +24,11 @@ from muniment.store.ledger.records import Role, StopReason
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS
 from muniment.surfaces.operations.signatures import public_members, signature_of
 from muniment.surfaces.operations.table import SUBHANDLES, Handle, class_at
+from reference.examples import examples
 from reference.prose import first_paragraph, headed, member_fields, paragraphs
 
 WIDTH = 116
+EXAMPLES = examples()
 ABOUT = (
     """
 What is named here stays; everything else may change. `mem = muniment.open(…)` is a store, `run = mem.run(…)` one
@@ -41,6 +43,10 @@ to say of it, it does so below.""",
 `muniment.aio.open(…)` is the same thing with `await`: every handle has a twin (`AsyncMemory`, `AsyncRun`, …) whose
 methods have the same names and arguments; iterators become `async for`. `muniment.connect(…)` is the same thing over
 [HTTP](http.md): below each method stands its address, under that of its handle, or why it has none.""",
+    """
+Each method has an example; `# →` is what it prints. Examples follow on each other: `mem` and `run` are those of the
+ones before. Whole programs: [library](examples/library.py), [documents, values, threads](examples/documents.py),
+[learning and rules](examples/learning.py), [research](examples/research.py). The tests run them.""",
 )
 RECORDS = """
 What methods take and answer. Records are frozen; `to_wire()` is a record as plain JSON data and `from_wire()`
@@ -147,6 +153,8 @@ def _method(name: str, method: Any, note: str = "") -> Iterator[str]:
     doc = paragraphs(method.__doc__)
     if doc:
         yield f"{doc}\n"
+    if name in EXAMPLES:
+        yield f"```py\n{EXAMPLES[name]}\n```\n"
     if note:
         yield f"{note}\n"
 

@@ -13,10 +13,12 @@ ABOUT = (
     f"The documents of the contracts. Each kind has a JSON Schema ({DIALECT.split('/')[-3]} {DIALECT.split('/')[-2]}),"
     f" named `{schema_id('KIND')}`, generated from the record that the library itself reads and writes, and kept in"
     " [`schemas/`](../../schemas).",
-    "    muniment schema list                        every kind\n"
-    "    muniment schema show KIND                   its schema\n"
-    "    muniment schema export DIR                  all of them, as files\n"
-    "    muniment validate --kind KIND FILE…         check documents; --semantic also checks what a schema cannot say",
+    "```console\n"
+    "muniment schema list                        every kind\n"
+    "muniment schema show KIND                   its schema\n"
+    "muniment schema export DIR                  all of them, as files\n"
+    "muniment validate --kind KIND FILE…         check documents; --semantic also checks what a schema cannot say\n"
+    "```",
     """
 In Python, `muniment.contracts.kinds.record_of(KIND).from_wire(document)` is the record, or an `InvalidRecord` that
 names every place that is wrong.""",
