@@ -223,6 +223,8 @@ _STORE = _group(
     reembed=Entry("Bring every turn to the present embedder.", "store:reembed"),
     reseal=Entry("Bring what is kept sealed to the present key.", "store:reseal"),
     scrub=Entry("Rebuild the store's files without what was forgotten.", "store:scrub"),
+    partition=Entry("Spread a PostgreSQL store by tenant, while it is in use.", "store:partition"),
+    citus_script=Entry("Print the SQL that spreads a store over a Citus cluster.", "store:citus_script"),
     keys=_KEYS,
 )
 _CHECK = _group(

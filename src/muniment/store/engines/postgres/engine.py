@@ -31,7 +31,7 @@ from muniment.store.engines.postgres.views import PostgresReader, PostgresTransa
 from muniment.store.engines.sql import Statements
 from muniment.store.engines.turns import Turns
 
-__all__ = ["POOL_MAX", "PostgresEngine"]
+__all__ = ["POOL_MAX", "PostgresEngine", "check_name"]
 
 R = TypeVar("R")
 Pool = psycopg_pool.ConnectionPool[Connection]
@@ -53,6 +53,11 @@ _TRIES = 6
 _PREPARE_AFTER = 5
 """Times a statement is sent before the server is asked to keep it ready."""
 POOL_MAX = 8
+
+
+def check_name(name: str) -> None:
+    if _NAME.fullmatch(name) is None:
+        raise InvalidInput(f"not a name for a schema or role: {name!r}", hint="a-z, 0-9 and _ only")
 
 
 class PostgresEngine:
@@ -80,8 +85,7 @@ class PostgresEngine:
         partitions: int | None = None,
     ) -> None:
         for name in (schema, app_role):
-            if _NAME.fullmatch(name) is None:
-                raise InvalidInput(f"not a name for a schema or role: {name!r}", hint="a-z, 0-9 and _ only")
+            check_name(name)
         if partitions is not None:
             Layout.checked(partitions)
         self._target = Target(dsn, schema, app_role, connect_timeout_s, busy_timeout_s, read_only, partitions)
