@@ -91,7 +91,12 @@ def _use_the_engine(engine: PostgresEngine) -> None:
         names = column_names(spec)
         engine.write("walls", lambda tx, spec=spec, rows=rows: tx.do(Insert(spec.name, rows)))  # type: ignore[misc]
         engine.write("walls", lambda tx, spec=spec, rows=rows: tx.do(Put(spec.name, rows[:1])))  # type: ignore[misc]
-        asked: list[Any] = [Select(spec.name), Count(spec.name), Count(spec.name, limit=2), Get(spec.name, sample_key(spec, 1))]
+        asked: list[Any] = [
+            Select(spec.name),
+            Count(spec.name),
+            Count(spec.name, limit=2),
+            Get(spec.name, sample_key(spec, 1)),
+        ]
         for name, value in zip(names, rows[0], strict=True):
             if value is None:
                 continue
@@ -122,7 +127,9 @@ def _use_the_memory(mem: muniment.Memory) -> None:
         with suppress(MunimentError):
             teller.tell(act)
     run = mem.run(tenant_id=TENANT, user_id="ana", session_id="s2")
-    turns = [run.observe("user", f"I moved to Berlin in May, for the {n}th time. I am allergic to nuts.") for n in range(60)]
+    turns = [
+        run.observe("user", f"I moved to Berlin in May, for the {n}th time. I am allergic to nuts.") for n in range(60)
+    ]
     run.observe("user", "x" * 90_000, idempotency_key="once")
     run.extract()
     run.search("where does she live", k=5)

@@ -16,8 +16,8 @@ _HEAD = """\
 --
 -- Not run by the tests of muniment: there is no Citus in them. Try it on a copy first.
 --
--- On the coordinator, as a superuser, once, after the store was opened once: its tables are whole (Citus does not take
--- tables that are partitioned by hash), its policies and rights are there, and go with them. Nobody writes meanwhile.
+-- On the coordinator, as a superuser, once, after the store was opened once: its tables are whole (`muniment store
+-- partition --parts 0`), its policies and rights are there, and go with them. Nobody writes meanwhile.
 -- The roles that work with the store must be known to the workers; Citus hands CREATE ROLE on to them where
 -- citus.enable_create_role_propagation is on, which it is by default.
 --

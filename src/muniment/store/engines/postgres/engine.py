@@ -305,7 +305,11 @@ class PostgresEngine:
     def _say(self, cursor: psycopg.ClientCursor[tuple[Any, ...]], beginning: str, tenant_id: str) -> None:
         """In one message. Citus hands on the message that a SET came with, so there each is one of its own."""
         tenant, *told = self._said
-        said = (beginning, *_HANDED_ON, tenant, *told) if self._ready.is_spread else (f"{beginning}; {'; '.join(self._said)}",)
+        said = (
+            (beginning, *_HANDED_ON, tenant, *told)
+            if self._ready.is_spread
+            else (f"{beginning}; {'; '.join(self._said)}",)
+        )
         for each in said:
             cursor.execute(each, (tenant_id,) if tenant in each else None)
 

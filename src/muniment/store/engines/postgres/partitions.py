@@ -44,7 +44,9 @@ SELECT index.relname, pg_get_indexdef(indexrelid), indisunique FROM pg_index
 JOIN pg_class AS index ON index.oid = indexrelid WHERE indrelid = %s::regclass AND NOT indisprimary
 """
 _LEAVES = "SELECT relid::regclass::text FROM pg_partition_tree(%s::regclass) WHERE isleaf"
-_TREE = """SELECT relname FROM pg_partition_tree(%s::regclass) JOIN pg_class ON oid = relid ORDER BY level DESC, relname"""
+_TREE = (
+    """SELECT relname FROM pg_partition_tree(%s::regclass) JOIN pg_class ON oid = relid ORDER BY level DESC, relname"""
+)
 _NAMED = """
 SELECT CASE relkind WHEN 'i' THEN 'INDEX' WHEN 'I' THEN 'INDEX' ELSE 'TABLE' END, relname FROM pg_class
 WHERE relnamespace = to_regnamespace(%s) AND (relname = ANY (%s) OR oid IN (
