@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from muniment.core.ports.engine import Durability, Engine
 from muniment.errors import InvalidInput
 
-__all__ = ["durability_named", "file_named", "open_engine"]
+if TYPE_CHECKING:
+    from muniment.store.engines.postgres.partitioning import Step
+
+__all__ = ["citus_script", "durability_named", "file_named", "open_engine", "partition_store"]
 
 _OWN = ("schema", "pool_size", "partitions", "replica", "replica_lag")
 _POOL_SIZE_MAX = 1000
@@ -86,6 +91,51 @@ def file_named(target: str) -> str | None:
     return None
 
 
+def partition_store(target: str, parts: int, own: Mapping[str, int] | None = None) -> Iterator[Step]:
+    """Bring a PostgreSQL store that is in use into partitions by hash of the tenant (0: into whole tables), step by
+    step; tenants in `own` get partitions of their own, that many, by user. What was begun before is gone on with.
+    """
+    url, options = _split(_postgres_url(target))
+    _need_driver()
+    from muniment.store.engines.checks import check_tenant
+    from muniment.store.engines.postgres.layouts import Layout
+    from muniment.store.engines.postgres.opening import Target
+    from muniment.store.engines.postgres.partitioning import convert
+
+    layout = Layout.checked(parts, own)
+    for tenant in own or {}:
+        check_tenant(tenant)
+    schema = options.get("schema", "muniment")
+    _check_schema(schema)
+    return convert(Target(url, schema, "", 5, 30.0, False), layout)
+
+
+def citus_script(target: str, shards: int) -> str:
+    """SQL that spreads the tables of a PostgreSQL store over the servers of a Citus cluster. Nothing is run."""
+    _, options = _split(_postgres_url(target))
+    _need_driver()
+    from muniment.store.engines.postgres.citus import script
+
+    schema = options.get("schema", "muniment")
+    _check_schema(schema)
+    return script(schema, shards)
+
+
+def _postgres_url(target: str) -> str:
+    scheme = None if os.path.exists(target) else _SCHEME.match(target)
+    if scheme is None or scheme[1].lower() not in ("postgresql", "postgres"):
+        raise InvalidInput(
+            "only a store of PostgreSQL has partitions", path="$.db", hint="give --db postgresql://host/database"
+        )
+    return target
+
+
+def _check_schema(schema: str) -> None:
+    from muniment.store.engines.postgres.engine import check_name
+
+    check_name(schema)
+
+
 _HINT = "give :memory:, a path, sqlite:///path or postgresql://host/database"
 
 
@@ -104,16 +154,11 @@ def _sqlite(path: str, durability: Durability, read_only: bool) -> Engine:
 
 
 def _postgres(dsn: str, durability: Durability, read_only: bool) -> Engine:
-    try:
-        from muniment.store.engines.postgres.addresses import lag_seconds, replica_dsn, writable_dsn
-        from muniment.store.engines.postgres.engine import POOL_MAX, PostgresEngine
-        from muniment.store.engines.postgres.replicas import ReplicaSettings
-    except ImportError as error:
-        if (error.name or "psycopg").partition(".")[0] not in ("psycopg", "psycopg_pool", "psycopg_binary"):
-            raise
-        from muniment.core.outside.extras import not_installed
+    _need_driver()
+    from muniment.store.engines.postgres.addresses import lag_seconds, replica_dsn, writable_dsn
+    from muniment.store.engines.postgres.engine import POOL_MAX, PostgresEngine
+    from muniment.store.engines.postgres.replicas import ReplicaSettings
 
-        raise not_installed("PostgreSQL needs psycopg, which is not installed", "postgres") from error
     url, own = _split(dsn)
     lag_s = lag_seconds(own.get("replica_lag", "0"))
     replica = None
@@ -131,6 +176,18 @@ def _postgres(dsn: str, durability: Durability, read_only: bool) -> Engine:
         read_only=read_only,
         replica=replica,
     )
+
+
+def _need_driver() -> None:
+    try:
+        from muniment.store.engines.postgres import engine as _engine
+    except ImportError as error:
+        if (error.name or "psycopg").partition(".")[0] not in ("psycopg", "psycopg_pool", "psycopg_binary"):
+            raise
+        from muniment.core.outside.extras import not_installed
+
+        raise not_installed("PostgreSQL needs psycopg, which is not installed", "postgres") from error
+    del _engine
 
 
 def _split(url: str) -> tuple[str, dict[str, str]]:

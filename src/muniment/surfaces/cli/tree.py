@@ -225,6 +225,8 @@ _STORE = _group(
     scrub=Entry("Rebuild the store's files without what was forgotten.", "store:scrub"),
     sweep_objects=Entry("Delete what calls that failed have left in the object store.", "objects:sweep"),
     move_contents=Entry("Move large contents out to the object store, or back.", "objects:move"),
+    partition=Entry("Spread a PostgreSQL store by tenant, while it is in use.", "store:partition"),
+    citus_script=Entry("Print the SQL that spreads a store over a Citus cluster.", "store:citus_script"),
     keys=_KEYS,
 )
 _CHECK = _group(

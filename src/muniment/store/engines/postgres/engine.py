@@ -35,7 +35,7 @@ from muniment.store.engines.postgres.views import PostgresReader, PostgresTransa
 from muniment.store.engines.sql import Statements
 from muniment.store.engines.turns import Turns
 
-__all__ = ["POOL_MAX", "PostgresEngine"]
+__all__ = ["POOL_MAX", "PostgresEngine", "check_name"]
 
 R = TypeVar("R")
 
@@ -69,6 +69,11 @@ class _Moved(StorageReadOnly):
     """The server became a standby; what was asked is asked of its successor."""
 
 
+def check_name(name: str) -> None:
+    if _NAME.fullmatch(name) is None:
+        raise InvalidInput(f"not a name for a schema or role: {name!r}", hint="a-z, 0-9 and _ only")
+
+
 class PostgresEngine:
     """One schema of one database. The pool grows from `pool_min` to `pool_max` connections as threads ask.
 
@@ -96,8 +101,7 @@ class PostgresEngine:
         partitions: int | None = None,
     ) -> None:
         for name in (schema, app_role):
-            if _NAME.fullmatch(name) is None:
-                raise InvalidInput(f"not a name for a schema or role: {name!r}", hint="a-z, 0-9 and _ only")
+            check_name(name)
         if partitions is not None:
             Layout.checked(partitions)
         dsn = writable_dsn(dsn, read_only=read_only)

@@ -25,7 +25,6 @@ from muniment.store.engines.postgres.layouts import (
     check_layout,
     is_under_way,
     layout_of,
-    partitioned_names,
     read_shapes,
 )
 from muniment.store.engines.postgres.partitions import replace_new
@@ -173,7 +172,8 @@ def _bring_up_to_date(connection: Connection, target: Target, known: tuple[Migra
                 f"INSERT INTO {schema}.migrations (number, name, sha256, applied_at) VALUES (%s, %s, %s, %s)",
                 (migration.number, migration.name, migration.sha256, datetime.now(UTC).isoformat(timespec="seconds")),
             )
-        for table in [name for name in partitioned_names() if layout.parts and todo and name not in shapes]:
+        made = read_shapes(connection, target.schema).keys() - shapes.keys() if layout.parts else ()
+        for table in sorted(made):
             replace_new(connection, target.schema, table, layout)
         if unbound:
             _grant(connection, target)

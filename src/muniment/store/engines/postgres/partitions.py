@@ -47,6 +47,13 @@ _LEAVES = "SELECT relid::regclass::text FROM pg_partition_tree(%s::regclass) WHE
 _TREE = (
     """SELECT relname FROM pg_partition_tree(%s::regclass) JOIN pg_class ON oid = relid ORDER BY level DESC, relname"""
 )
+_NAMED = """
+SELECT CASE relkind WHEN 'i' THEN 'INDEX' WHEN 'I' THEN 'INDEX' ELSE 'TABLE' END, relname FROM pg_class
+WHERE relnamespace = to_regnamespace(%s) AND (relname = ANY (%s) OR oid IN (
+  SELECT indexrelid FROM pg_index JOIN pg_class AS held ON held.oid = indrelid
+  WHERE held.relnamespace = pg_class.relnamespace AND held.relname = ANY (%s)))
+ORDER BY relkind IN ('r', 'p'), relname
+"""
 
 
 class Place(NamedTuple):
@@ -212,19 +219,22 @@ def _tree(connection: Connection, name: str) -> list[str]:
 
 
 def put_in_place(connection: Connection, place: Place) -> None:
-    """The table goes, its twin has its name. Both are locked against everybody until the transaction ends."""
-    _run(connection, f"LOCK TABLE {place.name}, {place.twin} IN ACCESS EXCLUSIVE MODE")
-    _run(connection, f"DROP TABLE {place.name}")
-    _run(connection, f"DROP POLICY {POLICY} ON {place.twin}")
-    schema = f'"{place.schema}"'
-    indexes = """SELECT relname FROM pg_class JOIN pg_index ON indexrelid = oid
-                 WHERE relnamespace = to_regnamespace(%s) AND starts_with(relname, %s) AND right(relname, %s) = %s"""
-    given = (schema, f"{place.table}_", len(_TWIN), _TWIN)
-    tree = _tree(connection, place.twin)
-    for (name,) in connection.execute(indexes, given).fetchall():
-        _run(connection, f'ALTER INDEX {schema}."{name}" RENAME TO "{name.removesuffix(_TWIN)}"')
-    for name in tree:
-        _run(connection, f'ALTER TABLE {schema}."{name}" RENAME TO "{name.replace(_TWIN, "", 1)}"')
+    """The table goes, its twin has its name. Both are locked against everybody until the transaction ends, so all of it
+    is said in one message.
+    """
+    tables = _tree(connection, place.twin)
+    found = connection.execute(_NAMED, (f'"{place.schema}"', tables, tables)).fetchall()
+    said = [
+        f"LOCK TABLE {place.name}, {place.twin} IN ACCESS EXCLUSIVE MODE",
+        f"DROP TABLE {place.name}",
+        f"DROP POLICY {POLICY} ON {place.twin}",
+        *(
+            f'ALTER {kind} "{place.schema}"."{name}" RENAME TO "{name.replace(_TWIN, "", 1)}"'
+            for kind, name in found
+            if _TWIN in name
+        ),
+    ]
+    _run(connection, "; ".join(said))
 
 
 def replace_new(connection: Connection, schema: str, table: str, layout: Layout) -> None:

@@ -1,0 +1,244 @@
+"""Every statement that the library makes on PostgreSQL: each names its tenant by equality, and looks at one partition.
+
+They are caught where the driver is given them, while every operation of an engine is carried out on every table, and
+while a memory is used. What does not name a tenant is on a short list, with a reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+
+import muniment
+from kept_schemas import kept_schema
+from muniment.core.ports.engine import Count, Delete, Find, Get, Insert, Lock, Patch, Put, Select
+from muniment.core.ports.schema import TABLES, column_names
+from muniment.errors import MunimentError
+from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres.layouts import partitioned_names
+from muniment.testing.postgres_server import fresh_schema
+from muniment.testing.rows import sample_key, sample_row
+from muniment.testing.run_stories import Teller, random_script
+
+PARTS = 3
+TENANT = "acme"
+WITHOUT_A_TENANT = {
+    r"(BEGIN|COMMIT|ROLLBACK|SET LOCAL|SELECT pg_advisory_xact_lock|FETCH|CLOSE|CHECKPOINT|SET )": "touches no table",
+    r"SELECT pg_current_snapshot\(\)": "touches no table",
+    r"SELECT (to_regclass|pg_table_size|count\(\*\) FROM pg_)": "reads the catalog",
+    r'SELECT tenant_id FROM "\w+"\.tenants WHERE tenant_id > %s': "lists the tenants, from a table that is whole",
+    r'SELECT tenant_id FROM "\w+"\.sessions EXCEPT': "a check of the whole store looks for tenants that are not listed",
+    r"\s*SELECT\s+\(SELECT coalesce\(sum\(pg_total_relation_size": "reads the catalog",
+    r"VACUUM ": "rebuilds whole tables, after a forget",
+}
+
+
+class Said(NamedTuple):
+    text: str
+    parameters: Any
+    is_many: bool
+
+
+@pytest.fixture(scope="module")
+def said(postgres_dsn: str) -> Iterator[tuple[PostgresEngine, list[Said]]]:
+    """A store in partitions, and everything that was said to the server while it was used."""
+    heard: dict[str, Said] = {}
+    patch = pytest.MonkeyPatch()
+    with fresh_schema(postgres_dsn) as schema:
+        url = f"{postgres_dsn}&schema={schema}&partitions={PARTS}"
+        mem = muniment.open(url)
+        engine = mem._ctx.engine
+        assert isinstance(engine, PostgresEngine)
+        _listen(patch, heard)
+        try:
+            _use_the_engine(engine)
+            _use_the_memory(mem)
+        finally:
+            patch.undo()
+        with psycopg.connect(postgres_dsn, autocommit=True) as admin:
+            admin.execute("ANALYZE")
+        yield engine, list(heard.values())
+        mem.close()
+
+
+def _listen(patch: pytest.MonkeyPatch, heard: dict[str, Said]) -> None:
+    def wrap(cls: Any, name: str) -> None:
+        inner: Callable[..., Any] = getattr(cls, name)
+
+        def method(self: Any, query: Any, params: Any = None, **more: Any) -> Any:
+            text = query.decode() if isinstance(query, bytes) else str(query)
+            is_many = name == "executemany"
+            rows = list(params) if is_many else params
+            heard.setdefault(text, Said(text, rows[0] if is_many and rows else rows, is_many))
+            return inner(self, query, rows, **more)
+
+        patch.setattr(cls, name, method)
+
+    wrap(psycopg.Cursor, "execute")
+    wrap(psycopg.Cursor, "executemany")
+    wrap(psycopg.ServerCursor, "execute")
+
+
+def _use_the_engine(engine: PostgresEngine) -> None:
+    """Every operation on every table, with every comparison on every column."""
+    for spec in TABLES:
+        rows = [sample_row(spec, number) for number in ((1, 2, 3) if spec.key else (1,))]
+        names = column_names(spec)
+        engine.write("walls", lambda tx, spec=spec, rows=rows: tx.do(Insert(spec.name, rows)))  # type: ignore[misc]
+        engine.write("walls", lambda tx, spec=spec, rows=rows: tx.do(Put(spec.name, rows[:1])))  # type: ignore[misc]
+        asked: list[Any] = [
+            Select(spec.name),
+            Count(spec.name),
+            Count(spec.name, limit=2),
+            Get(spec.name, sample_key(spec, 1)),
+        ]
+        for name, value in zip(names, rows[0], strict=True):
+            if value is None:
+                continue
+            asked += [Select(spec.name, ((name, sign, value),), limit=5) for sign in ("=", "<", "<=", ">", ">=")]  # type: ignore[arg-type]
+            asked.append(Count(spec.name, ((name, "in", (value,)),)))
+        if spec.key:
+            key = sample_key(spec, 1)
+            asked += [Select(spec.name, after=key, limit=2, descending=down) for down in (False, True)]
+            asked.append(Find(spec.name, spec.key, [key, sample_key(spec, 2)]))
+        for op in asked:
+            engine.read("walls", lambda reader, op=op: reader.do(op))  # type: ignore[misc]
+        engine.read("walls", lambda reader, spec=spec: list(reader.stream(Select(spec.name))))  # type: ignore[misc]
+        fixed = {*spec.key}.union(*spec.unique)
+        free = next((name for name in names if name not in fixed), None)
+        where = ((names[0], "=", rows[0][0]),)
+        if free is not None:
+            value = rows[0][names.index(free)]
+            engine.write("walls", lambda tx, s=spec, w=where, f=free, v=value: tx.do(Patch(s.name, w, {f: v})))  # type: ignore[misc]
+        engine.write("walls", lambda tx, spec=spec, where=where: tx.do(Delete(spec.name, where)))  # type: ignore[misc]
+    engine.write("walls", lambda tx: tx.do(Lock(("session", "a"))))
+    engine.mark(), engine.tenants(), engine.unlisted_tenants(), engine.sizes()
+
+
+def _use_the_memory(mem: muniment.Memory) -> None:
+    runs = [mem.run(tenant_id=TENANT, user_id=user, session_id="s1") for user in ("ana", "ben")]
+    teller = Teller(mem, runs)
+    for act in random_script(7, 90):
+        with suppress(MunimentError):
+            teller.tell(act)
+    run = mem.run(tenant_id=TENANT, user_id="ana", session_id="s2")
+    turns = [
+        run.observe("user", f"I moved to Berlin in May, for the {n}th time. I am allergic to nuts.") for n in range(60)
+    ]
+    run.observe("user", "x" * 90_000, idempotency_key="once")
+    run.extract()
+    run.search("where does she live", k=5)
+    build = run.compose("responder", query="What is she allergic to?")
+    mem.replay(build.id, tenant_id=TENANT)
+    mem.corpus("docs", tenant_id=TENANT).add("The field study followed 550 homes.", title="Study")
+    mem.store.users(tenant_id=TENANT)
+    mem.store.overview(tenant_id=TENANT)
+    mem.store.attention(tenant_id=TENANT)
+    mem.ledger.entries(user_id="ana", tenant_id=TENANT)
+    dump = list(mem.export(tenant_id=TENANT))
+    mem.forget(event=turns[3].id, tenant_id=TENANT)
+    mem.forget(session="s1", user_id="ben", tenant_id=TENANT)
+    mem.store.scrub()
+    mem.store.rebuild(tenant_id=TENANT)
+    assert mem.verify(tenant_id=TENANT).ok
+    mem.verify()
+    mem.forget(tenant=TENANT)
+    mem.import_(dump)
+
+
+def _ours(said: tuple[PostgresEngine, list[Said]]) -> list[Said]:
+    return [each for each in said[1] if not any(re.match(form, each.text) for form in WITHOUT_A_TENANT)]
+
+
+def test_enough_was_said(said: tuple[PostgresEngine, list[Said]]) -> None:
+    """Of every table and every kind, and each reason of the list is needed."""
+    ours = _ours(said)
+    assert len(ours) > 300
+    for spec in TABLES:
+        kinds = {each.text.split()[0] for each in ours if f'"{spec.name}"' in each.text}
+        assert kinds >= {"SELECT", "INSERT", "DELETE"}, spec.name
+    for form in WITHOUT_A_TENANT:
+        assert any(re.match(form, each.text) for each in said[1]), form
+
+
+def test_every_statement_names_its_tenant(said: tuple[PostgresEngine, list[Said]]) -> None:
+    engine, _ = said
+    tables = re.compile(rf'"{engine.schema}"\."(\w+)"')
+    for each in _ours(said):
+        assert tables.search(each.text), each.text
+        if each.text.startswith("INSERT"):
+            assert re.match(r'INSERT INTO \S+ \("tenant_id"(, "\w+")*\) VALUES \(%s(, %s)*\)', each.text), each.text
+        else:
+            named = re.findall(r'"tenant_id" = %s', each.text)
+            used = re.findall(rf'(?:FROM|JOIN|UPDATE) "{engine.schema}"\."\w+"', each.text)
+            assert len(named) == len(used) == 1, each.text
+            assert " OR " not in each.text, each.text
+
+
+def test_every_statement_looks_at_one_partition(said: tuple[PostgresEngine, list[Said]]) -> None:
+    """As the role that the engine works as, with the values that it was sent with."""
+    engine, _ = said
+    with engine._pool.connection() as connection:
+        for each in _ours(said):
+            if each.text.startswith("INSERT"):
+                continue  # a row goes to the one partition that its tenant has; the plan does not say which
+            names = _partitions(connection, engine, each)
+            (root,) = set(re.findall(rf'"{engine.schema}"\."(\w+)"', each.text))
+            expected = {root} if root not in partitioned_names() else {f"{root}_{number}" for number in range(PARTS)}
+            assert len(names) == 1, f"{names}: {each.text}"
+            assert names <= expected, f"{names}: {each.text}"
+
+
+def test_a_plan_that_is_kept_leaves_out_the_other_partitions(said: tuple[PostgresEngine, list[Said]]) -> None:
+    """A statement that the server keeps ready has one plan for every tenant: it leaves partitions out when it is run."""
+    engine, _ = said
+    with engine._pool.connection() as connection, connection.transaction(force_rollback=True):
+        connection.execute("SET LOCAL muniment.tenant = 'acme'")
+        connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        connection.execute(
+            f'PREPARE kept AS SELECT "id" FROM "{engine.schema}"."entries" WHERE "tenant_id" = $1 AND "id" = $2'
+        )
+        rows = connection.execute("EXPLAIN (FORMAT JSON) EXECUTE kept ('acme', 'e')").fetchone()
+        connection.execute("DEALLOCATE kept")
+        assert rows is not None
+        assert len(set(_scanned(rows[0][0]["Plan"]))) == 1
+        assert f'"Subplans Removed": {PARTS - 1}' in str(rows[0]).replace("'", '"')
+
+
+def _partitions(connection: psycopg.Connection[Any], engine: PostgresEngine, each: Said) -> set[str]:
+    with connection.transaction(force_rollback=True):
+        connection.execute("SET LOCAL muniment.tenant = 'acme'")
+        cursor = psycopg.ClientCursor(connection)
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {each.text}", each.parameters)
+        ((plan,),) = cursor.fetchall()
+    return set(_scanned(plan[0]["Plan"]))
+
+
+def _scanned(plan: dict[str, Any]) -> Iterator[str]:
+    """The tables that a plan reads; those that it changes are among them."""
+    if "Relation Name" in plan and plan["Node Type"] != "ModifyTable":
+        yield plan["Relation Name"]
+    for below in plan.get("Plans", ()):
+        yield from _scanned(below)
+
+
+# -- what can be shown of Citus without it
+
+
+def test_no_function_in_a_statement_runs_on_one_server_alone(said: tuple[PostgresEngine, list[Said]]) -> None:
+    """What a worker is sent is plain SQL: the statements of a tenant call nothing but aggregates and unnest."""
+    for each in _ours(said):
+        called = set(re.findall(r"\b([a-z_]+)\(", each.text)) - {"count", "unnest", "asked", "conflict", "values"}
+        assert not called, each.text
+
+
+def test_the_tenant_is_told_by_a_statement_that_is_handed_on(said: tuple[PostgresEngine, list[Said]]) -> None:
+    beginnings = [each.text for each in said[1] if each.text.startswith("BEGIN")]
+    assert beginnings
+    assert all("; SET LOCAL muniment.tenant = %s; SET LOCAL " in text for text in beginnings)
+    assert not any("set_config" in each.text for each in said[1])
