@@ -171,7 +171,6 @@ def test_a_pool_that_is_used_up_on_either_side(pair: Pair, schema: str) -> None:
 # -- clocks
 
 
-@pytest.mark.req("LG-10")
 def test_clocks_that_disagree_change_no_order(pair: Pair, schema: str) -> None:
     """Clocks that are minutes apart: events stand as they were written, by their chain and not by a clock."""
     target = f"{pair[0].dsn}?schema={schema}&replica={pair[1].address}"

@@ -31,6 +31,7 @@ __all__ = [
     "Patch",
     "Put",
     "Reader",
+    "ReplicaState",
     "Row",
     "ScrubReport",
     "Select",
@@ -46,6 +47,10 @@ R_co = TypeVar("R_co", covariant=True)
 
 Durability = Literal["normal", "full", "replicated"]
 """What a write outlives once it is answered: the process, a loss of power, the loss of the machine."""
+
+ReplicaState = Literal["follows", "behind", "away", "promoted", "stranger", "alone"]
+"""How a replica is. `follows`: reads go to it. `behind`, `away`, `promoted`, `stranger` (no copy of this primary): the
+primary answers. `alone`: the primary does not answer, and reads are as new as what the replica was sent."""
 
 Condition = tuple[str, Literal["=", "<", "<=", ">", ">=", "in"], Value | tuple[Value, ...]]
 """(column, comparison, value). `("x", "=", None)` is IS NULL; `in` takes a tuple, empty matches nothing."""
@@ -187,7 +192,7 @@ class EngineInfo(NamedTuple):
     location: str
     durability: str
     schema_number: int
-    replica: str | None = None
+    replica: ReplicaState | None = None
     """How the replica is that answers reads; None where there is none."""
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import psycopg
 import psycopg_pool
 
+from muniment.core.ports.engine import ReplicaState
 from muniment.errors import InvalidInput, MunimentError, StorageBusy, StorageLost
 from muniment.store.engines.postgres.failures import translate
 from muniment.store.engines.postgres.opening import Connection, Target, connect, is_pooled
@@ -92,15 +93,13 @@ class Replica:
         self._silent_until_s = _NEVER
         self._away_until_s = _NEVER
         self._rest_s = _REST_S
-        self._state = "in step"
+        self._state: ReplicaState = "follows"
         self.reads = {"replica": 0, "primary": 0}
         self._ask_primary_first()
         self._pool = open_pool(settings.dsn, self._look())
 
     @property
-    def state(self) -> str:
-        """`in step`, `behind` (reads go to the primary), `away` (too), `promoted` or `another` (no replica of this
-        primary: too), or `alone`: the primary does not answer, and reads are as new as the replica is."""
+    def state(self) -> ReplicaState:
         return self._state
 
     # -- before a read
@@ -123,7 +122,7 @@ class Replica:
             assert row is not None
             is_replica, system, timeline, lsn = row
             if not is_replica or system != self._system:
-                self._state = "promoted" if system == self._system else "another"
+                self._state = "promoted" if system == self._system else "stranger"
                 raise Behind("the replica does not follow the primary")
             wanted = self._seen
             if timeline >= wanted.timeline and lsn >= wanted.lsn:
@@ -140,12 +139,12 @@ class Replica:
     def answered(self) -> None:
         self.reads["replica"] += 1
         self._rest_s = _REST_S
-        self._state = "alone" if time.monotonic() < self._silent_until_s else "in step"
+        self._state = "alone" if time.monotonic() < self._silent_until_s else "follows"
 
     def failed(self, error: MunimentError) -> None:
         """A read could not be answered here. One that is gone, or follows nobody, is left alone for a while."""
         is_gone = isinstance(error, StorageLost)
-        if is_gone or self._state in ("promoted", "another"):
+        if is_gone or self._state in ("promoted", "stranger"):
             self._away_until_s = time.monotonic() + self._rest_s
             self._rest_s = min(2 * self._rest_s, _REST_S_MAX)
         if is_gone:
@@ -252,6 +251,8 @@ class Replica:
             with connect(target) as connection:
                 row = connection.execute(_REPLAYED).fetchone()
                 is_behind_a_pooler = is_pooled(connection)
+                with suppress(Behind):
+                    self.check(connection)
         except StorageLost as error:
             self.failed(error)
             return True  # unknown: nothing is kept ready there
