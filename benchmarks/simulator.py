@@ -89,6 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--acts", help="names with commas between them: stories of these alone")
     parser.add_argument("--minutes", type=float, default=600.0, help="begin no further stories after so long")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--file", default="simulator", help="that the figures are kept in, under benchmarks/results")
     given = parser.parse_args(arguments)
     engines = engines_of(given.engine)
     acts = tuple(given.acts.split(",")) if given.acts else tuple(act.name for act in ACTS)
@@ -117,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{count} of {len(seeds)}", *failed, sep="\n", file=sys.stderr, flush=True)
     seconds = time.process_time() - began + sum(os.times()[2:4])
     chosen = {"seeds": count, "first": given.first, "engines": list(engines), "steps": int(given.steps)}
-    report("simulator", rows_of(tally, len(failures), engines, seconds), chosen)
+    report("simulator", rows_of(tally, len(failures), engines, seconds), chosen, given.file)
     return 1 if failures else 0
 
 

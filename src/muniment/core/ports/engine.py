@@ -4,8 +4,8 @@ Engines differ only in where the rows lie. Rows are tuples in the order of the t
 (`core.ports.schema`), values are str, int, bytes or None. Text compares by code point on every engine.
 
 `Engine.write` runs `work` in one transaction: all of it happens, or nothing. `work` may be run again after a
-lost race, so it must not have effects of its own. Failures are the `StorageFailure` branch of `errors`,
-except `KeyTaken`, which says that an Insert met an existing key.
+lost race, and that of `Engine.read` on another server, so it must not have effects of its own. Failures are the
+`StorageFailure` branch of `errors`, except `KeyTaken`, which says that an Insert met an existing key.
 """
 
 from __future__ import annotations
