@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -440,3 +442,26 @@ def test_servers_end_with_their_block() -> None:
     assert process is not None
     assert process.poll() is not None
     assert not os.path.exists(folder)
+
+
+def test_servers_of_a_killed_process_are_cleared_away() -> None:
+    """By the next that starts some: nobody else knows of them."""
+    lines = (
+        "import time",
+        "from muniment.testing.postgres_cluster import Servers",
+        "servers = Servers()",
+        "print(servers.primary().port, servers.folder, flush=True)",
+        "time.sleep(60)",
+    )
+    command = [sys.executable, "-W", "ignore", "-c", "\n".join(lines)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    port, folder = process.stdout.readline().split()
+    process.kill()
+    process.communicate()
+    dsn = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+    psycopg.connect(dsn).close()
+    with Servers():
+        assert not os.path.exists(folder)
+        with pytest.raises(psycopg.OperationalError):
+            psycopg.connect(dsn, connect_timeout=2)
