@@ -225,9 +225,12 @@ bench-quick: setup
 # Whatever draws examples or tries a sample in every run, in full.
 SOAKED = $(shell grep -rlE --include='test_*.py' 'MUNIMENT_(SOAK|KILL|RUN)|^from (effort|hypothesis) import' tests)
 
-# Ten thousand stories go to three stores first, with their figures kept; then the suite in full.
+# Ten thousand stories go to three stores first, with their figures kept, and a thousand to PostgreSQL behind a pooler and
+# with a replica; then the suite in full.
 soak: setup
 	$(BIN)/python -m benchmarks.simulator --seeds 10000 --processes $(WORKERS)
+	$(BIN)/python -m benchmarks.simulator --seeds 1000 --first 20000 --processes $(WORKERS) \
+		--engine memory,postgres-pooler,postgres-replica --file simulator_servers
 	MUNIMENT_SOAK=3400 MUNIMENT_KILL_ROUNDS=400 MUNIMENT_RUN_CLAIMS=10000 $(BIN)/python -m pytest -s \
 		-o timeout=7200 $(SOAKED)
 

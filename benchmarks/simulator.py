@@ -3,6 +3,7 @@
     python -m benchmarks.simulator --seeds 10000                     # one after the other, on every engine
     python -m benchmarks.simulator --seed 17 --steps 3,5,9           # one story again, or a part of it
     python -m benchmarks.simulator --seeds 500 --engine memory,sqlite --processes 2
+    python -m benchmarks.simulator --seeds 500 --engine memory,postgres-pooler,postgres-replica
 
 A story that breaks a promise is shrunk, told step by step, and followed by the command that repeats it; the exit code
 is 1 then. Without PostgreSQL it says so and goes on with the other two.
@@ -23,7 +24,7 @@ from typing import Any
 from benchmarks.harness import report
 from muniment.testing.postgres_server import VARIABLE, Unavailable, server_dsn
 from muniment.testing.simulator.simulating import ACTS, STEPS, Failure, Tally, acts_named, shrink, simulate, tell
-from muniment.testing.simulator.specimens import ENGINES, open_specimens
+from muniment.testing.simulator.specimens import BEHIND, ENGINES, open_specimens
 
 __all__ = ["main"]
 
@@ -64,14 +65,15 @@ def rows_of(tally: Tally, failed: int, engines: Sequence[str], seconds: float) -
 
 def engines_of(named: str) -> tuple[str, ...]:
     engines = ENGINES if named == "all" else tuple(named.split(","))
-    if unknown := set(engines) - set(ENGINES):
-        raise SystemExit(f"no engine {', '.join(sorted(unknown))}: one or more of {', '.join(ENGINES)}, or all")
-    if "postgres" in engines:
+    known = (*ENGINES, *BEHIND)
+    if unknown := set(engines) - set(known):
+        raise SystemExit(f"no engine {', '.join(sorted(unknown))}: one or more of {', '.join(known)}, or all")
+    if any(engine.startswith("postgres") for engine in engines):
         try:
             os.environ[VARIABLE] = server_dsn()  # one server for all processes
         except Unavailable as reason:
             print(f"PostgreSQL is NOT part of this: {reason}", file=sys.stderr)
-            engines = tuple(engine for engine in engines if engine != "postgres")
+            engines = tuple(engine for engine in engines if not engine.startswith("postgres"))
     return engines
 
 
@@ -87,6 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--acts", help="names with commas between them: stories of these alone")
     parser.add_argument("--minutes", type=float, default=600.0, help="begin no further stories after so long")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--file", default="simulator", help="that the figures are kept in, under benchmarks/results")
     given = parser.parse_args(arguments)
     engines = engines_of(given.engine)
     acts = tuple(given.acts.split(",")) if given.acts else tuple(act.name for act in ACTS)
@@ -115,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{count} of {len(seeds)}", *failed, sep="\n", file=sys.stderr, flush=True)
     seconds = time.process_time() - began + sum(os.times()[2:4])
     chosen = {"seeds": count, "first": given.first, "engines": list(engines), "steps": int(given.steps)}
-    report("simulator", rows_of(tally, len(failures), engines, seconds), chosen)
+    report("simulator", rows_of(tally, len(failures), engines, seconds), chosen, given.file)
     return 1 if failures else 0
 
 

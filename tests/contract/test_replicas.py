@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +26,7 @@ from muniment.testing.pooler import pooled
 from muniment.testing.postgres_cluster import PostgresProcess, Servers
 from muniment.testing.postgres_server import Unavailable, fresh_schema
 
+pytestmark = pytest.mark.req("LG-17")
 Pair = tuple[PostgresProcess, PostgresProcess]
 
 
@@ -86,7 +89,7 @@ def test_reads_go_to_the_replica_and_writes_to_the_primary(pair: Pair, schema: s
         add(engine, str(number))
         assert links(engine) == number + 1
     assert replica_of(engine).reads["replica"] > 20
-    assert engine.info.replica == "in step"
+    assert engine.info.replica == "follows"
     with engine.snapshot("t1") as view:  # long views would be broken off by what the primary cleans up
         assert view._run("", "SELECT pg_is_in_recovery()", ()).fetchone() == (False,)  # type: ignore[attr-defined]
     assert engine.read(SERVER, lambda reader: reader._run("", "SELECT pg_is_in_recovery()", ()).fetchone()) == (False,)  # type: ignore[attr-defined]
@@ -108,7 +111,7 @@ def test_a_replica_that_lags_never_hides_what_was_written(
     assert not where(engine)
     paused.execute("SELECT pg_wal_replay_resume()")
     until(lambda: where(engine))
-    assert engine.info.replica == "in step"
+    assert engine.info.replica == "follows"
     assert links(engine) == 6
     engine.close()
 
@@ -139,7 +142,7 @@ def test_what_another_process_wrote_is_seen_at_once_or_when_it_may_be_old(
     add(writer, "a")
     assert links(new) == 1
     assert links(old) == 0
-    assert old.info.replica == "in step"
+    assert old.info.replica == "follows"
     add(old, "b")  # its own: and with it everything that stands before it
     assert links(old) == 2
     for engine in (writer, new, old):
@@ -245,7 +248,7 @@ def test_a_replica_that_vanished_and_came_back(cluster: Servers, pair: Pair, sch
     assert engine.info.replica == "away"
     replica.start()
     until(lambda: where(engine))
-    assert engine.info.replica == "in step"
+    assert engine.info.replica == "follows"
     assert links(engine) == 4
     engine.close()
     replica.stop()
@@ -439,3 +442,26 @@ def test_servers_end_with_their_block() -> None:
     assert process is not None
     assert process.poll() is not None
     assert not os.path.exists(folder)
+
+
+def test_servers_of_a_killed_process_are_cleared_away() -> None:
+    """By the next that starts some: nobody else knows of them."""
+    lines = (
+        "import time",
+        "from muniment.testing.postgres_cluster import Servers",
+        "servers = Servers()",
+        "print(servers.primary().port, servers.folder, flush=True)",
+        "time.sleep(60)",
+    )
+    command = [sys.executable, "-W", "ignore", "-c", "\n".join(lines)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    port, folder = process.stdout.readline().split()
+    process.kill()
+    process.communicate()
+    dsn = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+    psycopg.connect(dsn).close()
+    with Servers():
+        assert not os.path.exists(folder)
+        with pytest.raises(psycopg.OperationalError):
+            psycopg.connect(dsn, connect_timeout=2)

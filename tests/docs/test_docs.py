@@ -30,6 +30,7 @@ PLAYER = Path(__file__).parent / "page_player.py"
 APART = ("crewai", "strands", "dspy")
 """Pages on packages that have an environment of their own: their tests in tests/integrations play them there."""
 DATABASE = "DATABASE_URL"
+REPLICA = "REPLICA_ADDRESS"
 MODEL = "MODEL_URL"
 ROLES = ("owner", "app")
 RECORDED = {
@@ -102,6 +103,11 @@ def test_snippets_run_and_print_what_is_shown(
     if MODEL in body:
         server = request.getfixturevalue("reader")
         environ |= {MODEL: f"{server.url}/v1"}
+    if REPLICA in body:
+        primary, replica = request.getfixturevalue("pair")
+        with own_database(primary.dsn) as url:
+            play(page, tmp_path, environ | {"PRIMARY_URL": url, REPLICA: replica.address})
+        return
     if DATABASE not in body:
         play(page, tmp_path, environ)
         return

@@ -26,7 +26,7 @@ from muniment.errors import StorageFailure, StorageLost
 from muniment.store.engines.opening import open_engine
 from muniment.testing.postgres_cluster import PostgresProcess, Servers
 
-pytestmark = pytest.mark.req("LG-06", "LG-11")
+pytestmark = pytest.mark.req("LG-06", "LG-17")
 WRITER = Path(__file__).with_name("failover_writer.py")
 
 

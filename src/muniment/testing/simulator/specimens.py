@@ -17,18 +17,19 @@ from muniment.core.canonical import SALT_BYTES
 from muniment.core.outside.system import TickingClock
 from muniment.core.policy.policy import LedgerPolicy, Policy
 from muniment.core.ports.engine import Engine
-from muniment.core.ports.schema import TABLES
 from muniment.errors import MunimentError, StorageFull, StorageLost
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.memory.engine import MemoryEngine
 from muniment.testing.simulator.faults import Fault, FaultyEngine, Killed, in_child
 
-__all__ = ["ENGINES", "POLICY", "Outcome", "Specimen", "StepIds", "open_specimens"]
+__all__ = ["BEHIND", "ENGINES", "POLICY", "Outcome", "Specimen", "StepIds", "open_specimens"]
 
 POLICY = Policy(ledger=LedgerPolicy(inline_bytes_max=600))
 """Long contents lie in blobs, and what is long comes early."""
 ENGINES = ("memory", "sqlite", "postgres")
+BEHIND = ("postgres-pooler", "postgres-replica")
+"""PostgreSQL behind PgBouncer, and with a replica that answers reads: by name alone, since each takes servers more."""
 _TICK = timedelta(milliseconds=1)
 
 
@@ -196,66 +197,17 @@ class SqliteSpecimen(Specimen):
             path.unlink(missing_ok=True)
 
 
-class PostgresSpecimen(Specimen):
-    """A schema of a server that all stories of this process share: their tenants are told apart by the seed."""
-
-    name = "postgres"
-    is_durable = True
-
-    def __init__(self, seed: int, server: Server) -> None:
-        self._server = server
-        server.make_room(seed)
-        super().__init__(seed, server.engine)
-
-    def cut(self, transaction: Any) -> None:
-        if transaction is None:
-            super().cut(transaction)
-        self._server.end_backend(transaction)
-
-    def close(self) -> None:
-        """The server stays for the next story; what this one wrote lies with tenants that nobody asks for again."""
-
-
-class Server:
-    """A throwaway PostgreSQL, one engine in it, and an operator's connection that can end others."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        import psycopg
-
-        from muniment.store.engines.postgres.engine import PostgresEngine
-        from muniment.testing.postgres_server import fresh_schema, server_dsn
-
-        dsn = server_dsn()
-        schema = stack.enter_context(fresh_schema(dsn))
-        self._operator = stack.enter_context(psycopg.connect(dsn, autocommit=True))
-        # Tables are not rebuilt after each forget: what lies in a server's files is its operator's to clean.
-        self.engine = PostgresEngine(dsn, schema=schema, pool_max=4, rebuild_bytes_max=0)
-        stack.callback(self.engine.close)
-
-        self._schema = schema
-        self._seeds: set[int] = set()
-
-    def make_room(self, seed: int) -> None:
-        """A story that is told again meets nothing of the last time."""
-        if seed in self._seeds:
-            self._operator.execute(f"TRUNCATE {', '.join(f'{self._schema}.{spec.name}' for spec in TABLES)}".encode())
-            self._seeds.clear()
-        self._seeds.add(seed)
-
-    def end_backend(self, transaction: Any) -> None:
-        pid = transaction._connection.info.backend_pid
-        self._operator.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
-
-
 Opener = Callable[[int], list[Specimen]]
 
 
 @contextmanager
 def open_specimens(engines: tuple[str, ...] = ENGINES) -> Iterator[Opener]:
     """A function that opens fresh stores for the story of a seed; what they share goes when this ends."""
+    from muniment.testing.simulator.postgres_specimens import PostgresSpecimen, open_server
+
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="muniment-simulator-")))
-        server = Server(stack) if "postgres" in engines else None
+        servers = [open_server(name, stack) for name in engines if name.startswith("postgres")]
 
         def opened(seed: int) -> list[Specimen]:
             made: list[Specimen] = []
@@ -263,9 +215,7 @@ def open_specimens(engines: tuple[str, ...] = ENGINES) -> Iterator[Opener]:
                 made.append(Specimen(seed, MemoryEngine()))
             if "sqlite" in engines:
                 made.append(SqliteSpecimen(seed, folder))
-            if server is not None:
-                made.append(PostgresSpecimen(seed, server))
-            return made
+            return [*made, *(PostgresSpecimen(seed, server) for server in servers)]
 
         yield opened
 

@@ -90,7 +90,7 @@ def commit_confirmed(connection: Connection, location: str, wait_s: float, *, re
     patience = _Patience(connection, wait_s)
     try:
         with patience:
-            connection.execute(_COMMIT_CONFIRMED if required else _COMMIT)
+            connection.execute(_COMMIT_CONFIRMED if required else _COMMIT, prepare=False)
     except psycopg.errors.ObjectNotInPrerequisiteState as error:
         raise StorageFailure(
             f"{location} waits for no replica any more; nothing was written", hint=_HINT, details={"location": location}

@@ -419,6 +419,8 @@ class PostgresEngine:
             return error
         connection.close()
         pool.drain()
+        if self._replica is not None:
+            self._replica.moved()
         return _Moved(error.message, hint=error.hint, details=error.details)
 
     @contextmanager

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import psycopg
 import psycopg_pool
 
+from muniment.core.ports.engine import ReplicaState
 from muniment.errors import InvalidInput, MunimentError, StorageBusy, StorageLost
 from muniment.store.engines.postgres.failures import translate
 from muniment.store.engines.postgres.opening import Connection, Target, connect, is_pooled
@@ -89,18 +90,18 @@ class Replica:
         """What was asked of the primary before this moment is too old, however young it is."""
         self._unsure_s = _NEVER
         """When something was written of which the position is not known."""
+        self._is_silent = False
+        """The primary did not answer when it was asked last; it is asked again after a moment."""
         self._silent_until_s = _NEVER
         self._away_until_s = _NEVER
         self._rest_s = _REST_S
-        self._state = "in step"
+        self._state: ReplicaState = "follows"
         self.reads = {"replica": 0, "primary": 0}
         self._ask_primary_first()
         self._pool = open_pool(settings.dsn, self._look())
 
     @property
-    def state(self) -> str:
-        """`in step`, `behind` (reads go to the primary), `away` (too), `promoted` or `another` (no replica of this
-        primary: too), or `alone`: the primary does not answer, and reads are as new as the replica is."""
+    def state(self) -> ReplicaState:
         return self._state
 
     # -- before a read
@@ -123,7 +124,7 @@ class Replica:
             assert row is not None
             is_replica, system, timeline, lsn = row
             if not is_replica or system != self._system:
-                self._state = "promoted" if system == self._system else "another"
+                self._state = "promoted" if system == self._system else "stranger"
                 raise Behind("the replica does not follow the primary")
             wanted = self._seen
             if timeline >= wanted.timeline and lsn >= wanted.lsn:
@@ -140,12 +141,12 @@ class Replica:
     def answered(self) -> None:
         self.reads["replica"] += 1
         self._rest_s = _REST_S
-        self._state = "alone" if time.monotonic() < self._silent_until_s else "in step"
+        self._state = "alone" if self._is_silent else "follows"
 
     def failed(self, error: MunimentError) -> None:
         """A read could not be answered here. One that is gone, or follows nobody, is left alone for a while."""
         is_gone = isinstance(error, StorageLost)
-        if is_gone or self._state in ("promoted", "another"):
+        if is_gone or self._state in ("promoted", "stranger"):
             self._away_until_s = time.monotonic() + self._rest_s
             self._rest_s = min(2 * self._rest_s, _REST_S_MAX)
         if is_gone:
@@ -165,6 +166,7 @@ class Replica:
         """Something was committed on this connection: note how far the replica has to come."""
         try:
             self._note_row(connection.execute(_POSITION).fetchone())
+            self._hear()
         except psycopg.Error:
             self._unsure_s = self._old_s = time.monotonic()  # it is committed: only where, nobody knows yet
 
@@ -185,6 +187,13 @@ class Replica:
     def note(self, position: Position) -> None:
         with self._lock:
             self._seen = max(self._seen, position)
+
+    def moved(self) -> None:
+        """Another server is the primary now: it is asked from now on."""
+        with self._asking:
+            self._hang_up()
+            self._hear()
+        self.expire()
 
     def close(self) -> None:
         self._pool.close()
@@ -216,12 +225,16 @@ class Replica:
         """See to it that the primary was asked after this moment; False where it does not answer."""
         if self._asked_s >= since_s:
             return True
+        if time.monotonic() < self._silent_until_s:
+            return False
         with self._asking:
             if self._asked_s >= since_s:
                 return True  # somebody asked while this one waited
             began_s = time.monotonic()
             if began_s < self._silent_until_s:
                 return False
+            if self._is_silent:  # others do not wait for an answer that may not come
+                self._silent_until_s = began_s + self._primary.connect_timeout_s + _REST_S
             for _ in range(2):  # a connection that died while idle is replaced
                 is_fresh = self._asked_by is None
                 try:
@@ -229,13 +242,19 @@ class Replica:
                         self._asked_by = connect(self._primary)
                     self._note_row(self._asked_by.execute(_POSITION).fetchone())
                     self._asked_s = began_s
+                    self._hear()
                     return True
                 except (psycopg.Error, MunimentError):
                     self._hang_up()
                     if is_fresh:
                         break
+            self._is_silent = True
             self._silent_until_s = time.monotonic() + _REST_S
             return False
+
+    def _hear(self) -> None:
+        self._is_silent = False
+        self._silent_until_s = _NEVER
 
     def _hang_up(self) -> None:
         if self._asked_by is not None:
@@ -252,6 +271,8 @@ class Replica:
             with connect(target) as connection:
                 row = connection.execute(_REPLAYED).fetchone()
                 is_behind_a_pooler = is_pooled(connection)
+                with suppress(Behind):
+                    self.check(connection)
         except StorageLost as error:
             self.failed(error)
             return True  # unknown: nothing is kept ready there

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, get_args
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muniment import __version__
+from muniment.core.ports.engine import ReplicaState
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.surfaces.http.lanes.shares import Lane, LaneCounts
@@ -184,6 +185,8 @@ class Metrics:
         yield one("process_start_time_seconds", STARTED_S)
         info = self._memory.info
         yield one("muniment_build_info", 1, __version__, platform.python_version(), info.name)
+        for state in ("none", *get_args(ReplicaState)):
+            yield one("muniment_store_replica", state == (info.replica or "none"), state)
         standing = self._standing()
         for status in ("running", "done", "failed", "interrupted"):
             yield one("muniment_operations", standing[status], status)

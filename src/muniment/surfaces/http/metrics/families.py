@@ -67,6 +67,12 @@ FAMILIES: tuple[Family, ...] = (
     Family("muniment_http_streams_open", "gauge", "Streams of changes and of progress that are open.", (), "process"),
     Family("muniment_operations", "gauge", "Long operations that are known, by how they stand.", ("status",)),
     Family("muniment_store_up", "gauge", "1 where the store answered the last look at it, 0 where it did not."),
+    Family(
+        "muniment_store_replica",
+        "gauge",
+        "1 for how the replica is that answers reads of the process that tells, 0 for how it is not.",
+        ("state",),
+    ),
     Family("muniment_store_bytes", "gauge", "The bytes that the store takes on its disk."),
     Family("muniment_store_entries", "gauge", "Entries of the ledger, of all tenants; on PostgreSQL about so many."),
     Family("muniment_store_tenants", "gauge", "Tenants of the store."),

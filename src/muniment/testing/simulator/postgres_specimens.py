@@ -1,0 +1,92 @@
+"""Stores on PostgreSQL under test: on a server, behind a pooler before it, and with a replica that answers reads.
+
+Stories of a process share one schema of each; their tenants are told apart by their seeds. The servers are throwaways
+and go with the stories.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from muniment.core.ports.schema import TABLES
+from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres.replicas import ReplicaSettings
+from muniment.testing.pooler import pooled
+from muniment.testing.postgres_cluster import Servers
+from muniment.testing.postgres_server import fresh_schema, server_dsn
+from muniment.testing.simulator.specimens import Specimen
+
+__all__ = ["PostgresSpecimen", "Server", "open_server"]
+
+
+class PostgresSpecimen(Specimen):
+    """A schema of a server that all stories of this process share: their tenants are told apart by the seed."""
+
+    name = "postgres"
+    is_durable = True
+
+    def __init__(self, seed: int, server: Server) -> None:
+        self._server = server
+        self.name = server.name
+        server.make_room(seed)
+        super().__init__(seed, server.engine)
+
+    def cut(self, transaction: Any) -> None:
+        if transaction is None:
+            super().cut(transaction)
+        self._server.end_backend(transaction)
+
+    def close(self) -> None:
+        """The server stays for the next story; what this one wrote lies with tenants that nobody asks for again."""
+
+
+class Server:
+    """A throwaway PostgreSQL, one engine in it or before it, and an operator's connection that can end others."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        name: str,
+        dsn: str,
+        *,
+        operator_dsn: str | None = None,
+        replica: ReplicaSettings | None = None,
+    ) -> None:
+        import psycopg
+
+        self.name = name
+        schema = stack.enter_context(fresh_schema(operator_dsn or dsn))
+        self._operator = stack.enter_context(psycopg.connect(operator_dsn or dsn, autocommit=True))
+        # Tables are not rebuilt after each forget: what lies in a server's files is its operator's to clean.
+        self.engine = PostgresEngine(dsn, schema=schema, pool_max=4, rebuild_bytes_max=0, replica=replica)
+        stack.callback(self.engine.close)
+        self._schema = schema
+        self._seeds: set[int] = set()
+
+    def make_room(self, seed: int) -> None:
+        """A story that is told again meets nothing of the last time."""
+        if seed in self._seeds:
+            self._operator.execute(f"TRUNCATE {', '.join(f'{self._schema}.{spec.name}' for spec in TABLES)}".encode())
+            self._seeds.clear()
+        self._seeds.add(seed)
+
+    def end_backend(self, transaction: Any) -> None:
+        ((pid,),) = transaction._run("", "SELECT pg_backend_pid()", ())  # a pooler tells the connection another number
+        self._operator.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+
+
+def open_server(name: str, stack: ExitStack) -> Server:
+    """The server of an engine's name; what it takes ends with the stack."""
+    match name:
+        case "postgres":
+            return Server(stack, name, server_dsn())
+        case "postgres-pooler":
+            dsn = server_dsn()
+            return Server(stack, name, stack.enter_context(pooled(dsn)), operator_dsn=dsn)
+        case "postgres-replica":
+            servers = stack.enter_context(Servers())
+            primary = servers.primary()
+            return Server(stack, name, primary.dsn, replica=ReplicaSettings(servers.replica(primary).dsn, wait_s=2.0))
+        case other:
+            raise ValueError(f"no engine {other}")
