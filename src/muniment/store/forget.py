@@ -49,7 +49,7 @@ from muniment.store.items import (
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.named_sources import entries_naming, items_naming, words_left, words_of
-from muniment.store.objects.clearing import Cleared, clear_outside, note_outside
+from muniment.store.objects.clearing import MOVED, Cleared, clear_outside, note_outside, of_receipt
 from muniment.store.proving.ends import are_one_holder_s, followed
 from muniment.store.proving.proofs import prove
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
@@ -140,8 +140,8 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
         )
     _index_again(ctx, tenant_id, erasure)
     ctx.clear_caches()
-    cleared = clear_outside(ctx, tenant_id, (receipt_id,)).get(receipt_id)
-    receipt, change = scrubbed(receipt, ctx.engine.scrub(erasure.needles), cleared)
+    cleared = clear_outside(ctx, tenant_id, (receipt_id, MOVED))
+    receipt, change = scrubbed(receipt, ctx.engine.scrub(erasure.needles), of_receipt(cleared, receipt_id))
     ctx.engine.write(tenant_id, lambda tx: prove(ctx, tx, write_changes(tx, [change])))
     return receipt
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from muniment.core.canonical import canonical_text
 from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition, Reader, Transaction
+from muniment.core.ports.objects import ARCHIVED
 from muniment.core.ports.rows import by_ids, chunked, stream
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import StoreDamaged
@@ -20,6 +21,7 @@ from muniment.store.item_entries import ItemEntry
 from muniment.store.items import HOLDS_BODY, Item
 from muniment.store.ledger.memory_events import STATE_PATCHED
 from muniment.store.ledger.rows import read_body
+from muniment.store.objects.view import near
 
 __all__ = ["WordsLeft", "entries_naming", "items_naming", "words_left", "words_of"]
 
@@ -126,11 +128,14 @@ class _Said(NamedTuple):
 
 
 def words_of(reader: Reader, entry_ids: Sequence[str]) -> list[str]:
-    """What these events said, as their rows hold it: texts that are long enough to be known again, at most so many."""
+    """What these events said, as their rows hold it: texts that are long enough to be known again, at most so many.
+
+    What lies in an archive is not fetched for it.
+    """
     step = max(1, len(entry_ids) // WORDS_MAX)
     texts: dict[str, None] = {}
-    for row in by_ids(reader, ENTRIES, entry_ids[::step], into=_Said):
-        if row.kind not in _SAID or row.body is None:
+    for row in by_ids(near(reader), ENTRIES, entry_ids[::step], into=_Said):
+        if row.kind not in _SAID or row.body is None or row.body.startswith(ARCHIVED):
             continue
         try:
             content = (read_body(row) or {}).get("content")
@@ -142,7 +147,7 @@ def words_of(reader: Reader, entry_ids: Sequence[str]) -> list[str]:
 
 
 def words_left(reader: Reader, texts: Iterable[str], owners: Collection[str]) -> WordsLeft:
-    """How many live items and events of these owners, or of nobody's own, hold one of the texts."""
+    """How many live items and events of these owners, or of nobody's own, hold one of the texts. No archive is read."""
     needles = [canonical_text(text)[1:-1] for text in texts]
     if not needles:
         return WordsLeft(0, 0)
@@ -154,7 +159,7 @@ def words_left(reader: Reader, texts: Iterable[str], owners: Collection[str]) ->
     events = 0
     for some in chunked(sorted(owners)):
         where: tuple[Condition, ...] = (("user_id", "in", some), HOLDS_BODY)
-        for row in stream(reader, ENTRIES, where, into=_Spoken):
+        for row in stream(near(reader), ENTRIES, where, into=_Spoken):
             if holds(row.body):
                 is_said = row.kind in _SAID
                 events += is_said

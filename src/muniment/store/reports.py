@@ -7,6 +7,7 @@ from muniment.core.scope import IdText
 
 __all__ = [
     "Appended",
+    "Archived",
     "BrokenLink",
     "Built",
     "Changes",
@@ -131,6 +132,20 @@ class MovedContents(Record):
     moved: Count
     """Contents of events."""
     size_bytes: Count
+    left: Count = 0
+    """Objects that could not be deleted outside; `muniment store scrub` tries again."""
+
+
+class Archived(Record):
+    """What was moved into archives, or back out of them."""
+
+    tenant_id: str
+    sessions: Count
+    events: Count
+    size_bytes: Count
+    """Of the events' bodies, as they lay in their rows."""
+    stored_bytes: Count = 0
+    """What the archives take outside."""
     left: Count = 0
     """Objects that could not be deleted outside; `muniment store scrub` tries again."""
 

@@ -16,7 +16,7 @@ from muniment.store.context import Context
 from muniment.store.forget import SCRUB_DUE, scrubbed
 from muniment.store.items import latest, write_changes
 from muniment.store.ledger.records import Receipt
-from muniment.store.objects.clearing import Cleared, clear_outside
+from muniment.store.objects.clearing import Cleared, clear_outside, of_receipt
 from muniment.store.proving.proofs import prove
 from muniment.store.reports import ScrubbedFiles
 
@@ -66,7 +66,7 @@ def _settle(
                 tenant_id,
                 lambda tx, ids=ids, cleared=cleared: note_scrub(ctx, tx, ids, report, cleared),  # type: ignore[misc]
             )
-        settled += sum(not cleared[id_].left if id_ in cleared else True for id_ in waiting)
+        settled += sum(not of_receipt(cleared, id_).left for id_ in waiting)
     return settled
 
 
@@ -81,5 +81,5 @@ def note_scrub(
     for id_ in receipt_ids:
         item = latest(tx, id_)
         if item is not None and item.kind == "receipt":
-            _, change = scrubbed(Receipt.from_wire(item.plain()), report, (outside or {}).get(id_))
+            _, change = scrubbed(Receipt.from_wire(item.plain()), report, of_receipt(outside or {}, id_))
             prove(ctx, tx, write_changes(tx, [change]))

@@ -8,6 +8,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from muniment.core.ports.engine import Condition, Count, Reader
+from muniment.core.ports.objects import ARCHIVE_GONE, ARCHIVED
 from muniment.core.ports.rows import first, stream, stream_texts
 from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow, SessionRow
 from muniment.errors import InvalidInput, StoreDamaged, UnknownScope
@@ -15,6 +16,7 @@ from muniment.store.context import Context
 from muniment.store.derivation import SessionFold
 from muniment.store.derived_checking import check_derived
 from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
+from muniment.store.ledger.rows import check_content
 from muniment.store.lists.rows import listing_faults
 from muniment.store.proving.blob_checking import blob_fault, lies_outside
 from muniment.store.proving.standing import Standing, read_standing, written_standing
@@ -255,6 +257,8 @@ def _walk_session(
         unproven = walk.receipt_fault(row, counts)
         if first is not None:
             continue
+        if row.body is not None and row.body.startswith(ARCHIVED) and row.body != ARCHIVE_GONE:
+            check_content(row)  # raises: the archive cannot be reached, which is no fault of the chain
         counts["objects"] += lies_outside(reader, row)
         reason = link_fault(tenant, row, head) or blob_fault(reader, row) or unproven
         if reason is not None:

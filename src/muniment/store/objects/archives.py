@@ -22,7 +22,7 @@ from muniment.core.ports.sealing import BrokenSeal
 from muniment.errors import InvalidJson
 from muniment.store.objects.outside import Outside
 
-__all__ = ["MARK", "Archived", "Archives", "Marker", "archive_row", "marker_of", "read_archive"]
+__all__ = ["MARK", "ArchivedEntries", "Archives", "Marker", "archive_row", "marker_of", "read_archive"]
 
 MARK = ARCHIVED
 FORMAT = "archive.v1"
@@ -31,7 +31,7 @@ ARCHIVE_BYTES_MAX = 512 * 1024 * 1024
 _USES = ("archive", "rewrite")
 
 
-Archived = Mapping[str, tuple[str, str]]
+ArchivedEntries = Mapping[str, tuple[str, str]]
 """By its number, the id of an entry and its body."""
 
 
@@ -73,7 +73,7 @@ class Archives:
         return ARCHIVE_GONE if found is None else found[1]
 
 
-def read_archive(outside: Outside, tenant_id: str, row: ObjectRow) -> Archived | None:
+def read_archive(outside: Outside, tenant_id: str, row: ObjectRow) -> ArchivedEntries | None:
     """What an archive holds; None where it is missing, or is not what was written."""
     known = outside.fetched.get(row.held_at)
     if known is not None:
@@ -93,7 +93,7 @@ def read_archive(outside: Outside, tenant_id: str, row: ObjectRow) -> Archived |
     return held
 
 
-def _unpacked(data: bytes) -> Archived | None:
+def _unpacked(data: bytes) -> ArchivedEntries | None:
     unpacking = zlib.decompressobj()
     try:
         plain = parse_json(unpacking.decompress(data, ARCHIVE_BYTES_MAX), max_bytes=ARCHIVE_BYTES_MAX)
@@ -109,7 +109,9 @@ def _is_entry(held: Any) -> bool:
     return isinstance(held, list) and len(held) == 2 and all(isinstance(each, str) for each in held)
 
 
-def archive_row(outside: Outside, tenant_id: str, name: bytes, salt: bytes, held: Archived) -> tuple[ObjectRow, bytes]:
+def archive_row(
+    outside: Outside, tenant_id: str, name: bytes, salt: bytes, held: ArchivedEntries
+) -> tuple[ObjectRow, bytes]:
     """The row of an archive of these, and the bytes to be put where it says."""
     entries = {number: list(each) for number, each in held.items()}
     plain = canonical_bytes({"muniment": FORMAT, "salt": salt.hex(), "entries": entries})

@@ -6,7 +6,7 @@ that is down, or a bucket that keeps what it has, never keeps the store itself f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transaction
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
     from muniment.store.objects.outside import Outside
 
-__all__ = ["Cleared", "clear_outside", "note_outside", "retire"]
+__all__ = ["MOVED", "Cleared", "announce", "clear_outside", "note_outside", "of_receipt", "retire", "take_up"]
+
+MOVED = "moved"
+"""What stands for the receipt of an object that is due because its content moved, or because whoever put it ended."""
 
 _NOT_OPENED = "the store was opened without its objects"
 
@@ -44,6 +47,12 @@ class Cleared(NamedTuple):
         return f"; outside the store {named} could not be deleted yet ({self.reason})"
 
 
+def of_receipt(done: Mapping[str, Cleared], receipt_id: str) -> Cleared:
+    """What became of what is due under a receipt. What moved and could not be deleted may hold it too: nobody knows."""
+    own, moved = done.get(receipt_id, Cleared()), done.get(MOVED, Cleared())
+    return own._replace(left=own.left + moved.left, reason=own.reason or moved.reason)
+
+
 class _Written(NamedTuple):
     id: str
     body: str | None
@@ -60,6 +69,26 @@ def note_outside(tx: Transaction, entry_ids: Sequence[str], receipt_id: str) -> 
     for row in by_ids(tx, OBJECTS, names, column="name", where=(("use", "in", ("archive", "rewrite")),)):
         receipts = "\n".join([*row.subject.split(), receipt_id])
         tx.do(Patch("objects", (("name", "=", row.name),), {"use": "rewrite", "subject": receipts}))
+
+
+def announce(ctx: Context, tenant_id: str, row: ObjectRow) -> None:
+    """Before the content of events that are here already is put outside: it is due until somebody takes it up.
+
+    So a crash leaves nothing that outlives a forget of these events unseen.
+    """
+    due = row._replace(name=ctx.ids.salts(1)[0], use="due", subject=MOVED, sealed_by=None)
+    ctx.engine.write(tenant_id, lambda tx: _put_due(tx, due))
+
+
+def _put_due(tx: Transaction, due: ObjectRow) -> None:
+    take_up(tx, due.held_at)
+    insert(tx, OBJECTS, [due])
+
+
+def take_up(tx: Transaction, held_at: str) -> bool:
+    """What was announced is due no longer, since the caller's transaction names it; was it still there?"""
+    where: tuple[Condition, ...] = (("held_at", "=", held_at), ("use", "=", "due"))
+    return tx.do(Delete("objects", where)) > 0
 
 
 def retire(ctx: Context, tx: Transaction, row: ObjectRow, receipt_id: str) -> None:
@@ -118,7 +147,7 @@ def _settle(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> s
 def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> ObjectRow | None:
     """Write an archive anew without what was forgotten of it; answers the old one, which is due now.
 
-    None where it cannot be read. The new object is put first: a crash leaves it for a sweep, and the old one in force.
+    None where it cannot be read. The new object is put first: a crash leaves it due, and the old one in force.
     """
     held = read_archive(outside, tenant_id, row)
     outside.fetched.clear()
@@ -130,11 +159,12 @@ def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> 
     new: ObjectRow | None = None
     if left:
         new, data = archive_row(outside, tenant_id, row.name, ctx.ids.salts(1)[0], left)
+        announce(ctx, tenant_id, new)
         outside.store.put(new.held_at, data)
 
     def change(tx: Transaction) -> None:
-        if get(tx, OBJECTS, (row.name,)) != row:
-            raise StorageBusy("something else of this archive was forgotten meanwhile")
+        if get(tx, OBJECTS, (row.name,)) != row or (new is not None and not take_up(tx, new.held_at)):
+            raise StorageBusy("this archive was changed meanwhile")
         retire(ctx, tx, row, row.subject)
         if new is not None:
             insert(tx, OBJECTS, [new])

@@ -16,7 +16,7 @@ from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import get, insert, select
 from muniment.core.ports.schema import BLOBS, ENTRIES, OBJECTS, BlobRow
 from muniment.errors import BlobCorrupt
-from muniment.store.objects.clearing import clear_outside, retire
+from muniment.store.objects.clearing import MOVED, announce, clear_outside, retire, take_up
 from muniment.store.objects.sweeping import outside_of
 from muniment.store.objects.view import near
 from muniment.store.reports import MovedContents
@@ -24,12 +24,10 @@ from muniment.store.reports import MovedContents
 if TYPE_CHECKING:
     from muniment.store.context import Context
 
-__all__ = ["MOVED", "move_back", "move_blob", "move_out"]
+__all__ = ["move_back", "move_blob", "move_out"]
 
 Progress = Callable[[int], None]
 _PAGE = 100
-MOVED = "moved"
-"""What stands for the receipt of an object that is due because its content moved."""
 
 
 class _Salt(NamedTuple):
@@ -73,11 +71,12 @@ def move_blob(ctx: Context, tenant_id: str, name: bytes) -> int:
         raise BlobCorrupt(
             f"the blob of event {blob.entry_id} is not what it was", details={"id": blob.entry_id, "blob": name.hex()}
         )
+    announce(ctx, tenant_id, ObjectRow(name, "blob", "", outside.blob_key(tenant_id, name), None, blob.size))
     row = outside.send_blob(tenant_id, blob.entry_id, name, salt, blob.data)
 
     def change(tx: Transaction) -> int:
         there, _ = _held(near(tx), name)
-        if there is None or there.data is None:  # forgotten or moved meanwhile
+        if there is None or there.data is None or not take_up(tx, row.held_at):  # forgotten or moved meanwhile
             return 0
         tx.do(Patch("blobs", (("hash", "=", name),), {"data": None}))
         insert(tx, OBJECTS, [row])

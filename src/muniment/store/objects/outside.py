@@ -48,7 +48,7 @@ class Fetched:
             self._size -= self._held.pop(key, (None, 0))[1]
             self._held[key] = (value, size)
             self._size += size
-            while self._size > CACHE_BYTES_MAX:
+            while self._size > CACHE_BYTES_MAX and len(self._held) > 1:  # the last one stays, whatever its size
                 self._size -= self._held.popitem(last=False)[1][1]
 
     def clear(self) -> None:

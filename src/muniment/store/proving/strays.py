@@ -12,12 +12,14 @@ from itertools import groupby
 from typing import NamedTuple
 
 from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.objects import ARCHIVED
 from muniment.core.ports.rows import ASKED_MAX, by_ids, chunked, get, select, stream, texts
 from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow
 from muniment.errors import StoreDamaged
 from muniment.store.items import HOLDS_BODY, Item, links_of
 from muniment.store.ledger.chain import genesis
 from muniment.store.ledger.rows import check_content, check_header
+from muniment.store.objects.view import near
 from muniment.store.proving.blob_checking import blob_fault, lies_outside
 from muniment.store.turns import users_of
 
@@ -137,9 +139,14 @@ def is_foreign_item(reader: Reader, item: Item, owners: Collection[str]) -> bool
 
 
 def altered_entries(reader: Reader, ids: Sequence[str]) -> int:
-    """How many of these hold something else than what was written there: what they held may stand in another row."""
+    """How many of these hold something else than what was written there: what they held may stand in another row.
+
+    Nothing outside is fetched for it.
+    """
     count = 0
-    for row in by_ids(reader, ENTRIES, ids):
+    for row in by_ids(near(reader), ENTRIES, ids):
+        if row.body is not None and row.body.startswith(ARCHIVED):
+            continue  # it held no words in any row
         try:
             check_content(row)
             if not lies_outside(reader, row):  # what is forgotten there is no row's, and need not be fetched

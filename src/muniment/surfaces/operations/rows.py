@@ -96,6 +96,8 @@ _MEMORY = (
     row("memory.store", "reembed", "POST reembed", "admin", "tenant", is_long=True, left_out=_PROGRESS),
     row("memory.store", "reseal", "POST reseal", "admin", "tenant", is_long=True),
     row("memory.store", "sweep_objects", "POST sweep-objects", "admin", "store", is_long=True),
+    row("memory.store", "archive", "POST archive", "admin", "tenant", is_long=True, left_out=_PROGRESS),
+    row("memory.store", "unarchive", "POST unarchive", "admin", "tenant", is_long=True, left_out=_PROGRESS),
     row("memory.store", "move_contents", "POST move-contents", "admin", "tenant", is_long=True, left_out=_PROGRESS),
     row("memory", "export", "GET export", "admin", "tenant", media=_LINES),
     row("memory", "export", "GET export", "read", "user", media=_LINES),

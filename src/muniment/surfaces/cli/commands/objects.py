@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.terminal import counted, progress_bar
 
 if TYPE_CHECKING:
-    from muniment.store.reports import MovedContents
+    from muniment.store.reports import Archived, MovedContents
 
-__all__ = ["move", "sweep"]
+__all__ = ["archive", "move", "sweep", "unarchive"]
 
 
 def _show_swept(call: Call) -> Iterator[str]:
@@ -33,7 +33,10 @@ sweep = Command(
 )
 
 
-def _move(call: Call, ask: Callable[..., MovedContents]) -> MovedContents:
+T = TypeVar("T", "MovedContents", "Archived")
+
+
+def _move(call: Call, ask: Callable[..., T]) -> T:
     with progress_bar("moving", None, quiet=call.as_json) as advance:
         return ask(progress=advance)
 
@@ -55,4 +58,47 @@ move = Command(
     words={"back": Word("Bring everything back into the store.", flag=True)},
     about="For a store that was given an object store later (MUNIMENT_OBJECTS), or is to do without one. Others go on "
     "meanwhile; what was interrupted goes on where it stopped.",
+)
+
+
+def _show_archived(call: Call) -> Iterator[str]:
+    done = call.answer
+    held = f"{counted(done.events, 'event')} of {counted(done.sessions, 'session')}"
+    yield f"{held} archived: {done.size_bytes} bytes as {done.stored_bytes}"
+
+
+archive = Command(
+    "memory.archive",
+    _show_archived,
+    around=_move,
+    left_out=("progress",),
+    words={
+        "before": Word("Sessions last written before this time.", metavar="TIME"),
+        "session": Word("One session (with --user where several users have one of that name).", metavar="ID"),
+        "user_id": Word("Sessions of one user."),
+    },
+    about="Into the object store (MUNIMENT_OBJECTS), one object a session. What is archived is still found, cited and "
+    "forgotten. Others go on meanwhile; what was interrupted goes on where it stopped.",
+)
+
+
+def _show_unarchived(call: Call) -> Iterator[str]:
+    done = call.answer
+    held = f"{counted(done.events, 'event')} of {counted(done.sessions, 'session')}"
+    yield f"{held} brought back, {done.size_bytes} bytes"
+    if done.left:
+        yield f"{counted(done.left, 'object')} could not be deleted outside: `muniment store scrub` tries again"
+
+
+unarchive = Command(
+    "memory.unarchive",
+    _show_unarchived,
+    around=_move,
+    left_out=("progress",),
+    holds=lambda done: not done.left,
+    words={
+        "session": Word("One session (with --user where several users have one of that name).", metavar="ID"),
+        "user_id": Word("Sessions of one user."),
+    },
+    about="All of the tenant, unless a user or a session is named.",
 )

@@ -1,0 +1,351 @@
+"""Cold sessions in archives outside the store: found, cited, verified, exported, forgotten and brought back (LG-16)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import muniment
+from muniment.core.outside.system import TickingClock
+from muniment.core.ports.objects import Removal
+from muniment.core.ports.rows import select
+from muniment.core.ports.schema import ENTRIES, OBJECTS
+from muniment.errors import InvalidInput, NoObjectsKey, ObjectsUnavailable, StoreDamaged, UnknownScope
+from muniment.handles.memory import Memory
+from muniment.store.objects.view import near
+
+Opener = Callable[..., Memory]
+LARGE = "The cartographer drew the coast again and again. " * 2000
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "objects"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def opened(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Iterator[Opener]:
+    target = {"memory": ":memory:", "sqlite": str(tmp_path / "a.db")}.get(request.param)
+    if target is None:
+        dsn, schema = request.getfixturevalue("postgres_dsn"), request.getfixturevalue("postgres_schema")
+        target = f"{dsn}{'&' if '?' in dsn else '?'}schema={schema}"
+    with ExitStack() as stack:
+
+        def open_(**more: Any) -> Memory:
+            return stack.enter_context(muniment.open(target, **{"objects": folder.as_uri()} | more))
+
+        yield open_
+
+
+@pytest.fixture
+def mem(opened: Opener) -> Memory:
+    made = opened()
+    _talk(made)
+    return made
+
+
+def _talk(mem: Memory) -> None:
+    for user_id, session_id in (("ana", "old"), ("ana", "new"), ("ben", "old")):
+        run = mem.run(user_id=user_id, session_id=session_id)
+        run.observe("user", f"{user_id} keeps the {session_id} lighthouse of Marseille.")
+        run.observe("assistant", "Noted: a lighthouse.")
+        run.observe_tool("weather", content=f"Storm over the {session_id} harbour of {user_id}.")
+    mem.run(user_id="ana", session_id="old").observe("user", LARGE)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def archives(folder: Path) -> list[Path]:
+    return [path for path in files(folder) if path.parent.name == "archives"]
+
+
+def bodies(mem: Memory) -> list[str]:
+    """What the rows hold, of those archived or not."""
+    rows = mem._ctx.engine.read("default", lambda reader: select(near(reader), ENTRIES))
+    return [row.body or "" for row in rows]
+
+
+def said(mem: Memory, session_id: str = "old", user_id: str = "ana") -> list[str]:
+    found = mem.ledger.entries(user_id=user_id, session_id=session_id)
+    return [mem.ledger.content(entry.id) for entry in found if entry.kind in ("message", "tool_result")]
+
+
+def cold(mem: Memory) -> None:
+    """As if another process read it."""
+    mem._ctx.clear_caches()
+
+
+@pytest.mark.req("LG-16")
+def test_an_archived_session_is_found_cited_resolved_and_verified(mem: Memory, folder: Path) -> None:
+    before = said(mem)
+    hits = [hit.id for hit in mem.run(user_id="ana").search("old lighthouse Marseille")]
+    done = mem.store.archive(session="old", user_id="ana")
+    assert (done.sessions, done.events) == (1, 4)
+    assert len(archives(folder)) == 1
+    assert len(files(folder)) == 2, "the large content has an object of its own"
+    assert not [body for body in bodies(mem) if "ana keeps the old" in body], "no row holds it"
+    cold(mem)
+    assert said(mem) == before
+    assert [hit.id for hit in mem.run(user_id="ana").search("old lighthouse Marseille")] == hits
+    assert mem.run(user_id="ana").search("old lighthouse Marseille")[0].text.startswith("ana keeps the old")
+    event = next(entry for entry in mem.ledger.entries(user_id="ana", session_id="old") if entry.kind == "message")
+    pointer = {"event_id": event.id, "span": {"start": 0, "end": 9}}
+    assert mem.ledger.resolve(pointer).text == "ana keeps"
+    build = mem.run(user_id="ana", session_id="new").compose("responder", query="Who keeps the old lighthouse?")
+    assert "ana keeps the old lighthouse" in build.text
+    cold(mem)
+    report = mem.verify()
+    assert report.ok, report
+    mem.store.rebuild()
+    assert mem.verify().ok
+    run = mem.run(user_id="ana", session_id="old")
+    run.observe("user", "And the session goes on.")
+    assert said(mem) == [*before, "And the session goes on."]
+    assert mem.store.archive(session="old", user_id="ana").events == 1
+    assert mem.store.archive(session="old", user_id="ana").events == 0
+    assert said(mem)[-1] == "And the session goes on."
+    assert mem.verify().ok
+
+
+@pytest.mark.req("LG-16")
+def test_a_dump_is_the_same_and_goes_in_anywhere(mem: Memory, tmp_path: Path) -> None:
+    dump = list(mem.export(user_id="ana"))
+    mem.store.archive(session="old", user_id="ana")
+    cold(mem)
+    assert list(mem.export(user_id="ana")) == dump
+    with muniment.open(tmp_path / "inside.db") as other:
+        other.import_(dump)
+        assert said(other) == said(mem)
+
+
+@pytest.mark.req("LG-16")
+def test_the_way_back_leaves_nothing_outside(mem: Memory, folder: Path) -> None:
+    rows = bodies(mem)
+    mem.store.archive(before="2100-01-01T00:00:00Z")
+    assert len(archives(folder)) == 3
+    done = mem.store.unarchive(session="old", user_id="ana")
+    assert (done.sessions, done.events, done.left) == (1, 4, 0)
+    assert len(archives(folder)) == 2
+    assert mem.store.unarchive().sessions == 2
+    assert archives(folder) == []
+    assert sorted(bodies(mem)) == sorted(rows)
+    mem.store.move_contents(back=True)
+    assert files(folder) == []
+    assert mem.verify().ok
+
+
+@pytest.mark.req("LG-16")
+def test_only_sessions_that_are_cold_are_taken(folder: Path) -> None:
+    clock = TickingClock(datetime(2026, 1, 1, tzinfo=UTC))
+    with muniment.open(objects=folder.as_uri(), clock=clock) as mem:
+        mem.run(user_id="ana", session_id="old").observe("user", "In January.")
+        clock.set(datetime(2026, 6, 1, tzinfo=UTC))
+        mem.run(user_id="ana", session_id="new").observe("user", "In June.")
+        corpus = mem.corpus("docs")
+        corpus.add("A page about lighthouses.", title="Lighthouses")
+        steps: list[int] = []
+        done = mem.store.archive(before="2026-03-01T00:00:00Z", progress=steps.append)
+        assert (done.sessions, done.events, steps) == (1, 1, [1])
+        assert mem.store.archive(before="2026-03-01T00:00:00Z").sessions == 0
+        assert mem.store.archive(before="2027-01-01T00:00:00Z").sessions == 1, "documents are nobody's session"
+        assert mem.verify().ok
+
+
+# -- forgetting ---------------------------------------------------------------------------------------
+
+
+def unpacked(folder: Path) -> bytes:
+    return b"".join(zlib.decompress(path.read_bytes()) for path in archives(folder))
+
+
+@pytest.mark.req("LG-16", "LG-14")
+def test_what_is_forgotten_leaves_its_archive(mem: Memory, folder: Path) -> None:
+    mem.store.archive(session="old", user_id="ana")
+    found = [entry for entry in mem.ledger.entries(user_id="ana", session_id="old") if entry.kind != "system"]
+    (before,) = archives(folder)
+    receipt = mem.forget(event=found[0].id)
+    assert receipt.counts["objects"] == 1
+    assert receipt.scrubbed or mem.info.name == "postgres", receipt.note
+    assert not before.exists()
+    assert b"ana keeps the old" not in unpacked(folder)
+    assert b"Noted: a lighthouse." in unpacked(folder)
+    cold(mem)
+    assert mem.ledger.get(found[0].id).is_forgotten
+    assert mem.ledger.content(found[1].id) == "Noted: a lighthouse."
+    assert mem.verify().ok
+    receipt = mem.forget(session="old", user_id="ana")
+    assert receipt.counts["objects"] == 2, "the archive and the large content"
+    assert files(folder) == []
+    assert mem.verify().ok
+    assert said(mem, user_id="ben")
+
+
+@pytest.mark.req("LG-16", "LG-14")
+def test_an_archive_that_cannot_be_written_anew_is_in_the_receipt(mem: Memory, folder: Path) -> None:
+    mem.store.archive(session="old", user_id="ana")
+    found = [entry for entry in mem.ledger.entries(user_id="ana", session_id="old") if entry.kind == "message"]
+    outside = mem._ctx.outside
+    assert outside is not None
+    real = outside.store
+
+    class Refusing:
+        location = "a bucket"
+        get, listed = real.get, real.listed
+
+        def put(self, key: str, data: bytes) -> None:
+            raise ObjectsUnavailable("the object store did not do its part")
+
+        def remove(self, key: str) -> Removal:
+            raise ObjectsUnavailable("the object store did not do its part")
+
+    outside.store = Refusing()  # type: ignore[assignment]
+    first = mem.forget(event=found[0].id)
+    second = mem.forget(event=found[1].id)
+    for receipt in (first, second):
+        assert receipt.counts["left_objects"]
+        assert not receipt.scrubbed
+    assert b"ana keeps the old" in unpacked(folder), "it is still there, and the receipt says so"
+    outside.store = real
+    done = mem.store.scrub()
+    assert (done.due, done.receipts) == (False, 2)
+    assert b"ana keeps the old" not in unpacked(folder)
+    assert b"Noted" not in unpacked(folder)
+    assert b"Storm over the old" in unpacked(folder)
+    assert mem.verify().ok
+
+
+class Crash(Exception):
+    """The process ends here."""
+
+
+@pytest.mark.req("LG-16", "LG-12")
+@pytest.mark.parametrize("place", ["put", "change"])
+def test_a_crash_while_archiving_leaves_the_session_as_it_was(
+    mem: Memory, folder: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = mem._ctx.outside
+    assert outside is not None
+    before = bodies(mem)
+    crash_at = {
+        "put": "muniment.core.outside.object_folder.os.replace",
+        "change": "muniment.store.objects.archiving.take_up",
+    }
+
+    def crash(*_: Any) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(crash_at[place], crash)
+        with pytest.raises(Crash):
+            mem.store.archive(session="new", user_id="ana")
+    assert bodies(mem) == before
+    assert "left_objects" not in mem.forget(session="new", user_id="ana").counts
+    assert archives(folder) == [], "what the crash left does not outlive the forget"
+    assert mem.verify().ok
+
+
+@pytest.mark.req("LG-16")
+def test_what_is_forgotten_while_it_is_archived_is_not_archived(
+    mem: Memory, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = mem._ctx.outside
+    assert outside is not None
+    put = outside.store.put
+
+    def slow(key: str, data: bytes) -> None:
+        put(key, data)
+        monkeypatch.undo()
+        mem.forget(session="new", user_id="ana")
+
+    monkeypatch.setattr(outside.store, "put", slow)
+    assert mem.store.archive(session="new", user_id="ana").events == 0
+    assert archives(folder) == []
+    assert mem.verify().ok
+
+
+# -- what goes wrong ----------------------------------------------------------------------------------
+
+
+@pytest.mark.req("LG-16")
+@pytest.mark.parametrize("what", ["missing", "altered"])
+def test_an_archive_that_is_not_what_it_was_is_named(mem: Memory, folder: Path, what: str) -> None:
+    mem.store.archive(session="new", user_id="ana")
+    entry = next(entry for entry in mem.ledger.entries(user_id="ana", session_id="new") if entry.kind == "message")
+    (path,) = archives(folder)
+    if what == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(zlib.compress(b'{"muniment":"archive.v1","entries":{}}'))
+    cold(mem)
+    with pytest.raises(StoreDamaged) as caught:
+        mem.ledger.content(entry.id)
+    assert "its archive is missing or was altered" in caught.value.message
+    assert caught.value.details["id"] == entry.id
+    assert [link.reason for link in mem.verify().broken] == ["its archive is missing or was altered"]
+    with pytest.raises(StoreDamaged):
+        mem.store.unarchive(session="new", user_id="ana")
+    assert said(mem), "other sessions are as they were"
+
+
+@pytest.mark.req("LG-16", "LG-13")
+def test_archives_are_encrypted_with_a_key(opened: Opener, folder: Path) -> None:
+    mem = opened(objects_key=lambda: "5e" * 32)
+    _talk(mem)
+    mem.store.archive(before="2100-01-01T00:00:00Z")
+    assert not [path for path in files(folder) if b"lighthouse" in path.read_bytes()]
+    with pytest.raises(zlib.error):
+        unpacked(folder)
+    cold(mem)
+    assert said(mem)[0].startswith("ana keeps")
+    assert mem.verify().ok
+    mem._ctx.outside.keys = None  # type: ignore[union-attr]
+    cold(mem)
+    with pytest.raises(NoObjectsKey):
+        said(mem)
+
+
+@pytest.mark.req("LG-16", "LG-12")
+def test_without_its_objects_the_store_says_what_it_lacks(opened: Opener) -> None:
+    mem = opened()
+    if mem.info.name == "memory":
+        mem._ctx.outside = None
+        with pytest.raises(ObjectsUnavailable):
+            mem.store.archive(before="2100-01-01T00:00:00Z")
+        return
+    _talk(mem)
+    mem.store.archive(session="old", user_id="ana")
+    bare = opened(objects=None)
+    assert said(bare, "new")
+    for call in (lambda: said(bare), bare.verify, bare.store.unarchive, lambda: list(bare.export(user_id="ana"))):
+        with pytest.raises(ObjectsUnavailable) as caught:
+            call()
+        assert caught.value.path == "$.objects"
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ({}, InvalidInput), ({"before": "yesterday"}, InvalidInput),
+        ({"before": "2100-01-01T00:00:00Z", "session": "old"}, InvalidInput),
+        ({"session": "old"}, InvalidInput), ({"session": "none"}, UnknownScope), ({"session": 3}, InvalidInput),
+        ({"before": 17}, InvalidInput), ({"session": "old", "user_id": "zoe"}, UnknownScope),
+    ],
+)  # fmt: skip
+def test_what_names_no_session_is_refused(folder: Path, given: dict[str, Any], kind: type[Exception]) -> None:
+    with muniment.open(objects=folder.as_uri()) as mem:
+        _talk(mem)
+        with pytest.raises(kind):
+            mem.store.archive(**given)
+        assert archives(folder) == []
+        rows = mem._ctx.engine.read("default", lambda reader: select(reader, OBJECTS))
+        assert [row.use for row in rows] == ["blob"]
