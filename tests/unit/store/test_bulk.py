@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -291,8 +292,8 @@ def test_an_indexer_that_was_held_up_writes_nothing(any_mem: Memory) -> None:
     """It has read a piece; others index, forget and go on; then it comes back."""
     ctx = any_mem._ctx
     any_mem.store.load(_story(2, 60), index=False)
-    held = ctx.engine.read("default", lambda reader: indexing._read_piece("default", reader, "user1"))
-    late = ctx.engine.read("default", lambda reader: indexing._read_piece("default", reader, "user0"))
+    held = ctx.engine.read("default", lambda reader: indexing._read_piece("default", reader, start="user1"))
+    late = ctx.engine.read("default", lambda reader: indexing._read_piece("default", reader))
     any_mem.forget(event="evt_0")
     any_mem.store.index()
     for piece in (held, late):
@@ -302,10 +303,25 @@ def test_an_indexer_that_was_held_up_writes_nothing(any_mem: Memory) -> None:
 
 
 @pytest.mark.req("BL-05")
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_several_index_at_once(make: Maker, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+    """Each turn is indexed once, whoever does it, and nobody waits for one who does nothing."""
+    monkeypatch.setattr(indexing, "PIECE_ENTRIES", 40)
+    mem = make(engine)
+    events = _story(12, 40)
+    mem.store.load(events, index=False)
+    with ThreadPoolExecutor(3) as pool:
+        done = list(pool.map(lambda _: mem.store.index(), range(3)))
+    assert sum(done) == sum(event["role"] != "system" for event in events)
+    assert mem.store.overview().unindexed == 0
+    assert mem.verify().ok
+
+
+@pytest.mark.req("BL-05")
 def test_what_is_forgotten_between_reading_and_writing_is_not_indexed(any_mem: Memory) -> None:
     ctx = any_mem._ctx
     any_mem.store.load(_story(1, 60), index=False)
-    piece = ctx.engine.read("default", lambda reader: indexing._read_piece("default", reader, "user0"))
+    piece = ctx.engine.read("default", lambda reader: indexing._read_piece("default", reader))
     any_mem.forget(event="evt_8")
     assert ctx.engine.write("default", lambda tx: indexing._write_piece(ctx, piece, tx))
     assert "evt_8" not in [hit.id for hit in any_mem.run(user_id="user0").search("heron", k=100)]

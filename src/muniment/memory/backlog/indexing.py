@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.cancellation import checkpoint
 from muniment.core.ports.engine import Condition, Delete, Lock
-from muniment.core.ports.rows import by_ids, find, insert, select, stream
+from muniment.core.ports.rows import by_ids, find, insert, select, stream, texts
 from muniment.core.ports.schema import BACKLOG, ENTRIES, BacklogRow
 from muniment.memory.indexing import SEGMENTS, indexed, segments_of
 from muniment.memory.recall.segments import build_segment
@@ -33,6 +33,8 @@ __all__ = ["index_backlog"]
 
 PIECE_ENTRIES = 4_096
 _ROWS = 500
+_LOOKED_AT = 20_000
+"""Rows among which a call chooses where to begin."""
 
 
 class _Stretch(NamedTuple):
@@ -49,18 +51,26 @@ class _Piece(NamedTuple):
 
 
 def index_backlog(ctx: Context, tenant_id: str, progress: Callable[[int], None]) -> int:
-    """Index all that waits of a tenant; answers how many turns that were.
+    """Index all that waits of a tenant; answers how many turns this call has indexed.
 
-    It can be stopped and run again at any time: what is done stays done.
+    It can be stopped and run again at any time: what is done stays done. Each call begins somewhere else, and where it
+    meets another it goes elsewhere: so those who index at once seldom do the same piece twice.
     """
     turns = 0
     users: set[str] = set()
+    start = _anywhere(ctx, tenant_id)
     while True:
         checkpoint()
-        piece = ctx.engine.read(tenant_id, partial(_read_piece, tenant_id))
+        piece = ctx.engine.read(tenant_id, partial(_read_piece, tenant_id, start=start))
         if not piece.stretches:
-            break
-        if ctx.engine.write(tenant_id, partial(_write_piece, ctx, piece)):
+            if not start:
+                break
+            start = ""  # nothing is left behind where it began: what stands before it
+            continue
+        is_ours = ctx.engine.write(tenant_id, partial(_write_piece, ctx, piece))
+        if not is_ours:
+            start = _anywhere(ctx, tenant_id)
+        else:
             turns += len(piece.turns)
             progress(sum(stretch.last - stretch.row.first + 1 for stretch in piece.stretches))
             users.update(stretch.row.user_id for stretch in piece.stretches)
@@ -80,9 +90,15 @@ def _embed(ctx: Context, tenant_id: str, users: set[str], piece: _Piece | None) 
         users.discard(user_id)
 
 
-def _read_piece(tenant_id: str, reader: Reader, user_id: str | None = None) -> _Piece:
-    """What waits longest by its names, of a tenant or of one user, as much as one transaction takes."""
-    where: tuple[Condition, ...] = () if user_id is None else (("user_id", "=", user_id),)
+def _anywhere(ctx: Context, tenant_id: str) -> str:
+    """One of those of whom something waits, by chance; "" where there is nobody."""
+    users = sorted(set(ctx.engine.read(tenant_id, lambda reader: texts(reader, BACKLOG, "user_id", limit=_LOOKED_AT))))
+    return users[int.from_bytes(ctx.ids.salts(1)[0], "big") % len(users)] if users else ""
+
+
+def _read_piece(tenant_id: str, reader: Reader, *, start: str = "") -> _Piece:
+    """What waits of a user and of those who come next by their names, as much as one transaction takes."""
+    where: tuple[Condition, ...] = (("user_id", ">=", start),) if start else ()
     stretches: list[_Stretch] = []
     room = PIECE_ENTRIES
     for row in select(reader, BACKLOG, where, limit=_ROWS):
