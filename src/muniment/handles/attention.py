@@ -19,6 +19,7 @@ from muniment.core.ports.schema import ITEMS, LISTINGS
 from muniment.core.record import Absent, Count, Items, Record, Timestamp
 from muniment.core.vocabulary import ScopeLevel
 from muniment.learning.banks import held_of
+from muniment.memory.backlog.reading import count_waiting
 from muniment.memory.facts.records import StoredCandidate, StoredFact
 from muniment.rules.rule_promoting import verdict_of
 from muniment.rules.rulebook_writing import Book
@@ -67,6 +68,8 @@ class Overview(Record):
     runs: Count
     events: Count
     builds: Count
+    unindexed: Count = 0
+    """Events that were loaded in bulk and are not in the index yet: no search finds them. `muniment store index`."""
     at_least: Items[str]
     """Which of these numbers were not counted to the end: there are as many, or more."""
     last_run_at: Absent[Timestamp] = None
@@ -221,5 +224,6 @@ def overview(ctx: Context, tenant_id: str) -> Overview:
     seen = {"last_run_at": last("run"), "last_build_at": last("build")}
     told: dict[str, Any] = {name: at for name, at in seen.items() if at is not None}
     told |= {name: most if count is None else min(count, most) for name, (count, most) in counted.items()}
+    told["unindexed"] = ctx.engine.read(tenant_id, count_waiting)
     told["at_least"] = [name for name, (count, most) in counted.items() if count is None or count > most]
     return Overview.from_wire(told)

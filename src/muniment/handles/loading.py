@@ -1,4 +1,4 @@
-"""Events that are loaded in bulk, as a caller gives them: each under its names and with a key, then written and indexed.
+"""Events that are loaded in bulk, as a caller gives them: each under its names, with a key, then written and indexed.
 
 The checks are those of the ledger; nothing here decides.
 """
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.outside.spool import Spool, spool
 from muniment.errors import InvalidInput, MunimentError
-from muniment.memory.backlog.indexing import count_waiting, index_backlog
+from muniment.memory.backlog.indexing import index_backlog
+from muniment.memory.backlog.reading import count_waiting
 from muniment.store.bulk.loading import event_key, spool_events, write_spooled
 from muniment.store.bulk.records import LoadEvent, LoadReport
 from muniment.store.ledger.drafts import draft_of

@@ -79,10 +79,10 @@ class SessionExtracts:
     def catch_up(
         self, tx: Transaction, user_id: str, session_id: str, place: range, said: Sequence[tuple[LedgerEntry, str]]
     ) -> None:
-        if is_reserved(user_id):
+        last_seq = place.stop - 1
+        if is_reserved(user_id) or last_seq < STRETCH:
             return
         tx.do(Lock(("extracts", user_id)))
-        last_seq = place.stop - 1
         _extend(tx, user_id, session_id, last_seq, last_seq, _Fresh(place.start, said))
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:

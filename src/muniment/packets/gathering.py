@@ -13,6 +13,7 @@ from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.scope import Scope
 from muniment.core.text.stated.attributes import key_attributes
+from muniment.memory.backlog.reading import count_waiting
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.loops import open_loops
 from muniment.memory.episodes.turns import ReadTurn
@@ -96,11 +97,18 @@ def gather(
                 *stores.not_gathered,
                 *run.not_gathered,
                 *(NotGathered.of(*counted) for counted in (() if summary is None else summary.not_gathered)),
+                _waiting(reader, scope.user_id),
             )
             if counted.reasons
         ),
     }
     return Pool.unchecked(fields, set(fields) - ({"run"} if run.basis is None else set()))  # of records that are ours
+
+
+def _waiting(reader: Reader, user_id: str) -> NotGathered:
+    """What was loaded in bulk and waits for the index: no search reaches it yet."""
+    waiting = count_waiting(reader, user_id)
+    return NotGathered.of("events", waiting, 0, {"not_indexed": waiting})
 
 
 def _within(turns: list[ReadTurn], cues: AskedCues) -> list[ReadTurn]:

@@ -107,9 +107,7 @@ class EngineContract(EngineWalls):
         if not spec.key:
             return
         rows = [sample_row(spec, number) for number in range(1, _MANY_ROWS)]
-        empty = tuple(
-            None if column.nullable else value for column, value in zip(spec.columns, rows[-1], strict=True)
-        )
+        empty = tuple(None if column.nullable else value for column, value in zip(spec.columns, rows[-1], strict=True))
         write(engine, Insert(spec.name, [*rows[:-1], empty]), Insert(spec.name, [sample_row(spec, _MANY_ROWS)]))
         assert read(engine, Get(spec.name, sample_key(spec, 7))) == rows[6]
         assert read(engine, Get(spec.name, sample_key(spec, _MANY_ROWS - 1))) == empty

@@ -1,4 +1,4 @@
-"""The index of what was loaded in bulk, built afterwards, user by user, a piece in each transaction.
+"""The index of what was loaded in bulk, built afterwards, a piece in each transaction.
 
 The turns of a piece are read and analysed before its transaction, which then takes the rows of `backlog` that it was
 made of: who finds one of them gone or changed writes nothing. So several processes may index at once, one that was held
@@ -7,13 +7,14 @@ up and comes back writes nothing twice, and one that is killed leaves what it ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.cancellation import checkpoint
 from muniment.core.ports.engine import Condition, Delete, Lock
-from muniment.core.ports.rows import by_ids, first, insert, select, stream
+from muniment.core.ports.rows import by_ids, find, insert, select, stream, texts
 from muniment.core.ports.schema import BACKLOG, ENTRIES, BacklogRow
 from muniment.memory.indexing import SEGMENTS, indexed, segments_of
 from muniment.memory.recall.segments import build_segment
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
     from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["count_waiting", "index_backlog", "index_user", "waiting_users"]
+__all__ = ["index_backlog"]
 
 PIECE_ENTRIES = 4_096
 _ROWS = 500
+_LOOKED_AT = 20_000
+"""Rows among which a call chooses where to begin."""
 
 
 class _Stretch(NamedTuple):
@@ -47,53 +50,58 @@ class _Piece(NamedTuple):
     turns: list[IndexedTurn]
 
 
-def waiting_users(ctx: Context, tenant_id: str) -> Iterator[str]:
-    """Everybody of whom something waits, one after another as they stand by then."""
-    after = ""
-    while (found := ctx.engine.read(tenant_id, partial(_next_user, after))) is not None:
-        after = found
-        yield found
-
-
-def _next_user(after: str, reader: Reader) -> str | None:
-    row = first(reader, BACKLOG, (("user_id", ">", after),), order=("user_id", "session_id", "first"))
-    return None if row is None else row.user_id
-
-
-def count_waiting(reader: Reader, user_id: str | None = None) -> int:
-    """How many events wait for their index: of a tenant, or of one user."""
-    where: tuple[Condition, ...] = () if user_id is None else (("user_id", "=", user_id),)
-    return sum(row.last - row.first + 1 for row in stream(reader, BACKLOG, where))
-
-
 def index_backlog(ctx: Context, tenant_id: str, progress: Callable[[int], None]) -> int:
-    """Index all that waits of a tenant; answers how many turns that were.
+    """Index all that waits of a tenant; answers how many turns this call has indexed.
 
-    It can be stopped and run again at any time: what is done stays done.
+    It can be stopped and run again at any time: what is done stays done. Each call begins somewhere else, and where it
+    meets another it goes elsewhere: so those who index at once seldom do the same piece twice.
     """
-    return sum(index_user(ctx, tenant_id, user_id, progress) for user_id in waiting_users(ctx, tenant_id))
-
-
-def index_user(ctx: Context, tenant_id: str, user_id: str, progress: Callable[[int], None]) -> int:
-    """Index all that waits of a user; answers how many turns that were."""
     turns = 0
+    users: set[str] = set()
+    start = _anywhere(ctx, tenant_id)
     while True:
         checkpoint()
-        piece = ctx.engine.read(tenant_id, partial(_read_piece, tenant_id, user_id))
+        piece = ctx.engine.read(tenant_id, partial(_read_piece, tenant_id, start=start))
         if not piece.stretches:
-            break
-        if ctx.engine.write(tenant_id, partial(_write_piece, ctx, user_id, piece)):
+            if not start:
+                break
+            start = ""  # nothing is left behind where it began: what stands before it
+            continue
+        is_ours = ctx.engine.write(tenant_id, partial(_write_piece, ctx, piece))
+        if not is_ours:
+            start = _anywhere(ctx, tenant_id)
+        else:
             turns += len(piece.turns)
             progress(sum(stretch.last - stretch.row.first + 1 for stretch in piece.stretches))
-    if turns and ctx.embedder is not None:
-        reembed_user(ctx, tenant_id, user_id, ctx.embedder, None)
+            users.update(stretch.row.user_id for stretch in piece.stretches)
+            if ctx.embedder is not None:
+                _embed(ctx, tenant_id, users, piece)
+    if ctx.embedder is not None:
+        _embed(ctx, tenant_id, users, None)
     return turns
 
 
-def _read_piece(tenant_id: str, user_id: str, reader: Reader) -> _Piece:
+def _embed(ctx: Context, tenant_id: str, users: set[str], piece: _Piece | None) -> None:
+    """Vectors of those who have nothing waiting any more: all but the last of a piece, whom the next may go on with."""
+    assert ctx.embedder is not None
+    going_on = None if piece is None else piece.stretches[-1].row.user_id
+    for user_id in sorted(users - {going_on}):
+        reembed_user(ctx, tenant_id, user_id, ctx.embedder, None)
+        users.discard(user_id)
+
+
+def _anywhere(ctx: Context, tenant_id: str) -> str:
+    """One of those of whom something waits, by chance; "" where there is nobody."""
+    users = sorted(set(ctx.engine.read(tenant_id, lambda reader: texts(reader, BACKLOG, "user_id", limit=_LOOKED_AT))))
+    return users[int.from_bytes(ctx.ids.salts(1)[0], "big") % len(users)] if users else ""
+
+
+def _read_piece(tenant_id: str, reader: Reader, *, start: str = "") -> _Piece:
+    """What waits of a user and of those who come next by their names, as much as one transaction takes."""
+    where: tuple[Condition, ...] = (("user_id", ">=", start),) if start else ()
     stretches: list[_Stretch] = []
     room = PIECE_ENTRIES
-    for row in select(reader, BACKLOG, (("user_id", "=", user_id),), limit=_ROWS):
+    for row in select(reader, BACKLOG, where, limit=_ROWS):
         if room <= 0:
             break
         last = min(row.last, row.first + room - 1)
@@ -123,30 +131,36 @@ class _Live(NamedTuple):
     receipt_id: str | None
 
 
-def _write_piece(ctx: Context, user_id: str, piece: _Piece, tx: Transaction) -> bool:
+def _write_piece(ctx: Context, piece: _Piece, tx: Transaction) -> bool:
     """Put a piece into the index and take it off the backlog; False where somebody else did meanwhile."""
-    sessions = sorted({stretch.row.session_id for stretch in piece.stretches})
-    for session_id in sessions:
+    rows = [stretch.row for stretch in piece.stretches]
+    users = sorted({row.user_id for row in rows})
+    for user_id, session_id in sorted({(row.user_id, row.session_id) for row in rows}):
         tx.do(Lock(("session", user_id, session_id)))
-    tx.do(Lock(("extracts", user_id)))
-    tx.do(Lock(("index", user_id)))
-    of_user: tuple[Condition, ...] = (("user_id", "=", user_id), ("session_id", "in", tuple(sessions)))
-    held = set(select(tx, BACKLOG, of_user))
-    if any(stretch.row not in held for stretch in piece.stretches):
+    for name in ("extracts", "index"):
+        for user_id in users:
+            tx.do(Lock((name, user_id)))
+    by = ("user_id", "session_id", "first")
+    if set(find(tx, BACKLOG, by, [row[:3] for row in rows], into=BacklogRow)) != set(rows):
         return False
     alive = {row.id for row in by_ids(tx, ENTRIES, [t.id for t in piece.turns], into=_Live) if row.receipt_id is None}
-    turns = [turn for turn in piece.turns if turn.id in alive]
-    if turns:
-        append_block(tx, segments_of(user_id), SEGMENTS, build_segment(turns))
-    for row, last, said in piece.stretches:
-        left = [each for each in said if each[0].id in alive]
-        ctx.derived.extracts.catch_up(tx, user_id, row.session_id, range(row.first, last + 1), left)
-        this: tuple[Condition, ...] = (
-            ("user_id", "=", user_id),
-            ("session_id", "=", row.session_id),
-            ("first", "=", row.first),
-        )
-        tx.do(Delete("backlog", this))
-        if last < row.last:
-            insert(tx, BACKLOG, [row._replace(first=last + 1)])
+    by_id = {turn.id: turn for turn in piece.turns if turn.id in alive}
+    for user_id, stretches in groupby(piece.stretches, key=lambda each: each.row.user_id):
+        _write_user(ctx, tx, user_id, list(stretches), by_id)
+    insert(tx, BACKLOG, [row._replace(first=last + 1) for row, last, _ in piece.stretches if last < row.last])
     return True
+
+
+def _write_user(
+    ctx: Context, tx: Transaction, user_id: str, stretches: list[_Stretch], turns: Mapping[str, IndexedTurn]
+) -> None:
+    made = [turns[entry.id] for stretch in stretches for entry, _ in stretch.said if entry.id in turns]
+    if made:
+        append_block(tx, segments_of(user_id), SEGMENTS, build_segment(made))
+    for row, last, said in stretches:
+        left = [each for each in said if each[0].id in turns]
+        ctx.derived.extracts.catch_up(tx, user_id, row.session_id, range(row.first, last + 1), left)
+    for session_id, each in groupby(stretches, key=lambda stretch: stretch.row.session_id):
+        firsts = tuple(stretch.row.first for stretch in each)
+        of_session: tuple[Condition, ...] = (("user_id", "=", user_id), ("session_id", "=", session_id))
+        tx.do(Delete("backlog", (*of_session, ("first", "in", firsts))))

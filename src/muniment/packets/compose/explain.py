@@ -57,6 +57,7 @@ UNGATHERED_REASONS: frozenset[str] = frozenset(
         "no_match",
         "no_query",
         "not_cued",
+        "not_indexed",
         "out_of_window",
         "over_budget",
         "scope",

@@ -146,8 +146,9 @@ def _parts(ctx: Context, tenant_id: str, spool: Spool) -> Iterator[Part]:
     chars = 0
     for user_id, session_id, record in spool.read():
         address = (user_id, record.agent_id, session_id, record.run_id)
-        scope = runs.get(address)
+        scope, is_new = runs.get(address), False
         if scope is None:
+            is_new = record.run_id is None
             scope = runs[address] = _scope(tenant_id, address, ctx.ids.new("run") if record.run_id is None else "")
             if len(runs) > RUNS_MAX:
                 runs.popitem(last=False)
@@ -155,7 +156,7 @@ def _parts(ctx: Context, tenant_id: str, spool: Spool) -> Iterator[Part]:
         if held is None or scope != held.scope or len(held.drafts) >= PORTION_EVENTS or chars > PORTION_CHARS:
             if held is not None:
                 yield held
-            held, chars = Part(scope, [], []), len(record.draft.content)
+            held, chars = Part(scope, [], [], is_new), len(record.draft.content)
         held.drafts.append(record.draft)
         held.where.append(record.where)
     if held is not None:

@@ -58,6 +58,8 @@ class Part(NamedTuple):
     scope: Scope
     drafts: list[EntryDraft]
     where: list[str]
+    is_new: bool
+    """The run was just made for it, and nothing is there of it."""
 
 
 class Written(NamedTuple):
@@ -70,33 +72,11 @@ class Written(NamedTuple):
 
 def write_portion(ctx: Context, tenant_id: str, parts: Sequence[Part], opening: Admitted) -> Written:
     """Write the events that were not written before, all of them or none; those of a session stand together."""
-    _check_ids(ctx, tenant_id, parts)
     batches = [prepare(ctx, part.scope, part.drafts, opening, is_indexed=False) for part in parts]
     try:
         return ctx.engine.write(tenant_id, lambda tx: _Portion(ctx, tx, parts, batches).write())
-    except KeyTaken:  # somebody wrote one of these keys at the same time: by now it can be seen
+    except KeyTaken:  # somebody wrote one of these keys or ids at the same time: by now it can be seen
         return ctx.engine.write(tenant_id, lambda tx: _Portion(ctx, tx, parts, batches).write())
-
-
-def _check_ids(ctx: Context, tenant_id: str, parts: Sequence[Part]) -> None:
-    """Ids that the caller chose are free, unless their event was written before, under its key."""
-    chosen: dict[str, str] = {}
-    for part in parts:
-        for draft, where in zip(part.drafts, part.where, strict=True):
-            if draft.id is not None:
-                if draft.id in chosen:
-                    raise _taken(draft.id, where)
-                chosen[draft.id] = where
-    if not chosen:
-        return
-    names = list(chosen)
-    taken = ctx.engine.read(tenant_id, lambda reader: {row.id for row in by_ids(reader, IDS, names)})
-    if not taken:
-        return
-    keyed = {draft.id for part in parts for draft in part.drafts if draft.idempotency_key is not None}
-    for id_ in names:
-        if id_ in taken and id_ not in keyed:
-            raise _taken(id_, chosen[id_])
 
 
 def _taken(id_: str, where: str) -> DuplicateId:
@@ -138,14 +118,21 @@ class _Portion:
         self._admitted: list[Admitted] = []
         self._keys: list[IdempotencyRow] = []
         self._sessions: dict[Place, _Session] = {}
-        self._open: set[str] = set()
+        self._open = {part.scope.run_id: False for part in parts}
+        """By run, whether it was seen to have begun."""
+        self._new = {part.scope.run_id for part in parts if part.is_new}
+        self._known_sessions: set[Place] = set()
         self._seen: dict[tuple[str, bytes], bytes] = {}
         self._forgotten = self._known = self._written = 0
 
     def write(self) -> Written:
         skipped = self._skipped()
-        for place in sorted({(batch.scope.user_id, batch.scope.session_id) for batch in self._batches}):
+        self._check_ids(skipped)
+        places = sorted({(batch.scope.user_id, batch.scope.session_id) for batch in self._batches})
+        for place in places:
             self._tx.do(Lock(("session", *place)))
+        held = find(self._tx, SESSIONS, ("user_id", "session_id"), places, into=SessionRow)
+        self._known_sessions = {(row.user_id, row.session_id) for row in held}
         sealed: list[tuple[Batch, list[EntryRow], list[Admitted]]] = []
         for number, batch in enumerate(self._batches):
             fresh = [at for at in range(len(batch.admitted)) if (number, at) not in skipped]
@@ -192,6 +179,20 @@ class _Portion:
                 self._seen[named] = key[1]
         return skipped
 
+    def _check_ids(self, skipped: set[tuple[int, int]]) -> None:
+        """Ids that the caller chose are free."""
+        chosen: dict[str, str] = {}
+        for number, part in enumerate(self._parts):
+            for at, (draft, where) in enumerate(zip(part.drafts, part.where, strict=True)):
+                if draft.id is not None and (number, at) not in skipped:
+                    if draft.id in chosen:
+                        raise _taken(draft.id, where)
+                    chosen[draft.id] = where
+        taken = {row.id for row in by_ids(self._tx, IDS, list(chosen))}
+        for id_, where in chosen.items():
+            if id_ in taken:
+                raise _taken(id_, where)
+
     def _count_known(self, held: _Held, entry: _Salted | None, request: bytes, number: int, at: int) -> None:
         if entry is None or entry.salt is None or held.request_hash is None:
             self._forgotten += 1
@@ -211,7 +212,8 @@ class _Portion:
         place = (scope.user_id, scope.session_id)
         held = self._sessions.get(place)
         if held is None:
-            head = session_head(self._ctx, self._tx, scope)
+            # Of a new session nothing is looked for: an entry without its session would take the first number.
+            head = session_head(self._ctx, self._tx, scope) if place in self._known_sessions else None
             first = 1 if head is None else head.seq + 1
             held = self._sessions[place] = _Session(scope, head, is_new=head is None, first=first)
         return held
@@ -221,9 +223,9 @@ class _Portion:
         scope, session = batch.scope, self._session(batch.scope)
         admitted = [batch.admitted[at] for at in fresh]
         ids, salts = [batch.ids[at] for at in fresh], [batch.salts[at] for at in fresh]
-        if scope.run_id not in self._open:
-            self._open.add(scope.run_id)
-            if must_open(self._tx, scope, batch.opening, repairs=False):
+        if not self._open[scope.run_id]:
+            self._open[scope.run_id] = True
+            if scope.run_id in self._new or must_open(self._tx, scope, batch.opening, repairs=False):
                 ids, salts = [self._ctx.ids.new("evt"), *ids], [*self._ctx.ids.salts(1), *salts]
                 admitted = [batch.opening, *admitted]
         recorded_at = recorded_now(self._ctx, session.head, "")

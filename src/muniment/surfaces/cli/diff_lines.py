@@ -22,6 +22,7 @@ _WHY: Mapping[str, str] = {
     "no_match": "it has nothing of what was asked",
     "no_query": "nothing was asked that could bring it up",
     "unread": "there is too much for its labels to be read",
+    "not_indexed": "it was loaded in bulk and is not in the index yet",
     "not_gathered": "it was not among what was looked at",
     "later": "it came later",
 }

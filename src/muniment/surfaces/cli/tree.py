@@ -220,6 +220,7 @@ _STORE = _group(
     restore=Entry("Put a copy back in the place of a store.", "store:restore"),
     upgrade=Entry("Bring a store to this version, with a copy of it before.", "store:upgrade"),
     rebuild=Entry("Compute every projection again from the ledger, and repair what differs.", "store:rebuild"),
+    index=Entry("Index what was loaded in bulk and still waits for it.", "store:index"),
     reembed=Entry("Bring every turn to the present embedder.", "store:reembed"),
     reseal=Entry("Bring what is kept sealed to the present key.", "store:reseal"),
     scrub=Entry("Rebuild the store's files without what was forgotten.", "store:scrub"),

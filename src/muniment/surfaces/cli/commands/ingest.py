@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +17,7 @@ from muniment.errors import InvalidInput, MunimentError
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.documents import read_documents
 from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli.rates import rates
 from muniment.surfaces.cli.terminal import counted, progress_bar
 from muniment.surfaces.cli.traces import TraceTally, ingest_traces, read_traces
 from muniment.surfaces.cli.transcripts import SCOPE_KEYS, events_of
@@ -26,11 +26,14 @@ from muniment.surfaces.settings import Settings, open_store
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
+    from muniment.store.bulk.records import LoadReport
     from muniment.store.ledger.records import EntryDraft, LedgerEntry
 
 __all__ = ["ingest", "ingested"]
 
 BATCH = 1000
+_Address = tuple[str, str, str, str | None]
+"""User, agent, session, and the run where an event names it."""
 
 
 def _ingest(
@@ -47,13 +50,73 @@ def _ingest(
     otel: Annotated[
         bool, Word("The files are traces of OpenTelemetry: OTLP, or what a console exporter printed.")
     ] = False,
-) -> _Tally | TraceTally:
+    bulk: Annotated[bool, Word("Many events: large transactions, COPY on PostgreSQL, the index afterwards.")] = False,
+    index_later: Annotated[bool, Word("With --bulk: leave the index to `muniment store index`.")] = False,
+) -> _Tally | TraceTally | BulkTally:
     settings = call.settings
     opened = partial(open_store, settings)
+    _check_choices(again=again, otel=otel, bulk=bulk, index_later=index_later)
+    if bulk:
+        named = partial(_drafts, settings=settings, session=session_id, again=False)
+        return _ingest_bulk(files, settings, opened, named, is_indexed=not index_later, quiet=call.as_json)
     if otel:
         return _ingest_otel(files, settings, opened, session=session_id, again=again)
     with ingested(files, settings, opened, session=session_id, again=again, quiet=call.as_json) as (_, tally):
         return tally
+
+
+def _check_choices(*, again: bool, otel: bool, bulk: bool, index_later: bool) -> None:
+    """Refuse options that contradict each other."""
+    if bulk and (again or otel):
+        name = "again" if again else "otel"
+        said = "a load is run again where it was broken off, by the keys of its events" if again else "traces are small"
+        raise InvalidInput(said, path=f"$.{name}", hint=f"leave out --{name} or --bulk")
+    if index_later and not bulk:
+        raise InvalidInput("the index is left for later by a load", path="$.index_later", hint="add --bulk")
+
+
+def _ingest_bulk(
+    files: Sequence[str],
+    settings: Settings,
+    open_memory: Callable[[], Memory],
+    named: Callable[[list[tuple[str, str]]], Iterator[tuple[_Address, str, EntryDraft]]],
+    *,
+    is_indexed: bool,
+    quiet: bool,
+) -> BulkTally:
+    """Everything is checked and put in order on disk before the store is opened."""
+    from muniment.core.outside.spool import spool
+    from muniment.core.policy.policy import Policy
+    from muniment.store.bulk.loading import spool_events
+    from muniment.store.bulk.records import LoadEvent
+
+    policy = Policy.from_wire(dict(settings.policy)).ledger
+    with tempfile.TemporaryDirectory(prefix="muniment-") as scratch, spool() as held, rates(quiet=quiet) as tell:
+        sources = [_on_disk(name, Path(scratch)) for name in files]
+        events = (LoadEvent(*address, draft, where) for address, where, draft in named(sources))
+        spool_events(events, policy, held, settings.tenant, tell)
+        with open_memory() as mem:
+            return BulkTally(mem.store.load(held, index=is_indexed, progress=tell, tenant_id=settings.tenant))
+
+
+class BulkTally:
+    """What a load reports, in words."""
+
+    def __init__(self, report: LoadReport) -> None:
+        self._report = report
+
+    def plain(self) -> dict[str, Any]:
+        return self._report.to_wire()
+
+    def lines(self, db: str) -> Iterator[str]:
+        report = self._report
+        yield f"{counted(report.events, 'event')} in {counted(report.sessions, 'session')} are in {db}"
+        if report.already_present:
+            yield f"{report.already_present} of them were there already; nothing was written twice"
+        if report.forgotten:
+            yield f"{report.forgotten} were forgotten since they were first written, and stay so"
+        if report.waiting:
+            yield f"{counted(report.waiting, 'event')} wait for the index: `muniment store index`"
 
 
 def _ingest_otel(
@@ -156,8 +219,8 @@ def _batches(
     mem: Memory, sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool
 ) -> Iterator[tuple[Run, list[EntryDraft]]]:
     """Drafts of one run at a time, in the order of the file."""
-    runs: dict[tuple[str, str, str, str | None], Run] = {}
-    current: tuple[str, str, str, str | None] | None = None
+    runs: dict[_Address, Run] = {}
+    current: _Address | None = None
     held: list[EntryDraft] = []
     for address, _, draft in _drafts(sources, settings, session, again):
         if held and (address != current or len(held) >= BATCH):
@@ -177,8 +240,9 @@ def _batches(
 
 def _drafts(
     sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool
-) -> Iterator[tuple[tuple[str, str, str, str | None], str, EntryDraft]]:
+) -> Iterator[tuple[_Address, str, EntryDraft]]:
     """Every event of the files as (scope, where it stands, draft)."""
+    from muniment.store.bulk.loading import event_key
     from muniment.store.ledger.drafts import draft_of
 
     for shown, path in sources:
@@ -196,7 +260,7 @@ def _drafts(
                 address = _address(event, settings, default, where)
                 at = counts[address[2]] = counts.get(address[2], 0) + 1
                 if not again and event.get("idempotency_key") is None:
-                    event["idempotency_key"] = _key(address, at, event)
+                    event["idempotency_key"] = event_key(address, at, event)
                 try:
                     yield address, where, draft_of(event)
                 except MunimentError as error:
@@ -210,9 +274,7 @@ def _events(data: Any, where: str) -> Iterator[dict[str, Any]]:
         raise _located(error, where) from None
 
 
-def _address(
-    event: dict[str, Any], settings: Settings, default_session: str, where: str
-) -> tuple[str, str, str, str | None]:
+def _address(event: dict[str, Any], settings: Settings, default_session: str, where: str) -> _Address:
     """Take the scope an event names itself off it, and fill in the rest."""
     named = {key: event.pop(key, None) for key in SCOPE_KEYS}
     user_id = named["user_id"] or settings.user
@@ -226,15 +288,6 @@ def _address(
     return user_id, named["agent_id"] or settings.agent, named["session_id"] or default_session, named["run_id"]
 
 
-def _key(address: tuple[str, str, str, str | None], at: int, event: dict[str, Any]) -> str:
-    """The idempotency key of an event. It depends on the event and its place in the session alone, so that a second
-    ingest writes nothing.
-    """
-    from muniment.core.canonical import canonical_bytes
-
-    return "ingest:" + sha256(canonical_bytes([*address, at, event])).hexdigest()
-
-
 def _located(error: MunimentError, where: str) -> MunimentError:
     error.message = f"{where}: {error.message}"
     return error
@@ -245,11 +298,12 @@ ingest = Command(
     lambda call: call.answer.lines(call.settings.db),
     function=_ingest,
     on="settings",
-    calls=("memory.run", "memory.ingest_otel"),
+    calls=("memory.run", "memory.ingest_otel", "memory.load"),
     document=lambda call: call.answer.plain() | {"db": call.settings.db},
     about='FILE is JSON lines of events ({"role", "content", …}, the arguments of `observe`, and optionally '
     'user_id, agent_id, session_id), or OpenAI-style messages: a list, {"messages": […]}, or JSON lines of those. '
     "`-` is standard input. Everything is checked before anything is written. Running it again writes nothing twice. "
     "With --otel, FILE is what a traced agent exported: OTLP as JSON or protobuf, JSON lines of the collector's file "
-    "exporter, or what a console exporter printed. The conversation that a span names is the session.",
+    "exporter, or what a console exporter printed. The conversation that a span names is the session. "
+    "With --bulk events are put in order on disk first and written many at a time; broken off, it is run again.",
 )

@@ -13,6 +13,7 @@ import click
 from muniment.errors import InvalidInput, SchemaMismatch, StorageFull
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
+from muniment.surfaces.cli.rates import rates
 from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, when
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = [
     "backup",
     "citus_script",
     "forget",
+    "index",
     "overview",
     "partition",
     "rebuild",
@@ -62,6 +64,8 @@ def _show_overview(call: Call) -> Iterator[str]:
     for name in ("users", "sessions", "runs", "events", "builds"):
         more = " or more" if name in held.at_least else ""
         yield f"{name + ':':<10} {getattr(held, name)}{more}"
+    if held.unindexed:
+        yield f"{counted(held.unindexed, 'event')} wait for the index: `muniment store index`"
     for name, at in (("last run", held.last_run_at), ("last build", held.last_build_at)):
         if at is not None:
             yield f"{name}: {when(at)}"
@@ -260,6 +264,21 @@ reembed = Command(
     left_out=("progress",),
     document=lambda call: {"turns": call.answer, "embedder": call.settings.embedder},
     about="Run it after an embedder was added or changed (MUNIMENT_EMBEDDER).",
+)
+
+
+def _index(call: Call, ask: Callable[..., int]) -> int:
+    with rates(quiet=call.as_json) as tell:
+        return ask(progress=lambda count: tell("indexed", count))
+
+
+index = Command(
+    "memory.index",
+    lambda call: [f"{counted(call.answer, 'turn')} indexed"],
+    around=_index,
+    left_out=("progress",),
+    document=lambda call: {"turns": call.answer},
+    about="Run it after `muniment ingest --bulk --index-later`, in as many processes as there are cores.",
 )
 
 

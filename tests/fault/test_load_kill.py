@@ -1,0 +1,132 @@
+"""kill -9 of `muniment ingest --bulk` at moments of each of its parts: run again, nothing is lost, nothing is twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import muniment
+
+EVENTS, USERS = 7_000, 24
+MOMENTS = ("checking", "a portion", "two portions", "the index")
+
+
+def _write_file(path: Path) -> None:
+    chance = random.Random(11)
+    with path.open("w") as out:
+        for number in range(EVENTS):
+            user = chance.randrange(USERS)
+            event = {
+                "user_id": f"u{user}",
+                "session_id": f"s{user}-{number % 2}",
+                "role": ("user", "assistant")[number % 2],
+                "content": f"Turn {number}: the ferry to Bergen leaves at {number % 24}.",
+                "ts": f"2026-03-{1 + number * 27 // EVENTS:02d}T10:00:00Z",
+            }
+            out.write(json.dumps(event) + "\n")
+
+
+def _command(file: Path, db: str) -> list[str]:
+    return [sys.executable, "-m", "muniment", "ingest", "--bulk", str(file), "--db", db, "--json"]
+
+
+def _kill_at(command: list[str], moment: str, counts: Callable[[], tuple[int, int]], delay_s: float) -> bool:
+    """Start a load and kill it at a moment of its work; False where it was over before."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
+    reached = {
+        "checking": lambda entries, waiting: True,
+        "a portion": lambda entries, waiting: entries > 0,
+        "two portions": lambda entries, waiting: entries > EVENTS // 2,
+        "the index": lambda entries, waiting: entries > EVENTS,
+    }[moment]
+    try:
+        deadline = time.monotonic() + 240
+        while process.poll() is None and not reached(*counts()):
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        time.sleep(delay_s)
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.wait(60)
+    return process.returncode == -signal.SIGKILL
+
+
+def _rounds(db: str, file: Path, counts: Callable[[], tuple[int, int]]) -> int:
+    chance, killed = random.Random(5), 0
+    for moment in MOMENTS:
+        killed += _kill_at(_command(file, db), moment, counts, chance.uniform(0, 0.2))
+        if counts()[0]:
+            with muniment.open(db) as mem:
+                assert mem.verify().ok, moment
+    done = subprocess.run(_command(file, db), check=True, capture_output=True, text=True)
+    report = json.loads(done.stdout)
+    assert (report["events"], report["waiting"]) == (EVENTS, 0)
+    assert report["written"] + report["already_present"] == EVENTS
+    with muniment.open(db) as mem:
+        said = Counter(
+            entry.content
+            for user in range(USERS)
+            for entry in mem.ledger.entries(user_id=f"u{user}")
+            if entry.kind == "message"
+        )
+        assert len(said) == EVENTS
+        assert set(said.values()) == {1}
+        assert mem.verify().ok
+        assert mem.run(user_id="u7").search("ferry to Bergen")
+    return killed
+
+
+@pytest.mark.slow
+@pytest.mark.req("BL-02")
+def test_a_load_into_a_file_is_killed(tmp_path: Path) -> None:
+    file, db = tmp_path / "events.jsonl", tmp_path / "store.db"
+    _write_file(file)
+
+    def counts() -> tuple[int, int]:
+        if not db.exists():
+            return 0, 0
+        connection = sqlite3.connect(f"file:{db}?mode=ro", uri=True)
+        try:
+            (entries,) = connection.execute("SELECT count(*) FROM entries").fetchone()
+            (waiting,) = connection.execute("SELECT coalesce(sum(last - first + 1), 0) FROM backlog").fetchone()
+        except sqlite3.OperationalError:  # it is being made
+            return 0, 0
+        finally:
+            connection.close()
+        return entries, waiting
+
+    assert _rounds(str(db), file, counts) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.req("BL-02")
+def test_a_load_into_a_server_is_killed(tmp_path: Path, postgres_dsn: str, postgres_schema: str) -> None:
+    import psycopg
+
+    file = tmp_path / "events.jsonl"
+    _write_file(file)
+    db = f"{postgres_dsn}{'&' if '?' in postgres_dsn else '?'}schema={postgres_schema}"
+    muniment.open(db).close()
+
+    with psycopg.connect(postgres_dsn, autocommit=True) as admin:
+
+        def counts() -> tuple[int, int]:
+            row = admin.execute(
+                f"SELECT (SELECT count(*) FROM {postgres_schema}.entries),"
+                f" (SELECT coalesce(sum(last - first + 1), 0) FROM {postgres_schema}.backlog)"
+            ).fetchone()
+            assert row is not None
+            return int(row[0]), int(row[1])
+
+        assert _rounds(db, file, counts) >= 3
