@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ def intent_of(number: int) -> dict[str, str]:
 
 
 def key_of(number: int) -> str:
-    return intent_key(IntentParts(**intent_of(number)))
+    return intent_key(IntentParts.from_wire(intent_of(number)))
 
 
 def told(mem: muniment.Memory, number: int, *, learns: bool = True) -> muniment.Run:
@@ -87,7 +88,7 @@ def counted_writes(mem: muniment.Memory) -> Iterator[list[str]]:
     try:
         yield seen
     finally:
-        del engine.write  # type: ignore[method-assign]
+        del engine.write
 
 
 def test_a_run_ends_in_the_transaction_of_its_fold(mem: muniment.Memory) -> None:
@@ -140,6 +141,32 @@ def test_a_run_whose_end_cannot_be_written_is_not_learnt_from(
     assert run.learning.learned() is None
     run.finish(verifier_result=PASS, intent=intent_of(1))
     assert run.learning.learned() is not None
+    assert mem.verify().ok
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_runs_of_one_session_end_while_others_of_it_are_written_to(
+    make: Callable[..., muniment.Memory], engine: str
+) -> None:
+    """Locks of sessions come before those of memory, everywhere: else two of these would wait for each other."""
+    mem = make(engine)
+    runs = [mem.run(user_id="ana", agent_id="agent", session_id="one") for _ in range(8)]
+    for number, run in enumerate(runs):
+        run.observe("user", f"Find a table for {number}.")
+        run.observe("assistant", f"Booked table {number}.")
+
+    def end(number: int) -> None:
+        runs[number].finish(verifier_result=result_of(number), intent=intent_of(number))
+
+    def tell(number: int) -> None:
+        for _ in range(4):
+            runs[number].log.plan_next(["look again"])
+            runs[number].learning.recall("Find a table", intent=intent_of(number))
+
+    with ThreadPoolExecutor(8) as pool:
+        done = [pool.submit(end if number % 2 else tell, number) for number in range(8)]
+    assert [each.exception() for each in done] == [None] * 8
+    assert [run.learning.learned() is not None for run in runs] == [False, True] * 4
     assert mem.verify().ok
 
 
@@ -247,11 +274,7 @@ def test_uses_and_idle_runs_are_what_going_through_all_uses_gives(mem: muniment.
     def work(reader: Any) -> None:
         from muniment.learning.banks import list_memories
 
-        memories = [
-            held.memory
-            for kind in ("reasoning", "tactic")
-            for held in list_memories(reader, owner, kind)  # type: ignore[arg-type]
-        ]
+        memories = [held.memory for kind in ("reasoning", "tactic") for held in list_memories(reader, owner, kind)]
         found, idle = uses_and_idle(reader, owner, memories, 50)
         assert sum(map(len, found.values())) > 20
         for memory in memories:
