@@ -8,7 +8,9 @@ contradicts the gold actions where it forbids one of them (the tool, or the argu
 changes something and is no gold action, or asks for another value of an argument than the gold action has. A condition
 that no answer of the run's tools met makes it silent. Whoever reads every line as a colleague would needs no model for
 that: the lines are few and of known forms, in the words of this version and of the one before. Lines of no known form
-are counted, and none is let through unread. A hint agrees where it asks for a gold action or a gold value.
+are counted, and none is let through unread. A hint agrees where it asks for a gold action or a gold value. Beside
+them stand the earlier runs that are handed out, which advise nothing: how many recalls have one, and how many of those
+that passed changed what the solution changes and no more.
 
 `lessons`: what all 100 runs teach, with how many of the features that differ are told and how many differ between
 tasks only; and of the drafts of rules, how many name an error and a way past it.
@@ -106,6 +108,7 @@ def airline(data: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
     gold = {row["task_id"]: row["info"]["task"]["actions"] for row in rows}
     counted = dict.fromkeys(("against", "with", "neither", "silent", "unread"), 0)
     recalls = contradicted = handed = 0
+    runs = dict.fromkeys(("recalls_with_runs", "runs_told", "runs_that_passed", "runs_that_did_as_the_solution"), 0)
     shown: list[str] = []
     for task in sorted(gold):
         with muniment.open(":memory:", embedder="none") as mem:
@@ -122,6 +125,9 @@ def airline(data: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
                 shown += [f"task {task}: {line} [{verdict}]" for line, verdict in zip(lines, verdicts, strict=True)]
                 recalls, handed = recalls + 1, handed + bool(lines)
                 contradicted += "against" in verdicts
+                told = [hint.summary or "" for hint in found.hints if hint.memory_id.startswith("mem") and hint.summary]
+                for name, count in _earlier_runs(told, gold[task]).items():
+                    runs[name] += count
     bounds = wilson_bounds(contradicted, recalls)
     row = {
         "recalls": recalls,
@@ -131,8 +137,22 @@ def airline(data: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
         "low": bounds.lower,
         "high": bounds.upper,
         **{f"hints_{name}": count for name, count in counted.items()},
+        **runs,
     }
     return {"airline: recalls that speak against the solution": row}, shown
+
+
+def _earlier_runs(told: Sequence[str], gold: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Of the earlier runs that a recall told: how many passed, and how many of these changed what the solution does."""
+    wanted = {action["name"] for action in gold} & set(CHANGING)
+    passed = [line.partition(" A run like it ")[0] for line in told if re.search(r"\bpassed [1-9]|\bPassed\b", line)]
+    alike = [line for line in passed if {name for name in CHANGING if re.search(rf"\b{name}\b", line)} == wanted]
+    return {
+        "recalls_with_runs": int(bool(told)),
+        "runs_told": len(told),
+        "runs_that_passed": len(passed),
+        "runs_that_did_as_the_solution": len(alike),
+    }
 
 
 def lessons(data: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:

@@ -15,7 +15,8 @@ exact set; `changing` the set without actions that only look, which is coarser a
 The shipped weights of recall were learnt from these very tasks, among others. So `recall` is what the library found,
 put in order by weights that were learnt from all other families (`benchmarks.learn_recall_weights`); beside it stand
 weights that were learnt from other sets alone, and those that are shipped. `passed first, then overlap of tools` is a
-rule of three lines that anybody would write. The same is asked of two further sets (`benchmarks.recall_sets`).
+rule of three lines that anybody would write. The same is asked of two further sets (`benchmarks.recall_sets`), and of
+the airline's tasks that need an action and that need none apart (`by_need`).
 """
 
 from __future__ import annotations
@@ -311,6 +312,23 @@ def measure(data: Path, embedders: Sequence[str]) -> dict[str, dict[str, Any]]:
         for kind in FAMILIES if name == "airline" else FAMILIES[:1]:
             found = compare(asked[name], orders["recall"], others, kind)
             rows |= found if name == "airline" else {f"{name}, {key}": row for key, row in found.items()}
+        if name == "airline":
+            rows |= by_need(asked[name], orders["recall"], others)
+    return rows
+
+
+def by_need(
+    asked: Sequence[Asked], ours: Sequence[Sequence[int]], others: Mapping[str, Sequence[Sequence[int]]]
+) -> dict[str, dict[str, Any]]:
+    """The airline's tasks that need an action and those that need none, apart: of the passing runs a third did nothing,
+    so that whoever recalls the same runs whatever is asked does well where nothing is to be done.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for title, needs in (("an action is needed", True), ("no action is needed", False)):
+        places = [place for place, one in enumerate(asked) if bool(one.trial.family) is needs]
+        chosen = {name: [orders[place] for place in places] for name, orders in others.items()}
+        found = compare([asked[place] for place in places], [ours[place] for place in places], chosen, "family")
+        rows |= {f"{title}, {key}": row for key, row in found.items()}
     return rows
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from muniment.core.text.analyzer import analyze
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.transcripts import WORDING
 from muniment.learning.forms import Form, form_of, together
@@ -16,11 +17,24 @@ from muniment.learning.lessons.wording import lesson_line
 from muniment.learning.stored_memory import StoredMemory
 from muniment.learning.tool_likeness import tools_told
 
-__all__ = ["Episode", "episode_of", "hint_text", "line_of_many", "passed_of"]
+__all__ = [
+    "SAME_TASK",
+    "Episode",
+    "episode_of",
+    "hint_text",
+    "is_same_task",
+    "line_of_many",
+    "passed_of",
+    "share_of",
+    "words_beside",
+]
 
 _ASKED = lazy_pattern(r"(?s)Asked: (.*?)[.?!…]* ((?:Passed|Failed|Not judged yet)(?:: [^.]*)?)\. ?$")
 _NUMBERS = lazy_pattern(r"; \w+=\d+(?=[;)])|(?<=\()\w+=\d+(?:; |(?=\)))")
 _EMPTY = lazy_pattern(r" \(\)")
+SAME_TASK = 0.6
+"""The share of words in common from which two tasks are one."""
+_DID = lazy_pattern(r"^(?:Did|Only looked): ")
 _HALF = 0.5
 
 
@@ -100,6 +114,41 @@ def line_of_many(memories: Sequence[StoredMemory]) -> str:
     reasons = first.end.partition(": ")[2]
     said = [f'{len(memories)} runs like "{asked}"{ended}{f" ({reasons})" if reasons else ""}.', f"{did}.", first.rest]
     return " ".join(part for part in said if part)
+
+
+def words_beside(passed: StoredMemory, failed: StoredMemory) -> str:
+    """What a run that failed says beside one that passed: how it failed, or what it did that the other did not.
+
+    Empty where it says nothing else: an error that the passing run met too did not decide.
+    """
+    ours, theirs = episode_of(passed), episode_of(failed)
+    if theirs is None:
+        return ""
+    known = "" if ours is None else ours.did
+    if theirs.how and theirs.how.removeprefix("failed after ") not in known:
+        return f"A run like it {theirs.how}."
+    if not theirs.how or not is_same_task(passed, failed):
+        return ""
+    steps = [step for step in _steps(theirs.did) if step not in _steps(known)]
+    return f"A run like it called {steps[0]} instead, and failed." if steps else ""
+
+
+def is_same_task(one: StoredMemory, other: StoredMemory) -> bool:
+    """Were two runs asked the same: in one form, or in much the same words?"""
+    ours, theirs = episode_of(one), episode_of(other)
+    if ours is None or theirs is None:
+        return False
+    words = [frozenset(analyze(each.asked)) for each in (ours, theirs)]
+    return ours.form.key == theirs.form.key or share_of(*words) >= SAME_TASK
+
+
+def share_of(a: frozenset[str], b: frozenset[str]) -> float:
+    """The words that two texts have in common, as a share of all."""
+    return len(a & b) / len(a | b) if a or b else 1.0
+
+
+def _steps(did: str) -> list[str]:
+    return [step for part in _DID.sub("", did).split(" … ") for step in part.split(", then ")]
 
 
 def passed_of(memory: StoredMemory) -> bool | None:

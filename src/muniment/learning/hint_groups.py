@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
-from muniment.learning.episode_words import episode_of, hint_text
+from muniment.learning.episode_words import (
+    SAME_TASK,
+    episode_of,
+    hint_text,
+    is_same_task,
+    passed_of,
+    share_of,
+    words_beside,
+)
 from muniment.learning.forms import form_of
 from muniment.learning.hints import Dropped, Weighed, tells_of_failure
 from muniment.learning.stored_memory import StoredMemory
@@ -22,8 +30,8 @@ __all__ = ["FAILED", "Grouped", "put_together"]
 FAILED = "failed"
 """Why an episode of a run that failed is not told: runs that passed were found, or others that failed."""
 
-_SAME_TASK, _SAME_DOING = 0.6, 0.8
-"""Shares of words in common from which two tasks, and two ways of doing them, are one."""
+_SAME_DOING = 0.8
+"""The share of words in common from which two ways of doing a task are one."""
 _LIKE = 0.5
 """How alike two runs must be in their tools for the one to be told beside the other."""
 _FAILED_MAX = 2
@@ -47,27 +55,37 @@ def put_together(weighed: Sequence[Weighed]) -> Grouped:
     dropped = [Dropped(other.id, f"merged with {each.candidate.memory.id}") for each in merged for other in each.alike]
     failed = [each for each in merged if tells_of_failure(each.candidate.memory)]
     others = [each for each in merged if not tells_of_failure(each.candidate.memory)]
+    others.sort(key=_mostly_failed)  # the order of those that did well, and of those that did not, stays
     place = next((place for place, each in enumerate(others) if each.candidate.memory.kind == "reasoning"), None)
     if place is None:
         left = failed[_FAILED_MAX:]
         others += failed[:_FAILED_MAX]
     else:
-        beside = _like(others[place], [each for each in failed if _how(each)])
+        beside = _like(others[place], failed)
         others[place] = others[place]._replace(beside=beside)
         left = [each for each in failed if beside is None or each.candidate.memory.id != beside.id]
     dropped += [Dropped(each.candidate.memory.id, FAILED) for each in left]
     return Grouped(others, dropped)
 
 
+def _mostly_failed(each: Weighed) -> bool:
+    """Did more of the runs that it tells of fail than pass?"""
+    ended = [passed for memory in (each.candidate.memory, *each.alike) if (passed := passed_of(memory)) is not None]
+    return each.candidate.memory.kind == "reasoning" and 2 * sum(ended) < len(ended)
+
+
 def _like(passed: Weighed, failed: Sequence[Weighed]) -> StoredMemory | None:
-    """Of the runs that failed, the one that did most alike, if any did: where two part, something is to be learnt."""
-    known = _did(passed.candidate.memory)
-    failed = [
-        each for each in failed if _how(each).removeprefix("failed after ") not in known
-    ]  # it passed all the same
-    ours = tools_told(passed.candidate.memory)
-    rarity = rarities([ours, *(tools_told(each.candidate.memory) for each in failed)])
-    likeness = [tool_likeness(ours, tools_told(each.candidate.memory), rarity) for each in failed]
+    """Of the runs that failed, the one that did most alike, if any did: where two part, something is to be learnt.
+
+    Where some were asked the same, only these are looked at. One that says nothing that the passing run does not say
+    too is left out: that one passed all the same.
+    """
+    ours = passed.candidate.memory
+    same = [each for each in failed if is_same_task(ours, each.candidate.memory)]
+    failed = [each for each in same or failed if words_beside(ours, each.candidate.memory)]
+    tools = tools_told(ours)
+    rarity = rarities([tools, *(tools_told(each.candidate.memory) for each in failed)])
+    likeness = [tool_likeness(tools, tools_told(each.candidate.memory), rarity) for each in failed]
     best = max(likeness, default=0.0)
     return failed[likeness.index(best)].candidate.memory if best >= _LIKE else None
 
@@ -84,9 +102,7 @@ def _merge(weighed: Sequence[Weighed]) -> list[Weighed]:
         keys = _keys(memory)
         place = next((known[key] for key in keys if key in known), None)
         episode = episode_of(memory)
-        if (
-            place is None and episode is not None
-        ):  # of what does not say what was done, only the very same words are one
+        if place is None and episode is not None:  # of what says nothing of what was done, only the same words are one
             group = groups.setdefault((tells_of_failure(memory), tools_told(memory)), [])
             task = frozenset(analyze(f"{episode.asked} {episode.end}")) - _ENDS
             doing = frozenset(analyze(episode.how or episode.did))
@@ -110,19 +126,5 @@ def _keys(memory: StoredMemory) -> list[object]:
 
 
 def _alike(ours: Sequence[Words], theirs: Sequence[Words]) -> bool:
-    wanted = (_SAME_TASK, _SAME_DOING)
-    return all(_share(a, b) >= least for a, b, least in zip(ours, theirs, wanted, strict=True))
-
-
-def _share(a: Words, b: Words) -> float:
-    return len(a & b) / len(a | b) if a or b else 1.0
-
-
-def _how(each: Weighed) -> str:
-    episode = episode_of(each.candidate.memory)
-    return "" if episode is None else episode.how
-
-
-def _did(memory: StoredMemory) -> str:
-    episode = episode_of(memory)
-    return "" if episode is None else episode.did
+    wanted = (SAME_TASK, _SAME_DOING)
+    return all(share_of(a, b) >= least for a, b, least in zip(ours, theirs, wanted, strict=True))

@@ -18,7 +18,7 @@ from muniment.core.predicates import RUN_FEATURES, parse
 from muniment.core.stats.bounds import Prior, posterior
 from muniment.core.stats.counts import Tally
 from muniment.core.text.sentences import sentence_spans
-from muniment.learning.episode_words import episode_of, hint_text, line_of_many, passed_of
+from muniment.learning.episode_words import episode_of, hint_text, line_of_many, passed_of, words_beside
 from muniment.learning.forms import form_of
 from muniment.learning.keys import (
     Likeness,
@@ -29,7 +29,7 @@ from muniment.learning.keys import (
     state_compat,
 )
 from muniment.learning.lessons.arms import fits_any_run
-from muniment.learning.lessons.wording import cited_events
+from muniment.learning.lessons.wording import cited_events, sentence_of
 from muniment.learning.stored_memory import Store, StoredMemory
 from muniment.learning.tool_likeness import rarities, tool_likeness, tools_told
 
@@ -304,7 +304,7 @@ def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[
         full = _full_text(each)
         most = budget.tactic_tokens_max if memory.kind == "tactic" else budget.hint_tokens_max
         room = min(most, budget.total_tokens_max - total)
-        text = _fitted(full, room, count)
+        text = _lesson_fitted(full, room, count) if memory.kind == "tactic" else _fitted(full, room, count)
         if not _says_what_was_done(memory, text):
             text = ""  # what was asked, without what was done, helps nobody
         line = _line(text)
@@ -341,14 +341,17 @@ def _full_text(each: Weighed) -> str:
     """A record, or as many as say the same; and how a run like it failed."""
     memory = each.candidate.memory
     said = [(line_of_many((memory, *each.alike)) if each.alike else "") or hint_text(memory)]
-    beside = None if each.beside is None else episode_of(each.beside)
-    if beside is not None and beside.how:
-        said.append(f"A run like it {beside.how}.")
-    return " ".join(said)
+    beside = "" if each.beside is None else words_beside(memory, each.beside)
+    return " ".join([*said, beside] if beside else said)
 
 
 def _line(text: str) -> str:
     return f"- {text}"
+
+
+def _lesson_fitted(text: str, room: int, count: Callable[[str], int]) -> str:
+    """A lesson whole, without its figures, or not at all: half a condition is another one, half a figure is none."""
+    return next((each for each in (text, sentence_of(text)) if count(_line(each)) <= room), "")
 
 
 def _fitted(text: str, room: int, count: Callable[[str], int]) -> str:

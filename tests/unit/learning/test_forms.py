@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.learning.test_hint_groups import memory, recalled
+from tests.unit.learning.test_hint_groups import ASKED, POLICY, memory, recalled
 
 from muniment.learning.episode_words import episode_of, hint_text, line_of_many
 from muniment.learning.forms import form_of, together
+from muniment.learning.hints import Recallable, inject, weigh
 
 SAME = (
     (("Find order 107", "Find order 9"), "Find order …"),
@@ -109,3 +110,36 @@ def test_through_the_library_four_runs_are_one_line_that_names_them_all(mem: Any
     merged = {each.memory_id: each.reason for each in found.dropped}
     assert merged == dict.fromkeys(hint.model_extra["alike_ids"], f"merged with {hint.memory_id}")
     assert len(merged) == 3
+
+
+def test_a_coding_hint_names_file_cause_fix_and_what_did_not_mend_it(mem: Any) -> None:
+    from coding_world import BUGS, INTENT, work
+
+    work(mem, 1, 4)
+    run = mem.run(user_id="dev", agent_id="coder")
+    run.observe("user", BUGS[0].asked)
+    line = run.learning.recall(BUGS[0].asked, intent=INTENT, sources=["ReasoningBank"]).text.splitlines()[0]
+    assert "KeyError 'discount' in src/cart.py" in line
+    assert 'path=src/cart.py; wrote `price -= item.get("discount", 0)`' in line
+    assert "A run like it called edit_file (path=src/cart.py; wrote `" in line
+    assert line.endswith("instead, and failed.")
+
+
+def test_what_mostly_failed_comes_after_what_mostly_passed() -> None:
+    mixed = [memory(f"a{n}", f"Find order {n}0", "by_name", passed=n == 0) for n in range(4)]
+    good = [memory(f"z{n}", f"Find order {n}1", "by_number") for n in range(2)]
+    found, _ = recalled(*mixed, *good)
+    assert [hint.summary for hint in found.hints] == [
+        '2 runs like "Find order …": passed 2 of 2. Did: by_number.',
+        '4 runs like "Find order …": passed 1 of 4. Did: by_name.',
+    ]
+
+
+def test_a_lesson_is_told_whole_without_its_figures_or_not_at_all() -> None:
+    said = "When get_order says state is shipped, call refund with way=card: passed 9 of 9 with it, 0 of 9 without."
+    lesson = memory("t", "x", "y", kind="tactic", injection={"mode": "inline", "content": said})
+    for room, told in ((60, said), (14, said.partition(": passed")[0] + "."), (6, None)):
+        budget = POLICY.injection.model_copy(update={"tactic_tokens_max": room})
+        weighed, _ = weigh([Recallable(lesson, "ReuseBuffer", 0.5, 0.5)], ASKED, POLICY)
+        (hint,) = inject(weighed, budget, lambda text: len(text.split())).hints
+        assert hint.summary == told

@@ -14,7 +14,7 @@ from typing import Any
 
 from muniment.core.text.patterns import lazy_pattern
 
-__all__ = ["EDIT", "edit_parts", "edits_in"]
+__all__ = ["EDIT", "TEXTS", "edit_parts", "edits_in"]
 
 EDIT = "edit:"
 _PATHS = frozenset(("path", "file", "filename", "file_name", "file_path", "filepath", "target_file", "relative_path"))
@@ -35,6 +35,8 @@ _NEW = (
     "edit",
 )
 _OLD = ("old_str", "old_string", "old_text", "old", "search", "find")
+TEXTS = frozenset((*_NEW, *_OLD))
+"""Arguments that hold what a file says, or said."""
 _PATCHES = frozenset(("patch", "diff"))
 _IN_PATCH = lazy_pattern(r"(?m)^(?:\+\+\+ (?:b/)?|\*\*\* (?:Update|Add) File: )(\S+)")
 _FILE = lazy_pattern(r"[\w./\\-]{1,120}\.\w{1,8}")

@@ -45,6 +45,7 @@ __all__ = [
     "group_of",
     "is_check",
     "outcome_of",
+    "read_arguments",
     "scalar_text",
     "steps_with",
     "telling",
@@ -201,7 +202,7 @@ def _during(facts: RunFacts) -> Iterator[str]:
     for step in calls[:_DETAILS_READ_MAX]:
         yield from _arguments(step)
     yield from islice((name for step in calls if not is_error(step) for name in _edits(step)), _EDITS_MAX)
-    yield from islice(_group_names(corrections_of(calls[:_DETAILS_READ_MAX], _read_arguments)), _EDITS_MAX)
+    yield from islice(_group_names(corrections_of(calls[:_DETAILS_READ_MAX], read_arguments)), _EDITS_MAX)
     yield from _met(calls[:_DETAILS_READ_MAX])
     yield from _scalars("own", facts.own_features)
     for group, names in (("kept", facts.kept), ("broken", facts.violated), ("reason", facts.reason_codes)):
@@ -268,7 +269,7 @@ def _repeats(calls: Sequence[StepFacts]) -> Iterator[str]:
 
 def _arguments(step: StepFacts) -> Iterator[str]:
     """Which arguments the call had, and those values that are likely to come again."""
-    given = _read_arguments(step.detail) if step.detail else {}
+    given = read_arguments(step.detail) if step.detail else {}
     names = sorted(given)[:_ARGS_MAX]
     if names:
         yield from _group_features("args", [f"{step.action}({','.join(names)})"])
@@ -282,7 +283,7 @@ def _arguments(step: StepFacts) -> Iterator[str]:
 
 
 def _edits(step: StepFacts) -> Iterator[str]:
-    yield from _group_names(edits_in(_read_arguments(step.detail)) if step.detail else ())
+    yield from _group_names(edits_in(read_arguments(step.detail)) if step.detail else ())
 
 
 def _met(calls: Sequence[StepFacts]) -> Iterator[str]:
@@ -340,7 +341,7 @@ def _whole_pairs(line: str) -> Iterator[tuple[str, Any]]:
             continue
 
 
-def _read_arguments(line: str) -> dict[str, Any]:
+def read_arguments(line: str) -> dict[str, Any]:
     """The arguments in a line: JSON, or `name=value` pairs; of JSON that was cut, the pairs that are whole."""
     if line.startswith("{"):
         try:

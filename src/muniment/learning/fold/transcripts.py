@@ -16,6 +16,8 @@ from typing import NamedTuple
 from muniment.core.text.analyzer import stop_words
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.blame import blame, is_error, only_looks
+from muniment.learning.fold.edits import EDIT, TEXTS, edit_parts, edits_in
+from muniment.learning.fold.features import read_arguments
 from muniment.learning.fold.plain_names import VALUE_WORDS_MAX, is_plain, is_plain_path
 from muniment.learning.fold.results import error_words, is_error_condition, met
 from muniment.learning.fold.wording import Clean
@@ -183,9 +185,20 @@ def _in_order(calls: Sequence[StepFacts], *, with_args: bool) -> str:
 
 
 def _shown(step: StepFacts) -> str:
-    telling = [f"{name}={value}" for name, value in _told(step).args if _is_telling(value)][:_SHOWN_ARGS_MAX]
-    notes = [*(telling if not only_looks(step.action) else ()), *_error_told(step)]
+    written = _written(step)
+    telling = [
+        f"{name}={value}" for name, value in _told(step).args if _is_telling(value) and not (written and name in TEXTS)
+    ][:_SHOWN_ARGS_MAX]
+    notes = [*(telling if not only_looks(step.action) else ()), *written, *_error_told(step)]
     return f"{step.action} ({'; '.join(notes)})" if notes else step.action
+
+
+def _written(step: StepFacts) -> list[str]:
+    """Of a call that changed a file and held: the line that it put there."""
+    if not step.detail or is_error(step):
+        return []
+    edits = (edit_parts(name.removeprefix(EDIT)) for name in edits_in(read_arguments(step.detail)))
+    return [f"wrote `{line}`" for path, line, _ in edits if line and is_plain_path(path)][:1]
 
 
 def _is_telling(value: str) -> bool:

@@ -25,6 +25,8 @@ _EQUAL = lazy_pattern(r'(?:x_features\.)?([A-Za-z_][\w.]*) == ("(?:[^"\\]|\\.)*"
 _FIGURES = lazy_pattern(
     r"\s*[:(]?\s*((?:passed|mended) \d+ of \d+ with it, \d+ of \d+ without(?:, on the same tasks)?)\)?"
 )
+_MEASURED_MIN = 5
+"""So many runs with it and as many without: fewer say nothing, and "0 of 1" reads as if they did."""
 EVENTS_MAX = 3
 """Events that a lesson names in a prompt: enough to look at, and no list."""
 
@@ -91,8 +93,8 @@ def figure_words(had: Tally, without: Tally) -> str:
 def lesson_line(memory: StoredMemory) -> str:
     """What a lesson says in a prompt: the sentence, its condition where the sentence does not say it, the figures.
 
-    Figures are those of runs with it and without; before there are any, those of the runs it was learnt from. The kind
-    of work is not said: who is handed it is at that work.
+    Figures are those of runs with it and without; before there are enough, those of the runs it was learnt from. The
+    kind of work is not said: who is handed it is at that work.
     """
     record = memory.record
     injection = record.get("injection")
@@ -104,7 +106,7 @@ def lesson_line(memory: StoredMemory) -> str:
     conditions = [when] if isinstance(when, str) and when else _conditions(texts_in(record, "predicates"))[1]
     missing = [each for each in conditions if each.casefold() not in sentence.casefold()]
     learnt = _FIGURES.search(said)
-    is_measured = memory.with_tally.n and memory.without_tally.n
+    is_measured = min(memory.with_tally.n, memory.without_tally.n) >= _MEASURED_MIN
     figures = figure_words(memory.with_tally, memory.without_tally) if is_measured else learnt[1] if learnt else ""
     if missing:
         sentence = f"When {' and '.join(missing)}: {sentence}"
