@@ -77,7 +77,7 @@ def started(dsn: str, schema: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.req("LG-06", "LG-02")
+@pytest.mark.req("TM-18", "LG-06")
 def test_a_conversion_is_killed_again_and_again_under_load(
     mem: muniment.Memory, postgres_dsn: str, postgres_schema: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,7 +33,8 @@ def open_engine(
     """Open `:memory:`, a path, `sqlite:///path` or `postgresql://…`; a SQLite file is made if missing.
 
     `?schema=name` in a PostgreSQL URL names the schema of the store (by default `muniment`), `?pool_size=16` says how
-    many connections it may have at once (by default 8), `?partitions=8` that its tables are spread by hash of the tenant.
+    many connections it may have at once (by default 8), `?partitions=8` that its tables are spread by
+    hash of the tenant.
     `durability="normal"` survives a crash of the process, `"full"` a loss of power as well.
     """
     if durability not in ("normal", "full"):
