@@ -358,7 +358,8 @@ def _change(engine: PostgresEngine, tenant: str, number: int) -> None:
     )
 
 
-def test_rows_that_change_while_they_are_copied(engine: PostgresEngine, postgres_dsn: str) -> None:
+@pytest.mark.parametrize("how", ["changed", "deleted"])
+def test_rows_that_change_while_they_are_copied(engine: PostgresEngine, postgres_dsn: str, how: str) -> None:
     """A batch waits for who is changing one of its rows, and copies it as it came to be."""
     steps = convert(target(postgres_dsn, engine.schema), Layout(3))
     while (step := next(steps)) != Step("items", "begun"):
@@ -373,7 +374,8 @@ def test_rows_that_change_while_they_are_copied(engine: PostgresEngine, postgres
     thread = threading.Thread(target=go_on)
 
     def change(tx: Any) -> None:
-        tx.do(Patch("items", (("id", "=", item[0]),), {"status": "changed"}))
+        where = (("id", "=", item[0]),)
+        tx.do(Patch("items", where, {"status": "changed"}) if how == "changed" else Delete("items", where))
         thread.start()
         thread.join(0.5)
         assert done == []  # it waits
@@ -381,8 +383,8 @@ def test_rows_that_change_while_they_are_copied(engine: PostgresEngine, postgres
     engine.write("acme", change)
     thread.join(60)
     row = engine.read("acme", lambda reader: reader.do(Get("items", item[:2])))
-    assert row is not None
-    assert row[7] == "changed"
+    assert done[-1].done == "finished"
+    assert (None if row is None else row[7]) == ("changed" if how == "changed" else None)
     assert step == Step("items", "begun")
 
 

@@ -81,7 +81,8 @@ def open(
     read_only: bool = False,
     otel: bool = False,
 ) -> Memory:
-    """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address (`?schema=name`, `?pool_size=16`).
+    """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address (`?schema=name`, `?pool_size=16`,
+    `?partitions=8`).
 
     `durability` is "normal" (survives a crash of the process) or "full" (survives power loss). `embedder` adds search
     by meaning to search by words: "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
