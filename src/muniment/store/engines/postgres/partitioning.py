@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import psycopg
 
 from muniment.core.ports.schema import table as table_named
-from muniment.errors import Conflict, SchemaMismatch, StorageBusy, StorageFailure
+from muniment.errors import Conflict, MunimentError, SchemaMismatch, StorageBusy, StorageFailure
 from muniment.store.engines.postgres.failures import LostRace, translate
 from muniment.store.engines.postgres.layouts import (
     STATE,
@@ -71,7 +71,21 @@ def convert(target: Target, layout: Layout, *, batch_rows: int = _BATCH_ROWS) ->
         try:
             yield from conversion.run()
         except psycopg.Error as error:
-            raise translate(error, f"#{target.schema}") from error
+            raise _failure(error, target.schema) from error
+
+
+def _failure(error: psycopg.Error, schema: str) -> MunimentError:
+    """What went wrong; a twin or a note that is gone was another command's doing."""
+    if isinstance(error, psycopg.errors.UndefinedTable):
+        return _met(f"the tables of #{schema}")
+    return translate(error, f"#{schema}")
+
+
+def _met(what: str) -> Conflict:
+    return Conflict(
+        f"another command has replaced {what} meanwhile",
+        hint="leave it to that one, or start this one again: it goes on where the other stops",
+    )
 
 
 class _Conversion:
@@ -193,10 +207,7 @@ class _Conversion:
                 f"SELECT reached, rows FROM {self._state} WHERE name = %s FOR UPDATE".encode(), (place.table,)
             ).fetchone()
             if row is None:
-                raise Conflict(
-                    f"another command has replaced {place.table} meanwhile",
-                    hint="leave it to that one, or start this one again: it goes on where the other stops",
-                )
+                raise _met(place.table)
             after = None if row[0] is None else _read_key(row[0])
             given = "" if after is None else f"({key}) > ({', '.join(['%s'] * len(after))})"
             end = self._connection.execute(
@@ -290,7 +301,7 @@ class _Conversion:
             try:
                 return step()
             except psycopg.Error as error:
-                failure = translate(error, f"#{self._schema}")
+                failure = _failure(error, self._schema)
                 is_race = isinstance(failure, LostRace) or isinstance(error, psycopg.errors.LockNotAvailable)
                 if not is_race or tried == _TRIES:
                     raise failure from error
