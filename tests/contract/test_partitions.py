@@ -412,6 +412,17 @@ def test_two_commands_at_once_do_it_together(engine: PostgresEngine, postgres_ds
     assert layout(postgres_dsn, engine.schema) == Layout(3)
 
 
+def test_a_conversion_behind_a_pooler(engine: PostgresEngine, postgres_dsn: str, pooled_dsn: str) -> None:
+    """Nothing is kept in the session: each step may be on another."""
+    before = held(engine)
+    converted(pooled_dsn, engine.schema, Layout(3))
+    assert held(engine) == before
+    assert layout(postgres_dsn, engine.schema) == Layout(3)
+    behind = PostgresEngine(pooled_dsn, schema=engine.schema, partitions=3)
+    assert held(behind) == before
+    behind.close()
+
+
 # -- walls, owner, rights
 
 
