@@ -32,14 +32,15 @@ def test_the_script_distributes_every_table_by_its_tenant() -> None:
 
 
 def test_the_script_is_sql_that_the_server_can_read(postgres_dsn: str, postgres_schema: str) -> None:
-    """With a function of that name in the place of Citus' own: each table that it is given is there, with that column."""
+    """With a function of that name in the place of Citus' own: each table is there, with that column."""
     engine = PostgresEngine(postgres_dsn, schema=postgres_schema)
     engine.close()
     with psycopg.connect(postgres_dsn, autocommit=True) as connection:
         connection.execute(
             f"""CREATE FUNCTION "{postgres_schema}".create_distributed_table(
                   given regclass, leader text, colocate_with text DEFAULT '', shard_count int DEFAULT 0
-                ) RETURNS int LANGUAGE sql AS 'SELECT attnum::int FROM pg_attribute WHERE attrelid = given AND attname = leader'"""
+                ) RETURNS int LANGUAGE sql AS
+                'SELECT attnum::int FROM pg_attribute WHERE attrelid = given AND attname = leader'"""
         )
         connection.execute(f'SET search_path = "{postgres_schema}"')
         script = citus_script(f"{URL}?schema={postgres_schema}", 8)
@@ -71,7 +72,8 @@ def test_no_unique_key_spans_tenants(postgres_dsn: str, postgres_schema: str) ->
             (postgres_schema,),
         ).fetchone()
         triggers = connection.execute(
-            "SELECT count(*) FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid WHERE relnamespace = to_regnamespace(%s)",
+            """SELECT count(*) FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+               WHERE relnamespace = to_regnamespace(%s)""",
             (postgres_schema,),
         ).fetchone()
         assert (others, triggers) == ((0,), (0,))

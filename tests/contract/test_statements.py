@@ -15,7 +15,6 @@ import psycopg
 import pytest
 
 import muniment
-from kept_schemas import kept_schema
 from muniment.core.ports.engine import Count, Delete, Find, Get, Insert, Lock, Patch, Put, Select
 from muniment.core.ports.schema import TABLES, column_names
 from muniment.errors import MunimentError
@@ -100,7 +99,7 @@ def _use_the_engine(engine: PostgresEngine) -> None:
         for name, value in zip(names, rows[0], strict=True):
             if value is None:
                 continue
-            asked += [Select(spec.name, ((name, sign, value),), limit=5) for sign in ("=", "<", "<=", ">", ">=")]  # type: ignore[arg-type]
+            asked += [Select(spec.name, ((name, sign, value),), limit=5) for sign in ("=", "<", "<=", ">", ">=")]
             asked.append(Count(spec.name, ((name, "in", (value,)),)))
         if spec.key:
             key = sample_key(spec, 1)
@@ -166,6 +165,7 @@ def test_enough_was_said(said: tuple[PostgresEngine, list[Said]]) -> None:
         assert any(re.match(form, each.text) for each in said[1]), form
 
 
+@pytest.mark.req("TM-18", "LG-02")
 def test_every_statement_names_its_tenant(said: tuple[PostgresEngine, list[Said]]) -> None:
     engine, _ = said
     tables = re.compile(rf'"{engine.schema}"\."(\w+)"')
@@ -180,6 +180,7 @@ def test_every_statement_names_its_tenant(said: tuple[PostgresEngine, list[Said]
             assert " OR " not in each.text, each.text
 
 
+@pytest.mark.req("TM-18")
 def test_every_statement_looks_at_one_partition(said: tuple[PostgresEngine, list[Said]]) -> None:
     """As the role that the engine works as, with the values that it was sent with."""
     engine, _ = said
@@ -195,7 +196,7 @@ def test_every_statement_looks_at_one_partition(said: tuple[PostgresEngine, list
 
 
 def test_a_plan_that_is_kept_leaves_out_the_other_partitions(said: tuple[PostgresEngine, list[Said]]) -> None:
-    """A statement that the server keeps ready has one plan for every tenant: it leaves partitions out when it is run."""
+    """A statement that is kept ready has one plan for every tenant, which leaves partitions out when it is run."""
     engine, _ = said
     with engine._pool.connection() as connection, connection.transaction(force_rollback=True):
         connection.execute("SET LOCAL muniment.tenant = 'acme'")

@@ -61,7 +61,36 @@ class Writer:
 
     @property
     def count(self) -> int:
-        return sum(map(len, self.promised.values()))
+        return sum(map(len, list(self.promised.values())))
+
+
+class Reader:
+    """Reads all the while: whatever was promised before it began to read is there."""
+
+    def __init__(self, mem: muniment.Memory, writer: Writer) -> None:
+        self._mem, self._writer, self._ended = mem, writer, threading.Event()
+        self.reads = 0
+        self.missed: list[str] = []
+        self._thread = threading.Thread(target=self._work)
+
+    def __enter__(self) -> Reader:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join(60)
+
+    def _work(self) -> None:
+        while not self._ended.is_set():
+            for (tenant, user), held in list(self._writer.promised.items()):
+                before = set(held.copy())
+                try:
+                    there = {entry.id for entry in self._mem.ledger.entries(tenant_id=tenant, user_id=user)}
+                except StorageBusy:
+                    continue
+                self.missed += before - there
+                self.reads += 1
 
 
 @pytest.fixture
@@ -77,13 +106,13 @@ def started(dsn: str, schema: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.req("LG-06", "LG-02")
+@pytest.mark.req("TM-18", "LG-06")
 def test_a_conversion_is_killed_again_and_again_under_load(
     mem: muniment.Memory, postgres_dsn: str, postgres_schema: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chance = random.Random(20261117)
     kills = 0
-    with Writer(mem) as writer:
+    with Writer(mem) as writer, Reader(mem, writer) as reader:
         while writer.count < 60:
             time.sleep(0.05)
         for _ in range(ROUNDS):
@@ -106,6 +135,8 @@ def test_a_conversion_is_killed_again_and_again_under_load(
         while writer.count < before + 30:  # and it writes on
             time.sleep(0.05)
     assert kills == ROUNDS
+    assert reader.missed == []
+    assert reader.reads > ROUNDS
     with psycopg.connect(postgres_dsn) as connection:
         assert layout_of(read_shapes(connection, postgres_schema)) == Layout.checked(3, {"acme": 2})
         assert not is_under_way(connection, postgres_schema)
@@ -115,4 +146,6 @@ def test_a_conversion_is_killed_again_and_again_under_load(
     report = mem.verify()
     assert report.ok, report
     with capsys.disabled():
-        print(f"\n  {kills} kills of a conversion: {writer.count} acknowledged events, none lost")
+        print(
+            f"\n  {kills} kills of a conversion: {writer.count} acknowledged events, none lost; {reader.reads} reads, nothing missed"
+        )

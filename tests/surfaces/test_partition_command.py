@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cli_room import Commands, in_folder
 
 import muniment
-from cli_room import Commands, in_folder
 
 store = Commands("store")
 URL = "postgresql://u:secret@127.0.0.1:1/none"

@@ -55,7 +55,7 @@ _TABLES = ("policy", "server", "mcp", "proxy")
 @dataclass(frozen=True, slots=True)
 class Settings:
     db: str
-    """The store: a SQLite file, `:memory:`, or a `postgresql://` address (`?schema=`, `?pool_size=`)."""
+    """The store: a SQLite file, `:memory:`, or a `postgresql://` address (`?schema=`, `?pool_size=`, `?partitions=`)"""
     tenant: str
     """The tenant."""
     user: str

@@ -21,8 +21,8 @@ _HEAD = """\
 -- The roles that work with the store must be known to the workers; Citus hands CREATE ROLE on to them where
 -- citus.enable_create_role_propagation is on, which it is by default.
 --
--- {schema}.migrations stays a table of the coordinator: it is read when a store is opened, and names no tenant. There is
--- no table that all tenants share, so none becomes a reference table.
+-- {schema}.migrations stays a table of the coordinator: it is read when a store is opened, and names no tenant. No
+-- table is shared by all tenants, so none becomes a reference table.
 
 BEGIN;
 """

@@ -138,7 +138,7 @@ def read_shapes(connection: Connection, schema: str) -> dict[str, Shape]:
     for oid, _, name, bound, strategy, keys in rows:
         plain = strategy.decode() if isinstance(strategy, bytes) else strategy
         nodes[oid] = _Node(name, bound, plain, tuple(keys), [])
-    roots = []
+    roots: list[_Node] = []
     for oid, parent, *_ in rows:
         (nodes[parent].below if parent else roots).append(nodes[oid])
     return {node.name: _shape(connection, node) for node in roots}

@@ -1,8 +1,8 @@
 """A store brought into another layout while it is in use: `muniment store partition`.
 
-Table by table. A twin is made beside the table; from then on a trigger writes to it whatever is written to the table, in
-the same transaction. The rows of before are copied in batches, each locked against changes for as long as its batch
-takes. Then the two are compared, and the twin takes the table's place, under a lock that is held for the renaming alone.
+Table by table. A twin is made beside the table; from then on a trigger writes to it whatever is written to the table,
+in the same transaction. The rows of before are copied in batches, each locked against changes for as long as its batch
+takes. Then the two are compared, and the twin takes the table's place, under a lock held for the renaming alone.
 
 Each step is one transaction that begins by reading how far the last came (the table `partitioning`, and the catalog):
 whoever is killed between two steps, or in one, starts the command again. Nothing is kept in the session, and no row is
@@ -15,12 +15,13 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
 from muniment.core.ports.schema import table as table_named
-from muniment.errors import Conflict, SchemaMismatch, StorageBusy, StorageFailure
+from muniment.errors import Conflict, MunimentError, SchemaMismatch, StorageBusy, StorageFailure
 from muniment.store.engines.postgres.failures import LostRace, translate
 from muniment.store.engines.postgres.layouts import (
     STATE,
@@ -33,6 +34,8 @@ from muniment.store.engines.postgres.opening import Target, connect, lock_number
 from muniment.store.engines.postgres.partitions import POLICY, Place, make_twin, put_in_place, see_all
 
 __all__ = ["Step", "convert"]
+
+R = TypeVar("R")
 
 _BATCH_ROWS = 1000
 _LOCK_WAIT = "500ms"
@@ -68,7 +71,21 @@ def convert(target: Target, layout: Layout, *, batch_rows: int = _BATCH_ROWS) ->
         try:
             yield from conversion.run()
         except psycopg.Error as error:
-            raise translate(error, f"#{target.schema}") from error
+            raise _failure(error, target.schema) from error
+
+
+def _failure(error: psycopg.Error, schema: str) -> MunimentError:
+    """What went wrong; a twin or a note that is gone was another command's doing."""
+    if isinstance(error, psycopg.errors.UndefinedTable):
+        return _met(f"the tables of #{schema}")
+    return translate(error, f"#{schema}")
+
+
+def _met(what: str) -> Conflict:
+    return Conflict(
+        f"another command has replaced {what} meanwhile",
+        hint="leave it to that one, or start this one again: it goes on where the other stops",
+    )
 
 
 class _Conversion:
@@ -82,16 +99,19 @@ class _Conversion:
     def run(self) -> Iterator[Step]:
         for table in self._begin():
             place = Place(self._schema, table)
-            if self._patiently(lambda place=place: self._start(place)):
+            begun = self._patiently(partial(self._start, place))
+            if begun is None:
+                continue
+            if begun:
                 yield Step(table, "begun")
             rows, more = 0, True
             while more:
-                rows, more = self._patiently(lambda place=place: self._copy(place))
+                rows, more = self._patiently(partial(self._copy, place))
                 yield Step(table, "copied", rows)
             self._compare(place)
             yield Step(table, "compared", rows)
             self._await_older()
-            self._patiently(lambda place=place: self._replace(place))
+            self._patiently(partial(self._replace, place))
             yield Step(table, "replaced", rows)
         with self._step():
             self._connection.execute(f"DROP TABLE IF EXISTS {self._state}".encode())
@@ -152,9 +172,14 @@ class _Conversion:
 
     # -- the steps
 
-    def _start(self, place: Place) -> bool:
-        """The twin, and the trigger that keeps it in step. The lock waits for whoever is writing to the table now."""
+    def _start(self, place: Place) -> bool | None:
+        """The twin, and the trigger that keeps it in step: was it made now? None where another command was here before.
+
+        The lock waits for whoever is writing to the table now.
+        """
         with self._step():
+            if read_shapes(self._connection, self._schema)[place.table] == self._layout.shape(place.spec):
+                return None
             (noted,) = self._one(f"SELECT count(*) FROM {self._state} WHERE name = %s", (place.table,))
             (present,) = self._one("SELECT to_regclass(%s) IS NOT NULL", (place.twin,))
             if present and noted:
@@ -182,7 +207,7 @@ class _Conversion:
                 f"SELECT reached, rows FROM {self._state} WHERE name = %s FOR UPDATE".encode(), (place.table,)
             ).fetchone()
             if row is None:
-                raise SchemaMismatch(f"the note about {place.table} in {STATE} is gone", hint="start the command again")
+                raise _met(place.table)
             after = None if row[0] is None else _read_key(row[0])
             given = "" if after is None else f"({key}) > ({', '.join(['%s'] * len(after))})"
             end = self._connection.execute(
@@ -215,10 +240,10 @@ class _Conversion:
                 for name in (place.name, place.twin)
             ]
         if sums[0] != sums[1]:
-            self._patiently(lambda: self._give_up(place))
+            self._patiently(partial(self._give_up, place))
             raise StorageFailure(
                 f"the copy of {place.table} has other rows than the table ({sums[1][0]} and {sums[0][0]})",
-                hint="the copy was dropped, the table is as it was; were triggers switched off? Start the command again",
+                hint="the copy was dropped and the table stays; were triggers switched off? Start the command again",
                 details={"table": place.table, "rows": sums[0][0], "copied": sums[1][0]},
             )
         self._connection.execute(f"ANALYZE {place.twin}".encode())  # else its first plans would know nothing of it
@@ -270,13 +295,13 @@ class _Conversion:
                 self._connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_WAIT}'")
             yield
 
-    def _patiently(self, step: Callable[[], Any]) -> Any:
+    def _patiently(self, step: Callable[[], R]) -> R:
         """Try again where somebody held a lock for too long, or where two waited for each other."""
         for tried in range(1, _TRIES + 1):
             try:
                 return step()
             except psycopg.Error as error:
-                failure = translate(error, f"#{self._schema}")
+                failure = _failure(error, self._schema)
                 is_race = isinstance(failure, LostRace) or isinstance(error, psycopg.errors.LockNotAvailable)
                 if not is_race or tried == _TRIES:
                     raise failure from error

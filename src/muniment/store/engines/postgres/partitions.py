@@ -152,8 +152,8 @@ def _make_tables(connection: Connection, place: Place, layout: Layout) -> None:
         own = f'"{place.schema}"."{twin}_of_{number}"'
         by_user = is_by_user(place.spec) and count > 1
         statement = sql.SQL("CREATE TABLE {own} PARTITION OF {twin} FOR VALUES IN ({tenant}){how}").format(
-            own=sql.SQL(own),  # type: ignore[arg-type]
-            twin=sql.SQL(place.twin),  # type: ignore[arg-type]
+            own=sql.SQL(own),
+            twin=sql.SQL(place.twin),
             tenant=sql.Literal(tenant),
             how=sql.SQL(" PARTITION BY HASH (user_id)" if by_user else ""),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -505,13 +505,15 @@ def _partition(
     *,
     parts: Annotated[int, Word("Into how many, 2 to 64; 0 for whole tables again.", metavar="N")],
     own: Annotated[
-        Sequence[str] | None,
-        Word("A tenant that gets so many of its own, by user; repeatable.", metavar="TENANT=N", read=_own_given),
+        Mapping[str, int] | None,
+        Word(
+            "A tenant that gets so many of its own, by user; repeatable.", "", "TENANT=N", None, _own_given, many=True
+        ),
     ] = None,
 ) -> _Partitioned:
     from muniment.store.engines.opening import partition_store
 
-    given = dict(own) if own else {}
+    given = dict(own or {})
     tables, rows = [], 0
     with progress_bar("partitioning: tables done", None, quiet=call.as_json) as advance:
         for step in partition_store(call.settings.db, parts, given):
