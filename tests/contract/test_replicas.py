@@ -54,6 +54,11 @@ def replica_of(engine: Any) -> Replica:
     return found  # type: ignore[no-any-return]
 
 
+def state(engine: Any) -> str | None:
+    found: str | None = engine.info.replica
+    return found
+
+
 def links(engine: Any) -> int:
     return int(engine.read("t1", lambda reader: reader.do(Count("links"))))
 
@@ -89,7 +94,7 @@ def test_reads_go_to_the_replica_and_writes_to_the_primary(pair: Pair, schema: s
         add(engine, str(number))
         assert links(engine) == number + 1
     assert replica_of(engine).reads["replica"] > 20
-    assert engine.info.replica == "follows"
+    assert state(engine) == "follows"
     with engine.snapshot("t1") as view:  # long views would be broken off by what the primary cleans up
         assert view._run("", "SELECT pg_is_in_recovery()", ()).fetchone() == (False,)  # type: ignore[attr-defined]
     assert engine.read(SERVER, lambda reader: reader._run("", "SELECT pg_is_in_recovery()", ()).fetchone()) == (False,)  # type: ignore[attr-defined]
@@ -107,11 +112,11 @@ def test_a_replica_that_lags_never_hides_what_was_written(
     for number in range(5):
         add(engine, str(number))
         assert links(engine) == number + 2
-    assert engine.info.replica == "behind"
+    assert state(engine) == "behind"
     assert not where(engine)
     paused.execute("SELECT pg_wal_replay_resume()")
     until(lambda: where(engine))
-    assert engine.info.replica == "follows"
+    assert state(engine) == "follows"
     assert links(engine) == 6
     engine.close()
 
@@ -142,7 +147,7 @@ def test_what_another_process_wrote_is_seen_at_once_or_when_it_may_be_old(
     add(writer, "a")
     assert links(new) == 1
     assert links(old) == 0
-    assert old.info.replica == "follows"
+    assert state(old) == "follows"
     add(old, "b")  # its own: and with it everything that stands before it
     assert links(old) == 2
     for engine in (writer, new, old):
@@ -245,10 +250,10 @@ def test_a_replica_that_vanished_and_came_back(cluster: Servers, pair: Pair, sch
     for number in range(4):
         add(engine, str(number))
         assert links(engine) == number + 1
-    assert engine.info.replica == "away"
+    assert state(engine) == "away"
     replica.start()
     until(lambda: where(engine))
-    assert engine.info.replica == "follows"
+    assert state(engine) == "follows"
     assert links(engine) == 4
     engine.close()
     replica.stop()
@@ -274,7 +279,7 @@ def test_a_replica_that_dies_under_a_read(pair: Pair, schema: str) -> None:
 
 def test_a_replica_that_is_not_there_when_the_store_is_opened(pair: Pair, schema: str) -> None:
     engine = open_engine(f"{pair[0].dsn}?schema={schema}&replica=127.0.0.1:1")
-    assert engine.info.replica == "away"
+    assert state(engine) == "away"
     add(engine, "a")
     assert links(engine) == 1
     engine.close()
@@ -296,9 +301,35 @@ def test_a_replica_that_was_promoted_has_a_history_of_its_own(cluster: Servers, 
     replica.promote()
     replica.execute(f'DELETE FROM "{schema}".links')
     assert links(engine) == 1
-    assert engine.info.replica == "promoted"
+    assert state(engine) == "promoted"
     engine.close()
     replica.stop()
+
+
+@pytest.mark.slow
+def test_a_replica_that_did_not_follow_to_a_new_timeline_tells_no_lost_events(cluster: Servers) -> None:
+    """It has come further than the new primary, with what was lost there: a history that is no more."""
+    old = cluster.primary()
+    heir, ahead = cluster.replica(old, "heir"), cluster.replica(old, "ahead")
+    writer = open_engine(old.dsn)
+    add(writer, "kept")
+    heir.stop()
+    for number in range(50):
+        add(writer, f"lost-{number}")
+    until(lambda: ahead.execute("SELECT count(*) FROM muniment.links") == [(51,)])
+    writer.close()
+    old.kill()
+    heir.start()
+    heir.promote()
+    engine = open_engine(f"{heir.dsn}?replica={ahead.address}")
+    assert links(engine) == 1
+    add(engine, "new")
+    assert links(engine) == 2
+    assert not where(engine)
+    assert state(engine) == "behind"
+    engine.close()
+    for server in (heir, ahead):
+        server.stop()
 
 
 def test_the_primary_is_gone_and_the_replica_has_all_that_was_written(cluster: Servers) -> None:
@@ -310,7 +341,7 @@ def test_the_primary_is_gone_and_the_replica_has_all_that_was_written(cluster: S
     until(lambda: where(engine))
     primary.kill()
     assert links(engine) == 1
-    assert engine.info.replica == "alone"
+    assert state(engine) == "alone"
     with pytest.raises(StorageLost):
         add(engine, "b")
     assert links(engine) == 1

@@ -31,6 +31,8 @@ from free_ports import free_port
 from muniment.errors import InvalidInput
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.processes.supervisor import bind
+from muniment.testing.postgres_cluster import PostgresProcess
+from muniment.testing.postgres_server import fresh_schema
 
 ROUNDS = max(2, int(os.environ.get("MUNIMENT_KILL_ROUNDS", "400" if SOAK else "40")) // 20)
 CALLERS = 4
@@ -297,3 +299,26 @@ def test_servers_on_one_database_know_what_the_other_was_told(
         until(lambda: not watching.is_alive(), 5)
     with muniment.open(db) as mem:
         check(mem, load.acknowledged)
+
+
+@pytest.mark.slow
+@pytest.mark.req("LG-11")
+def test_what_one_worker_wrote_another_reads_from_the_replica(
+    tmp_path: Path, pair: tuple[PostgresProcess, PostgresProcess]
+) -> None:
+    """Each request has a connection of its own, so that either worker answers it; nothing is handed on between them."""
+    primary, replica = pair
+    with fresh_schema(primary.dsn) as schema:
+        target = f"{primary.dsn}?schema={schema}&replica={replica.address}"
+        with serving(tmp_path, "all", "--db", target, "--port", "0", "--workers", "2") as server:
+            until(lambda: len(server.workers) == 2)
+            for number in range(60 if SOAK else 20):
+                said = {"role": "user", "content": f"number {number}"}
+                answer = httpx2.post(f"{server.url}{PATH}/runs/r1/events", json=said, timeout=60)
+                assert answer.status_code == 201, answer.text
+                read = httpx2.get(f"{server.url}{PATH}/events/{answer.json()['id']}", timeout=60)
+                assert read.status_code == 200, read.text
+                assert read.json()["body"]["content"] == f"number {number}"
+            assert httpx2.get(f"{server.url}/v1/info", timeout=60).json()["replica"] in ("follows", "behind")
+            server.process.send_signal(signal.SIGTERM)
+            assert server.process.wait(60) == 0

@@ -112,7 +112,7 @@ class PostgresProcess:
 
     def kill(self) -> None:
         """`kill -9` of the server and of each of its processes: as near as one machine gets to one that is gone."""
-        import psutil
+        import psutil  # type: ignore[import-untyped]
 
         if self._process is None or self._process.poll() is not None:
             return
