@@ -28,7 +28,7 @@ from muniment.core.record import JsonObject, JsonValue
 from muniment.core.scope import Scope
 from muniment.core.vocabulary import RuleType, ScopeLevel, Trust
 from muniment.handles.attention import Overview, Waiting, WaitingKind
-from muniment.handles.memory import StoreKey
+from muniment.handles.openings import StoreKey
 from muniment.handles.study import Agent, StudyStatus
 from muniment.handles.thread_space import ThreadSpace
 from muniment.handles.value_space import ValueSpace

@@ -147,14 +147,9 @@ class MunimentError(Exception):
 
     def to_dict(self) -> dict[str, Any]:
         """The one shape every surface shows. Absent parts are absent."""
-        shape: dict[str, Any] = {"code": self.code, "message": self.message}
-        if self.path is not None:
-            shape["path"] = self.path
-        if self.hint:
-            shape["hint"] = self.hint
-        if self.details:
-            shape["details"] = self.details
-        return shape
+        parts = {"path": self.path, "hint": self.hint or None, "details": self.details or None}
+        present = {name: part for name, part in parts.items() if part is not None}
+        return {"code": self.code, "message": self.message, **present}
 
 
 def _rebuild(
@@ -328,8 +323,6 @@ class NoSealKey(Conflict):
 
 
 class NoObjectsKey(Conflict):
-    """What lies encrypted outside the store was made with another key, or none was given."""
-
     code = "no_objects_key"
     usual_hint = "open the store with the objects_key that encrypted it"
 
@@ -492,8 +485,6 @@ class StorageLost(StorageFailure):
 
 
 class ObjectsUnavailable(StorageFailure):
-    """Nothing was acknowledged that is not there: call again once it answers."""
-
     code = "objects_unavailable"
     usual_hint = "see that the object store answers, then call again"
 
@@ -517,38 +508,28 @@ class SchemaMismatch(StorageFailure):
 
 
 class EmbedderFailure(MunimentError):
-    """The server that embeds did not do its part; nothing was stored."""
-
     code = "embedder_failure"
     status = 502
     usual_hint = "look at the embedding server, and try again"
 
 
 class EmbedderUnreachable(EmbedderFailure):
-    """No answer: refused, cut off, too late, or busy through every attempt."""
-
     code = "embedder_unreachable"
     status = 503
     usual_hint = "check that the server runs and that its address is right"
 
 
 class EmbedderRefused(EmbedderFailure):
-    """An answer that says no: a wrong key, an unknown model, too long a text."""
-
     code = "embedder_refused"
     usual_hint = "check the key, the model's name and the length of the text"
 
 
 class EmbedderMalformed(EmbedderFailure):
-    """An answer that is not the vectors that were asked for."""
-
     code = "embedder_malformed"
     usual_hint = "check that the address is that of an OpenAI-compatible /embeddings"
 
 
 class ModelFailure(MunimentError):
-    """The server that reads texts did not do its part; nothing was proposed."""
-
     code = "model_failure"
     status = 502
     usual_hint = "look at the model's server, and try again; patterns need none"

@@ -6,18 +6,27 @@ whole stands on handles of its own: `mem.ledger`, `mem.log`, `mem.learning`, `me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from muniment.core.outside.system import SystemIds, system_clock
 from muniment.core.owners import is_reserved
 from muniment.core.policy.given import policy_given, policy_named
 from muniment.core.record import JsonObject
 from muniment.core.scope import DEFAULT_TENANT, scope_given
-from muniment.errors import InvalidInput, MunimentError
+from muniment.errors import InvalidInput
+from muniment.handles.openings import (
+    check_lessons,
+    check_ports,
+    counter_given,
+    embedder_given,
+    objects_joined,
+    proof_key_given,
+    seal_keys_given,
+)
 from muniment.handles.run import Run
 from muniment.handles.telling import spans_of, told
 from muniment.store.context import Context
@@ -29,16 +38,16 @@ if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
     from muniment.core.policy.research import ResearchLimits
     from muniment.core.ports.embedding import Embedder
-    from muniment.core.ports.engine import Engine, EngineInfo
+    from muniment.core.ports.engine import EngineInfo
     from muniment.core.ports.objects import ObjectStore
     from muniment.core.ports.outside import Clock, Ids
-    from muniment.core.ports.sealing import SealKeys
     from muniment.core.ports.tokens import TokenCounter
     from muniment.handles.bank import Bank
     from muniment.handles.memory_learning import MemoryLearning
     from muniment.handles.memory_ledger import MemoryLedger
     from muniment.handles.memory_log import MemoryLog
     from muniment.handles.memory_store import MemoryStore
+    from muniment.handles.openings import StoreKey
     from muniment.handles.rulebook import Rulebook
     from muniment.handles.runner import Runner
     from muniment.handles.study import Study
@@ -54,16 +63,11 @@ if TYPE_CHECKING:
     from muniment.store import transfer
     from muniment.store.derivation import Derived
     from muniment.store.ledger.records import Receipt, RunState
-    from muniment.store.objects.outside import Outside
     from muniment.store.reports import ImportReport, VerifyReport
 
 # What a process does not need to open a store and to search is imported by what does need it (decision 0001).
 
 __all__ = ["Memory", "granted", "open"]
-
-
-StoreKey = str | Callable[[], bytes | str | Sequence[bytes | str]]
-"""Where a key lies that is kept outside the store."""
 
 
 def open(
@@ -104,83 +108,33 @@ def open(
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
     if clock is not None and not callable(clock):
         raise InvalidInput("clock should be a function that returns the present", path="$.clock")
-    _check_ports(ids, embedder, tokens)
+    check_ports(ids, embedder, tokens)
     # before the store is opened, so that nothing is left open behind an error
     chosen = None if policy is None else policy_given(policy)
-    if lessons is not None:
-        from muniment.learning.outside.lesson_models import lesson_writer
-
-        lesson_writer(lessons)
-    counter = _counter(tokens) if isinstance(tokens, str) else tokens
-    maker = _embedder(embedder) if isinstance(embedder, str) else embedder
-    proof = None if proof_key in (None, "none") else _proof_key(proof_key)
-    seal_keys = None if seal_key is None else _seal_keys(seal_key)
+    check_lessons(lessons)
+    counter = counter_given(tokens) if isinstance(tokens, str) else tokens
+    maker = embedder_given(embedder) if isinstance(embedder, str) else embedder
+    proof = None if proof_key in (None, "none") else proof_key_given(proof_key)
+    seal_keys = None if seal_key is None else seal_keys_given(seal_key)
     spans = spans_of(on=otel)
-    minter = ids or SystemIds()
-    opener = _objects(objects, objects_key, minter, read_only=read_only)
+    join = objects_joined(objects, objects_key, read_only)
     engine = open_engine(target, durability=durability, read_only=read_only)
-    outside: Outside | None = None
-    if opener is not None:
-        engine, outside = opener(engine)
-    return Memory(
-        Context(
-            derived=_derived,
-            engine=engine,
-            policy=chosen,
-            clock=clock or system_clock,
-            ids=minter,
-            counter=counter,
-            embedder=maker if maker is not None and maker.dim else None,
-            grader=grader,
-            extract_model=extract_model,
-            lessons=lessons,
-            proof_key=proof,
-            seal_keys=seal_keys,
-            spans=spans,
-            outside=outside,
-        )
+    context = Context(
+        derived=_derived,
+        engine=engine,
+        policy=chosen,
+        clock=clock or system_clock,
+        ids=ids or SystemIds(),
+        counter=counter,
+        embedder=maker if maker is not None and maker.dim else None,
+        grader=grader,
+        extract_model=extract_model,
+        lessons=lessons,
+        proof_key=proof,
+        seal_keys=seal_keys,
+        spans=spans,
     )
-
-
-def _objects(objects: Any, key: Any, ids: Ids, *, read_only: bool) -> Callable[[Engine], tuple[Engine, Outside]] | None:
-    """What makes an engine see through to the object store; None where none is named. Nothing is opened yet."""
-    if objects in (None, "none"):
-        if key not in (None, "none"):
-            raise InvalidInput("objects_key is for objects, and none are named", path="$.objects_key")
-        return None
-    from muniment.core.outside.object_keys import load_object_keys
-    from muniment.core.outside.object_opening import open_objects
-    from muniment.store.objects.outside import open_outside
-    from muniment.store.objects.view import OutsideEngine
-
-    store, keys = open_objects(objects), load_object_keys(key)
-    assert store is not None
-
-    def open_both(engine: Engine) -> tuple[Engine, Outside]:
-        try:
-            outside = open_outside(engine, store, keys, ids, read_only=read_only)
-        except MunimentError:
-            engine.close()
-            raise
-        return cast("Engine", OutsideEngine(engine, outside)), outside
-
-    return open_both
-
-
-def _proof_key(proof_key: Any) -> bytes:
-    """Read at once: whoever asks for proofs with a key gets none without."""
-    from muniment.core.outside.keys import KEY_FORM, NoKey, key_source
-
-    try:
-        return key_source(proof_key, "proof_key")()[0]
-    except NoKey as missing:
-        raise InvalidInput(str(missing), path="$.proof_key", hint=KEY_FORM) from None
-
-
-def _seal_keys(seal_key: Any) -> SealKeys | None:
-    from muniment.core.outside.seal_keys import load_seal_keys
-
-    return load_seal_keys(seal_key)
+    return Memory(join(context))
 
 
 def _derived() -> Derived:
@@ -199,21 +153,6 @@ def granted(grants: Iterable[str]) -> frozenset[str]:
     return patches.granted(grants)
 
 
-def _check_ports(ids: Any, embedder: Any, tokens: Any) -> None:
-    """What is handed in must be able to do what it is for; said before anything is opened."""
-    wanted = (
-        ("ids", ids, ("new", "salts")),
-        ("embedder", embedder, ("identity", "dim", "embed")),
-        ("tokens", tokens, ("name", "is_exact", "count")),
-    )
-    for name, given, needs in wanted:
-        lacks = [need for need in needs if not hasattr(given, need)]
-        if given is not None and not (name != "ids" and isinstance(given, str)) and lacks:
-            raise InvalidInput(
-                f"{name} lacks {', '.join(lacks)}", path=f"$.{name}", hint="docs/guides/library.md says what"
-            )
-
-
 def _budgets(given: Mapping[str, float] | None) -> dict[str, Any] | None:
     """What a run may use, by name."""
     if given is None:
@@ -227,21 +166,6 @@ def _budgets(given: Mapping[str, float] | None) -> dict[str, Any] | None:
             "budgets should be limits by name", path="$.budgets", hint='such as {"tokens": 200000, "steps": 100}'
         )
     return dict(given)
-
-
-def _counter(name: str) -> TokenCounter | None:
-    """The counter of this name; None for "auto", which always finds one and can wait until something is counted."""
-    if name == "auto":
-        return None
-    from muniment.core.outside.token_counters import load_token_counter
-
-    return load_token_counter(name)
-
-
-def _embedder(name: str) -> Embedder:
-    from muniment.memory.outside.embedders import load_embedder
-
-    return load_embedder(name)
 
 
 class Memory:

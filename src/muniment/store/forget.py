@@ -46,7 +46,7 @@ from muniment.store.items import (
     select_items,
     write_changes,
 )
-from muniment.store.ledger.records import Erased, Receipt
+from muniment.store.ledger.records import LEFT_DAMAGED, LEFT_EVENTS, LEFT_ITEMS, Erased, Receipt
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.named_sources import entries_naming, items_naming, words_left, words_of
 from muniment.store.objects.clearing import MOVED, Cleared, clear_outside, note_outside, of_receipt
@@ -59,16 +59,9 @@ __all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "names_of", "receipt
 
 SCRUB_DUE = "scrub_due"
 """The status of a receipt for what may still lie in the store's files."""
-LEFT_ITEMS, LEFT_EVENTS = "left_items", "left_events"
-"""Counts of a receipt: live rows in which the same words still stand."""
-LEFT_DAMAGED = "left_damaged"
-"""Count of a receipt: rows of what was forgotten that are missing, or do not hold what was written there: it may stand
-elsewhere."""
 FOREIGN = "foreign"
 """Count of a receipt: rows that say they are part of it and are another's, and links that lead to another's; they were
 left alone."""
-OBJECTS_GONE, LEFT_OBJECTS = "objects", "left_objects"
-"""Counts of a receipt: objects outside the store that are gone, and those of which something is still there."""
 INDEX_DROPPED = "index_dropped"
 """Count of a receipt: users whose index was damaged, and went whole."""
 _OF_MANY = tuple(spec.name for spec in TABLES if spec.forget == "reindex")
@@ -148,34 +141,16 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
 
 def scrubbed(receipt: Receipt, report: ScrubReport, outside: Cleared | None = None) -> tuple[Receipt, Change]:
     """The receipt with what was done to the files and outside, and how it is written."""
-    left = _told_left(receipt)
     is_clean = report.clean and not (receipt.counts.get(LEFT_ITEMS) and not receipt.counts.get(LEFT_EVENTS))
     is_clean = is_clean and not receipt.counts.get(LEFT_DAMAGED)
     cleared = outside or Cleared()
-    gone = receipt.counts.get(OBJECTS_GONE, 0) + cleared.removed
-    counts = receipt.counts | {OBJECTS_GONE: gone, LEFT_OBJECTS: cleared.left}
-    receipt = receipt.model_copy(
-        update={
-            "counts": {name: count for name, count in counts.items() if count},
-            "scrubbed": is_clean and not cleared.left,
-            "note": f"{report.note}{left}{cleared.note()}",
-        }
-    )
+    told = {
+        "counts": cleared.counted(receipt.counts),
+        "scrubbed": is_clean and not cleared.left,
+        "note": f"{report.note}{receipt.left_note}{cleared.note()}",
+    }
+    receipt = receipt.model_copy(update=told)
     return receipt, receipt_change(receipt, SCRUB_DUE if report.due or cleared.left else "issued")
-
-
-def _told_left(receipt: Receipt) -> str:
-    """What a receipt says where words of what went still stand in rows that did not go."""
-    items, events = receipt.counts.get(LEFT_ITEMS, 0), receipt.counts.get(LEFT_EVENTS, 0)
-    if damaged := receipt.counts.get(LEFT_DAMAGED, 0):
-        rows = f"{damaged} {'row' if damaged == 1 else 'rows'}"
-        return f"; the store is damaged: what {rows} of it held may stand elsewhere (`muniment verify`)"
-    if not items and not events:
-        return ""
-    where = " and ".join(
-        f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in ((events, "event"), (items, "item")) if count
-    )
-    return f"; the same words still stand in {where} not forgotten"
 
 
 def _owners(tx: Transaction, erasure: _Erasure) -> frozenset[str]:

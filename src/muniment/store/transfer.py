@@ -56,7 +56,7 @@ from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
 from muniment.store.lists.rows import relist
-from muniment.store.objects.sending import Leaving, insert_blobs, send_blobs
+from muniment.store.objects.sending import insert_blobs, send_rows
 from muniment.store.proving.blob_checking import blob_fault, blobs_of
 from muniment.store.proving.proofs import check_proof, prove
 from muniment.store.proving.session_checking import damaged_session
@@ -249,7 +249,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
     emptied: list[bytes] = []
     waited = ctx.engine.read(dump.tenant_id, due_receipts)
     for batch in _batches(read_dump(dump.open())):
-        held = _sent(ctx, dump.tenant_id, batch)
+        held = send_rows(ctx, dump.tenant_id, _rows_of(batch, EntryRow), _rows_of(batch, BlobRow))
         try:
             done, more, salts = ctx.engine.write(
                 dump.tenant_id,
@@ -303,22 +303,6 @@ def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
         item_id = item_id if of_item is None else of_item
     if batch:
         yield batch
-
-
-def _sent(ctx: Context, tenant_id: str, batch: list[Line]) -> dict[bytes, ObjectRow]:
-    """What of a batch is too large for rows goes outside before its transaction, unless its event is here already."""
-    blobs = _rows_of(batch, BlobRow)
-    if ctx.outside is None or not blobs:
-        return {}
-    ids = [blob.entry_id for blob in blobs]
-    here = ctx.engine.read(tenant_id, lambda reader: {row.id for row in by_ids(reader, IDS, ids)})
-    salts = {row.id: row.salt for row in _rows_of(batch, EntryRow)}
-    leaving = [
-        Leaving(blob.entry_id, blob.hash, salts[blob.entry_id] or b"", blob.data)
-        for blob in blobs
-        if blob.entry_id not in here and blob.data is not None
-    ]
-    return send_blobs(ctx, tenant_id, leaving)
 
 
 def _write_batch(

@@ -243,6 +243,13 @@ class Erased(Record):
     hash: str | None = None
 
 
+LEFT_ITEMS, LEFT_EVENTS = "left_items", "left_events"
+"""Counts of a receipt: live rows in which the same words still stand."""
+LEFT_DAMAGED = "left_damaged"
+"""Count of a receipt: rows of what was forgotten that are missing, or do not hold what was written there: it may stand
+elsewhere."""
+
+
 class Receipt(Record):  # LG-07
     """Proof of a forget: what was asked, what went. Holds ids and counts, never content."""
 
@@ -255,3 +262,16 @@ class Receipt(Record):  # LG-07
     scrubbed: bool
     """The engine checked its own files and found none of it."""
     note: str
+
+    @property
+    def left_note(self) -> str:
+        """What its note says where words of what went still stand in rows that did not go."""
+        items, events = self.counts.get(LEFT_ITEMS, 0), self.counts.get(LEFT_EVENTS, 0)
+        if damaged := self.counts.get(LEFT_DAMAGED, 0):
+            rows = f"{damaged} {'row' if damaged == 1 else 'rows'}"
+            return f"; the store is damaged: what {rows} of it held may stand elsewhere (`muniment verify`)"
+        if not items and not events:
+            return ""
+        named = ((events, "event"), (items, "item"))
+        where = " and ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in named if count)
+        return f"; the same words still stand in {where} not forgotten"

@@ -39,6 +39,11 @@ class Cleared(NamedTuple):
     reason: str = ""
     """Why, of one of them."""
 
+    def counted(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """The counts of a receipt with these: objects that are gone, and those of which something is still there."""
+        told = {**counts, "objects": counts.get("objects", 0) + self.removed, "left_objects": self.left}
+        return {name: count for name, count in told.items() if count}
+
     def note(self) -> str:
         """What a receipt says of it; "" where nothing is left."""
         if not self.left:

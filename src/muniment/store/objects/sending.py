@@ -13,13 +13,13 @@ from muniment.core.cancellation import checkpoint
 from muniment.core.ports.engine import Transaction
 from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import by_ids, insert
-from muniment.core.ports.schema import BLOBS, OBJECTS, BlobRow
+from muniment.core.ports.schema import BLOBS, IDS, OBJECTS, BlobRow, EntryRow
 from muniment.errors import StorageBusy
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
 
-__all__ = ["Leaving", "given_up", "insert_blobs", "send_blobs"]
+__all__ = ["Leaving", "given_up", "insert_blobs", "send_blobs", "send_rows"]
 
 
 class Leaving(NamedTuple):
@@ -40,6 +40,23 @@ def send_blobs(ctx: Context, tenant_id: str, leaving: Iterable[Leaving]) -> dict
         checkpoint()
         held[each.name] = ctx.outside.send_blob(tenant_id, each.entry_id, each.name, each.salt, each.data)
     return held
+
+
+def send_rows(
+    ctx: Context, tenant_id: str, entries: Iterable[EntryRow], blobs: Sequence[BlobRow]
+) -> dict[bytes, ObjectRow]:
+    """`send_blobs` of rows that come with their entries, unless these are here already."""
+    if ctx.outside is None or not blobs:
+        return {}
+    ids = [blob.entry_id for blob in blobs]
+    here = ctx.engine.read(tenant_id, lambda reader: {row.id for row in by_ids(reader, IDS, ids)})
+    salts = {row.id: row.salt for row in entries}
+    leaving = [
+        Leaving(blob.entry_id, blob.hash, salts[blob.entry_id] or b"", blob.data)
+        for blob in blobs
+        if blob.entry_id not in here and blob.data is not None
+    ]
+    return send_blobs(ctx, tenant_id, leaving)
 
 
 def given_up() -> StorageBusy:

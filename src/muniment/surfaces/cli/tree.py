@@ -34,6 +34,7 @@ def _group(summary: str, about: str = "", default: str = "", /, **entries: Entry
 _HOSTS = "muniment.surfaces.hosts.commands"
 _MOVING = "muniment.surfaces.cli.moving"
 _DOCTOR = "muniment.surfaces.cli.doctor"
+_OBJECTS = "muniment.surfaces.cli.stored_objects"
 _LESSONS = "muniment.surfaces.cli.lessons"
 
 _REPLAY = Entry("Compose a kept build again: the same bytes.", "packets:replay")
@@ -224,10 +225,10 @@ _STORE = _group(
     reembed=Entry("Bring every turn to the present embedder.", "store:reembed"),
     reseal=Entry("Bring what is kept sealed to the present key.", "store:reseal"),
     scrub=Entry("Rebuild the store's files without what was forgotten.", "store:scrub"),
-    archive=Entry("Move what was said in cold sessions into archives outside.", "objects:archive"),
-    unarchive=Entry("Bring archived sessions back into the store.", "objects:unarchive"),
-    sweep_objects=Entry("Delete what calls that failed have left in the object store.", "objects:sweep"),
-    move_contents=Entry("Move large contents out to the object store, or back.", "objects:move"),
+    archive=Entry("Move what was said in cold sessions into archives outside.", f"{_OBJECTS}:archive"),
+    unarchive=Entry("Bring archived sessions back into the store.", f"{_OBJECTS}:unarchive"),
+    sweep_objects=Entry("Delete what calls that failed have left in the object store.", f"{_OBJECTS}:sweep"),
+    move_contents=Entry("Move large contents out to the object store, or back.", f"{_OBJECTS}:move"),
     partition=Entry("Spread a PostgreSQL store by tenant, while it is in use.", "store:partition"),
     citus_script=Entry("Print the SQL that spreads a store over a Citus cluster.", "store:citus_script"),
     keys=_KEYS,

@@ -1,0 +1,87 @@
+"""What a store is opened with, checked before anything is opened: ports, keys, embedders, where large contents lie.
+
+What not every process needs is imported by what does need it (decision 0001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from muniment.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from muniment.core.ports.embedding import Embedder
+    from muniment.core.ports.sealing import SealKeys
+    from muniment.core.ports.tokens import TokenCounter
+    from muniment.store.objects.opening import Joined
+
+__all__ = [
+    "StoreKey", "check_lessons", "check_ports", "counter_given", "embedder_given", "objects_joined", "proof_key_given",
+    "seal_keys_given",
+]  # fmt: skip
+
+StoreKey = str | Callable[[], bytes | str | Sequence[bytes | str]]
+"""Where a key lies that is kept outside the store."""
+
+
+def check_ports(ids: Any, embedder: Any, tokens: Any) -> None:
+    """What is handed in must be able to do what it is for; said before anything is opened."""
+    wanted = (
+        ("ids", ids, ("new", "salts")),
+        ("embedder", embedder, ("identity", "dim", "embed")),
+        ("tokens", tokens, ("name", "is_exact", "count")),
+    )
+    for name, given, needs in wanted:
+        lacks = [need for need in needs if not hasattr(given, need)]
+        if given is not None and not (name != "ids" and isinstance(given, str)) and lacks:
+            raise InvalidInput(
+                f"{name} lacks {', '.join(lacks)}", path=f"$.{name}", hint="docs/guides/library.md says what"
+            )
+
+
+def check_lessons(lessons: Any) -> None:
+    if lessons is not None:
+        from muniment.learning.outside.lesson_models import lesson_writer
+
+        lesson_writer(lessons)
+
+
+def proof_key_given(proof_key: Any) -> bytes:
+    """Read at once: whoever asks for proofs with a key gets none without."""
+    from muniment.core.outside.keys import KEY_FORM, NoKey, key_source
+
+    try:
+        return key_source(proof_key, "proof_key")()[0]
+    except NoKey as missing:
+        raise InvalidInput(str(missing), path="$.proof_key", hint=KEY_FORM) from None
+
+
+def seal_keys_given(seal_key: Any) -> SealKeys | None:
+    from muniment.core.outside.seal_keys import load_seal_keys
+
+    return load_seal_keys(seal_key)
+
+
+def objects_joined(objects: Any, key: Any, read_only: bool) -> Joined:
+    """What joins the store with what holds its large contents; no search needs it where nothing is named."""
+    if objects in (None, "none") and key in (None, "none"):
+        return lambda ctx: ctx
+    from muniment.store.objects.opening import objects_given
+
+    return objects_given(objects, key, read_only=read_only)
+
+
+def counter_given(name: str) -> TokenCounter | None:
+    """The counter of this name; None for "auto", which always finds one and can wait until something is counted."""
+    if name == "auto":
+        return None
+    from muniment.core.outside.token_counters import load_token_counter
+
+    return load_token_counter(name)
+
+
+def embedder_given(name: str) -> Embedder:
+    from muniment.memory.outside.embedders import load_embedder
+
+    return load_embedder(name)
