@@ -29,6 +29,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -241,7 +242,7 @@ def measure_forgetting(store: Store) -> dict[str, float]:
             [entry.id for entry in mem.ledger.entries(user_id=f"probe-{number}") if entry.kind == "message"][-4:]
             for number in range(PROBES)
         ]
-        works = [lambda id_=id_: mem.forget(event=id_) for ids in last for id_ in ids]  # type: ignore[misc]
+        works: list[Callable[[], object]] = [partial(mem.forget, event=id_) for ids in last for id_ in ids]
         works.pop(0)()  # what the first of all loads is no event's
         return {"forget_ms": store.meter.each(works)}
 

@@ -44,7 +44,7 @@ def _command(file: Path, db: str) -> list[str]:
 def _kill_at(command: list[str], moment: str, counts: Callable[[], tuple[int, int]], delay_s: float) -> bool:
     """Start a load and kill it at a moment of its work; False where it was over before."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
-    reached = {
+    reached: Callable[[int, int], bool] = {
         "checking": lambda entries, waiting: True,
         "a portion": lambda entries, waiting: entries > 0,
         "two portions": lambda entries, waiting: entries > EVENTS // 2,

@@ -179,10 +179,17 @@ class RemoteMemoryStore(_OfMemory, MemoryStore):
         given = {"tenant_id": tenant_id, "user_id": user_id, "form": form}
         return self._memory._connection.lines(self._memory._located("memory", "export_memory", given))
 
+    def index(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
+        return self._brought(tenant_id, "index", progress)
+
     def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
+        return self._brought(tenant_id, "reembed", progress)
+
+    def _brought(self, tenant_id: str, name: str, progress: Callable[[int], None] | None) -> int:
+        """How many turns the server has brought along; with `progress` it tells of it meanwhile."""
         check_progress(progress)
         connection = self._memory._connection
-        ask = self._memory._located("memory", "reembed", {"tenant_id": tenant_id})
+        ask = self._memory._located("memory", name, {"tenant_id": tenant_id})
         done: int = connection.ask(ask) if progress is None else connection.work(ask, progress)
         return done
 
