@@ -146,6 +146,7 @@ def test_a_conversion_is_killed_again_and_again_under_load(
     report = mem.verify()
     assert report.ok, report
     with capsys.disabled():
+        events, reads = writer.count, reader.reads
         print(
-            f"\n  {kills} kills of a conversion: {writer.count} acknowledged events, none lost; {reader.reads} reads, nothing missed"
+            f"\n  {kills} kills of a conversion: {events} acknowledged events, none lost; {reads} reads, nothing missed"
         )
