@@ -94,6 +94,15 @@ def test_the_newcomers_words_are_explained() -> None:
     assert asked <= set(glossary.entries())
 
 
+def test_a_page_that_begins_with_a_comment_has_a_title_in_the_site() -> None:
+    """MkDocs names a page by its file where the heading is not its first line: `Api`, `Cli`."""
+    listed = re.findall(r"^ +- (?:([^:\n]+): )?([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert len(listed) > 50
+    pages = {path: title for title, path in listed if (ROOT / "docs" / path).is_file()}
+    nameless = [path for path, title in pages.items() if not title]
+    assert [path for path in nameless if not (ROOT / "docs" / path).read_text("utf-8").startswith("# ")] == []
+
+
 # -- the measure itself -------------------------------------------------------------------------------
 
 

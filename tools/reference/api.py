@@ -27,7 +27,7 @@ from muniment.surfaces.operations.table import SUBHANDLES, Handle, class_at
 from reference.examples import examples
 from reference.prose import first_paragraph, headed, member_fields, paragraphs
 
-WIDTH = 116
+WIDTH = 100
 EXAMPLES = examples()
 ABOUT = (
     """
