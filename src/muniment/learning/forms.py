@@ -21,6 +21,8 @@ _TOKEN = lazy_pattern(
 )
 _SENTENCE_END = lazy_pattern(r"[.!?:–]\s*[\"'“(]*$")
 _SPACE = lazy_pattern(r"\s+")
+_LOOKED_BACK = 16
+"""Characters before a word in which the end of a sentence is looked for."""
 
 
 class Form(NamedTuple):
@@ -42,11 +44,11 @@ class Form(NamedTuple):
 
 def form_of(text: str) -> Form:
     """The form of a text. A word that begins with a capital is a name, unless it begins a sentence."""
-    fixed, places = [""], []
+    fixed, places = [""], list[str]()
     end = 0
     for found in _TOKEN.finditer(text):
         before = text[end : found.start()]
-        if not _may_vary(found[0], text[: found.start()]):
+        if not _may_vary(found[0], text[max(0, found.start() - _LOOKED_BACK) : found.start()]):
             fixed[-1] += before + found[0]
         elif places and not fixed[-1] and not before.strip():  # names of several words
             places[-1] += before + found[0]

@@ -140,8 +140,8 @@ class _Portion:
                 sealed.append(self._seal(batch, fresh))
         if not self._rows:
             return Written(0, self._known, self._forgotten)
-        held = {name: sent for batch in self._batches for name, sent in batch.held.items()}
-        store_rows(self._tx, self._rows, self._admitted, held)
+        sent = {name: row for batch in self._batches for name, row in batch.held.items()}
+        store_rows(self._tx, self._rows, self._admitted, sent)
         self._store_sessions()
         if self._keys:
             put_keys(self._tx, self._keys, are_new=True)
