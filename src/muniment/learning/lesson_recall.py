@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.owners import bank_owner
-from muniment.learning.fared import fared_alike
 from muniment.learning.hints import Dropped, Injection, Recallable, Weighed, best_of, inject, outcome_told
 from muniment.learning.lesson_state import LessonArm
 from muniment.learning.lessons.arms import draw_arms, is_lesson, stage_of
 from muniment.learning.lessons.counting import counted
+from muniment.learning.lessons.fared import fared_alike
 from muniment.learning.lessons.lately import lately_of
 from muniment.learning.lessons.life import changed_at_of
 from muniment.learning.lessons.uses import family_of, uses_of

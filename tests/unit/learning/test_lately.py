@@ -11,10 +11,10 @@ from run_makers import run as run_facts
 
 from muniment.contracts.folding import FoldTrigger
 from muniment.core.policy.learning import FoldPolicy, LearnPolicy, LessonPolicy
-from muniment.learning.fared import fared_alike
 from muniment.learning.fold.planning import fold
 from muniment.learning.lesson_state import LessonUse
 from muniment.learning.lessons.arms import draw_arms
+from muniment.learning.lessons.fared import fared_alike
 from muniment.learning.lessons.lately import Lately, lately_of, share_of
 from muniment.learning.lessons.life import gave_place
 from muniment.learning.lessons.uses import Uses

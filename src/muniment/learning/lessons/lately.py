@@ -38,13 +38,20 @@ class Lately(NamedTuple):
 
 def lately_of(found: Uses, half_life_runs: float) -> Lately:
     """The uses of a record as they count now."""
-    sums = {"had": [0.0, 0.0], "held_out": [0.0, 0.0]}
+    sums = {"had": (0.0, 0.0), "held_out": (0.0, 0.0)}
     for use, age in zip(found.uses, found.ages, strict=True):
         weight = 0.5 ** (age / half_life_runs)
-        sums[use.arm][0] += weight * use.passed
-        sums[use.arm][1] += weight
-    figures = (round(each, 1) for arm in ("had", "held_out") for each in sums[arm])
-    return Lately(*figures, round(0.5 ** (found.written / half_life_runs), 2), len(found.uses))
+        passes, n = sums[use.arm]
+        sums[use.arm] = passes + weight * use.passed, n + weight
+    (passes, n), (other_passes, other_n) = sums["had"], sums["held_out"]
+    return Lately(
+        passes=round(passes, 1),
+        n=round(n, 1),
+        other_passes=round(other_passes, 1),
+        other_n=round(other_n, 1),
+        written=round(0.5 ** (found.written / half_life_runs), 2),
+        uses=len(found.uses),
+    )
 
 
 def share_of(stage: LessonStage, lately: Lately, policy: LessonPolicy) -> float:
