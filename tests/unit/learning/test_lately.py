@@ -152,7 +152,7 @@ def test_an_episode_whose_likes_begin_to_fail_is_stale_soon_and_comes_back() -> 
             right = WAYS[0] if not 40 <= number < 80 else WAYS[1]
             made.append((episode(number, way), random.random() < (0.8 if way == right else 0.2)))
             fared = fared_alike(made[-64:], POLICY.half_life_runs)
-            old = next((fared[memory.id] for memory, _ in made[-64:] if WAYS[0] in memory.record["did"]), None)
+            old = next((fared[memory.id] for memory, _ in made[-64:] if WAYS[0] in str(memory.record["did"])), None)
             if number >= 40 and gone is None and old is not None and old.is_stale:
                 gone = number - 39
             if number >= 80 and again is None and old is not None and not old.is_stale:

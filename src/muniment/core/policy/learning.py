@@ -140,7 +140,7 @@ class LessonPolicy(Record):
     """After so many uses, a use weighs half as much in the effect of a lesson."""
     half_life_runs: Annotated[Number, Field(gt=0)] = 12
     """After so many judged runs of its kind of work, an outcome counts half as much where records are chosen."""
-    confidence: Annotated[Number, Field(gt=0, lt=1)] = 0.95
+    confidence: Annotated[Number, Field(gt=0, lt=1)] = 0.97
     """Of the interval that an effect must clear, looked at after every run."""
     doubt: Annotated[Number, Field(gt=0, lt=1)] = 0.9
     """Of the interval that must lie below nought for a lesson to go: it is doubted sooner than it is believed."""
