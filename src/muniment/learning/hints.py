@@ -126,7 +126,7 @@ class Dropped(NamedTuple):
 def weigh(
     candidates: Sequence[Recallable], asked: RecallQuestion, policy: LearnPolicy
 ) -> tuple[list[Weighed], list[Dropped]]:
-    """The candidates that fit, best first (ties by id), and the others, each with why it does not."""
+    """The candidates that fit, best first (of equals the newest), and the others, each with why it does not."""
     kept: list[Weighed] = []
     dropped: list[Dropped] = []
     known: dict[tuple[str | None, str | None], tuple[Likeness, Likeness]] = {}
@@ -136,7 +136,7 @@ def weigh(
         if keys not in known:  # many records, few keys
             known[keys] = _likenesses(asked, *keys)
         intent, state = known[keys]
-        reason = _unfit(candidate, asked, policy, intent, state)
+        reason = _unfit(candidate.memory, asked, policy, intent, state)
         if reason is not None:
             dropped.append(Dropped(candidate.memory.id, reason))
             continue
@@ -146,7 +146,9 @@ def weigh(
             dropped.append(Dropped(candidate.memory.id, BELOW_FLOOR))
         else:
             kept.append(_weighed(candidate, asked, policy, intent, state, tools))
-    kept.sort(key=lambda each: (tells_of_failure(each.candidate.memory), -each.score, each.candidate.memory.id))
+    kept.sort(key=lambda each: each.candidate.memory.id)
+    kept.sort(key=lambda each: each.candidate.memory.created_at, reverse=True)  # likes have one score: the newest first
+    kept.sort(key=lambda each: (tells_of_failure(each.candidate.memory), -each.score))
     return kept, dropped
 
 
@@ -163,9 +165,8 @@ def best_of(weighed: Sequence[Weighed], most: int) -> list[Weighed]:
 
 
 def _unfit(
-    candidate: Recallable, asked: RecallQuestion, policy: LearnPolicy, intent: Likeness, state: Likeness
+    memory: StoredMemory, asked: RecallQuestion, policy: LearnPolicy, intent: Likeness, state: Likeness
 ) -> str | None:
-    memory = candidate.memory
     if memory.status not in _LIVE:
         return memory.status
     if memory.kind == "rule" and memory.record.get("status") != "active":
@@ -182,7 +183,7 @@ def _unfit(
         memory.with_tally.n
         and memory.lesson is None  # a lesson is moved by what came of it
         and memory.status != "pinned"
-        and _quantile(*_faded(memory, candidate.lately), _prior(policy), _SURE) < policy.hopeless_rate
+        and _quantile(history_of(memory).passes, history_of(memory).n, _prior(policy), _SURE) < policy.hopeless_rate
     ):
         return "hopeless"
     return _failing_predicate(memory, asked)
