@@ -15,7 +15,7 @@ from muniment.contracts.learned_memory import MemoryHint
 from muniment.core.instants import parse_instant
 from muniment.core.policy.learning import InjectionBudget, LearnPolicy
 from muniment.core.predicates import RUN_FEATURES, parse
-from muniment.core.stats.bounds import Prior, posterior
+from muniment.core.stats.bounds import Beta, Prior
 from muniment.core.stats.counts import Tally
 from muniment.core.text.sentences import sentence_spans
 from muniment.learning.episode_words import episode_of, hint_text, line_of_many, passed_of, words_beside
@@ -29,6 +29,7 @@ from muniment.learning.keys import (
     state_compat,
 )
 from muniment.learning.lessons.arms import fits_any_run
+from muniment.learning.lessons.lately import Lately
 from muniment.learning.lessons.wording import cited_events, sentence_of
 from muniment.learning.stored_memory import Store, StoredMemory
 from muniment.learning.tool_likeness import rarities, tool_likeness, tools_told
@@ -43,6 +44,7 @@ __all__ = [
     "best_of",
     "history_of",
     "inject",
+    "outcome_told",
     "quality_of",
     "tells_of_failure",
     "weigh",
@@ -70,6 +72,8 @@ class Recallable(NamedTuple):
     """Beside the best of its bank."""
     chance: float = 1.0
     """How likely it has to do with the query at all."""
+    lately: Lately = Lately()
+    """What came of it, newer runs counting more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ class Dropped(NamedTuple):
 def weigh(
     candidates: Sequence[Recallable], asked: RecallQuestion, policy: LearnPolicy
 ) -> tuple[list[Weighed], list[Dropped]]:
-    """The candidates that fit, best first (ties by id), and the others, each with why it does not."""
+    """The candidates that fit, best first (of equals the newest), and the others, each with why it does not."""
     kept: list[Weighed] = []
     dropped: list[Dropped] = []
     known: dict[tuple[str | None, str | None], tuple[Likeness, Likeness]] = {}
@@ -143,7 +147,9 @@ def weigh(
             dropped.append(Dropped(candidate.memory.id, BELOW_FLOOR))
         else:
             kept.append(_weighed(candidate, asked, policy, intent, state, tools))
-    kept.sort(key=lambda each: (tells_of_failure(each.candidate.memory), -each.score, each.candidate.memory.id))
+    kept.sort(key=lambda each: each.candidate.memory.id)
+    kept.sort(key=lambda each: each.candidate.memory.created_at, reverse=True)  # likes have one score: the newest first
+    kept.sort(key=lambda each: (tells_of_failure(each.candidate.memory), -each.score))
     return kept, dropped
 
 
@@ -178,7 +184,7 @@ def _unfit(
         memory.with_tally.n
         and memory.lesson is None  # a lesson is moved by what came of it
         and memory.status != "pinned"
-        and _quantile(history_of(memory), _prior(policy), _SURE) < policy.hopeless_rate
+        and _quantile(history_of(memory).passes, history_of(memory).n, _prior(policy), _SURE) < policy.hopeless_rate
     ):
         return "hopeless"
     return _failing_predicate(memory, asked)
@@ -217,7 +223,7 @@ def _failing_predicate(memory: StoredMemory, asked: RecallQuestion) -> str | Non
 def _weighed(
     candidate: Recallable, asked: RecallQuestion, policy: LearnPolicy, intent: Likeness, state: Likeness, tools: float
 ) -> Weighed:
-    quality, quality_text = quality_of(candidate.memory, policy, asked.now)
+    quality, quality_text = quality_of(candidate.memory, policy, asked.now, candidate.lately)
     likeness = {"sem": candidate.similarity, "tools": tools, "intent": intent.score}
     parts = {**likeness, "state": state.score, "quality": quality}
     if asked.is_fallback:
@@ -238,36 +244,59 @@ def _prior(policy: LearnPolicy) -> Prior:
 
 
 @lru_cache(maxsize=4096)
-def _quantile(tally: Tally, prior: Prior, share: float) -> float:
+def _quantile(passes: float, n: float, prior: Prior, share: float) -> float:
     """A quantile of the posterior of a pass rate. It is cached: histories are short, so the same ones come again and
     again.
     """
-    return posterior(tally, prior).quantile(share)
+    return Beta(passes + prior[0], max(0.0, n - passes) + prior[1]).quantile(share)
 
 
 def history_of(memory: StoredMemory) -> Tally:
     """Every outcome that speaks for or against it: of runs that used it, and of those it was learnt from."""
-    used = Tally(memory.with_tally.passes, memory.with_tally.n)
+    return Tally(memory.with_tally.passes, memory.with_tally.n).merge(_own_history(memory))
+
+
+def _faded(memory: StoredMemory, lately: Lately) -> tuple[float, float]:
+    """The same as it counts now, passes and all. What stands in records of earlier versions counts whole."""
+    own = _own_history(memory)
+    used = (lately.passes, lately.n) if lately.uses else (memory.with_tally.passes, memory.with_tally.n)
+    return round(used[0] + lately.written * own.passes, 1), round(used[1] + lately.written * own.n, 1)
+
+
+def _own_history(memory: StoredMemory) -> Tally:
+    """Of the runs that it was learnt from."""
     learnt = memory.record.get("learnt")
     if isinstance(learnt, dict):
         side = learnt.get("without" if learnt.get("advice") == "avoid" else "with")
         if isinstance(side, dict) and isinstance(side.get("n"), int) and isinstance(side.get("passes"), int):
-            return used.merge(Tally(cast("int", side["passes"]), cast("int", side["n"])))
-    return used if (passed := passed_of(memory)) is None else used.merge(Tally(int(passed), 1))
+            return Tally(cast("int", side["passes"]), cast("int", side["n"]))
+    return Tally() if (passed := passed_of(memory)) is None else Tally(int(passed), 1)
+
+
+def outcome_told(memory: StoredMemory) -> bool | None:
+    """Whether the run passed that an episode tells of; None of what is no episode, or was not judged."""
+    return passed_of(memory) if memory.kind == "reasoning" else None
 
 
 def tells_of_failure(memory: StoredMemory) -> bool:
     """Whether it is the episode of a run that failed."""
-    return memory.kind == "reasoning" and passed_of(memory) is False
+    return outcome_told(memory) is False
 
 
 _instant = lru_cache(maxsize=1024)(parse_instant)
 
 
-def quality_of(memory: StoredMemory, policy: LearnPolicy, now: str) -> tuple[float, str]:
-    """How well it has served, 0 to 1: the careful end of its pass rate, and a little for being recent or pinned."""
+def quality_of(
+    memory: StoredMemory,
+    policy: LearnPolicy,
+    now: str,
+    lately: Lately = Lately(),  # noqa: B008
+) -> tuple[float, str]:
+    """How well it has served, 0 to 1: the careful end of its pass rate, newer runs counting more, and a little for
+    being recent or pinned.
+    """
     tally = history_of(memory)
-    careful = _quantile(tally, _prior(policy), _CAREFUL)
+    careful = _quantile(*_faded(memory, lately), _prior(policy), _CAREFUL)
     age_days = max(0.0, (_instant(now) - _instant(memory.last_used_at or memory.created_at)).total_seconds()) / _DAY_S
     recent = 0.5 ** (age_days / policy.recency_half_life_days)
     value = (1 - _RECENCY_SHARE) * careful + _RECENCY_SHARE * recent

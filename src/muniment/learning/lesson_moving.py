@@ -14,8 +14,18 @@ from muniment.learning.banks import find_memory, list_unbound
 from muniment.learning.fold.payloads import id_of
 from muniment.learning.lesson_state import LessonArm, LessonState, LessonUse
 from muniment.learning.lessons.arms import is_lesson, stage_of
-from muniment.learning.lessons.life import CONFLICT_CODES, Move, left_idle, next_state, placed, places_taken, started
-from muniment.learning.lessons.uses import UseArm, family_of, uses_and_idle
+from muniment.learning.lessons.lately import lately_of, share_of
+from muniment.learning.lessons.life import (
+    CONFLICT_CODES,
+    Move,
+    gave_place,
+    left_idle,
+    next_state,
+    placed,
+    places_taken,
+    started,
+)
+from muniment.learning.lessons.uses import UseArm, Uses, family_of, uses_of
 
 if TYPE_CHECKING:
     from muniment.contracts.folding import MemoryActionPlan
@@ -74,16 +84,19 @@ def lesson_moves(
     lessons = {each.id: each for each in _standing(reader, owner, [arm for arm in arms if arm.stage is not None])}
     groups = [[*family], [held.memory for held in list_unbound(reader, owner, "tactic", policy.gather_max)]]
     trials = [each for group in groups for each in group if each.id not in lessons and stage_of(each) == "trial"]
-    uses, idle = uses_and_idle(reader, owner, [*lessons.values(), *trials], policy.lessons.uses_max)
-    steps = _judged(facts, arms, lessons, uses, policy.lessons, now)
+    found = uses_of(reader, owner, [*lessons.values(), *trials], policy.lessons.uses_max)
+    steps = _judged(facts, arms, lessons, found, policy.lessons, now)
     for each in trials:
-        move = left_idle(each, idle.get(each.id, 0), policy.lessons, now)
+        move = left_idle(each, found[each.id].idle, policy.lessons, now)
         if move is not None:
             steps[each.id] = move
-    taken, _ = (_start(group, steps, policy.lessons, now) for group in groups)
     known = {each.id: each for group in groups for each in group} | lessons
+    new = _new_lessons(reader, owner, payloads, known)
+    for group, coming in zip(groups, (new, ()), strict=True):
+        _make_room(group, len(coming), steps, found, policy.lessons, now)
+    taken, _ = (_start(group, steps, policy.lessons, now) for group in groups)
     stages = {id_: move.state for id_, move in steps.items()}
-    for id_ in _new_lessons(reader, owner, payloads, known):
+    for id_ in new:
         move = placed(now, taken=taken, policy=policy.lessons)
         if move is not None:
             stages[id_] = move.state
@@ -96,7 +109,7 @@ def _judged(
     facts: RunFacts,
     arms: Sequence[UseArm],
     lessons: Mapping[str, StoredMemory],
-    uses: Mapping[str, Sequence[LessonUse]],
+    found: Mapping[str, Uses],
     policy: LessonPolicy,
     now: str,
 ) -> dict[str, Move]:
@@ -107,22 +120,51 @@ def _judged(
         lesson = lessons.get(arm.memory_id)
         if lesson is None:
             continue
-        mine = (*uses.get(arm.memory_id, ()), _use(facts, arm))
+        mine = (*found[arm.memory_id].uses, _use(facts, arm))
         move = next_state(lesson, mine, policy, now, conflict=conflict and arm.arm == "had")
         if move is not None:
             steps[arm.memory_id] = move
     return steps
 
 
+def _make_room(
+    group: Sequence[StoredMemory],
+    coming: int,
+    steps: dict[str, Move],
+    found: Mapping[str, Uses],
+    policy: LessonPolicy,
+    now: str,
+) -> None:
+    """Where more wait than there are places, trials that do not look like helping give theirs up, the worst first."""
+    staying = [each for each in group if each.id not in steps]
+    wanted = coming + sum(stage_of(each) == "candidate" for each in staying)
+    wanted -= policy.trial_places - places_taken(staying)
+    shares = {
+        each.id: share_of("trial", lately_of(found[each.id], policy.half_life_runs), policy)
+        for each in staying
+        if wanted > 0 and each.id in found and stage_of(each) == "trial"
+    }
+    known = {each.id: each for each in staying}
+    for id_ in sorted(shares, key=lambda id_: (shares[id_], id_))[: max(0, wanted)]:
+        had = sum(use.arm == "had" for use in found[id_].uses)
+        move = gave_place(known[id_], had, shares[id_], now)
+        if move is not None:
+            steps[id_] = move
+
+
 def _start(group: Sequence[StoredMemory], steps: dict[str, Move], policy: LessonPolicy, now: str) -> int:
     """Put candidates of a group on trial, the oldest first, while there are places; answers how many are taken."""
     taken = places_taken([each for each in group if each.id not in steps])
-    for candidate in sorted(group, key=lambda each: (each.created_at, each.id)):
+    for candidate in sorted(group, key=_waiting_since):
         move = started(candidate, now, taken=taken, policy=policy)
         if move is not None and candidate.id not in steps:
             steps[candidate.id] = move
             taken += 1
     return taken
+
+
+def _waiting_since(memory: StoredMemory) -> tuple[str, str]:
+    return memory.created_at if memory.lesson is None else memory.lesson.since, memory.id
 
 
 def _standing(reader: Reader, owner: str, arms: Sequence[UseArm]) -> list[StoredMemory]:

@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.owners import bank_owner
-from muniment.learning.hints import Dropped, Injection, Recallable, Weighed, best_of, inject
+from muniment.learning.hints import Dropped, Injection, Recallable, Weighed, best_of, inject, outcome_told
 from muniment.learning.keys import clashes
 from muniment.learning.lesson_state import LessonArm
 from muniment.learning.lessons.arms import draw_arms, is_lesson, stage_of
-from muniment.learning.lessons.counting import with_counts
+from muniment.learning.lessons.counting import counted
+from muniment.learning.lessons.fared import fared_alike
+from muniment.learning.lessons.lately import lately_of
 from muniment.learning.lessons.life import changed_at_of
-from muniment.learning.lessons.uses import family_of
+from muniment.learning.lessons.uses import Uses, family_of, uses_of
 
 if TYPE_CHECKING:
     from muniment.core.policy.learning import LearnPolicy
@@ -42,8 +44,9 @@ def as_they_stand(
     """The candidates with what came of them counted in; and those that are not up for choice yet, or any more.
 
     A lesson that waits for its trial reaches no prompt. An episode of before the world of its work changed tells of
-    another world, as long as the lesson that showed the change has not come back. Nothing is counted of what is for
-    other work than this intent, which is dropped whatever came of it.
+    another world, as long as the lesson that showed the change has not come back; and so does one of a run whose likes
+    fail lately while others pass. Nothing is counted of what is for other work than this intent, which is dropped
+    whatever came of it.
     """
     changed = _changes([each.memory for each in found])
     kept: list[Recallable] = []
@@ -56,16 +59,27 @@ def as_they_stand(
             dropped.append(Dropped(memory.id, "before_change"))
         else:
             kept.append(each)
-    counted: dict[str, StoredMemory] = {}
+    uses: dict[str, Uses] = {}
     for level in {each.memory.level for each in kept}:
         mine = [
             each.memory
             for each in kept
             if each.memory.level == level and not clashes(intent_key, each.memory.record.get("intent_key"))
         ]
-        standing = with_counts(reader, bank_owner(scope, level), mine, policy.lessons.uses_max)
-        counted |= {memory.id: memory for memory in standing}
-    return [each._replace(memory=counted.get(each.memory.id, each.memory)) for each in kept], dropped
+        uses |= uses_of(reader, bank_owner(scope, level), mine, policy.lessons.uses_max)
+    episodes = [(each.memory, passed) for each in kept if (passed := outcome_told(each.memory)) is not None]
+    fared = fared_alike(episodes, policy.lessons.half_life_runs)
+    standing: list[Recallable] = []
+    for each in kept:
+        memory, own = each.memory, uses.get(each.memory.id, Uses())
+        lately, alike = lately_of(own, policy.lessons.half_life_runs), fared.get(memory.id)
+        if alike is not None and alike.is_stale and memory.status != "pinned":
+            dropped.append(Dropped(memory.id, f"stale: {alike.words}"))
+            continue
+        if alike is not None:  # its own run is among them
+            lately = lately._replace(passes=alike.passes, n=alike.n, written=0.0, uses=max(1, lately.uses))
+        standing.append(each._replace(memory=counted(memory, own.uses), lately=lately))
+    return standing, dropped
 
 
 def _changes(memories: Sequence[StoredMemory]) -> Callable[[StoredMemory], str]:
@@ -92,11 +106,13 @@ def hand_out(
         return whole
     shown = set(whole.injection.used_ids)
     drawn = [each.candidate.memory for each in best if each.candidate.memory.id in shown]
-    arms = draw_arms(drawn, run_id, policy.lessons)
-    held_out = {arm.memory_id for arm in arms if arm.arm == "held_out"}
-    if not held_out:
+    lately = {each.candidate.memory.id: each.candidate.lately for each in best}
+    arms = draw_arms(drawn, run_id, policy.lessons, lately)
+    left_out = {memory.id for memory in drawn if is_lesson(memory)}
+    left_out -= {arm.memory_id for arm in arms if arm.arm == "had"}
+    if not left_out:
         return whole._replace(arms=arms)
-    chosen = {each.candidate.memory.id for each in best} - held_out
+    chosen = {each.candidate.memory.id for each in best} - left_out
     rest = [each for each in weighed if each.candidate.memory.id in chosen or not is_lesson(each.candidate.memory)]
     left = best_of(rest, most)
     return Handed(inject(left, policy.injection, count), arms, _told(left))

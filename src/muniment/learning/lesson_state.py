@@ -30,6 +30,8 @@ class LessonArm(Record):
     memory_id: IdText
     arm: LessonArmName
     stage: LessonStage
+    share: Absent[Number] = None
+    """How likely it was to be handed to this run, by what came of it before."""
 
 
 class LessonUse(Record):

@@ -169,17 +169,22 @@ def _judged_tasks(
     trial: Trial,
     judge: Judge,
 ) -> dict[str, TestOutcome]:
-    """Tasks asked until one answer passes; where none does with the rule, without it too, to tell why."""
-    wanted = list(dict.fromkeys(each for each in prompts if each is not None))
+    """Tasks asked until one answer passes; where none does with the rule, without it too, to tell why.
+
+    A task that the rule does not apply to is not asked: what comes of it is not the rule's doing.
+    """
+    wanted = list(dict.fromkeys(each for each in prompts if each is not None and each[1] != each[0]))
     mine = _until_passed(wanted, trial, judge)
-    bare = {each: (each[0], each[0]) for each in wanted if not mine[each].passes and each[1] != each[0]}
+    bare = {each: (each[0], each[0]) for each in wanted if not mine[each].passes}
     other = _until_passed(list(bare.values()), trial, judge)
     outcomes = {}
     for spec, prompt in zip(specs, prompts, strict=True):
         if prompt is None:
             asked, vacuous = TaskAsked(0, 0, problem="the task that it asks was forgotten"), False
+        elif prompt not in mine:
+            asked, vacuous = TaskAsked(0, 0, applies=False), False
         else:
-            asked = mine[prompt]._replace(applies=prompt[1] != prompt[0])
+            asked = mine[prompt]
             vacuous = not judge.can_fail(rule, prompt[0])
             if prompt in bare:
                 without = other[bare[prompt]]

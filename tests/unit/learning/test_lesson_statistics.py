@@ -12,7 +12,9 @@ from muniment.learning.lesson_state import LessonState, LessonUse
 from muniment.learning.lessons.arms import draw_arms, stage_of
 from muniment.learning.lessons.change import find_drop
 from muniment.learning.lessons.effects import effect_of
+from muniment.learning.lessons.lately import lately_of
 from muniment.learning.lessons.life import changed_at_of, left_idle, next_state, outlived, started
+from muniment.learning.lessons.uses import Uses
 from muniment.learning.stored_memory import StoredMemory
 
 POLICY = LessonPolicy()
@@ -46,7 +48,9 @@ def life(seed: int, runs: int, rates, *, drift=None, lie=0.1, stage="trial", lea
     uses, steps, passing = [], [], []
     for number in range(1, runs + 1):
         rates = drift[1] if drift is not None and number > drift[0] else rates
-        arm = "held_out" if stage_of(memory) == "retired" else draw_arms([memory], f"run{number}", POLICY)[0].arm
+        lately = {memory.id: lately_of(Uses(tuple(uses), tuple(range(len(uses)))[::-1]), POLICY.half_life_runs)}
+        drawn = draw_arms([memory], f"run{number}", POLICY, lately)
+        arm = "held_out" if stage_of(memory) == "retired" else drawn[0].arm
         passing.append(rates[arm == "held_out"])
         if stage_of(memory) == "retired":
             continue
@@ -150,13 +154,10 @@ def test_each_stage_has_its_share_and_each_look_draws_the_same(stage: str, share
     assert had == [draw_arms([memory], f"run{number}", POLICY)[0].arm == "had" for number in range(2000)]
 
 
-def test_suspended_lessons_share_one_share_and_lessons_are_drawn_apart() -> None:
+def test_suspended_lessons_share_one_share() -> None:
     three = [lesson("suspended", id_=f"tac_{number}") for number in range(3)]
     some = [any(arm.arm == "had" for arm in draw_arms(three, f"run{number}", POLICY)) for number in range(2000)]
     assert sum(some) / 2000 == pytest.approx(0.1, abs=0.03)
-    pair = [lesson("trial", id_="a"), lesson("trial", id_="b")]
-    drawn = [tuple(arm.arm for arm in draw_arms(pair, f"run{number}", POLICY)) for number in range(2000)]
-    assert drawn.count(("had", "had")) / 2000 == pytest.approx(0.25, abs=0.04)
 
 
 # -- life ---------------------------------------------------------------------------------------------

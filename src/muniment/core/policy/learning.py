@@ -90,6 +90,8 @@ class FoldPolicy(Record):
 
     peers_max: Positive = 200
     """Runs of the same intent that are looked at, newest first."""
+    recent_max: Positive = 50
+    """The newest of them are compared by themselves as well: what holds now is found though older runs outvote it."""
     support_min: Positive = 3
     """The fewest runs in which a feature was seen."""
     separation_min: Share = 0.2
@@ -116,10 +118,11 @@ class LessonPolicy(Record):
     holdout_share: Share = 0.1
     """Of the runs that an active lesson fits, so many do without it, so that it is measured as long as it lives."""
     trial_share: Share = 0.5
-    """Of the runs that a lesson on trial fits, so many get it."""
+    """Of the runs that lessons on trial fit, so many get one of them while nothing is known; then what came of them
+    lately decides, between a holdout's share and all but a holdout's share."""
     suspended_share: Share = 0.1
     """Of the runs that suspended lessons fit, so many get one of them, to see whether the world came back."""
-    trial_places: Whole = 3
+    trial_places: Whole = 2
     """Lessons of one family that are on trial at a time; the others wait."""
     trial_uses_min: Positive = 10
     """Judged runs, with it or held out, before a trial is decided."""
@@ -135,7 +138,9 @@ class LessonPolicy(Record):
     """Judged runs of a family that figures are made of, newest first."""
     half_life_uses: Annotated[Number, Field(gt=0)] = 80
     """After so many uses, a use weighs half as much in the effect of a lesson."""
-    confidence: Annotated[Number, Field(gt=0, lt=1)] = 0.98
+    half_life_runs: Annotated[Number, Field(gt=0)] = 12
+    """After so many judged runs of its kind of work, an outcome counts half as much where records are chosen."""
+    confidence: Annotated[Number, Field(gt=0, lt=1)] = 0.97
     """Of the interval that an effect must clear, looked at after every run."""
     doubt: Annotated[Number, Field(gt=0, lt=1)] = 0.9
     """Of the interval that must lie below nought for a lesson to go: it is doubted sooner than it is believed."""
@@ -143,9 +148,9 @@ class LessonPolicy(Record):
     """Of the interval that it must clear when its trial is over, or to come back from suspension."""
     margin: Share = 0.1
     """A lesson that costs less may pass so much less often, at most, and still count as as good."""
-    change_threshold: Annotated[Number, Field(gt=0)] = 8.0
-    """The log likelihood ratio at which a lesson's own history is told to have changed. At 8, about one in twenty-five
-    lessons whose rate stays the same is told so within two hundred uses."""
+    change_threshold: Annotated[Number, Field(gt=0)] = 7.0
+    """The log likelihood ratio at which a lesson's own history is told to have changed. At 7, about one in twenty-five
+    lessons whose rate stays the same is told so within a hundred uses."""
 
 
 class PraxisPolicy(Record):

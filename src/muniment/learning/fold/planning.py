@@ -15,7 +15,7 @@ from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryAction, Me
 from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.contracts.rules import DistillDraft
 from muniment.core.canonical import short_id
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy.learning import FoldPolicy, LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.learning.fold.contrast import Separation, associations, contrast, separations_of, window
 from muniment.learning.fold.distill import (
@@ -88,10 +88,11 @@ def fold(
     writer = Writer(count_tokens, policy.fold.summary_tokens_max, clean)
     distilling = Distilling(policy, now, writer, place)
     runs = [with_features(one) for one in window([one for one in (*peers, run) if is_judged(one)], policy.fold)]
-    separations = contrast(runs, policy.fold) if is_judged(run) else []
+    separations, recent = _contrasts(runs, policy.fold) if is_judged(run) else ([], [])
     kept = {memory.id: memory for memory in existing}
     made = [
         *_own_products(run, peers, distilling),
+        *_tactic_products(run, runs[-policy.fold.recent_max :], recent, distilling, kept),
         *_tactic_products(run, runs, separations, distilling, kept),
     ]
     lessons = _keep_written(written, made, kept, distilling, tools)
@@ -103,12 +104,29 @@ def fold(
         if is_judged(run)
         else []
     )
-    counted = f"{len(runs)} runs compared, {len(separations)} features separate, {len(turned)} tactics turned"
+    counted = (
+        f"{len(runs)} runs compared, {len(separations) + len(recent)} features separate, {len(turned)} tactics turned"
+    )
     if between := len(associations(runs, separations, policy.fold)) if is_judged(run) else 0:
         counted = f"{counted}, {between} features differ between tasks only"
     folded = _folded(run, trigger, distilling, products, turned, proposed, counted)
     against = contradicted(kept.values(), run) if is_judged(run) else []
     return _with_contradicted(folded, against)._replace(lessons=tuple(lessons))
+
+
+def _contrasts(runs: Sequence[RunFacts], policy: FoldPolicy) -> tuple[list[Separation], list[Separation]]:
+    """What separates among all the runs and not the other way round among the newest; and, where they are many, what
+    separates among the newest and is not told by all. Two looks share the chance of being wrong.
+    """
+    if len(runs) <= policy.recent_max:
+        return contrast(runs, policy), []
+    newest = runs[-policy.recent_max :]
+    halved = policy.model_copy(update={"confidence_min": (1 + policy.confidence_min) / 2})
+    whole = contrast(runs, halved)
+    now = separations_of([one.feature for one in whole], newest, policy) if whole else {}
+    stands = [one for one in whole if one.feature not in now or now[one.feature].helps == one.helps]
+    told = {one.feature for one in stands}
+    return stands, [one for one in contrast(newest, halved) if one.feature not in told]
 
 
 def _own_products(run: RunFacts, peers: Sequence[RunFacts], distilling: Distilling) -> list[_Product]:

@@ -5,11 +5,12 @@ What is no lesson (an episode, a rule, a seed) is always handed out, and so it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from muniment.core.canonical import digest
 from muniment.core.policy.learning import LessonPolicy
 from muniment.learning.lesson_state import LessonArm, LessonStage
+from muniment.learning.lessons.lately import Lately, share_of
 from muniment.learning.stored_memory import StoredMemory
 
 __all__ = ["draw_arms", "fits_any_run", "is_lesson", "is_tried", "stage_of"]
@@ -44,21 +45,56 @@ def is_tried(memory: StoredMemory) -> bool:
     return memory.lesson is not None and memory.lesson.stage != "candidate"
 
 
-def draw_arms(memories: Iterable[StoredMemory], run_id: str, policy: LessonPolicy) -> tuple[LessonArm, ...]:
-    """Of each lesson that would be handed to a run, whether it is. The suspended ones share one small share."""
+def draw_arms(
+    memories: Iterable[StoredMemory], run_id: str, policy: LessonPolicy, lately: Mapping[str, Lately] | None = None
+) -> tuple[LessonArm, ...]:
+    """Of each lesson that would be handed to a run, whether it is; what came of them `lately` says how likely.
+
+    Of the lessons on trial a run gets one at most, so that what says the same is not measured beside its like: the runs
+    that get none are what all of them are compared with, and the others have no arm in a run that got one. Suspended
+    ones share one small share.
+    """
+    known = lately or {}
     lessons = [memory for memory in memories if is_lesson(memory)]
     suspended = sum(stage_of(memory) == "suspended" for memory in lessons)
-    shares: dict[LessonStage, float] = {
-        "active": 1 - policy.holdout_share,
-        "trial": policy.trial_share,
-        "suspended": policy.suspended_share / max(1, suspended),
-    }
+    shares = {memory.id: _share(memory, known, policy) for memory in lessons}
+    shares |= {memory.id: policy.suspended_share / suspended for memory in lessons if stage_of(memory) == "suspended"}
+    tried = _one_share({memory.id: shares[memory.id] for memory in lessons if stage_of(memory) == "trial"})
+    shares |= tried
+    chosen = _one_of(tried, run_id)
     arms = []
     for memory in lessons:
         stage = stage_of(memory)
-        gets_it = _drawn(memory.id, run_id) < shares.get(stage, 0.0)
-        arms.append(LessonArm(memory_id=memory.id, arm="had" if gets_it else "held_out", stage=stage))
+        if stage == "trial" and chosen not in (None, memory.id):
+            continue
+        gets_it = chosen == memory.id if stage == "trial" else _drawn(memory.id, run_id) < shares[memory.id]
+        share = round(shares[memory.id], 4)
+        arms.append(LessonArm(memory_id=memory.id, arm="had" if gets_it else "held_out", stage=stage, share=share))
     return tuple(arms)
+
+
+def _share(memory: StoredMemory, known: Mapping[str, Lately], policy: LessonPolicy) -> float:
+    """Of the runs that a lesson fits, how many get it if it is alone. A signature keeps all but the holdout."""
+    stage = stage_of(memory)
+    lately = Lately() if memory.status == "pinned" else known.get(memory.id, Lately())
+    return share_of(stage, lately, policy) if stage in ("trial", "active") else 0.0
+
+
+def _one_share(shares: Mapping[str, float]) -> dict[str, float]:
+    """What each of several gets where a run gets one at most: together what the best of them would, the better more."""
+    whole = sum(share * share for share in shares.values())
+    scale = max(shares.values()) / whole if whole else 0.0
+    return {id_: scale * share * share for id_, share in shares.items()}
+
+
+def _one_of(shares: Mapping[str, float], run_id: str) -> str | None:
+    """One of several by their shares, or none of them."""
+    drawn, reached = _drawn("trial", run_id), 0.0
+    for id_, share in sorted(shares.items()):
+        reached += share
+        if drawn < reached:
+            return id_
+    return None
 
 
 def _drawn(memory_id: str, run_id: str) -> float:

@@ -15,7 +15,7 @@ from muniment.core.stats.counts import Tally
 
 __all__ = ["ChangePoint", "find_drop"]
 
-_BEFORE_MIN, _AFTER_MIN = 4, 3
+_BEFORE_MIN, _AFTER_MIN = 4, 5
 """Outcomes that each side of a split needs."""
 
 
@@ -28,6 +28,12 @@ class ChangePoint(NamedTuple):
     """The log likelihood ratio of two rates against one."""
     before: Tally
     after: Tally
+
+    @property
+    def words(self) -> str:
+        """`passed 1 of the last 8 with it, 14 of 20 before`."""
+        before, after = self.before, self.after
+        return f"passed {after.passes} of the last {after.n} with it, {before.passes} of {before.n} before"
 
 
 def find_drop(outcomes: Sequence[bool], threshold: float, known: Tally = Tally()) -> ChangePoint | None:  # noqa: B008

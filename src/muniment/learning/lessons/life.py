@@ -1,6 +1,7 @@
 """Where a lesson stands next, by what came of it: each step with its reason. Pure; a plan carries it out.
 
-candidate → trial where a place of its family is free. trial → active where the effect lies above nought beyond doubt,
+candidate → trial where a place of its family is free; trial → candidate where another waits and it does not look like
+helping. trial → active where the effect lies above nought beyond doubt,
 where it is as good and costs less, or where the trial is over and it looks good; else → retired. active → suspended
 where its own history drops, or runs without it do better beyond doubt. suspended → active where it helps again, else
 → retired. A conflict that a run reports suspends at once. What is pinned is measured and never moved.
@@ -15,7 +16,7 @@ from muniment.core.policy.learning import LessonPolicy
 from muniment.core.stats import counts
 from muniment.learning.lesson_state import LessonState, LessonUse
 from muniment.learning.lessons.arms import stage_of
-from muniment.learning.lessons.change import ChangePoint, find_drop
+from muniment.learning.lessons.change import find_drop
 from muniment.learning.lessons.effects import Effect, effect_of
 from muniment.learning.stored_memory import StoredMemory, Tally
 
@@ -24,6 +25,7 @@ __all__ = [
     "Move",
     "MoveReason",
     "changed_at_of",
+    "gave_place",
     "judged_uses",
     "left_idle",
     "next_state",
@@ -47,10 +49,13 @@ MoveReason = Literal[
     "helps_again",
     "no_help",
     "not_reached",
+    "gave_place",
 ]
-_HELD_OUT_MIN = 5
-"""Runs without an active lesson, below which they say nothing against it."""
+_ARM_MIN = 5
+"""Runs with a lesson, and without it, below which they say nothing of it."""
 _OUTLIVED_RUNS = 100
+_GIVES_PLACE = 0.35
+"""The chance of helping below which a trial makes room for another."""
 _LEARNT_MAX = 6
 """Of the runs a lesson was learnt from, so many speak for its history: they were chosen for looking good."""
 
@@ -86,6 +91,14 @@ def left_idle(memory: StoredMemory, runs: int, policy: LessonPolicy, now: str) -
     if stage_of(memory) != "trial" or runs < policy.trial_idle_max:
         return None
     return _moved("retired", now, "not_reached", f"it came first in none of the last {runs} runs of its family")
+
+
+def gave_place(memory: StoredMemory, had: int, chance: float, now: str) -> Move | None:
+    """A lesson on trial that does not look like helping makes room for one that waits, and waits itself."""
+    if stage_of(memory) != "trial" or had < _ARM_MIN or chance >= _GIVES_PLACE:
+        return None
+    why = f"another waited, and the chance that it helps was {chance:.2f} by what came of it lately"
+    return Move(LessonState(stage="candidate", since=now, why=why), "gave_place")
 
 
 def places_taken(memories: Sequence[StoredMemory]) -> int:
@@ -145,7 +158,7 @@ def _moved(
 
 def _after_trial(effect: Effect, policy: LessonPolicy, now: str) -> Move | None:
     looked = effect.had.n + effect.held_out.n
-    if looked < policy.trial_uses_min or effect.difference is None:
+    if looked < policy.trial_uses_min or min(effect.had.n, effect.held_out.n) < _ARM_MIN:
         return None
     sure, words = effect.bounds(policy.confidence), effect.words
     if sure.lower > 0:
@@ -162,7 +175,7 @@ def _after_trial(effect: Effect, policy: LessonPolicy, now: str) -> Move | None:
 
 
 def _outdone(effect: Effect, policy: LessonPolicy, now: str) -> Move | None:
-    if effect.held_out.n < _HELD_OUT_MIN or effect.bounds(policy.doubt).upper >= 0:
+    if effect.held_out.n < _ARM_MIN or effect.bounds(policy.doubt).upper >= 0:
         return None
     return _moved("suspended", now, "pass_rate_below", effect.words)
 
@@ -172,12 +185,7 @@ def _dropped(memory: StoredMemory, uses: Sequence[LessonUse], policy: LessonPoli
     found = find_drop([use.passed for use in had], policy.change_threshold, _known_before(memory))
     if found is None:
         return None
-    return _moved("suspended", now, "history_changed", _drop_words(found), had[found.place].at)
-
-
-def _drop_words(found: ChangePoint) -> str:
-    before, after = found.before, found.after
-    return f"passed {after.passes} of the last {after.n} with it, {before.passes} of {before.n} before"
+    return _moved("suspended", now, "history_changed", found.words, had[found.place].at)
 
 
 def _known_before(memory: StoredMemory) -> counts.Tally:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import read_canonical, short_id
 from muniment.core.ports.engine import Condition, Reader
@@ -25,7 +25,7 @@ from muniment.runs.projection import change_of
 from muniment.store.items import Change, Item, select_items
 from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["UseArm", "family_of", "list_uses", "project_lesson_use", "uses_and_idle", "uses_by_id"]
+__all__ = ["UseArm", "Uses", "family_of", "list_uses", "project_lesson_use", "uses_by_id", "uses_of"]
 
 Lookup = Callable[[str], Item | None]
 
@@ -118,37 +118,53 @@ def uses_by_id(
 
     What was merged has the uses of what it was merged from.
     """
-    return uses_and_idle(reader, owner, memories, newest)[0]
+    found = uses_of(reader, owner, memories, newest)
+    return {id_: each.uses for id_, each in found.items() if each.uses}
 
 
-def uses_and_idle(
-    reader: Reader, owner: str, memories: Iterable[StoredMemory], newest: int
-) -> tuple[dict[str, tuple[LessonUse, ...]], dict[str, int]]:
-    """The same; and how many judged runs of its kind of work came since each record was used last, or was written."""
+class Uses(NamedTuple):
+    """The uses of a record, and how long ago each was, in judged runs of its kind of work."""
+
+    uses: tuple[LessonUse, ...] = ()
+    """Oldest first."""
+    ages: tuple[int, ...] = ()
+    """Of each, how many runs came after it."""
+    idle: int = 0
+    """Runs since it was used last, or since it came to stand where it stands."""
+    written: int = 0
+    """Runs since it was written."""
+
+
+def uses_of(reader: Reader, owner: str, memories: Iterable[StoredMemory], newest: int) -> dict[str, Uses]:
+    """What came of each of these records, by id: one query for each kind of work."""
     families: defaultdict[str | None, list[StoredMemory]] = defaultdict(list)
     for memory in memories:
         families[family_of(memory)].append(memory)
-    found: dict[str, tuple[LessonUse, ...]] = {}
-    idle: dict[str, int] = {}
+    found: dict[str, Uses] = {}
     for family, mine in families.items():
         wanted: defaultdict[str, list[str]] = defaultdict(list)
         for memory in mine:
             for id_ in (memory.id, *memory.parents):
                 wanted[id_].append(memory.id)
         kept: defaultdict[str, list[LessonUse]] = defaultdict(list)
-        judged = _judged_runs(reader, owner, family, newest)
-        moments = sorted({body["run"]["trace_id"]: body["run"]["at"] for body in judged if body["arms"]}.values())
-        for body in judged:
+        runs: dict[str, str] = {}
+        for body in _judged_runs(reader, owner, family, newest):
             for arm in body["arms"]:
+                runs[body["run"]["trace_id"]] = body["run"]["at"]
                 if arm["memory_id"] in wanted:  # of most, nobody asks
                     use = _use(body["run"] | arm)
                     for id_ in wanted[use.memory_id]:
                         kept[id_].append(use)
+        ages = {trace_id: len(runs) - 1 - place for place, trace_id in enumerate(runs)}
+        moments = sorted(runs.values())
         for memory in mine:
             uses = kept.get(memory.id, [])
-            since = max(
-                memory.created_at if memory.lesson is None else memory.lesson.since, *(use.at for use in uses[-1:]), ""
+            stood = memory.created_at if memory.lesson is None else memory.lesson.since
+            since = max(stood, *(use.at for use in uses[-1:]), "")
+            found[memory.id] = Uses(
+                tuple(uses),
+                tuple(ages[use.trace_id] for use in uses),
+                len(moments) - bisect_right(moments, since),
+                len(moments) - bisect_right(moments, memory.created_at),
             )
-            found |= {memory.id: tuple(uses)} if uses else {}
-            idle[memory.id] = len(moments) - bisect_right(moments, since)
-    return found, idle
+    return found

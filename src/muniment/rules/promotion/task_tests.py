@@ -2,8 +2,9 @@
 
 - regression: an earlier task of the rule's place that failed; with the rule an answer passes
 - counterexample, cluster: another that failed, of the same failure where that is known
-- counterexample, boundary: a task that passed outside the rule's place, or where none there can fail, one inside it
-  that passed without the rule; and the rule's words do not stand in the answer
+- counterexample, boundary: a task of the place that passed without the rule, which the rule must not break; where there
+  is none, one outside of it, which holds because the rule does not stand before it: nobody is asked, since what an
+  agent does there without the rule says nothing of the rule. And the rule's words do not stand in the answer
 - micro-regressions: earlier tasks of the place, those that passed first: the rule does not break them
 
 An agent draws lots, so a task is asked until one answer passes, `tries` times at most: these tests say whether it *can*
@@ -54,7 +55,7 @@ class TaskAsked(NamedTuple):
     problem: str = ""
     """What was wrong with the last answer."""
     applies: bool = True
-    """Did the rule stand before the task? Outside of its place the task is asked as it is."""
+    """Does the rule stand before the task? Outside of its place nobody is asked."""
 
 
 def asks_verifier(spec: RegressionTestSpec) -> bool:
@@ -96,8 +97,10 @@ def make_task_tests(
     regressions = maker.take(failing, "regression", policy.regressions_min)
     others = maker.alike(failing, regressions)
     clusters = maker.take(others, "cluster", policy.cluster_counterexamples_min)
-    boundaries = maker.take(outside, "boundary", policy.boundary_counterexamples_min)
-    boundaries += maker.take(passing[::-1], "boundary", policy.boundary_counterexamples_min - len(boundaries))
+    oldest = passing[::-1]
+    oldest.sort(key=maker.is_spent)
+    boundaries = maker.take(oldest, "boundary", policy.boundary_counterexamples_min)
+    boundaries += maker.take(outside, "boundary", policy.boundary_counterexamples_min - len(boundaries))
     micro = maker.take([*passing, *failing], "micro", policy.micro_min)
     place = place_words(rule)
     found = (
@@ -143,7 +146,10 @@ class _Maker:
         for one in examples:
             if one.passed == passed:
                 runs.setdefault(task_key(one.prompt), one)
-        return sorted(runs.values(), key=lambda one: task_key(one.prompt) in self._spent)
+        return sorted(runs.values(), key=self.is_spent)
+
+    def is_spent(self, one: Example) -> bool:
+        return task_key(one.prompt) in self._spent
 
     def alike(self, failing: Sequence[Example], regressions: Sequence[_Taken]) -> list[Example]:
         """Those of the same failure first, as far as anybody said what failed."""
@@ -197,9 +203,9 @@ class _Maker:
 
 
 def outcome_of_task(spec: RegressionTestSpec, asked: TaskAsked, *, vacuous: bool) -> TestOutcome:
-    """What came of a task: it passes where one of its answers did."""
-    ok = asked.passes > 0
-    message = "" if ok else _why(asked)
+    """What came of a task: it passes where one of its answers did, or where the rule does not stand before it."""
+    ok = asked.passes > 0 or not asked.applies
+    message = _why(asked) if not ok else "" if asked.applies else "the rule does not stand before it"
     plain: dict[str, Any] = {
         "test_id": spec.test_id,
         "test_type": spec.test_type,
@@ -223,5 +229,4 @@ def _why(asked: TaskAsked) -> str:
         of = f"{asked.without_passes} of {asked.without_asked} without it"
         without = f"; {of}" if asked.without_passes else f"; nor did any of {asked.without_asked} without it"
     problem = f"; {asked.problem}" if asked.problem else ""
-    where = "with the rule" if asked.applies else "on a task that the rule does not apply to: it was asked without it"
-    return f"none of {asked.asked} answers passed {where}{without}{problem}"
+    return f"none of {asked.asked} answers passed with the rule{without}{problem}"
