@@ -15,7 +15,7 @@ import muniment
 from muniment.core.ports.engine import Engine, Select
 from muniment.errors import RunFinished
 from muniment.learning.keys import intent_key
-from muniment.learning.lessons.uses import list_uses, uses_and_idle
+from muniment.learning.lessons.uses import list_uses, uses_of
 from muniment.learning.projection import core_name
 from muniment.learning.stored_memory import IntentParts
 
@@ -275,16 +275,16 @@ def test_uses_and_idle_runs_are_what_going_through_all_uses_gives(mem: muniment.
         from muniment.learning.banks import list_memories
 
         memories = [held.memory for kind in ("reasoning", "tactic") for held in list_memories(reader, owner, kind)]
-        found, idle = uses_and_idle(reader, owner, memories, 50)
-        assert sum(map(len, found.values())) > 20
+        found = uses_of(reader, owner, memories, 50)
+        assert sum(len(each.uses) for each in found.values()) > 20
         for memory in memories:
             key = memory.record.get("intent_key")
             everything = list_uses(reader, owner, core_name(key if isinstance(key, str) else None), 50)
             mine = [use for use in everything if use.memory_id in (memory.id, *memory.parents)]
-            assert list(found.get(memory.id, ())) == mine
+            assert list(found[memory.id].uses) == mine
             since = max(
                 [memory.created_at if memory.lesson is None else memory.lesson.since, *(use.at for use in mine)]
             )
-            assert idle[memory.id] == len({use.trace_id for use in everything if use.at > since})
+            assert found[memory.id].idle == len({use.trace_id for use in everything if use.at > since})
 
     mem._ctx.engine.read("default", work)
