@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
-from muniment.learning.episode_words import (
+from muniment.learning.hinting.episode_words import (
     SAME_TASK,
     episode_of,
     hint_text,
@@ -20,10 +20,10 @@ from muniment.learning.episode_words import (
     share_of,
     words_beside,
 )
-from muniment.learning.forms import form_of
+from muniment.learning.hinting.forms import form_of
+from muniment.learning.hinting.tool_likeness import rarities, tool_likeness, tools_told
 from muniment.learning.hints import Dropped, Weighed, tells_of_failure
 from muniment.learning.stored_memory import StoredMemory
-from muniment.learning.tool_likeness import rarities, tool_likeness, tools_told
 
 __all__ = ["FAILED", "Grouped", "put_together"]
 

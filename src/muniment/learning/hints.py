@@ -18,8 +18,9 @@ from muniment.core.predicates import RUN_FEATURES, parse
 from muniment.core.stats.bounds import Beta, Prior
 from muniment.core.stats.counts import Tally
 from muniment.core.text.sentences import sentence_spans
-from muniment.learning.episode_words import episode_of, hint_text, line_of_many, passed_of, words_beside
-from muniment.learning.forms import form_of
+from muniment.learning.hinting.episode_words import episode_of, hint_text, line_of_many, passed_of, words_beside
+from muniment.learning.hinting.forms import form_of
+from muniment.learning.hinting.tool_likeness import rarities, tool_likeness, tools_told
 from muniment.learning.keys import (
     Likeness,
     has_expired,
@@ -32,7 +33,6 @@ from muniment.learning.lessons.arms import fits_any_run
 from muniment.learning.lessons.lately import Lately
 from muniment.learning.lessons.wording import cited_events, sentence_of
 from muniment.learning.stored_memory import Store, StoredMemory
-from muniment.learning.tool_likeness import rarities, tool_likeness, tools_told
 
 __all__ = [
     "BELOW_FLOOR",

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.unit.learning.test_hint_groups import ASKED, POLICY, memory, recalled
 
-from muniment.learning.episode_words import episode_of, hint_text, line_of_many
-from muniment.learning.forms import form_of, together
+from muniment.learning.hinting.episode_words import episode_of, hint_text, line_of_many
+from muniment.learning.hinting.forms import form_of, together
 from muniment.learning.hints import Recallable, inject, weigh
 
 SAME = (

@@ -9,9 +9,9 @@ import pytest
 from muniment.core.policy.learning import LearnPolicy
 from muniment.learning.fold.transcripts import WORDING
 from muniment.learning.hint_groups import put_together
+from muniment.learning.hinting.tool_likeness import rarities, tool_likeness
 from muniment.learning.hints import BELOW_FLOOR, Recallable, RecallQuestion, best_of, inject, weigh
 from muniment.learning.stored_memory import StoredMemory
-from muniment.learning.tool_likeness import rarities, tool_likeness
 
 NOW = "2026-01-02T00:00:00Z"
 POLICY = LearnPolicy()

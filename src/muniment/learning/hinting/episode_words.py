@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.transcripts import WORDING
-from muniment.learning.forms import Form, form_of, together
+from muniment.learning.hinting.forms import Form, form_of, together
+from muniment.learning.hinting.tool_likeness import tools_told
 from muniment.learning.lessons.wording import lesson_line
 from muniment.learning.stored_memory import StoredMemory
-from muniment.learning.tool_likeness import tools_told
 
 __all__ = [
     "SAME_TASK",

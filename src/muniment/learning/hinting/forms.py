@@ -44,7 +44,8 @@ class Form(NamedTuple):
 
 def form_of(text: str) -> Form:
     """The form of a text. A word that begins with a capital is a name, unless it begins a sentence."""
-    fixed, places = [""], list[str]()
+    fixed = [""]
+    places: list[str] = []
     end = 0
     for found in _TOKEN.finditer(text):
         before = text[end : found.start()]
