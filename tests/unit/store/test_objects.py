@@ -302,6 +302,31 @@ def test_a_dump_holds_the_content_and_an_import_puts_it_out_again(
         assert list(inside.export(user_id="ana")) == lines
 
 
+@pytest.mark.req("LG-12", "LG-15")
+def test_an_import_goes_on_after_a_crash_and_a_sweep(
+    opened: Opener, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with muniment.open(tmp_path / "from.db") as source:
+        told(source, "A short word.")
+        event = told(source)
+        lines = list(source.export(user_id="ana"))
+    mem = opened()
+    told(mem, "Somebody else's.", user_id="ben")
+
+    def crash(*_: Any) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr("muniment.store.transfer.insert_blobs", crash)
+        with pytest.raises(Crash):
+            mem.import_(lines)
+    assert mem.store.sweep_objects(grace_hours=0).deleted == 1
+    assert mem.import_(lines).written["blobs"] == 1
+    assert unread(mem).ledger.content(event) == TEXT
+    assert len(files(folder)) == 1
+    assert mem.verify().ok
+
+
 @pytest.mark.req("LG-15")
 def test_contents_of_before_are_moved_out_and_back(opened: Opener, folder: Path) -> None:
     mem = opened()

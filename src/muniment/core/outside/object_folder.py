@@ -84,7 +84,9 @@ class FolderObjects:
         top = self._root / prefix.rpartition("/")[0]
         try:
             self._check_root()
-            for folder, names, files in os.walk(top):
+            if not top.is_dir():
+                return
+            for folder, names, files in os.walk(top, onerror=_raise):
                 names.sort()
                 for name in sorted(files):
                     path = Path(folder, name)
@@ -112,6 +114,10 @@ class FolderObjects:
             return StorageFull(said, path="$.objects", details={"objects": self.location})
         kind = ObjectsRefused if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else ObjectsUnavailable
         return kind(said, path="$.objects", details={"objects": self.location})
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _sync(folder: Path) -> None:

@@ -61,11 +61,15 @@ class Archives:
         self._reader = reader
         self._tenant_id = tenant_id
         self._outside = outside
+        self._rows: dict[bytes, ObjectRow | None] = {}
+        """Those that were asked for: a transaction that writes an archive anew reads none of it after that."""
 
     def body(self, written: str) -> str:
         """The body that stands behind a marker."""
         marker = marker_of(written)
-        row = None if marker is None else get(self._reader, OBJECTS, (marker.name,))
+        if marker is not None and marker.name not in self._rows:
+            self._rows[marker.name] = get(self._reader, OBJECTS, (marker.name,))
+        row = None if marker is None else self._rows[marker.name]
         if marker is None or row is None or row.use not in _USES:
             return ARCHIVE_GONE
         held = read_archive(self._outside, self._tenant_id, row)

@@ -71,8 +71,9 @@ def move_blob(ctx: Context, tenant_id: str, name: bytes) -> int:
         raise BlobCorrupt(
             f"the blob of event {blob.entry_id} is not what it was", details={"id": blob.entry_id, "blob": name.hex()}
         )
-    announce(ctx, tenant_id, ObjectRow(name, "blob", "", outside.blob_key(tenant_id, name), None, blob.size))
-    row = outside.send_blob(tenant_id, blob.entry_id, name, salt, blob.data)
+    planned = outside.blob_row(tenant_id, blob.entry_id, name, blob.size)
+    announce(ctx, tenant_id, planned)
+    row = outside.send_blob(tenant_id, planned, salt, blob.data)
 
     def change(tx: Transaction) -> int:
         there, _ = _held(near(tx), name)

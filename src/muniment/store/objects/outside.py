@@ -60,9 +60,10 @@ class Fetched:
 class Outside:
     """The object store that a store was opened with."""
 
-    def __init__(self, store: ObjectStore, keys: ObjectKeys | None, folder: str) -> None:
+    def __init__(self, store: ObjectStore, keys: ObjectKeys | None, folder: str, ids: Ids) -> None:
         self.store = store
         self.keys = keys
+        self._ids = ids
         self.folder = folder
         """Below it lies everything that this store has outside."""
         self.fetched = Fetched()
@@ -71,16 +72,21 @@ class Outside:
         return f"{self.folder}/{sha256(f'{self.folder}/{tenant_id}'.encode()).hexdigest()[:32]}"
 
     def blob_key(self, tenant_id: str, name: bytes) -> str:
-        return f"{self.tenant_folder(tenant_id)}/blobs/{name.hex()[:2]}/{name.hex()}"
+        """Another one each time, so that what a sweep took of an earlier attempt is no matter to this one."""
+        attempt = self._ids.salts(1)[0].hex()[:16]
+        return f"{self.tenant_folder(tenant_id)}/blobs/{name.hex()[:2]}/{name.hex()}-{attempt}"
 
-    def send_blob(self, tenant_id: str, entry_id: str, name: bytes, salt: bytes, data: bytes) -> ObjectRow:
-        """Put the content of an event outside; answers the row that says so, which the caller writes."""
+    def send_blob(self, tenant_id: str, row: ObjectRow, salt: bytes, data: bytes) -> ObjectRow:
+        """Put the content of an event where its row says; answers the row as the caller is to write it."""
         key = self._first_key()
-        held_at = self.blob_key(tenant_id, name)
-        sent = data if key is None else key.seal(data, salt, _place(tenant_id, name))
-        self.store.put(held_at, sent)
-        self.fetched.keep(held_at, data, len(data))
-        return ObjectRow(name, "blob", entry_id, held_at, None if key is None else key.id, len(data))
+        sent = data if key is None else key.seal(data, salt, _place(tenant_id, row.name))
+        self.store.put(row.held_at, sent)
+        self.fetched.keep(row.held_at, data, len(data))
+        return row._replace(sealed_by=None if key is None else key.id)
+
+    def blob_row(self, tenant_id: str, entry_id: str, name: bytes, size: int) -> ObjectRow:
+        """What the content of an event will be known by."""
+        return ObjectRow(name, "blob", entry_id, self.blob_key(tenant_id, name), None, size)
 
     def blob(self, tenant_id: str, row: ObjectRow, salt: bytes | None) -> bytes | None:
         """The content of an event; None where it is missing, and bytes that do not hash to its name where it was
@@ -138,10 +144,10 @@ def open_outside(
     if folder is None:
         minted = ids.salts(1)[0].hex()
         if read_only:
-            return Outside(store, keys, minted)  # nothing of this store lies anywhere yet
+            return Outside(store, keys, minted, ids)  # nothing of this store lies anywhere yet
         try:
             engine.write(SERVER, lambda tx: insert(tx, OBJECTS, [ObjectRow(_STORE, "store", "", minted, None, 0)]))
             folder = minted
         except KeyTaken:
             folder = known() or minted
-    return Outside(store, keys, folder)
+    return Outside(store, keys, folder, ids)

@@ -1,7 +1,7 @@
 """What goes out before a transaction begins, and the rows that the transaction writes of it.
 
 Object first, row second: a crash between leaves an object that no row names, which a sweep finds, and never a row that
-names nothing. Every call salts its content anew, so no two of them write one key.
+names nothing. No two attempts write one key.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def send_blobs(ctx: Context, tenant_id: str, leaving: Iterable[Leaving]) -> dict
     held: dict[bytes, ObjectRow] = {}
     for each in leaving:
         checkpoint()
-        held[each.name] = ctx.outside.send_blob(tenant_id, each.entry_id, each.name, each.salt, each.data)
+        row = ctx.outside.blob_row(tenant_id, each.entry_id, each.name, len(each.data))
+        held[each.name] = ctx.outside.send_blob(tenant_id, row, each.salt, each.data)
     return held
 
 
@@ -70,7 +71,7 @@ def given_up() -> StorageBusy:
 def insert_blobs(tx: Transaction, blobs: Sequence[BlobRow], held: Mapping[bytes, ObjectRow]) -> None:
     """Write the rows of these contents: without the bytes, where those were sent outside."""
     out = [held[blob.hash] for blob in blobs if blob.hash in held]
-    if out and any(True for _ in by_ids(tx, OBJECTS, [row.name for row in out], column="name")):
+    if out and any(True for _ in by_ids(tx, OBJECTS, [row.held_at for row in out], column="held_at")):
         raise given_up()
     insert(tx, BLOBS, [blob._replace(data=None) if blob.hash in held else blob for blob in blobs])
     if out:

@@ -7,6 +7,7 @@ told to call again: no row ever names what a sweep has taken. Nothing that a row
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,7 @@ def _claimed(ctx: Context, tenant_id: str | None, keys: Sequence[str]) -> list[s
     orphans = ctx.engine.read(tenant_id, lambda reader: _unnamed(reader, keys))
     taken: list[str] = []
     for key in orphans:
-        row = ObjectRow(_name_of(key), "swept", "", key, None, int(_seconds(ctx)))
+        row = ObjectRow(sha256(key.encode()).digest(), "swept", "", key, None, int(_seconds(ctx)))
         try:
             ctx.engine.write(tenant_id, lambda tx, row=row: insert(tx, OBJECTS, [row]))  # type: ignore[misc]
         except KeyTaken:  # whoever put it has written its row just now
@@ -98,14 +99,6 @@ def _unnamed(reader: Reader, keys: Sequence[str]) -> list[str]:
     """Those that stand in no row. One that was claimed and is there again came late: it waits until its claim ends."""
     named = {row.held_at for row in by_ids(reader, OBJECTS, keys, column="held_at")}
     return [key for key in keys if key not in named]
-
-
-def _name_of(key: str) -> bytes:
-    """The name under which whoever put the object would write its row."""
-    try:
-        return bytes.fromhex(key.rpartition("/")[2])
-    except ValueError:
-        return key.encode()
 
 
 def _seconds(ctx: Context) -> float:

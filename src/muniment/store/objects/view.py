@@ -51,7 +51,7 @@ class OutsideReader:
         if asked.table == _ENTRY:
             return map(self._filler(asked.columns), self.inner.stream(asked))
         if asked.table == _BLOB and "data" in (asked.columns or _BLOB_COLUMNS):
-            return iter(self._blobs(asked))
+            return map(_narrower(asked.columns), map(self._filled_blob, self.inner.stream(_whole(asked))))
         return self.inner.stream(asked)
 
     def _see(self, op: Get | Select | Find) -> Any:
@@ -68,16 +68,8 @@ class OutsideReader:
 
     def _blobs(self, op: Select | Find) -> list[Row]:
         """Asked for whole, since the rest of a row says where its content lies; then cut to what was asked."""
-        whole: Select | Find
-        if isinstance(op, Find):
-            whole = Find(op.table, op.by, op.keys)
-        else:
-            whole = Select(op.table, op.where, op.order, op.after, op.descending, op.limit)
-        rows = [self._filled_blob(row) for row in self.inner.do(whole)]
-        if not op.columns:
-            return rows
-        places = [_BLOB_COLUMNS.index(name) for name in op.columns]
-        return [tuple(row[place] for place in places) for row in rows]
+        whole = Find(op.table, op.by, op.keys) if isinstance(op, Find) else _whole(op)
+        return [*map(_narrower(op.columns), map(self._filled_blob, self.inner.do(whole)))]
 
     def _filled_blob(self, row: Row) -> Row:
         blob = BlobRow(*row)  # type: ignore[arg-type]
@@ -105,6 +97,16 @@ class OutsideReader:
             return (*row[:place], self._archives.body(body), *row[place + 1 :])
 
         return fill
+
+
+def _whole(op: Select) -> Select:
+    return Select(op.table, op.where, op.order, op.after, op.descending, op.limit)
+
+
+def _narrower(columns: Sequence[str]) -> Callable[[Row], Row]:
+    """What cuts a whole row of `blobs` to these columns."""
+    places = [_BLOB_COLUMNS.index(name) for name in columns or _BLOB_COLUMNS]
+    return lambda row: tuple(row[place] for place in places)
 
 
 class OutsideEngine:

@@ -39,14 +39,17 @@ def _doctor(call: Call) -> dict[str, Any]:
     settings = call.settings
     tokens, embedder, hosts = _tokens(settings), _embedder(settings), _hosts()
     seal = _lacking("seal_key", "seal", "seals need the package cryptography", settings.seal_key != "none")
+    objects = _lacking("objects_key", "seal", "objects need the package cryptography", settings.objects_key != "none")
     problems = [
         *({"asked_by": name, **part["error"]} for name, part in (("tokens", tokens), ("embedder", embedder))
           if "error" in part),
         *seal,
+        *objects,
         *_server(),
         *_lacking("the configuration of a coding agent", "mcp", "MCP is not installed", _asks_for_mcp(hosts)),
     ]  # fmt: skip
-    store = _store(_openable(settings, tokens, embedder, bool(seal)))
+    openable = _openable(settings, tokens, embedder, bool(seal))
+    store = _store(replace(openable, objects_key="none") if objects else openable)
     if store["state"] == "broken":
         problems.append({"asked_by": "db", **store["error"]})
     if store.get("replica") in _REPLICA_PROBLEMS:
