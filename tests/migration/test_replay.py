@@ -76,7 +76,9 @@ class TestSqlite:
             assert len(stat.split()) == len(columns) + 1, name
         every = "SELECT tbl_name, name FROM sqlite_schema WHERE type = 'index'"
         # their key is the table itself
-        in_key_order = {(name, name) for name in ("ids", "marks", "listings", "episodes", "backlog", "places", "prefixes")}
+        in_key_order = {
+            (name, name) for name in ("ids", "marks", "listings", "episodes", "backlog", "places", "prefixes")
+        }
         assert in_key_order <= found
         assert found - in_key_order == set(sqlite_store.execute(every))
 
