@@ -298,7 +298,7 @@ ingest = Command(
     lambda call: call.answer.lines(call.settings.db),
     function=_ingest,
     on="settings",
-    calls=("memory.run", "memory.ingest_otel", "memory.load"),
+    calls=("memory.run", "memory.ingest_otel"),
     document=lambda call: call.answer.plain() | {"db": call.settings.db},
     about='FILE is JSON lines of events ({"role", "content", …}, the arguments of `observe`, and optionally '
     'user_id, agent_id, session_id), or OpenAI-style messages: a list, {"messages": […]}, or JSON lines of those. '
