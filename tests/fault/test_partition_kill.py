@@ -147,5 +147,6 @@ def test_a_conversion_is_killed_again_and_again_under_load(
     assert report.ok, report
     with capsys.disabled():
         print(
-            f"\n  {kills} kills of a conversion: {writer.count} acknowledged events, none lost; {reader.reads} reads, nothing missed"
+            lost = f"{writer.count} acknowledged events, none lost; {reader.reads} reads, nothing missed"
+            print(f"\n  {kills} kills of a conversion: {lost}")
         )
