@@ -157,7 +157,7 @@ class MemoryStore:
         them, in the order of each session; given again, it is passed over, also after a load that was broken off.
         Without `index` they are left to `index`: until then they are read and cited, and no search finds them.
         """
-        from muniment.handles.loading import load_events
+        from muniment.memory.backlog.loading import load_events
 
         return load_events(self._ctx, events, tenant_id, agent_id, index=index, progress=progress)
 

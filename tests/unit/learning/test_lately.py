@@ -217,7 +217,9 @@ def test_after_a_drift_runs_are_told_what_passes_now(make: Any, engine: str) -> 
     for number in range(24, 60):
         way = "by_number" if number % 3 == 0 else "by_name"
         told.append(a_run(mem, number, way, passed=way == "by_number"))
-    late = [line for lines in told[24:] for line in lines if "Passed" in line or "by number" in line]
+    turning = [line for line in told[10] if "by_name" in line]
+    assert turning == ['- 30 runs like "Find order …": passed 24 of 30, none of the last 6. Did: by_name.']
+    late = [line for lines in told[24:] for line in lines]
     assert late
     stale_lines = [line for line in late if "by_name" in line and "by_number" not in line]
     assert len(stale_lines) <= 0.2 * len(late)
@@ -261,5 +263,5 @@ def test_what_holds_now_is_proposed_though_older_runs_outvote_it() -> None:
         return {text.partition(":")[0] for text in texts}
 
     whole = policy.model_copy(update={"fold": policy.fold.model_copy(update={"recent_max": 200})})
-    assert proposed(whole) == {"Call open right before first"}, "all of them together say what was right"
-    assert proposed(policy) == {"Call open right before second"}
+    assert proposed(whole) == {"Call first"}, "all of them together say what was right"
+    assert proposed(policy) == {"Call second"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -134,8 +135,9 @@ def test_what_the_caller_says_stands(mem: Memory) -> None:
     assert (cluster.cluster_id, cluster.sign) == ("fc_own", None)
 
 
-def test_a_derived_bucket_counts_and_binds_nothing(mem: Memory) -> None:
+def test_a_derived_bucket_counts_and_binds_nothing(make: Callable[..., Memory]) -> None:
     """The next run names no bucket either: what was learnt must still reach it."""
+    mem = make("memory", policy={"learn": {"lessons": {"holdout_share": 0, "trial_share": 1}}})
     for number in range(4):
         finished(mem, number, FAIL, f"Order {number} not found", features={"way": "by_name"})
         finished(mem, 100 + number, PASS, features={"way": "by_number"})

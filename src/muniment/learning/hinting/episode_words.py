@@ -36,6 +36,8 @@ SAME_TASK = 0.6
 """The share of words in common from which two tasks are one."""
 _DID = lazy_pattern(r"^(?:Did|Only looked): ")
 _HALF = 0.5
+_LATELY_MIN = 3
+"""Runs that failed one after the other, from which on that is told."""
 
 
 class Episode(NamedTuple):
@@ -109,11 +111,21 @@ def line_of_many(memories: Sequence[StoredMemory]) -> str:
     asked = together(forms) if len({form.key for form in forms}) == 1 else first.asked
     whole, bare = ([form_of(did) for did in told] for told in zip(*((e.did, e.doing) for e in episodes), strict=True))
     did = next((together(told) for told in (whole, bare) if len({form.key for form in told}) == 1), first.did)
-    judged = [passed for memory in memories if (passed := passed_of(memory)) is not None]
-    ended = f": passed {sum(judged)} of {len(judged)}" if judged else ", not judged yet"
+    ended = _how_many_passed(memories)
     reasons = first.end.partition(": ")[2]
     said = [f'{len(memories)} runs like "{asked}"{ended}{f" ({reasons})" if reasons else ""}.', f"{did}.", first.rest]
     return " ".join(part for part in said if part)
+
+
+def _how_many_passed(memories: Sequence[StoredMemory]) -> str:
+    """Of all, and what came of the newest where that is something else: a way that worked once may work no more."""
+    oldest_first = sorted(memories, key=lambda memory: (memory.created_at, memory.id))
+    judged = [passed for memory in oldest_first if (passed := passed_of(memory)) is not None]
+    if not judged:
+        return ", not judged yet"
+    lately = next((place for place, passed in enumerate(reversed(judged)) if passed), 0)
+    rest = f", none of the last {lately}" if lately >= _LATELY_MIN else ""
+    return f": passed {sum(judged)} of {len(judged)}{rest}"
 
 
 def words_beside(passed: StoredMemory, failed: StoredMemory) -> str:
