@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
 import pytest
 
-import muniment
+from muniment.handles.memory import Memory
 
 
 def agent(task: Any) -> dict[str, Any]:
@@ -21,8 +22,12 @@ def agent(task: Any) -> dict[str, Any]:
 
 
 @pytest.mark.req("TM-15")
-def test_a_runner_without_an_intent_hands_out_what_it_learnt_and_measures_it() -> None:
-    with muniment.open(":memory:") as mem:
+@pytest.mark.parametrize("seed", ["s0", "s3", "s7"])
+def test_a_runner_without_an_intent_hands_out_what_it_learnt_and_measures_it(
+    make: Callable[..., Memory], seed: str
+) -> None:
+    """Who gets a lesson is drawn by hash of the run, so runs have names of their own."""
+    with make("memory", seed=seed) as mem:
         runner = mem.runner(agent, lambda output, _task: output.text == "found", user_id="ana", agent_id="clerk")
         done = [runner.run(f"Find order {number * 37}.") for number in range(70)]
         bank = mem.bank(user_id="ana")
