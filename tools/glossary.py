@@ -20,12 +20,12 @@ __all__ = ["GLOSSARY", "LINKED", "entries", "linked", "pages", "unlinked"]
 ROOT = Path(__file__).parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
 LINKED = (
-    "arm", "bank", "baseline recipe", "bucket", "canary", "corpus", "cue", "dead zone", "fold", "gate", "grader",
+    "arm", "bank", "baseline recipe", "canary", "corpus", "cue", "dead zone", "fold", "gate", "grader",
     "harness", "holdout", "insight", "ladder", "lesson", "packet", "pointer", "receipt", "rulebook", "runner",
     "sequential bound", "snapshot", "study", "tactic", "tenant", "tombstone", "verifier",
 )  # fmt: skip
 """The words that guides link. Not among them is a word that is also a plain one (build, mark, seed, turn), or one that
-frameworks use for something of theirs (guardrail)."""
+others use for something of theirs (guardrail in frameworks, bucket in object stores)."""
 _ROW = re.compile(r'^\| <a id="([^"]+)"></a>([^|]+?) \| ([^|]+?) \|', re.MULTILINE)
 _KEPT = re.compile(
     r"^```.*?^```$|^<!-- figures:.*?^<!-- /figures:[^\n]*$|<!--.*?-->|^ {4}[^\n]*$|^#[^\n]*$|^\|[^\n]*$"
