@@ -36,7 +36,7 @@ def test_every_way_to_start_it_in_the_guide_is_one() -> None:
 
 
 def test_the_guide_names_every_tool() -> None:
-    (sentence,) = re.findall(r"Six tools that an agent drives itself: (.*?)\.", GUIDE, re.DOTALL)
+    (sentence,) = re.findall(r"The agent gets six tools: (.*?)\.", GUIDE, re.DOTALL)
     assert re.findall(r"`(\w+)`", sentence) == [tool.name for tool in TOOLS.values() if tool.shown]
     (rest,) = re.findall(r"## Two profiles\n(.*?)\n## ", GUIDE, re.DOTALL)
     assert all(f"`{tool.name}`" in rest for tool in TOOLS.values() if not tool.shown)

@@ -126,4 +126,4 @@ def test_upkeep_is_done_over_http_and_by_commands(place: Path, monkeypatch: pyte
     assert commands.failure("archive", code=2)["path"] == "$.before"
     monkeypatch.delenv("MUNIMENT_OBJECTS")
     for words in (("archive", "--before", "2100-01-01T00:00:00Z"), ("sweep-objects",), ("move-contents",)):
-        assert commands.failure(*words)["code"] == "objects_unavailable"
+        assert commands.failure(*words)["code"] == "conflict"

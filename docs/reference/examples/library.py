@@ -460,6 +460,39 @@ print(mem.store.import_from("mem0", ["memories.json"], dry_run=True).written)
 print(mem.store.rebuild().repaired)
 # → ()
 
+# -- mem.store.load
+events = [
+    {"user_id": "cleo", "session_id": "old", "role": "user", "content": "I keep two cats."},
+    {"user_id": "cleo", "session_id": "old", "role": "assistant", "content": "Noted."},
+]
+report = mem.store.load(events, index=False)
+print(report.written)  # given again, none would be written
+# → 2
+
+# -- mem.store.index
+print(mem.store.index() >= 2)  # turns that are found from now on
+# → True
+
+# -- mem.store.archive
+from pathlib import Path
+
+Path("objects").mkdir()
+outside = muniment.open("agent.db", objects="file:objects")  # or "s3://bucket/prefix"
+print(outside.store.archive(session="old", user_id="cleo").sessions)
+# → 1
+
+# -- mem.store.unarchive
+print(outside.store.unarchive(session="old", user_id="cleo").sessions)
+# → 1
+
+# -- mem.store.move_contents
+print(outside.store.move_contents().moved)  # contents of more than 64 KiB: there are none here
+# → 0
+
+# -- mem.store.sweep_objects
+print(outside.store.sweep_objects().deleted)
+# → 0
+
 # -- mem.store.reembed
 import numpy as np
 

@@ -6,7 +6,7 @@ gives the next version of the same record and never a second one beside it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 from statistics import median
 from typing import Any, NamedTuple
@@ -214,7 +214,7 @@ def tactic(
         "injection": {"mode": "inline", "content": content},
         "evidence": {"trace_ids": sources},
         "metrics": _metrics(separation, old),
-        "learnt": _learnt(separation, named_beside(separation.also, sources, runs, _ALSO_MAX)),
+        "learnt": _learnt(separation, filter(writer.clean, named_beside(separation.also, sources, runs, _ALSO_MAX))),
         "lesson": _lesson(separation, advice, run),
     }
     if conditions := conditions_of(separation, run, runs):
@@ -228,7 +228,7 @@ def learnt_of(memory: StoredMemory) -> dict[str, Any]:
     return dict(learnt) if isinstance(learnt, dict) and isinstance(learnt.get("feature"), str) else {}
 
 
-def _learnt(separation: Separation, also: Sequence[str]) -> JsonObject:
+def _learnt(separation: Separation, also: Iterable[str]) -> JsonObject:
     return {
         "feature": separation.feature,
         "advice": "do" if separation.helps else "avoid",

@@ -17,7 +17,7 @@ from muniment.core.ports.engine import Condition, Delete, KeyTaken, Reader, Tran
 from muniment.core.ports.objects import Listed, ObjectRow
 from muniment.core.ports.rows import ASKED_MAX, by_ids, insert
 from muniment.core.ports.schema import OBJECTS
-from muniment.errors import InvalidInput, ObjectsUnavailable
+from muniment.errors import Conflict, InvalidInput
 from muniment.store.reports import SweepReport
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _UNKNOWN_HOURS_MIN = 24
 def outside_of(ctx: Context) -> Outside:
     """The object store; an error where the store was opened without one."""
     if ctx.outside is None:
-        raise ObjectsUnavailable(
+        raise Conflict(
             "the store was opened without an object store",
             path="$.objects",
             hint="name it: MUNIMENT_OBJECTS, objects in muniment.toml, or open(..., objects=…)",

@@ -138,6 +138,10 @@ class RemoteMemoryStore(_OfMemory, MemoryStore):
         """Not over a connection: the model is the caller's, the memory is the store's."""
         raise Forbidden("an eval runs where the store is", hint=LOCAL["memory.store.evaluate"])
 
+    def load(self, *_: Any, **__: Any) -> Any:
+        """Not over a connection: it needs a disk on which all of them are put in order first."""
+        raise Forbidden("events are loaded in bulk where the store is", hint=LOCAL["memory.store.load"])
+
     def values(
         self, name: str, *, user_at: int | None = None, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
     ) -> ValueSpace:

@@ -34,6 +34,7 @@ WITHOUT_A_TENANT = {
     r'SELECT tenant_id FROM "\w+"\.sessions EXCEPT': "a check of the whole store looks for tenants that are not listed",
     r"\s*SELECT\s+\(SELECT coalesce\(sum\(pg_total_relation_size": "reads the catalog",
     r"VACUUM ": "rebuilds whole tables, after a forget",
+    r"SELECT \(SELECT count\(\*\) FROM pg_stat_replication\)": "asks the server for its replicas, for a receipt",
 }
 
 

@@ -131,7 +131,7 @@ def test_what_mostly_failed_comes_after_what_mostly_passed() -> None:
     found, _ = recalled(*mixed, *good)
     assert [hint.summary for hint in found.hints] == [
         '2 runs like "Find order …": passed 2 of 2. Did: by_number.',
-        '4 runs like "Find order …": passed 1 of 4. Did: by_name.',
+        '4 runs like "Find order …": passed 1 of 4, none of the last 3. Did: by_name.',
     ]
 
 
