@@ -476,8 +476,9 @@ print(mem.store.index() >= 2)  # turns that are found from now on
 # -- mem.store.archive
 from pathlib import Path
 
-Path("objects").mkdir()
-outside = muniment.open("agent.db", objects="file:objects")  # or "s3://bucket/prefix"
+folder = Path("objects").resolve()
+folder.mkdir()
+outside = muniment.open("agent.db", objects=folder.as_uri())  # or "s3://bucket/prefix"
 print(outside.store.archive(session="old", user_id="cleo").sessions)
 # → 1
 
