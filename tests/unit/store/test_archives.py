@@ -16,7 +16,7 @@ from muniment.core.outside.system import TickingClock
 from muniment.core.ports.objects import Removal
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES, OBJECTS
-from muniment.errors import InvalidInput, NoObjectsKey, ObjectsUnavailable, StoreDamaged, UnknownScope
+from muniment.errors import Conflict, InvalidInput, NoObjectsKey, ObjectsUnavailable, StoreDamaged, UnknownScope
 from muniment.handles.memory import Memory
 from muniment.store.objects.view import near
 
@@ -319,15 +319,18 @@ def test_without_its_objects_the_store_says_what_it_lacks(opened: Opener) -> Non
     mem = opened()
     if mem.info.name == "memory":
         mem._ctx.outside = None
-        with pytest.raises(ObjectsUnavailable):
+        with pytest.raises(Conflict):
             mem.store.archive(before="2100-01-01T00:00:00Z")
         return
     _talk(mem)
     mem.store.archive(session="old", user_id="ana")
     bare = opened(objects=None)
     assert said(bare, "new")
-    for call in (lambda: said(bare), bare.verify, bare.store.unarchive, lambda: list(bare.export(user_id="ana"))):
-        with pytest.raises(ObjectsUnavailable) as caught:
+    for call, kind in (
+        (lambda: said(bare), ObjectsUnavailable), (bare.verify, ObjectsUnavailable),
+        (lambda: list(bare.export(user_id="ana")), ObjectsUnavailable), (bare.store.unarchive, Conflict),
+    ):  # fmt: skip
+        with pytest.raises(kind) as caught:
             call()
         assert caught.value.path == "$.objects"
 

@@ -19,7 +19,7 @@ from muniment.core.ports.engine import Count
 from muniment.core.ports.objects import Removal
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import BLOBS, OBJECTS
-from muniment.errors import InvalidInput, ObjectsUnavailable, StorageBusy, StorageFull
+from muniment.errors import Conflict, InvalidInput, ObjectsUnavailable, StorageBusy, StorageFull
 from muniment.handles.memory import Memory
 from muniment.store.objects import sending
 from muniment.store.objects.view import near
@@ -124,20 +124,20 @@ def test_a_store_that_is_opened_without_its_objects_says_so(opened: Opener, fold
     mem = opened()
     if mem.info.name == "memory":
         mem._ctx.engine, mem._ctx.outside = mem._ctx.engine.inner, None  # type: ignore[attr-defined]
-        with pytest.raises(ObjectsUnavailable):
+        with pytest.raises(Conflict):
             mem.store.sweep_objects()
         return
     event, small = told(mem), told(mem, "A short word.")
     bare = opened(objects=None)
     assert bare.ledger.content(small) == "A short word."
-    for call in (
-        lambda: bare.ledger.content(event),
-        lambda: list(bare.export(user_id="ana")),
-        bare.verify,
-        bare.store.sweep_objects,
-        bare.store.move_contents,
+    for call, kind in (
+        (lambda: bare.ledger.content(event), ObjectsUnavailable),
+        (lambda: list(bare.export(user_id="ana")), ObjectsUnavailable),
+        (bare.verify, ObjectsUnavailable),
+        (bare.store.sweep_objects, Conflict),
+        (bare.store.move_contents, Conflict),
     ):
-        with pytest.raises(ObjectsUnavailable) as caught:
+        with pytest.raises(kind) as caught:
             call()
         assert caught.value.path == "$.objects"
     receipt = bare.forget(event=event)
