@@ -313,6 +313,8 @@ def test_a_replica_that_did_not_follow_to_a_new_timeline_tells_no_lost_events(cl
     heir, ahead = cluster.replica(old, "heir"), cluster.replica(old, "ahead")
     writer = open_engine(old.dsn)
     add(writer, "kept")
+    ((kept_at,),) = old.execute("SELECT pg_current_wal_lsn()::text")
+    until(lambda: heir.execute(f"SELECT pg_last_wal_replay_lsn() >= '{kept_at}'::pg_lsn") == [(True,)])
     heir.stop()
     for number in range(50):
         add(writer, f"lost-{number}")
