@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -78,6 +79,8 @@ def test_nothing_is_acknowledged_while_no_replica_confirms_it(cluster: Servers, 
     mem = Memory(new_context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds()))
     run = mem.run(user_id="ana", session_id="s1")
     run.observe("user", "before", idempotency_key="k0")
+    if durability == "normal":  # a standby that has confirmed has it in its log, and may apply it a moment later
+        _wait_for(replica, primary)
     assert replica.execute("SELECT count(*) FROM muniment.entries WHERE kind = 'message'") == [(1,)]
     replica.kill()
     for _ in range(2 if durability == "replicated" else 1):
@@ -87,6 +90,8 @@ def test_nothing_is_acknowledged_while_no_replica_confirms_it(cluster: Servers, 
         assert "idempotency" in caught.value.hint
     replica.start()
     first = run.observe("user", "alone", idempotency_key="k1")
+    if durability == "normal":
+        _wait_for(replica, primary)
     assert replica.execute("SELECT count(*) FROM muniment.entries WHERE id = %s", first.id) == [(1,)]
     assert [entry.content for entry in mem.ledger.entries(user_id="ana") if entry.kind == "message"] == [
         "before",
@@ -96,6 +101,15 @@ def test_nothing_is_acknowledged_while_no_replica_confirms_it(cluster: Servers, 
     mem.close()
     for server in (replica, primary):
         server.stop()
+
+
+def _wait_for(replica: PostgresProcess, primary: PostgresProcess) -> None:
+    """Until the replica has applied what the primary has written."""
+    ((written,),) = primary.execute("SELECT pg_current_wal_lsn()::text")
+    deadline = time.monotonic() + 20
+    while replica.execute(f"SELECT pg_last_wal_replay_lsn() >= '{written}'::pg_lsn") != [(True,)]:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 # -- servers that stop taking writes
