@@ -195,8 +195,8 @@ lint: style
 	$(BIN)/python tools/make_requirements.py --check
 
 style: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_lines import plain, resealed
 from row_damage import Written, play, secret
 
 import muniment
+from dump_lines import plain, resealed
 from effort import SOAK
 from muniment.errors import ChainBroken, StoreDamaged
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from dump_lines import dump_of, plain, resealed
 
+from dump_lines import dump_of, plain, resealed
 from muniment.errors import InvalidInput, MunimentError
 from muniment.handles.memory import Memory
 

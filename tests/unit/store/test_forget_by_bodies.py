@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from dump_lines import dump_of, plain, resealed
 
 import muniment
+from dump_lines import dump_of, plain, resealed
 from muniment.core.ports.engine import Delete, Patch, Transaction
 from muniment.core.ports.schema import ITEMS
 from muniment.errors import Forgotten, InvalidInput

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from dump_lines import dump_of, plain, resealed
 
+from dump_lines import dump_of, plain, resealed
 from muniment.core.ports.engine import Delete, Transaction
 from muniment.core.ports.rows import insert
 from muniment.core.ports.schema import IDEMPOTENCY, IdempotencyRow

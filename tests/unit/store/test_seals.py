@@ -14,10 +14,10 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from dump_lines import plain, resealed
 from hypothesis import given
 
 import muniment
+from dump_lines import plain, resealed
 from muniment.core.canonical import canonical_text
 from muniment.core.outside.seal_keys import load_seal_keys
 from muniment.core.ports.engine import Patch

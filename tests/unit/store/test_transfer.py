@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_lines import dump_of, plain, resealed
 
+from dump_lines import dump_of, plain, resealed
 from effort import SOAK, one_in
 from muniment.core.canonical import canonical_bytes
 from muniment.core.outside.system import CountingIds, TickingClock
