@@ -126,8 +126,9 @@ def test_questions_of_the_run_and_patched_ones_are_open_loops_in_words(mem: Memo
     assert loops[2]["owner"] == "user"
     assert "open_loops" not in build.packet.to_wire()["short_term"]["working_state"]
     lines = sections(build)["## Open questions"]
-    assert lines[0].startswith("- Which two files are missing? (agent) [")
+    assert lines[0].startswith("- Which two files are missing? [")
     assert lines[1] == "- Who signs it off?"
+    assert lines[2] == "- Is Friday fine? (for the user to answer)"
     run.log.close_question("Which two files are missing?", answer="two links")
     run.patch(open_loops=[{"question": "Is Friday fine?", "status": "closed"}])
     assert "## Open questions" not in run.compose("planner", now=NOW).text

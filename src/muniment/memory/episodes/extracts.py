@@ -81,8 +81,17 @@ def first_of(level: int, seq: int) -> int:
 
 
 def extract_turns(turns: Sequence[ReadTurn]) -> Extract:
-    """The extract of a stretch of level 0, from those of its turns that are left."""
-    said = [(read.turn, sentence) for read in turns if read.turn.role != "tool" for sentence in read.sentences]
+    """The extract of a stretch of level 0, from those of its turns that are left.
+
+    A short sentence would be the last of its few lines: rows stay what they are, and the open end is read with them.
+    """
+    said = [
+        (read.turn, sentence)
+        for read in turns
+        if read.turn.role != "tool"
+        for sentence in read.sentences
+        if not sentence.is_short
+    ]
     lines = [
         Span(turn.seq, sentence.start, sentence.end, _whole(gain))
         for turn, sentence, gain in best_sentences(said, LINES)

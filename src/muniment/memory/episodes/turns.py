@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
@@ -20,6 +20,14 @@ LINE_CHARS_MAX = 240
 TURN_CHARS_MAX = 2_000
 """Characters of a turn that are looked at for a summary: of a longer one, its start."""
 _TERMS_MIN = 2
+_OF_ONESELF = re.compile(
+    r"\W*(?:i|my|we|our|ich|mein\w*|wir|unser\w*|je|j|mon|ma|mes|nous|notre|nos|yo|soy|mis?|somos|nuestr[ao]s?"
+    r"|io|sono|mi[oa]|siamo|eu|sou|meus?|minhas?|somos|ik|mijn|wij|ons|onze)\b",
+    re.IGNORECASE,
+)
+"""How somebody begins who speaks of themselves: "I am vegan." says much in one word."""
+_CIVIL = "sorry agree fine understand hope thank thanks appreciate glad ready okay ok see hear guess wonder promise"
+"""What people say of themselves without telling anything."""
 _SETTLING = ("user", "assistant")
 """Whose words can settle something, by where they come from."""
 _NAME = re.compile(r" (?<=[\w,] )[A-Z][a-z]")
@@ -37,6 +45,11 @@ class Sentence(NamedTuple):
     """What kind of sentence it is, as a weight."""
     start: int
     """Where it begins in the text of its turn."""
+
+    @property
+    def is_short(self) -> bool:
+        """It says one thing, and is the user's of themselves."""
+        return len(self.terms) < _TERMS_MIN
 
     @property
     def end(self) -> int:
@@ -82,9 +95,20 @@ def sentence_at(turn: Turn, start: int, end: int) -> Sentence | None:
         return None
     terms = frozenset(analyze(text))
     speaks = 1.1 if turn.role == "user" else 1.0
-    if len(terms) < _TERMS_MIN:
+    if len(terms) < _TERMS_MIN and not _tells_of_oneself(turn, text, terms):
         return None
     return Sentence(text, terms, speaks * _factor(text) / math.sqrt(4 + len(terms)), start)
+
+
+def _tells_of_oneself(turn: Turn, text: str, terms: frozenset[str]) -> bool:
+    """Whether the user says one thing of themselves: short as it is, nothing else may say it."""
+    is_theirs = turn.role == "user" and turn.trust == "user" and _OF_ONESELF.match(text) is not None
+    return is_theirs and bool(terms) and not _asks(text) and terms.isdisjoint(_civil_terms())
+
+
+@cache
+def _civil_terms() -> frozenset[str]:
+    return frozenset(analyze(_CIVIL))
 
 
 def _factor(text: str) -> float:

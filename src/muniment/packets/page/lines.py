@@ -532,7 +532,8 @@ def _named(text: str, who: str | None) -> tuple[str, str]:
 
 
 def loop_line(loop: OpenLoop, mark: Mark) -> str:
-    owner = f" ({loop.owner})" if loop.owner else ""
+    # The one who reads the page is to answer, where nothing else is said: "(agent)" would read as who asked.
+    owner = f" (for the {loop.owner} to answer)" if loop.owner in ("user", "system") else ""
     cited = f" {mark(loop.evidence_id)}" if loop.evidence_id else ""
     return f"- {flat(loop.question)}{owner}{cited}"
 
