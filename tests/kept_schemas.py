@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from muniment.core.ports.schema import TABLES
 from muniment.testing.postgres_server import fresh_schema
+
+if TYPE_CHECKING:
+    import psycopg
 
 __all__ = ["drop_kept", "kept_schema"]
 
 _kept = ExitStack()
 _free: dict[str, list[str]] = {}
+_emptying: dict[str, psycopg.Connection] = {}
+"""By server: a session that has read about the tables once, which takes it longer than to empty them."""
 
 
 @contextmanager
@@ -28,20 +34,27 @@ def kept_schema(dsn: str, kind: str = "") -> Iterator[str]:
 
 
 def _empty(dsn: str, name: str) -> None:
+    tables = [f'"{name}".{spec.name}' for spec in TABLES]
+    connection = _emptier(dsn)
+    made = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f'"{name}".migrations',)).fetchone()
+    if made != (True,):
+        return
+    asked = " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})" for table in tables)
+    full = [table for (table,) in connection.execute(asked.encode())]
+    if full:
+        connection.execute(f"TRUNCATE {', '.join(full)}".encode())
+
+
+def _emptier(dsn: str) -> psycopg.Connection:
     import psycopg
 
-    tables = [f'"{name}".{spec.name}' for spec in TABLES]
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        made = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f'"{name}".migrations',)).fetchone()
-        if made != (True,):
-            return
-        asked = " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})" for table in tables)
-        full = [table for (table,) in connection.execute(asked.encode())]
-        if full:
-            connection.execute(f"TRUNCATE {', '.join(full)}".encode())
+    if dsn not in _emptying or _emptying[dsn].broken:
+        _emptying[dsn] = _kept.enter_context(psycopg.connect(dsn, autocommit=True))
+    return _emptying[dsn]
 
 
 def drop_kept() -> None:
     """At the end of the session: the server may be one that stays."""
     _free.clear()
+    _emptying.clear()
     _kept.close()
