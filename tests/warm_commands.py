@@ -21,11 +21,20 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["command_line", "run_script", "warm_commands"]
+__all__ = [
+    "WarmProcess",
+    "captured",
+    "command_line",
+    "run_script",
+    "start_command",
+    "start_script",
+    "warm_commands",
+]
 
 _LASTING = ("serve", "mcp")
 """Commands that are signalled: they are not forks."""
@@ -61,30 +70,103 @@ def warm_commands() -> Iterator[str | None]:
                 process.kill()
 
 
+class WarmProcess:
+    """A script that runs in a fork: what `subprocess.Popen` offers to who waits for it or kills it.
+
+    What a signal ended is told as killed, whichever signal it was.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        script: str,
+        arguments: list[str],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        streams: tuple[int, int] = (1, 2),
+        strict: bool = False,
+    ) -> None:
+        self.returncode: int | None = None
+        environ = dict(os.environ if env is None else env)
+        said = {"script": script, "arguments": arguments, "folder": str(cwd or os.getcwd()), "environ": environ}
+        asked = json.dumps(said | {"strict": strict}).encode()
+        self._wire = socket.socket(socket.AF_UNIX)
+        self._wire.connect(place)
+        socket.send_fds(self._wire, [_CODE.pack(len(asked))], [0, *streams])
+        self._wire.sendall(asked)
+        self.pid: int = _CODE.unpack(self._wire.recv(_CODE.size, socket.MSG_WAITALL))[0]
+
+    def poll(self) -> int | None:
+        """Its exit code, less than nothing where a signal ended it; None as long as it runs."""
+        if self.returncode is None and select.select([self._wire], [], [], 0)[0]:
+            self.wait()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            if not select.select([self._wire], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired([str(self.pid)], timeout or 0.0)
+            code = self._wire.recv(_CODE.size, socket.MSG_WAITALL)
+            self._wire.close()
+            self.returncode = int(_CODE.unpack(code)[0]) if len(code) == _CODE.size else -signal.SIGKILL
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def start_script(place: str | None, script: Path, *arguments: str) -> WarmProcess | subprocess.Popen[bytes]:
+    """Start a script with the streams, folder and environment of this process."""
+    if place is None:
+        return subprocess.Popen([sys.executable, str(script), *arguments])
+    return WarmProcess(place, str(script), list(arguments))
+
+
+def start_command(place: str | None, *arguments: str) -> WarmProcess | subprocess.Popen[bytes]:
+    """The same for a command of `muniment`; what is killed is the command itself, not a shell around it."""
+    if place is None:
+        return subprocess.Popen([sys.executable, "-m", "muniment", *arguments])
+    return WarmProcess(place, "", list(arguments))
+
+
 def run_script(place: str | None, script: Path, *arguments: str) -> int:
     """Run a script to its end; answers its exit code, or less than nothing where a signal ended it."""
-    if place is None:
-        return subprocess.run([sys.executable, str(script), *arguments], check=False).returncode
-    return _ask(place, str(script), list(arguments))
+    return start_script(place, script, *arguments).wait()
+
+
+def captured(
+    place: str | None,
+    script: Path,
+    *arguments: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    strict: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    """Run a script to its end, and keep what it printed; `strict` makes every warning an error."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        if place is None:
+            line = [sys.executable, *(("-W", "error") if strict else ()), str(script), *arguments]
+            code = subprocess.run(line, cwd=cwd, env=env, stdout=out, stderr=errors, check=False).returncode
+        else:
+            streams = (out.fileno(), errors.fileno())
+            code = WarmProcess(
+                place, str(script), list(arguments), cwd=cwd, env=env, streams=streams, strict=strict
+            ).wait()
+        out.seek(0)
+        errors.seek(0)
+        return subprocess.CompletedProcess([str(script), *arguments], code, out.read(), errors.read())
 
 
 def _run_command(place: str, arguments: list[str]) -> int:
     if arguments[:1] and arguments[0] in _LASTING:
         os.execv(sys.executable, [sys.executable, "-m", "muniment", *arguments])
-    code = _ask(place, "", arguments)
+    code = WarmProcess(place, "", arguments).wait()
     return code if code >= 0 else 128 - code
-
-
-def _ask(place: str, script: str, arguments: list[str]) -> int:
-    """Have it done there with the streams, folder and environment of this process."""
-    said = {"script": script, "arguments": arguments, "folder": os.getcwd(), "environ": dict(os.environ)}
-    asked = json.dumps(said).encode()
-    with socket.socket(socket.AF_UNIX) as wire:
-        wire.connect(place)
-        socket.send_fds(wire, [_CODE.pack(len(asked))], [0, 1, 2])
-        wire.sendall(asked)
-        code = wire.recv(_CODE.size, socket.MSG_WAITALL)
-    return int(_CODE.unpack(code)[0]) if len(code) == _CODE.size else -signal.SIGKILL
 
 
 def answer(place: str) -> None:
@@ -121,6 +203,7 @@ def _load() -> None:
 def _carry_out(wire: socket.socket, length: int, streams: list[int]) -> None:
     """The command, in the process that was forked for it."""
     asked = json.loads(wire.recv(length, socket.MSG_WAITALL))
+    wire.sendall(_CODE.pack(os.getpid()))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for at, each in enumerate(streams):
         os.dup2(each, at)
@@ -129,12 +212,17 @@ def _carry_out(wire: socket.socket, length: int, streams: list[int]) -> None:
     os.chdir(asked["folder"])
     os.environ.clear()
     os.environ.update(asked["environ"])
+    if asked["strict"]:
+        sys.warnoptions.append("error")
+        warnings.simplefilter("error")
     code = 1
     try:
         _run(asked["script"], asked["arguments"], asked["folder"])
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
     finally:
         if error := sys.exc_info()[1]:
             sys.excepthook(type(error), error, error.__traceback__)

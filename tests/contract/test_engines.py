@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from effort import SOAK
-from kept_schemas import kept_schema
+from kept_schemas import kept_engine, kept_schema
 from muniment.core.ports.engine import Engine
 from muniment.store.engines.memory.engine import MemoryEngine
 from muniment.store.engines.postgres.engine import PostgresEngine
@@ -22,6 +23,11 @@ from muniment.testing.postgres_cluster import PostgresProcess
 pytest.mark.req("LG-02")(EngineContract.test_no_operation_reaches_another_tenant)
 pytest.mark.req("LG-02")(EngineContract.test_the_same_key_in_two_tenants)
 pytest.mark.req("X-09")(EngineContract.test_an_id_is_taken_in_its_own_tenant_and_in_no_other)
+
+
+def is_counted(request: pytest.FixtureRequest) -> bool:
+    """Is it about what the server counts? It hears of that when a session ends: such a test has a schema of its own."""
+    return request.function.__name__ == EngineContract.test_it_says_how_large_it_is.__name__
 
 
 class TestMemory(EngineContract):
@@ -42,10 +48,13 @@ class TestSqlite(EngineContract):
 
 class TestPostgres(EngineContract):
     @pytest.fixture
-    def engine(self, postgres_dsn: str, kept_postgres_schema: str) -> Iterator[Engine]:
-        engine = PostgresEngine(postgres_dsn, schema=kept_postgres_schema)
-        yield engine
-        engine.close()
+    def engine(self, postgres_dsn: str, request: pytest.FixtureRequest) -> Iterator[Engine]:
+        if is_counted(request):
+            with closing(PostgresEngine(postgres_dsn, schema=request.getfixturevalue("postgres_schema"))) as engine:
+                yield engine
+            return
+        with kept_engine(postgres_dsn) as engine:
+            yield engine
 
 
 class TestPostgresBehindAPooler(EngineContract):
@@ -53,9 +62,7 @@ class TestPostgresBehindAPooler(EngineContract):
 
     @pytest.fixture
     def engine(self, pooled_dsn: str, request: pytest.FixtureRequest) -> Iterator[Engine]:
-        # What the server counts of a session it hears when the pooler ends it: such a test has a schema of its own.
-        is_counted = request.function.__name__ == EngineContract.test_it_says_how_large_it_is.__name__
-        schema = request.getfixturevalue("postgres_schema" if is_counted else "kept_postgres_schema")
+        schema = request.getfixturevalue("postgres_schema" if is_counted(request) else "kept_postgres_schema")
         engine = PostgresEngine(pooled_dsn, schema=schema)
         yield engine
         engine.close()
@@ -78,8 +85,11 @@ class TestPostgresInPartitions(EngineContract):
     """Every table but the list of tenants is spread by hash of the tenant."""
 
     @pytest.fixture
-    def engine(self, postgres_dsn: str) -> Iterator[Engine]:
-        with kept_schema(postgres_dsn, "in 3 partitions") as schema:
-            engine = PostgresEngine(postgres_dsn, schema=schema, partitions=3)
+    def engine(self, postgres_dsn: str, request: pytest.FixtureRequest) -> Iterator[Engine]:
+        if is_counted(request):
+            schema = request.getfixturevalue("postgres_schema")
+            with closing(PostgresEngine(postgres_dsn, schema=schema, partitions=3)) as engine:
+                yield engine
+            return
+        with kept_engine(postgres_dsn, partitions=3) as engine:
             yield engine
-            engine.close()

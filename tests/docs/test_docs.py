@@ -21,6 +21,7 @@ from page_player import MUNIMENT, blocks_of, is_shown
 from model_server import Chat, Server, serving
 from muniment.surfaces.cli.tree import TREE
 from muniment.surfaces.settings import NAMES
+from warm_commands import captured
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -29,6 +30,8 @@ GUIDES = sorted((ROOT / "docs" / "guides").rglob("*.md"))
 PLAYER = Path(__file__).parent / "page_player.py"
 APART = ("crewai", "strands", "dspy")
 """Pages on packages that have an environment of their own: their tests in tests/integrations play them there."""
+COLD = ("README.md",)
+"""Played by a process that loads by itself, as a reader's does; the others by one that has the library loaded."""
 DATABASE = "DATABASE_URL"
 REPLICA = "REPLICA_ADDRESS"
 MODEL = "MODEL_URL"
@@ -87,9 +90,10 @@ def own_database(dsn: str) -> Iterator[str]:
     "page", [page for page in PAGES if played(page) and page.stem not in APART], ids=lambda page: page.name
 )
 def test_snippets_run_and_print_what_is_shown(
-    page: Path, tmp_path: Path, muniment_line: str, request: pytest.FixtureRequest
+    page: Path, tmp_path: Path, muniment_line: str, warm_place: str | None, request: pytest.FixtureRequest
 ) -> None:
     body = played(page)
+    place = None if page.name in COLD else warm_place
     for command in ("curl", "openssl"):
         if re.search(rf"^{command} |[|(] ?{command} ", body, re.MULTILINE) and shutil.which(command) is None:
             pytest.skip(f"{page.name} cannot be played: there is no {command} on this machine")
@@ -106,14 +110,15 @@ def test_snippets_run_and_print_what_is_shown(
     if REPLICA in body:
         primary, replica = request.getfixturevalue("pair")
         with own_database(primary.dsn) as url:
-            play(page, tmp_path, environ | {"PRIMARY_URL": url, REPLICA: replica.address})
+            play(page, place, tmp_path, environ | {"PRIMARY_URL": url, REPLICA: replica.address})
         return
     if DATABASE not in body:
-        play(page, tmp_path, environ)
+        play(page, place, tmp_path, environ)
         return
     with own_database(request.getfixturevalue("postgres_dsn")) as url:
         play(
             page,
+            place,
             tmp_path,
             environ | {DATABASE: url, **{f"{role.upper()}_URL": url_as(url, f"agents_{role}") for role in ROLES}},
         )
@@ -142,15 +147,8 @@ def reader() -> Iterator[Server]:
         yield server
 
 
-def play(page: Path, folder: Path, environ: dict[str, str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(PLAYER), str(page)],
-        cwd=folder,
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def play(page: Path, place: str | None, folder: Path, environ: dict[str, str]) -> None:
+    done = captured(place, PLAYER, str(page), cwd=folder, env=environ, strict=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -10,8 +10,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +28,7 @@ from muniment.handles.run import Run
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.run_stories import Teller, check_run, random_script, replayed
+from warm_commands import start_script
 
 RUNNER = Path(__file__).parent / "kill_runner.py"
 ROUNDS = max(4, int(os.environ.get("MUNIMENT_KILL_ROUNDS", "20")) // 5)
@@ -165,9 +164,9 @@ def test_a_crash_at_every_boundary(
 # -- kill -9 ------------------------------------------------------------------------------------------
 
 
-def killed(arguments: list[str], acks: Path, lines: int, delay_s: float) -> None:
+def killed(place: str | None, arguments: list[str], acks: Path, lines: int, delay_s: float) -> None:
     """Start the runner, wait until it has acknowledged so many calls, and a moment more, and kill it."""
-    process = subprocess.Popen([sys.executable, str(RUNNER), *arguments])
+    process = start_script(place, RUNNER, *arguments)
     try:
         deadline = time.monotonic() + 240
         while process.poll() is None and not (acks.exists() and acks.read_bytes().count(b"\n") > lines):
@@ -182,11 +181,12 @@ def killed(arguments: list[str], acks: Path, lines: int, delay_s: float) -> None
 
 @pytest.mark.slow
 @pytest.mark.req("CS-08", "CS-12")
-def test_a_runner_is_killed(tmp_path: Path) -> None:
+def test_a_runner_is_killed(tmp_path: Path, warm_place: str | None) -> None:
     path, chance, told = tmp_path / "store.db", random.Random(20260501), 0
     for number in range(ROUNDS):
         acks = tmp_path / f"acks{number}"
-        killed([str(path), str(acks), str(number)], acks, chance.randrange(1, 16), chance.uniform(0, 0.03))
+        arguments = [str(path), str(acks), str(number)]
+        killed(warm_place, arguments, acks, chance.randrange(1, 16), chance.uniform(0, 0.03))
         lines = [json.loads(line) for line in acks.read_bytes().split(b"\n")[:-1]]
         last = lines[-1]
         with muniment.open(path) as mem:

@@ -6,8 +6,6 @@ And several processes at once on one file: each turn is read by one of them.
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -17,7 +15,7 @@ from kill_extractor import TURNS, Model, policy
 from kill_learner import ENDED
 
 import muniment
-from warm_commands import run_script
+from warm_commands import run_script, start_script
 
 EXTRACTOR = Path(__file__).parent / "kill_extractor.py"
 
@@ -65,11 +63,11 @@ def test_a_worker_is_killed_at_each_transaction(tmp_path: Path, warm_place: str 
 
 @pytest.mark.slow
 @pytest.mark.req("MP-17")
-def test_processes_that_share_a_file_share_the_work(tmp_path: Path) -> None:
+def test_processes_that_share_a_file_share_the_work(tmp_path: Path, warm_place: str | None) -> None:
     path, asked = tmp_path / "store.db", tmp_path / "asked"
     filled(path)
-    command = [sys.executable, str(EXTRACTOR), str(path), "1000", "inside", str(asked), "600"]
-    workers = [subprocess.Popen(command) for _ in range(3)]
+    arguments = (str(path), "1000", "inside", str(asked), "600")
+    workers = [start_script(warm_place, EXTRACTOR, *arguments) for _ in range(3)]
     assert [worker.wait(120) for worker in workers] == [ENDED] * 3
     finished(path, asked)
     assert Counter(asked.read_text().splitlines()) == Counter(TURNS)

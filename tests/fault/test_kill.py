@@ -10,7 +10,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from muniment.core.policy.policy import Policy
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.postgres.engine import PostgresEngine
+from warm_commands import start_script
 
 WRITER = Path(__file__).parent / "kill_writer.py"
 ROUNDS = int(os.environ.get("MUNIMENT_KILL_ROUNDS", "8"))
@@ -37,9 +37,9 @@ def acks_of(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def killed(arguments: list[str], acks: Path, told: int, delay_s: float) -> None:
+def killed(place: str | None, arguments: list[str], acks: Path, told: int, delay_s: float) -> None:
     """Start the writer, wait until it is ready and has told so much, let it go on for a moment, kill it."""
-    process = subprocess.Popen([sys.executable, str(WRITER), *arguments])
+    process = start_script(place, WRITER, *arguments)
     try:
         deadline = time.monotonic() + 240
         while process.poll() is None and not (acks.exists() and acks.read_bytes().count(b"\n") > told):
@@ -66,13 +66,13 @@ def check(mem: Memory, promised: dict[str, str]) -> int:
     return report.entries
 
 
-def rounds(open_store: Any, arguments: list[str], tmp_path: Path, count: int) -> tuple[int, int]:
+def rounds(place: str | None, open_store: Any, arguments: list[str], tmp_path: Path, count: int) -> tuple[int, int]:
     chance = random.Random(20260501)
     total, entries, fruitful = 0, 0, 0
     for number in range(count):
         acks = tmp_path / f"acks{number}"
         command = [arguments[0], str(acks), str(number), "write", *arguments[1:]]
-        killed(command, acks, number % 4, chance.uniform(0, 0.12))
+        killed(place, command, acks, number % 4, chance.uniform(0, 0.12))
         promised = {
             id_: content
             for ack in acks_of(acks)
@@ -91,9 +91,11 @@ def rounds(open_store: Any, arguments: list[str], tmp_path: Path, count: int) ->
 
 @pytest.mark.slow
 @pytest.mark.req("LG-06", "LG-09")
-def test_a_writer_of_a_file_is_killed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_writer_of_a_file_is_killed(
+    tmp_path: Path, warm_place: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "store.db"
-    total, entries = rounds(lambda: muniment.open(path), [str(path)], tmp_path, ROUNDS)
+    total, entries = rounds(warm_place, lambda: muniment.open(path), [str(path)], tmp_path, ROUNDS)
     with capsys.disabled():
         print(f"\n  {ROUNDS} rounds of kill -9: {total} acknowledged events, none lost; {entries} entries, chains hold")
 
@@ -101,7 +103,7 @@ def test_a_writer_of_a_file_is_killed(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.slow
 @pytest.mark.req("LG-06")
 def test_a_client_of_a_server_is_killed(
-    tmp_path: Path, postgres_dsn: str, postgres_schema: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, postgres_dsn: str, postgres_schema: str, warm_place: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def store() -> Memory:
         engine = PostgresEngine(postgres_dsn, schema=postgres_schema)
@@ -109,14 +111,16 @@ def test_a_client_of_a_server_is_killed(
 
     store().close()
     count = max(3, ROUNDS // 8)
-    total, _ = rounds(store, [postgres_dsn, postgres_schema], tmp_path, count)
+    total, _ = rounds(warm_place, store, [postgres_dsn, postgres_schema], tmp_path, count)
     with capsys.disabled():
         print(f"\n  {count} rounds of kill -9 against PostgreSQL: {total} acknowledged events, none lost")
 
 
 @pytest.mark.slow
 @pytest.mark.req("LG-07")
-def test_a_forget_is_killed_and_has_happened_or_has_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_forget_is_killed_and_has_happened_or_has_not(
+    tmp_path: Path, warm_place: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, users, per_user = tmp_path / "store.db", 40, 120
     with muniment.open(path) as mem:
         for number in range(users):
@@ -127,7 +131,7 @@ def test_a_forget_is_killed_and_has_happened_or_has_not(tmp_path: Path, capsys: 
     count = max(5, ROUNDS // 4)
     for number in range(count):
         acks = tmp_path / f"acks{number}"
-        killed([str(path), str(acks), "0", "forget"], acks, 1 + number % 2, chance.uniform(0, 0.05))
+        killed(warm_place, [str(path), str(acks), "0", "forget"], acks, 1 + number % 2, chance.uniform(0, 0.05))
         told = list(acks_of(acks))
         done = {ack["forgotten"] for ack in told if "forgotten" in ack}
         begun = {ack["begun"] for ack in told if "begun" in ack} - done

@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from warm_commands import captured
+
 pytestmark = pytest.mark.req("RC-22")
 
 SCRIPT = Path(__file__).with_name("kill_searcher.py")
 CHECKPOINT = 8
-
-
-def search(path: Path, *number: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(SCRIPT), str(path), *map(str, number)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def found(done: subprocess.CompletedProcess[str]) -> Any:
@@ -28,7 +24,10 @@ def found(done: subprocess.CompletedProcess[str]) -> Any:
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_it_comes_to_the_same(tmp_path: Path) -> None:
+def test_killed_again_and_again_it_comes_to_the_same(tmp_path: Path, warm_place: str | None) -> None:
+    def search(path: Path, *number: int) -> subprocess.CompletedProcess[str]:
+        return captured(warm_place, SCRIPT, str(path), *map(str, number))
+
     way, block, _, calls = found(search(tmp_path / "whole.db"))
     path = tmp_path / "killed.db"
     for number in (1, 9, 30, 17):
