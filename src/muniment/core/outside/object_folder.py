@@ -22,7 +22,9 @@ class FolderObjects:
     def __init__(self, root: str) -> None:
         """A relative path counts from where the process stands now, as that of a store's file does."""
         if not root or "\0" in root:
-            raise InvalidInput("that names no folder for objects", path="$.objects", hint="file:objects, file:///srv/objects")
+            raise InvalidInput(
+                "that names no folder for objects", path="$.objects", hint="file:objects, file:///srv/objects"
+            )
         self._root = Path(os.path.abspath(Path(root).expanduser() if root.startswith("~/") else root))
         if not self._root.is_dir():
             what = "is no folder" if self._root.exists() else "is not there"
