@@ -18,7 +18,7 @@ from free_ports import free_port
 from muniment.core.outside.s3_server import Place, S3Server
 from muniment.core.outside.s3_signing import Credentials
 
-__all__ = ["CREDENTIALS", "FaultyProxy", "S3Room", "s3_python", "s3_server"]
+__all__ = ["CREDENTIALS", "Denying", "FaultyProxy", "S3Room", "s3_python", "s3_server"]
 
 CREDENTIALS = Credentials("test", "test")
 _VERSIONED = (
@@ -159,6 +159,23 @@ class FaultyProxy:
             while part := server.recv(1 << 16):
                 parts.append(part)
             return b"".join(parts)
+
+
+class Denying(FaultyProxy):
+    """A bucket that lets nobody delete versions (as object lock does), or not even list them."""
+
+    denied: tuple[str, ...] = ()
+
+    def _answer(self, fault: str | None, request: bytes) -> bytes:
+        line = request.partition(b"\r\n")[0].decode()
+        if any(line.startswith(start) and part in line for start, _, part in map(_split, self.denied)):
+            body = b"<Error><Code>AccessDenied</Code></Error>"
+            return b"HTTP/1.1 403 Forbidden\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        return super()._answer(fault, request)
+
+
+def _split(rule: str) -> tuple[str, str, str]:
+    return rule.partition(" ")
 
 
 def _read_request(client: socket.socket) -> bytes:

@@ -6,8 +6,6 @@ said in the receipt.
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,39 +22,10 @@ from muniment.errors import (
     StorageFailure,
 )
 from muniment.handles.memory import Memory
-from s3_room import FaultyProxy, S3Room, s3_server
+from s3_room import Denying, FaultyProxy, S3Room
 
 TEXT = "The keeper of the lighthouse wrote it down. " * 4000
 QUICK = {"timeout_s": 1, "attempts": 3}
-
-
-@pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Room]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as served:
-        yield served
-
-
-@pytest.fixture(autouse=True)
-def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-
-
-@pytest.fixture
-def bucket(room: S3Room) -> str:
-    return room.make(f"bucket-{secrets.token_hex(6)}")
-
-
-@pytest.fixture
-def versioned(room: S3Room) -> str:
-    return room.make(f"versioned-{secrets.token_hex(6)}", versioned=True)
-
-
-@pytest.fixture
-def proxy(room: S3Room) -> Iterator[FaultyProxy]:
-    made = FaultyProxy(room.endpoint)
-    yield made
-    made.close()
 
 
 def told(mem: Memory, text: str = TEXT, **more: Any) -> str:
@@ -216,23 +185,6 @@ def test_every_version_of_a_versioned_bucket_goes(room: S3Room, versioned: str, 
         assert receipt.scrubbed
         assert "<Version>" not in room.listed(versioned)
         assert "<DeleteMarker>" not in room.listed(versioned)
-
-
-class Denying(FaultyProxy):
-    """A bucket that lets nobody delete versions (as object lock does), or not even list them."""
-
-    denied: tuple[str, ...] = ()
-
-    def _answer(self, fault: str | None, request: bytes) -> bytes:
-        line = request.partition(b"\r\n")[0].decode()
-        if any(line.startswith(start) and part in line for start, _, part in map(_split, self.denied)):
-            body = b"<Error><Code>AccessDenied</Code></Error>"
-            return b"HTTP/1.1 403 Forbidden\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
-        return super()._answer(fault, request)
-
-
-def _split(rule: str) -> tuple[str, str, str]:
-    return rule.partition(" ")
 
 
 @pytest.mark.req("LG-14")

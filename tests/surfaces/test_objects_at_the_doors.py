@@ -127,3 +127,61 @@ def test_upkeep_is_done_over_http_and_by_commands(place: Path, monkeypatch: pyte
     monkeypatch.delenv("MUNIMENT_OBJECTS")
     for words in (("archive", "--before", "2100-01-01T00:00:00Z"), ("sweep-objects",), ("move-contents",)):
         assert commands.failure(*words)["code"] == "conflict"
+
+
+# -- how a folder is named ------------------------------------------------------------------------------
+
+
+@pytest.mark.req("LG-11")
+@pytest.mark.parametrize("given", ["file:objects", "file:./objects", "file:../{here}/objects", "file:~/objects"])
+def test_a_relative_folder_is_taken_as_the_path_of_the_store_is(
+    place: Path, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = given.format(here=place.name)
+    monkeypatch.setenv("HOME", str(place))
+    with opened(place, objects=named) as mem:
+        (place / "elsewhere").mkdir()
+        monkeypatch.chdir(place / "elsewhere")  # where the process stands later is no matter
+        event = mem.run(user_id="ana", session_id="s1").observe("user", TEXT).id
+        assert len(files(place)) == 1
+        with connected(mem, place) as far:
+            assert far.ledger.content(event) == TEXT
+    monkeypatch.chdir(place)
+    with opened(place) as mem:
+        assert mem.ledger.content(event) == TEXT, "the same folder by its whole path"
+    monkeypatch.setenv("MUNIMENT_DB", "a.db")
+    monkeypatch.setenv("MUNIMENT_OBJECTS", named)
+    assert Commands().document("verify")["objects"] == 1
+    monkeypatch.delenv("MUNIMENT_OBJECTS")
+    (place / "muniment.toml").write_text(f'objects = "{named}"\n')
+    assert Commands().document("verify")["objects"] == 1
+
+
+@pytest.mark.req("LG-12")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("file:nowhere", "the folder for objects is not there: '{place}/nowhere'"),
+        ("file:a.txt", "the folder for objects is no folder: '{place}/a.txt'"),
+        ("file:", "that names no folder for objects"),
+        ("file:%00objects", "that names no folder for objects"),
+        ("file://objects", "what follows file:// is the name of a machine, and objects lie on this one"),
+    ],
+)
+def test_a_folder_that_cannot_be_meant_is_one_error_at_every_door(
+    place: Path, given: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "a.txt").write_text("no folder")
+    with pytest.raises(MunimentError) as caught:
+        opened(place, objects=given)
+    wanted = caught.value.to_dict()
+    assert (wanted["code"], wanted["path"], wanted["message"]) == (
+        "invalid_input", "$.objects", said.format(place=place),
+    )  # fmt: skip
+    monkeypatch.setenv("MUNIMENT_DB", "a.db")
+    monkeypatch.setenv("MUNIMENT_OBJECTS", given)
+    (place / "said.jsonl").write_text('{"role": "user", "content": "I live in Oslo."}')
+    for words in (("ingest", "said.jsonl", "--user", "ana"), ("serve", "--port", "0"), ("mcp", "--user", "ana")):
+        told = Commands().failure(*words, code=2)
+        assert (told["code"], told["path"], told["message"]) == (wanted["code"], wanted["path"], wanted["message"])
+    assert not (place / "a.db").exists(), "nothing was opened"

@@ -100,7 +100,7 @@ def open(
     lessons of judged runs: an address, or a function of messages. `proof_key` and `seal_key` say where keys lie that
     are kept outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are
     proven with the first, so that nobody who writes the file can alter one unnoticed, and the second seals what a
-    policy keeps of what it redacts. `objects` says where content goes that is too large for a row, "file:///folder" or
+    policy keeps of what it redacts. `objects` says where content goes that is too large for a row, "file:folder" or
     "s3://bucket/prefix?endpoint=…"; with an `objects_key` it is encrypted there. With `otel` what is asked of it is
     told to OpenTelemetry.
     """

@@ -93,6 +93,6 @@ def unreached(entry_id: str) -> ObjectsUnavailable:
     return ObjectsUnavailable(
         f"the content of event {entry_id} lies outside the store, which was opened without it",
         path="$.objects",
-        hint="open the store with its objects: file:///folder or s3://bucket/prefix",
+        hint="open the store with its objects: file:folder or s3://bucket/prefix",
         details={"id": entry_id},
     )

@@ -81,7 +81,7 @@ class Settings:
     seal_key: str
     """Where the key lies for what `ledger.redact = "seal"` keeps: `none`, `file:<path>`, `env:<NAME>`."""
     objects: str
-    """Where content goes that is too large for a row: `none`, `file:///folder`, `s3://bucket/prefix?endpoint=…`."""
+    """Where content goes that is too large for a row: `none`, `file:folder`, `s3://bucket/prefix?endpoint=…`."""
     objects_key: str
     """Where the key lies that encrypts it there: `none`, `file:<path>`, `env:<NAME>`."""
     repository: str

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 import muniment
+from effort import SOAK
+from muniment.core.outside.object_opening import open_objects
 from muniment.core.outside.system import TickingClock
-from muniment.core.ports.objects import Removal
+from muniment.core.ports.objects import ObjectStore, Removal
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES, OBJECTS
 from muniment.errors import Conflict, InvalidInput, NoObjectsKey, ObjectsUnavailable, StoreDamaged, UnknownScope
@@ -24,23 +26,47 @@ Opener = Callable[..., Memory]
 LARGE = "The cartographer drew the coast again and again. " * 2000
 
 
+ENGINES = ("memory", "sqlite", "postgres")
+DEPLOYMENTS = [
+    *((engine, "folder") for engine in ENGINES),
+    *((engine, "s3") for engine in (ENGINES if SOAK else ("sqlite",))),
+]
+"""Every engine with a folder, one of them with a server; under a soak all of them."""
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "objects"
-    made.mkdir()
-    return made
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the objects of the store lie."""
+    if "deployment" in request.fixturenames and request.getfixturevalue("deployment")[1] == "s3":
+        return str(request.getfixturevalue("room").url(request.getfixturevalue("bucket")))
+    (tmp_path / "objects").mkdir()
+    return (tmp_path / "objects").as_uri()
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def opened(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Iterator[Opener]:
-    target = {"memory": ":memory:", "sqlite": str(tmp_path / "a.db")}.get(request.param)
+@pytest.fixture
+def folder(url: str) -> ObjectStore:
+    """The same place, looked into behind the store's back."""
+    found = open_objects(url)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(params=DEPLOYMENTS, ids="-".join)
+def deployment(request: pytest.FixtureRequest) -> tuple[str, str]:
+    named: tuple[str, str] = request.param
+    return named
+
+
+@pytest.fixture
+def opened(request: pytest.FixtureRequest, deployment: tuple[str, str], url: str, tmp_path: Path) -> Iterator[Opener]:
+    target = {"memory": ":memory:", "sqlite": str(tmp_path / "a.db")}.get(deployment[0])
     if target is None:
-        dsn, schema = request.getfixturevalue("postgres_dsn"), request.getfixturevalue("postgres_schema")
+        dsn, schema = request.getfixturevalue("postgres_dsn"), request.getfixturevalue("kept_postgres_schema")
         target = f"{dsn}{'&' if '?' in dsn else '?'}schema={schema}"
     with ExitStack() as stack:
 
         def open_(**more: Any) -> Memory:
-            return stack.enter_context(muniment.open(target, **{"objects": folder.as_uri()} | more))
+            return stack.enter_context(muniment.open(target, **{"objects": url} | more))
 
         yield open_
 
@@ -61,12 +87,18 @@ def _talk(mem: Memory) -> None:
     mem.run(user_id="ana", session_id="old").observe("user", LARGE)
 
 
-def files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+def files(folder: ObjectStore) -> list[str]:
+    return sorted(each.key for each in folder.listed(""))
 
 
-def archives(folder: Path) -> list[Path]:
-    return [path for path in files(folder) if path.parent.name == "archives"]
+def archives(folder: ObjectStore) -> list[str]:
+    return [key for key in files(folder) if "/archives/" in key]
+
+
+def data_of(folder: ObjectStore, key: str) -> bytes:
+    data = folder.get(key)
+    assert data is not None
+    return data
 
 
 def bodies(mem: Memory) -> list[str]:
@@ -86,7 +118,7 @@ def cold(mem: Memory) -> None:
 
 
 @pytest.mark.req("LG-16")
-def test_an_archived_session_is_found_cited_resolved_and_verified(mem: Memory, folder: Path) -> None:
+def test_an_archived_session_is_found_cited_resolved_and_verified(mem: Memory, folder: ObjectStore) -> None:
     before = said(mem)
     hits = [hit.id for hit in mem.run(user_id="ana").search("old lighthouse Marseille")]
     done = mem.store.archive(session="old", user_id="ana")
@@ -129,7 +161,7 @@ def test_a_dump_is_the_same_and_goes_in_anywhere(mem: Memory, tmp_path: Path) ->
 
 
 @pytest.mark.req("LG-16")
-def test_the_way_back_leaves_nothing_outside(mem: Memory, folder: Path) -> None:
+def test_the_way_back_leaves_nothing_outside(mem: Memory, folder: ObjectStore) -> None:
     rows = bodies(mem)
     mem.store.archive(before="2100-01-01T00:00:00Z")
     assert len(archives(folder)) == 3
@@ -145,9 +177,9 @@ def test_the_way_back_leaves_nothing_outside(mem: Memory, folder: Path) -> None:
 
 
 @pytest.mark.req("LG-16")
-def test_only_sessions_that_are_cold_are_taken(folder: Path) -> None:
+def test_only_sessions_that_are_cold_are_taken(url: str) -> None:
     clock = TickingClock(datetime(2026, 1, 1, tzinfo=UTC))
-    with muniment.open(objects=folder.as_uri(), clock=clock) as mem:
+    with muniment.open(objects=url, clock=clock) as mem:
         mem.run(user_id="ana", session_id="old").observe("user", "In January.")
         clock.set(datetime(2026, 6, 1, tzinfo=UTC))
         mem.run(user_id="ana", session_id="new").observe("user", "In June.")
@@ -164,19 +196,19 @@ def test_only_sessions_that_are_cold_are_taken(folder: Path) -> None:
 # -- forgetting ---------------------------------------------------------------------------------------
 
 
-def unpacked(folder: Path) -> bytes:
-    return b"".join(zlib.decompress(path.read_bytes()) for path in archives(folder))
+def unpacked(folder: ObjectStore) -> bytes:
+    return b"".join(zlib.decompress(data_of(folder, key)) for key in archives(folder))
 
 
 @pytest.mark.req("LG-16", "LG-14")
-def test_what_is_forgotten_leaves_its_archive(mem: Memory, folder: Path) -> None:
+def test_what_is_forgotten_leaves_its_archive(mem: Memory, folder: ObjectStore) -> None:
     mem.store.archive(session="old", user_id="ana")
     found = [entry for entry in mem.ledger.entries(user_id="ana", session_id="old") if entry.kind != "system"]
     (before,) = archives(folder)
     receipt = mem.forget(event=found[0].id)
     assert receipt.counts["objects"] == 1
     assert receipt.scrubbed or mem.info.name == "postgres", receipt.note
-    assert not before.exists()
+    assert before not in files(folder)
     assert b"ana keeps the old" not in unpacked(folder)
     assert b"Noted: a lighthouse." in unpacked(folder)
     cold(mem)
@@ -191,7 +223,7 @@ def test_what_is_forgotten_leaves_its_archive(mem: Memory, folder: Path) -> None
 
 
 @pytest.mark.req("LG-16", "LG-14")
-def test_an_archive_that_cannot_be_written_anew_is_in_the_receipt(mem: Memory, folder: Path) -> None:
+def test_an_archive_that_cannot_be_written_anew_is_in_the_receipt(mem: Memory, folder: ObjectStore) -> None:
     mem.store.archive(session="old", user_id="ana")
     found = [entry for entry in mem.ledger.entries(user_id="ana", session_id="old") if entry.kind == "message"]
     outside = mem._ctx.outside
@@ -231,21 +263,20 @@ class Crash(Exception):
 @pytest.mark.req("LG-16", "LG-12")
 @pytest.mark.parametrize("place", ["put", "change"])
 def test_a_crash_while_archiving_leaves_the_session_as_it_was(
-    mem: Memory, folder: Path, place: str, monkeypatch: pytest.MonkeyPatch
+    mem: Memory, folder: ObjectStore, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside = mem._ctx.outside
     assert outside is not None
     before = bodies(mem)
-    crash_at = {
-        "put": "muniment.core.outside.object_folder.os.replace",
-        "change": "muniment.store.objects.archiving.take_up",
-    }
 
     def crash(*_: Any) -> None:
         raise Crash
 
     with monkeypatch.context() as patch:
-        patch.setattr(crash_at[place], crash)
+        if place == "put":
+            patch.setattr(outside.store, "put", crash)
+        else:
+            patch.setattr("muniment.store.objects.archiving.take_up", crash)
         with pytest.raises(Crash):
             mem.store.archive(session="new", user_id="ana")
     assert bodies(mem) == before
@@ -255,22 +286,77 @@ def test_a_crash_while_archiving_leaves_the_session_as_it_was(
 
 
 @pytest.mark.req("LG-16")
+@pytest.mark.parametrize("when", ["before the put", "after the put"])
+@pytest.mark.parametrize("session", ["new", "old"])
 def test_what_is_forgotten_while_it_is_archived_is_not_archived(
-    mem: Memory, folder: Path, monkeypatch: pytest.MonkeyPatch
+    mem: Memory, folder: ObjectStore, when: str, session: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The old session has a large content besides, which goes out first."""
+    mem.store.move_contents(back=True)
     outside = mem._ctx.outside
     assert outside is not None
     put = outside.store.put
 
     def slow(key: str, data: bytes) -> None:
-        put(key, data)
-        monkeypatch.undo()
-        mem.forget(session="new", user_id="ana")
+        monkeypatch.setattr(outside.store, "put", put)
+        if when == "after the put":
+            put(key, data)
+        mem.forget(session=session, user_id="ana")
+        if when == "before the put":
+            put(key, data)
 
     monkeypatch.setattr(outside.store, "put", slow)
-    assert mem.store.archive(session="new", user_id="ana").events == 0
-    assert archives(folder) == []
+    assert mem.store.archive(session=session, user_id="ana").events == 0
+    assert files(folder) == [], "no copy of it outlives the forget"
     assert mem.verify().ok
+
+
+@pytest.mark.req("LG-16", "LG-14")
+def test_what_is_forgotten_while_its_archive_is_written_anew_is_in_no_copy(
+    mem: Memory, folder: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem.store.archive(session="new", user_id="ana")
+    said_then = mem.ledger.entries(user_id="ana", session_id="new")
+    first, second = [entry.id for entry in said_then if entry.kind == "message"]
+    outside = mem._ctx.outside
+    assert outside is not None
+    put = outside.store.put
+
+    def slow(key: str, data: bytes) -> None:
+        monkeypatch.setattr(outside.store, "put", put)
+        mem.forget(event=second)
+        put(key, data)
+
+    monkeypatch.setattr(outside.store, "put", slow)
+    mem.forget(event=first)
+    mem.store.scrub()
+    assert b"Noted" not in unpacked(folder)
+    assert b"Storm over the new" in unpacked(folder)
+    assert len(archives(folder)) == 1, "no copy is left that nobody names"
+    assert mem.verify().ok
+
+
+@pytest.mark.req("LG-16", "LG-14")
+@pytest.mark.parametrize("what", ["missing", "altered", "locked"])
+def test_a_session_whose_archive_is_lost_can_be_forgotten(opened: Opener, folder: ObjectStore, what: str) -> None:
+    mem = opened(objects_key=(lambda: "5e" * 32) if what == "locked" else None)
+    _talk(mem)
+    mem.store.archive(session="new", user_id="ana")
+    (key,) = archives(folder)
+    if what == "locked":
+        mem._ctx.outside.keys = None  # type: ignore[union-attr]
+    elif what == "missing":
+        folder.remove(key)
+    else:
+        folder.put(key, b"something else")
+    cold(mem)
+    receipt = mem.forget(session="new", user_id="ana")
+    assert "left_objects" not in receipt.counts
+    assert archives(folder) == []
+    assert mem.store.attention(kind="scrub_due") == [] or mem.info.name == "postgres"
+    cold(mem)
+    if what != "locked":
+        assert mem.verify().ok
 
 
 # -- what goes wrong ----------------------------------------------------------------------------------
@@ -278,14 +364,14 @@ def test_what_is_forgotten_while_it_is_archived_is_not_archived(
 
 @pytest.mark.req("LG-16")
 @pytest.mark.parametrize("what", ["missing", "altered"])
-def test_an_archive_that_is_not_what_it_was_is_named(mem: Memory, folder: Path, what: str) -> None:
+def test_an_archive_that_is_not_what_it_was_is_named(mem: Memory, folder: ObjectStore, what: str) -> None:
     mem.store.archive(session="new", user_id="ana")
     entry = next(entry for entry in mem.ledger.entries(user_id="ana", session_id="new") if entry.kind == "message")
-    (path,) = archives(folder)
+    (key,) = archives(folder)
     if what == "missing":
-        path.unlink()
+        folder.remove(key)
     else:
-        path.write_bytes(zlib.compress(b'{"muniment":"archive.v1","entries":{}}'))
+        folder.put(key, zlib.compress(b'{"muniment":"archive.v1","entries":{}}'))
     cold(mem)
     with pytest.raises(StoreDamaged) as caught:
         mem.ledger.content(entry.id)
@@ -298,11 +384,11 @@ def test_an_archive_that_is_not_what_it_was_is_named(mem: Memory, folder: Path, 
 
 
 @pytest.mark.req("LG-16", "LG-13")
-def test_archives_are_encrypted_with_a_key(opened: Opener, folder: Path) -> None:
+def test_archives_are_encrypted_with_a_key(opened: Opener, folder: ObjectStore) -> None:
     mem = opened(objects_key=lambda: "5e" * 32)
     _talk(mem)
     mem.store.archive(before="2100-01-01T00:00:00Z")
-    assert not [path for path in files(folder) if b"lighthouse" in path.read_bytes()]
+    assert not [key for key in files(folder) if b"lighthouse" in data_of(folder, key)]
     with pytest.raises(zlib.error):
         unpacked(folder)
     cold(mem)
@@ -344,8 +430,10 @@ def test_without_its_objects_the_store_says_what_it_lacks(opened: Opener) -> Non
         ({"before": 17}, InvalidInput), ({"session": "old", "user_id": "zoe"}, UnknownScope),
     ],
 )  # fmt: skip
-def test_what_names_no_session_is_refused(folder: Path, given: dict[str, Any], kind: type[Exception]) -> None:
-    with muniment.open(objects=folder.as_uri()) as mem:
+def test_what_names_no_session_is_refused(
+    folder: ObjectStore, url: str, given: dict[str, Any], kind: type[Exception]
+) -> None:
+    with muniment.open(objects=url) as mem:
         _talk(mem)
         with pytest.raises(kind):
             mem.store.archive(**given)

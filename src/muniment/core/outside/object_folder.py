@@ -20,12 +20,18 @@ class FolderObjects:
     """A folder that is there already: one that is made where a disk is not mounted would hold what nobody looks for."""
 
     def __init__(self, root: str) -> None:
-        self._root = Path(root)
-        if not self._root.is_absolute() or not self._root.is_dir():
+        """A relative path counts from where the process stands now, as that of a store's file does."""
+        if not root or "\0" in root:
             raise InvalidInput(
-                f"there is no folder {root!r:.200} for objects",
+                "that names no folder for objects", path="$.objects", hint="file:objects, file:///srv/objects"
+            )
+        self._root = Path(os.path.abspath(Path(root).expanduser() if root.startswith("~/") else root))
+        if not self._root.is_dir():
+            what = "is no folder" if self._root.exists() else "is not there"
+            raise InvalidInput(
+                f"the folder for objects {what}: {str(self._root)!r:.200}",
                 path="$.objects",
-                hint="make it first, and name it by its whole path: file:///srv/objects",
+                hint="make the folder first; a relative path counts from the folder that the process was started in",
             )
 
     @property

@@ -1,4 +1,4 @@
-"""Which object store an address names: `file:///folder`, or `s3://bucket/prefix` with its options.
+"""Which object store an address names: `file:folder`, or `s3://bucket/prefix` with its options.
 
     endpoint=https://…    a server of your own; without one, AWS
     region=eu-central-1   else AWS_REGION, AWS_DEFAULT_REGION, us-east-1
@@ -22,7 +22,7 @@ from muniment.errors import InvalidInput
 
 __all__ = ["open_objects"]
 
-_HINT = "give file:///folder or s3://bucket/prefix?endpoint=https://host"
+_HINT = "give file:folder, file:///whole/folder or s3://bucket/prefix?endpoint=https://host"
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _REGION = re.compile(r"[a-z0-9-]{1,40}")
 _OPTIONS = ("endpoint", "region", "timeout_s", "attempts")
@@ -47,6 +47,8 @@ def open_objects(given: Any, environ: Mapping[str, str] | None = None) -> Object
         raise _wrong("an address of objects carries no password: credentials are in the environment")
     if parts.scheme == "file" and not host and not parts.query and not parts.fragment:
         return FolderObjects(unquote(parts.path))
+    if parts.scheme == "file" and host and not parts.query and not parts.fragment:
+        raise _wrong("what follows file:// is the name of a machine, and objects lie on this one")
     if parts.scheme == "s3" and not parts.fragment:
         return _s3(host, unquote(parts.path), parts.query, os.environ if environ is None else environ)
     raise _wrong("objects lie in a folder or in a bucket")

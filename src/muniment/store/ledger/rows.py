@@ -88,7 +88,7 @@ def _unlike(entry_id: str, body: object) -> StoreDamaged | ObjectsUnavailable:
         return ObjectsUnavailable(
             f"the event {entry_id!r:.80} lies in an archive outside the store, which was opened without it",
             path="$.objects",
-            hint="open the store with its objects: file:///folder or s3://bucket/prefix",
+            hint="open the store with its objects: file:folder or s3://bucket/prefix",
             details={"id": entry_id},
         )
     return damaged_entry(entry_id, "the content was altered")

@@ -9,19 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transaction
+from muniment.core.ports.engine import Condition, Count, Delete, KeyTaken, Patch, Reader, Transaction
 from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import by_ids, chunked, get, insert, select
 from muniment.core.ports.schema import ENTRIES, OBJECTS
-from muniment.errors import MunimentError, NoObjectsKey, StorageBusy, StorageFailure
-from muniment.store.objects.archives import MARK, archive_row, marker_of, read_archive
+from muniment.errors import MunimentError, NoObjectsKey, ObjectsRefused, StorageBusy, StorageFailure
+from muniment.store.objects.archives import MARK, ArchivedEntries, archive_row, marker_of, read_archive
 from muniment.store.objects.view import near
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
     from muniment.store.objects.outside import Outside
 
-__all__ = ["MOVED", "Cleared", "announce", "clear_outside", "note_outside", "of_receipt", "retire", "take_up"]
+__all__ = [
+    "MOVED",
+    "Cleared",
+    "announce",
+    "clear_outside",
+    "note_outside",
+    "of_receipt",
+    "retire",
+    "take_up",
+    "withdraw",
+]
 
 MOVED = "moved"
 """What stands for the receipt of an object that is due because its content moved, or because whoever put it ended."""
@@ -76,13 +86,24 @@ def note_outside(tx: Transaction, entry_ids: Sequence[str], receipt_id: str) -> 
         tx.do(Patch("objects", (("name", "=", row.name),), {"use": "rewrite", "subject": receipts}))
 
 
-def announce(ctx: Context, tenant_id: str, row: ObjectRow) -> None:
+def announce(ctx: Context, tenant_id: str, row: ObjectRow) -> ObjectRow:
     """Before the content of events that are here already is put outside: it is due until somebody takes it up.
 
     So a crash leaves nothing that outlives a forget of these events unseen.
     """
     due = row._replace(name=ctx.ids.salts(1)[0], use="due", subject=MOVED, sealed_by=None)
     ctx.engine.write(tenant_id, lambda tx: _put_due(tx, due))
+    return due
+
+
+def withdraw(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> None:
+    """What was put for nothing goes again. Whoever forgot meanwhile may have cleared what announced it before it was
+    there: it is due once more until it is gone."""
+    try:
+        due = announce(ctx, tenant_id, row)
+    except KeyTaken:  # a sweep has seen it, and deletes it
+        return
+    _settle(ctx, outside, tenant_id, due)
 
 
 def _put_due(tx: Transaction, due: ObjectRow) -> None:
@@ -118,7 +139,9 @@ def clear_outside(ctx: Context, tenant_id: str, receipt_ids: Iterable[str] | Non
         if ctx.outside is not None and not silent:
             try:
                 reason = _settle(ctx, ctx.outside, tenant_id, row)
-            except (StorageFailure, NoObjectsKey) as error:
+            except (ObjectsRefused, StorageBusy, NoObjectsKey) as error:  # of this object alone
+                reason = _said(error)
+            except StorageFailure as error:
                 reason = silent = _said(error)
         for receipt_id in receipts:
             before = done.get(receipt_id, Cleared())
@@ -152,9 +175,10 @@ def _settle(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> s
 def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> ObjectRow | None:
     """Write an archive anew without what was forgotten of it; answers the old one, which is due now.
 
-    None where it cannot be read. The new object is put first: a crash leaves it due, and the old one in force.
+    None where it cannot be read and something is still in it. The new object is put first: a crash leaves it due, and
+    the old one in force.
     """
-    held = read_archive(outside, tenant_id, row)
+    held = _held_of(ctx, outside, tenant_id, row)
     outside.fetched.clear()
     if held is None:
         return None
@@ -174,8 +198,33 @@ def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> 
         if new is not None:
             insert(tx, OBJECTS, [new])
 
-    ctx.engine.write(tenant_id, change)
+    try:
+        ctx.engine.write(tenant_id, change)
+    except StorageBusy:
+        if new is not None:
+            withdraw(ctx, outside, tenant_id, new)
+        raise
     return row
+
+
+def _held_of(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> ArchivedEntries | None:
+    """What an archive holds: nothing, where it cannot be read and no entry needs it any more."""
+    try:
+        held = read_archive(outside, tenant_id, row)
+    except NoObjectsKey:
+        if ctx.engine.read(tenant_id, lambda reader: _is_needed(near(reader), row.name)):
+            raise
+        return {}
+    if held is None and not ctx.engine.read(tenant_id, lambda reader: _is_needed(near(reader), row.name)):
+        return {}
+    return held
+
+
+def _is_needed(reader: Reader, name: bytes) -> bool:
+    """Does the body of any entry lie in this archive? Looks through the tenant: for archives that cannot be read."""
+    start = f"{MARK}{name.hex()}"
+    where: tuple[Condition, ...] = (("body", ">=", f"{start}:"), ("body", "<", f"{start};"))
+    return reader.do(Count("entries", where)) > 0
 
 
 def _standing_for(reader: Reader, name: bytes, ids: Sequence[str]) -> set[str]:

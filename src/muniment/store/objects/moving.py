@@ -16,7 +16,7 @@ from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import get, insert, select
 from muniment.core.ports.schema import BLOBS, ENTRIES, OBJECTS, BlobRow
 from muniment.errors import BlobCorrupt
-from muniment.store.objects.clearing import MOVED, announce, clear_outside, retire, take_up
+from muniment.store.objects.clearing import MOVED, announce, clear_outside, retire, take_up, withdraw
 from muniment.store.objects.sweeping import outside_of
 from muniment.store.objects.view import near
 from muniment.store.reports import MovedContents
@@ -83,7 +83,10 @@ def move_blob(ctx: Context, tenant_id: str, name: bytes) -> int:
         insert(tx, OBJECTS, [row])
         return there.size
 
-    return ctx.engine.write(tenant_id, change)
+    moved = ctx.engine.write(tenant_id, change)
+    if not moved:
+        withdraw(ctx, outside, tenant_id, row)
+    return moved
 
 
 def _held(reader: Reader, name: bytes) -> tuple[BlobRow | None, bytes | None]:
