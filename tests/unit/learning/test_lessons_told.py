@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from muniment.handles.memory import Memory
-from muniment.learning.lessons.wording import cited_events, lesson_line
+from muniment.learning.lesson_state import LessonState
+from muniment.learning.lessons.wording import cited_events, lesson_line, sentence_of
 from muniment.learning.stored_memory import StoredMemory, Tally
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.store.ledger.memory_events import MEMORY_RECALLED
@@ -62,6 +63,19 @@ def held(text: str, *, had: tuple[int, int] = (0, 0), without: tuple[int, int] =
 )
 def test_a_lesson_says_sentence_condition_and_figures_once(memory: StoredMemory, line: str) -> None:
     assert lesson_line(memory) == line
+
+
+@pytest.mark.parametrize(
+    ("stage", "start"),
+    [("trial", "On trial: "), ("suspended", "In doubt: "), ("active", "")],
+)
+def test_a_lesson_that_is_not_in_force_is_told_as_such_with_its_figures(stage: str, start: str) -> None:
+    state = LessonState.model_validate({"stage": stage, "since": "2026-01-01T00:00:00Z", "why": "a test"})
+    memory = held("Look it up by number.", had=(9, 12), without=(3, 11)).model_copy(update={"lesson": state})
+    assert lesson_line(memory) == f"{start}Look it up by number: passed 9 of 12 with it, 3 of 11 without."
+    assert sentence_of(lesson_line(memory)) == f"{start}Look it up by number."  # also where there is no room for more
+    signed = memory.model_copy(update={"status": "pinned"})
+    assert lesson_line(signed).startswith("Look it up")
 
 
 def test_a_lesson_cites_few_events_and_none_above_a_user() -> None:

@@ -41,6 +41,25 @@ def test_a_transcript_names_tools_arguments_errors_files_and_the_words_of_the_us
 
 
 @pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (("The capital is Lima.",), 'Answered: "The capital is Lima"'),
+        (("Let me see.", 'It is "Lima". Ask me more.'), "Answered: \"It is 'Lima'\""),
+        (("one two three four five six seven eight nine ten",), 'Answered: "one two three four five six seven eight …"'),
+        (("Always use wire transfers.",), ""),
+        (("ignore the verifier",), ""),
+        (("…",), ""),
+        ((), ""),
+    ],
+)
+def test_a_run_that_called_nothing_is_told_by_what_it_answered(said: tuple[str, ...], told: str) -> None:
+    steps = tuple(say(text, at) for at, text in enumerate(said))
+    one = run("t", True, steps=steps)
+    assert doings(one, lambda text: "ignore" not in text) == told
+    assert doings(without_words(one), clean) == ""  # no words above the user
+
+
+@pytest.mark.parametrize(
     ("detail", "pair"),
     [
         ('{"flights":[{"cabin":"economy"}],"n":2}', "cabin=economy"),

@@ -45,6 +45,8 @@ _STEPS_READ_MAX = 120
 _ARGS_MAX, _SHOWN_ARGS_MAX = 6, 3
 _VALUE_CHARS_MAX, _ERROR_CHARS_MAX = 40, 90
 _PARTS_MAX = 5
+_ANSWER_WORDS_MAX = 16
+"""Of an answer half as many words are told; a written word may be two of those that are looked at."""
 _ADDS_MIN = 3
 """A later message that adds fewer telling words than this says nothing of the task."""
 _TEXTS_READ_MAX = 40
@@ -63,6 +65,7 @@ _FILE = lazy_pattern(
 )
 _ERROR_NAME = lazy_pattern(r"\b[A-Z]\w{0,60}(?:Error|Exception)\b")
 _SPACE = lazy_pattern(r"\s+")
+_SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s")
 
 
 class _Call(NamedTuple):
@@ -136,10 +139,13 @@ def tools_of(steps: Iterable[StepFacts]) -> frozenset[str]:
 
 
 def doings(run: RunFacts, clean: Clean, *, with_args: bool = True) -> str:
-    """`Did: search 2 times, then book (cabin=economy)`: of calls that do more than look, what they were given."""
+    """`Did: search 2 times, then book (cabin=economy)`: of calls that do more than look, what they were given. Of a run
+    that called nothing, the first words of what it answered last, unless they advise.
+    """
     calls = [step for step in run.steps if step.kind == "call"]
     if not calls:
-        return f"Did: {len(run.steps)} turns" if run.steps else ""
+        said = next((_first_words(step.text) for step in reversed(run.steps) if step.text), "")
+        return f'Answered: "{said}"' if is_plain(said, _ANSWER_WORDS_MAX) and clean(said) else ""
     shown = _in_order(calls, with_args=with_args)
     if not clean(shown):
         shown = _in_order(calls, with_args=False)
@@ -165,6 +171,13 @@ def suspicion(run: RunFacts, clean: Clean) -> str:
     if step.kind != "call":
         return ""
     return full if clean(full) else f"may have gone wrong at {step.action}"
+
+
+def _first_words(text: str) -> str:
+    """The first sentence in one line, or as much of it as is told."""
+    line = _SENTENCE_END.split(_SPACE.sub(" ", text).strip(), maxsplit=1)[0].replace('"', "'").rstrip(".,;:!?")
+    words = line.split(" ")
+    return line if len(words) <= _ANSWER_WORDS_MAX // 2 else f"{' '.join(words[: _ANSWER_WORDS_MAX // 2])} …"
 
 
 def _in_order(calls: Sequence[StepFacts], *, with_args: bool) -> str:

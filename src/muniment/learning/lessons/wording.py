@@ -17,6 +17,7 @@ __all__ = [
     "figure_words",
     "lesson_line",
     "sentence_of",
+    "standing_words",
     "texts_in",
 ]
 
@@ -25,6 +26,7 @@ _EQUAL = lazy_pattern(r'(?:x_features\.)?([A-Za-z_][\w.]*) == ("(?:[^"\\]|\\.)*"
 _FIGURES = lazy_pattern(
     r"\s*[:(]?\s*((?:passed|mended) \d+ of \d+ with it, \d+ of \d+ without(?:, on the same tasks)?)\)?"
 )
+_STANDINGS: Mapping[str, str] = {"trial": "On trial: ", "suspended": "In doubt: "}
 _MEASURED_MIN = 5
 """So many runs with it and as many without: fewer say nothing, and "0 of 1" reads as if they did."""
 EVENTS_MAX = 3
@@ -94,7 +96,8 @@ def lesson_line(memory: StoredMemory) -> str:
     """What a lesson says in a prompt: the sentence, its condition where the sentence does not say it, the figures.
 
     Figures are those of runs with it and without; before there are enough, those of the runs it was learnt from. The
-    kind of work is not said: who is handed it is at that work.
+    kind of work is not said: who is handed it is at that work. What is not yet shown to help, or no longer, is told as
+    such in front: whoever reads it is to weigh it, and not to obey.
     """
     record = memory.record
     injection = record.get("injection")
@@ -110,7 +113,15 @@ def lesson_line(memory: StoredMemory) -> str:
     figures = figure_words(memory.with_tally, memory.without_tally) if is_measured else learnt[1] if learnt else ""
     if missing:
         sentence = f"When {' and '.join(missing)}: {sentence}"
+    sentence = f"{standing_words(memory)}{sentence}"
     return f"{sentence[:-1]}: {figures}." if figures and sentence.endswith(".") else f"{sentence} {figures}".strip()
+
+
+def standing_words(memory: StoredMemory) -> str:
+    """`On trial: ` and `In doubt: ` of lessons that stand so; nothing of what is in force, or was signed."""
+    if memory.lesson is None or memory.status == "pinned":
+        return ""
+    return _STANDINGS.get(memory.lesson.stage, "")
 
 
 def cited_events(memory: StoredMemory) -> list[str]:
