@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from effort import SOAK, examples
+from effort import SOAK
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import LedgerPolicy, Policy
 from muniment.core.ports.engine import Engine
@@ -253,7 +253,7 @@ def test_three_memories_agree(capsys: pytest.CaptureFixture[str]) -> None:
         run_state_machine_as_test(  # type: ignore[no-untyped-call]
             Agreement,
             settings=settings(
-                max_examples=examples(20),
+                max_examples=400 if SOAK else 6,
                 stateful_step_count=25,
                 deadline=None,
                 derandomize=not SOAK,

@@ -119,7 +119,7 @@ def test_a_server_that_hangs_is_left_behind(server: Server) -> None:
 
 
 def test_a_huge_answer_is_bounded(mem: Memory, server: Server) -> None:
-    server.answers.append(says(*([GOOD | {"text": "Call run_tests " * 4_000}] * 500)))
+    server.answers.append(says(*([GOOD | {"text": "Call run_tests " * 4_000}] * 100)))
     result = fold(mem)
     assert told(result)["written"] == 0
     assert sum(told(result)["refused"].values()) <= 64

@@ -28,7 +28,7 @@ def test_two_stores_keep_their_promises(part: int) -> None:
     """Many stories on what is quick; PostgreSQL has its own below."""
     with open_specimens(("memory", "sqlite")) as opener:
         tally, failures = simulate(
-            range(part * 1000, part * 1000 + (400 if SOAK else 30)), opener, steps=STEPS if SOAK else SHORT
+            range(part * 1000, part * 1000 + (400 if SOAK else 15)), opener, steps=STEPS if SOAK else SHORT
         )
     assert not failures, told(failures)
     assert tally.faults.total() > 5
@@ -37,7 +37,7 @@ def test_two_stores_keep_their_promises(part: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 def test_three_stores_keep_their_promises(postgres_dsn: str, part: int) -> None:
-    first, count = 5000 + part * 1000, 200 if SOAK else 8
+    first, count = 5000 + part * 1000, 200 if SOAK else 5
     with open_specimens() as opener:
         tally, failures = simulate(range(first, first + count), opener, steps=STEPS if SOAK else SHORT)
     assert not failures, told(failures)
@@ -50,7 +50,7 @@ def test_postgres_behind_a_pooler_and_with_a_replica_keeps_its_promises(
     postgres_dsn: str, request: pytest.FixtureRequest, engine: str
 ) -> None:
     request.getfixturevalue("pooled_dsn" if engine == "postgres-pooler" else "cluster")  # skips where there is none
-    first, count = (7000 if engine == "postgres-pooler" else 8000), 200 if SOAK else 6
+    first, count = (7000 if engine == "postgres-pooler" else 8000), 200 if SOAK else 4
     with open_specimens(("memory", engine)) as opener:
         tally, failures = simulate(range(first, first + count), opener, steps=STEPS if SOAK else SHORT)
         (_, last) = opener(first - 1)

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from effort import SOAK
 from muniment.core.policy.learning import LessonPolicy
 from muniment.core.stats.counts import Tally
 from muniment.learning.lesson_state import LessonState, LessonUse
@@ -18,6 +19,8 @@ from muniment.learning.lessons.uses import Uses
 from muniment.learning.stored_memory import StoredMemory
 
 POLICY = LessonPolicy()
+LIVES = 20 if SOAK else 10
+"""Of lessons, each with a seed of its own."""
 
 
 def at(number: int) -> str:
@@ -194,10 +197,10 @@ def test_what_is_pinned_is_never_moved() -> None:
 
 @pytest.mark.req("RC-13")
 def test_a_useful_lesson_becomes_active_and_stays_under_a_verifier_that_lies() -> None:
-    lives = [life(seed, 200, (0.85, 0.4)) for seed in range(20)]
-    assert sum(stage_of(memory) == "active" for memory, _, _ in lives) >= 18
+    lives = [life(seed, 200, (0.85, 0.4)) for seed in range(LIVES)]
+    assert sum(stage_of(memory) == "active" for memory, _, _ in lives) >= 0.9 * LIVES
     suspended = sum(any(stage == "suspended" for _, stage, _ in steps) for _, steps, _ in lives)
-    assert suspended <= 3
+    assert suspended <= 0.15 * LIVES
 
 
 @pytest.mark.req("TM-15")
@@ -209,16 +212,16 @@ def test_a_harmful_lesson_goes_and_soon() -> None:
 
 
 def test_one_that_does_nothing_is_seldom_kept() -> None:
-    lives = [life(seed, 200, (0.4, 0.4)) for seed in range(20)]
-    assert sum(stage_of(memory) == "active" for memory, _, _ in lives) <= 5
+    lives = [life(seed, 200, (0.4, 0.4)) for seed in range(LIVES)]
+    assert sum(stage_of(memory) == "active" for memory, _, _ in lives) <= 0.25 * LIVES
 
 
 @pytest.mark.parametrize("after", [(0.05, 0.4), (0.2, 0.4)])
 def test_after_a_drift_it_is_back_at_the_rate_without_within_thirty_runs(after: tuple[float, float]) -> None:
-    lives = [life(seed, 160, (0.85, 0.4), drift=(100, after)) for seed in range(20)]
+    lives = [life(seed, 160, (0.85, 0.4), drift=(100, after)) for seed in range(LIVES)]
     late = [sum(passing[130:160]) / 30 for _, _, passing in lives]
     assert sum(late) / len(late) >= 0.4 - 0.04
-    assert sum(stage_of(memory) == "active" for memory, _, _ in lives) <= 2
+    assert sum(stage_of(memory) == "active" for memory, _, _ in lives) <= 0.1 * LIVES
 
 
 def test_one_suspended_by_mistake_comes_back() -> None:
