@@ -16,7 +16,7 @@ from muniment.core.ports.schema import ENTRIES, IDS, ITEMS
 from muniment.errors import StoreDamaged
 from muniment.store.context import Context
 from muniment.store.derivation import Derivation, Project
-from muniment.store.items import Change, Item, get_version, item_of, links_of, row_digest, stream_items
+from muniment.store.items import Change, Item, get_version, item_of, lineage_fault, links_of, row_digest, stream_items
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.proving.proofs import proof_fault
@@ -150,6 +150,8 @@ def check_derived(ctx: Context, reader: Reader, tenant_id: str) -> DerivedCheck:
     for item in stream_items(reader, (("receipt_id", ">=", ""),)):
         if not item.is_sound:
             held.note(item, "what a forget left of it was altered")
+        elif (fault := lineage_fault(reader, item)) is not None:
+            held.note(item, fault)
     for derivation in ctx.derivations.values():
         if derivation.fault is not None:
             _check_kind(held, derivation)

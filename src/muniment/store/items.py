@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
-from muniment.core.canonical import canonical_text, digest, digest_of
+from muniment.core.canonical import canonical_bytes, canonical_text, digest, digest_of
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Row, Transaction
 from muniment.core.ports.rows import by_ids, chunked, first, get, insert, put, select, stream
 from muniment.core.ports.schema import IDS, ITEMS, LINEAGES, LINKS, IdRow, ItemRow, LineageRow, LinkRow
@@ -18,6 +18,7 @@ from muniment.store.lists.rows import put_listing
 
 __all__ = [
     "HOLDS_BODY",
+    "LINKED",
     "PROVEN",
     "Change",
     "Item",
@@ -31,6 +32,8 @@ __all__ = [
     "item_of",
     "latest",
     "latest_of_run",
+    "lineage_digest",
+    "lineage_fault",
     "links_from",
     "links_of",
     "lock_item",
@@ -41,6 +44,7 @@ __all__ = [
     "put_lineage",
     "put_links",
     "row_digest",
+    "seal_lineages",
     "select_items",
     "stream_items",
     "write_changes",
@@ -49,6 +53,11 @@ __all__ = [
 
 PROVEN = frozenset({"build", "receipt"})
 """Kinds that no entry gives: each version has a link in a chain of proofs (`store.proving.proofs`)."""
+
+
+LINKED = 3
+"""`checked` of what a forget left of an item: behind the digest of its row stands one of all that it was made from."""
+_DIGEST_BYTES = 32
 
 
 HOLDS_BODY: Condition = ("body", ">=", "")
@@ -93,8 +102,9 @@ class Item(ItemRow):
         if (self.body is None) != (self.receipt_id is not None):  # a forget empties, and nothing else does
             return False
         if self.digest is None:  # of before: rows without a digest, and what a forget left of any
-            return self.body is None or self.checked == 0
-        return self.digest == row_digest(self)
+            return self.checked == 0 or (self.body is None and self.checked != LINKED)
+        is_whole = len(self.digest) == _DIGEST_BYTES * (2 if self.checked == LINKED else 1)
+        return is_whole and self.digest[:_DIGEST_BYTES] == row_digest(self)
 
     def damaged(self, why: str) -> StoreDamaged:
         """What to raise where it is not what was written."""
@@ -212,9 +222,55 @@ def empty_items(tx: Transaction, ids: Sequence[str], receipt_id: str) -> int:
     for chunk in chunked(ids):
         rows = select_items(tx, (("id", "in", chunk),))
         left = [(row.is_sound, emptied_item(row, receipt_id)) for row in rows]
-        put(tx, ITEMS, [checked_item(row) if is_sound else row for is_sound, row in left])
+        put(tx, ITEMS, _with_lineages(tx, [checked_item(row) if is_sound else row for is_sound, row in left]))
         count += len(rows)
     return count
+
+
+def seal_lineages(tx: Transaction, ids: Sequence[str]) -> None:
+    """What a forget left of these items holds from now on what they were made from, as it is now."""
+    for chunk in chunked(ids):
+        put(tx, ITEMS, _with_lineages(tx, select_items(tx, (("id", "in", chunk),))))
+
+
+def _with_lineages(reader: Reader, versions: Sequence[Item]) -> list[Item]:
+    """All versions of some items, where the newest was forgotten with a digest of what it was made from: nothing else
+    is left that could tell, since the bodies are gone, and the salts of proofs."""
+    newest = {item.id: item for item in versions}
+    left = [item for item in newest.values() if item.body is None and item.digest is not None and item.is_sound]
+    told = _made_from(reader, [item.id for item in left])
+    newest |= {item.id: _with_lineage(item, told[item.id]) for item in left}
+    return [newest[item.id] if item.version == newest[item.id].version else item for item in versions]
+
+
+def _with_lineage(item: Item, made_from: bytes) -> Item:
+    sealed = item._replace(digest=None, checked=LINKED)
+    own = row_digest(sealed)
+    return Item(*sealed._replace(digest=own + digest(own + made_from)))
+
+
+def lineage_fault(reader: Reader, item: Item) -> str | None:
+    """What of the links of a forgotten item is not as the forget left it; None where all is, or nothing was sealed."""
+    if item.checked != LINKED or item.digest is None or get(reader, ITEMS, (item.id, item.version + 1)) is not None:
+        return None  # an item that was written again has other links since
+    return None if item.digest[_DIGEST_BYTES:] == lineage_digest(reader, item) else "its links were altered"
+
+
+def lineage_digest(reader: Reader, item: Item) -> bytes:
+    """Of an item's row, and of what it was made from."""
+    return digest(row_digest(item) + _made_from(reader, [item.id])[item.id])
+
+
+def _made_from(reader: Reader, ids: Sequence[str]) -> dict[str, bytes]:
+    """By item, whose turns its lineage has, and all its sources in their order."""
+    sources: dict[str, set[str]] = {id_: set() for id_ in ids}
+    for link in by_ids(reader, LINKS, ids, column="item_id"):
+        sources.setdefault(link.item_id, set()).add(link.source_id)  # a damaged file may lead to another's
+    owners: dict[str, str | None] = dict.fromkeys(ids)
+    for lineage in by_ids(reader, LINEAGES, ids, column="item_id"):
+        owners[lineage.item_id] = lineage.user_id
+        sources.setdefault(lineage.item_id, set()).update(lineage.turns.split(_BETWEEN))
+    return {id_: canonical_bytes([owners[id_], *sorted(sources[id_])]) for id_ in ids}
 
 
 def latest(reader: Reader, item_id: str) -> Item | None:

@@ -8,7 +8,17 @@ from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transac
 from muniment.core.ports.rows import insert, put, stream, stream_texts
 from muniment.core.ports.schema import ENTRIES, IDS, ITEMS, LINKS, SESSIONS, IdRow, LinkRow
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, checked_item, get_version, item_of, row_digest, stream_items
+from muniment.store.items import (
+    LINKED,
+    Change,
+    Item,
+    checked_item,
+    get_version,
+    item_of,
+    row_digest,
+    seal_lineages,
+    stream_items,
+)
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.lists.rows import relist_all
 from muniment.store.proving.proofs import prove
@@ -76,6 +86,8 @@ def _seal_items(ctx: Context, tx: Transaction) -> None:
             this: tuple[Condition, ...] = (("id", "=", id_), ("version", "=", version))
             tx.do(Patch("items", this, {"digest": made.digest, "checked": made.checked}))
             prove(ctx, tx, [made])
+    unsealed: tuple[Condition, ...] = (("checked", "<", LINKED), ("receipt_id", ">=", ""))
+    seal_lineages(tx, sorted({row.id for row in stream(tx, ITEMS, unsealed, into=_Unsealed)}))
 
 
 def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, list[Item]], dict[str, list[LinkRow]]]:

@@ -7,13 +7,13 @@ skips what is there already, so one that was interrupted is run again. What was 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes
-from muniment.core.ports.engine import Condition, Count, KeyTaken, Lock, Reader, Transaction
+from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Transaction
 from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import by_ids, get, insert, put, select, stream, texts
 from muniment.core.ports.schema import (
@@ -47,8 +47,10 @@ from muniment.store.items import (
     checked_item,
     emptied_item,
     latest,
+    lineage_fault,
     links_of,
     put_links,
+    seal_lineages,
     stream_items,
     write_changes,
 )
@@ -58,8 +60,9 @@ from muniment.store.ledger.rows import check_content, check_header
 from muniment.store.lists.rows import relist
 from muniment.store.objects.sending import insert_blobs, send_rows
 from muniment.store.proving.blob_checking import blob_fault, blobs_of
+from muniment.store.proving.mark_checking import check_marks
 from muniment.store.proving.proofs import check_proof, prove
-from muniment.store.proving.session_checking import damaged_session
+from muniment.store.proving.session_checking import check_sessions, damaged_session
 from muniment.store.proving.table_checking import key_fault, lost_keys
 from muniment.store.proving.tombstones import Listed, check_dumped
 from muniment.store.reports import ImportReport
@@ -113,7 +116,7 @@ def _scope(reader: Reader, user_id: str | None, session_id: str | None) -> dict[
     where = _conditions(reader, scope)
     found = texts(reader, SESSIONS, "user_id", where, limit=2)
     if not found and texts(reader, ENTRIES, "user_id", where, limit=1):
-        _check_sessions(reader, where)
+        check_sessions(reader, where)
     if not found:
         raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
     if session_id is not None and user_id is None:
@@ -132,45 +135,11 @@ def _conditions(reader: Reader, scope: dict[str, str]) -> tuple[Condition, ...]:
     return tuple((name, "=", value) for name, value in scope.items())
 
 
-class _Place(NamedTuple):
-    user_id: str
-    session_id: str
-
-
-def _check_sessions(reader: Reader, where: tuple[Condition, ...]) -> None:
-    """Every entry of a scope stands in a session that is there: a dump without it would be a part, and not say so."""
-    places = stream(reader, ENTRIES, where, into=_Place, order=("user_id", "session_id", "seq"))
-    for place, _ in groupby(places):
-        if get(reader, SESSIONS, place) is None:
-            raise StoreDamaged(
-                f"the session {place.session_id!r:.80} is missing, and its events are there",
-                details={"session_id": place.session_id},
-            )
-
-
-def _is_composed_for(reader: Reader, user_id: str, session_id: str) -> bool:
-    of_session: tuple[Condition, ...] = (("user_id", "=", user_id), ("session_id", "=", session_id))
-    return reader.do(Count("items", (("kind", "=", "build"), *of_session))) > 0
-
-
-def _check_marks(ctx: Context, reader: Reader, where: tuple[Condition, ...]) -> None:
-    """Every mark is one that a build gave, and stands in a session that is there, or was composed for before anything
-    was said in it."""
-    for mark in stream(reader, MARKS, where):
-        is_there = get(reader, SESSIONS, (mark.user_id, mark.session_id)) is not None
-        if mark.number < 1 or not (is_there or _is_composed_for(reader, mark.user_id, mark.session_id)):
-            raise StoreDamaged(
-                f"the mark of {mark.evidence_id!r:.80} is of no session", details={"id": mark.evidence_id}
-            )
-    for id_, reason in () if ctx.derived.marks is None else ctx.derived.marks(reader, where):
-        raise StoreDamaged(f"a mark of {id_!r:.80} is not as it was written: {reason}", details={"id": id_})
-
-
 def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -> Iterator[tuple[str, DumpRow]]:
     """The rows of a scope, each checked as it is read: no dump is made of a store that is damaged (TM-12)."""
     order, where = ("user_id", "session_id"), _conditions(reader, scope)
     listed: Listed = {}
-    _check_sessions(reader, where)
+    check_sessions(reader, where)
     for session in stream(reader, SESSIONS, where, order=order):
         yield "sessions", session
         of_session: tuple[Condition, ...] = (
@@ -195,6 +164,8 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
             check_proof(ctx, reader, item)
         else:
             item.check()
+            if (fault := lineage_fault(reader, item)) is not None:
+                raise item.damaged(fault)
         yield "items", item
         if item.version == 1:
             for link in links_of(reader, item.id):
@@ -202,7 +173,7 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
             if item.kind == "snapshot":
                 for part in stream(reader, PARTS, (("owner", "=", item.id),)):
                     yield "parts", part
-    _check_marks(ctx, reader, where)
+    check_marks(ctx, reader, where)
     for mark in stream(reader, MARKS, where):
         yield "marks", mark
     users: tuple[Condition, ...] = (("user_id", "=", scope["user_id"]),) if "user_id" in scope else ()
@@ -342,8 +313,9 @@ def _write_batch(
         written += new
         if receipt_id is not None:
             more[id_] = receipt_id
-    new_links = _new_links(tx, links)
+    new_links = _new_links(tx, links, {item.id for item in written})
     insert(tx, LINKS, new_links)
+    seal_lineages(tx, [item.id for item in written if item.body is None])
     emptied = _empty_carriers(ctx, tx, more)
     parts = _kept_parts(_rows_of(batch, PartRow), gone | more)
     new_parts = [row for row in parts if get(tx, PARTS, (row.owner, row.hash)) is None]
@@ -364,10 +336,13 @@ def _rows_of(batch: list[Line], row: type[R]) -> list[R]:
     return [line.row for line in batch if isinstance(line.row, row)]
 
 
-def _new_links(tx: Transaction, rows: list[LinkRow]) -> list[LinkRow]:
-    """The links that are not here yet."""
+def _new_links(tx: Transaction, rows: list[LinkRow], written: Set[str]) -> list[LinkRow]:
+    """The links that are not here yet; none of what was forgotten here before."""
     new: list[LinkRow] = []
     for item_id, links in groupby(rows, key=lambda row: row.item_id):
+        there = None if item_id in written else latest(tx, item_id)
+        if there is not None and there.body is None:
+            continue
         here = set(links_of(tx, item_id))
         new += [link for link in links if link not in here]
     return new

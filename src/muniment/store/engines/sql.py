@@ -1,8 +1,8 @@
 """The SQL of every operation, built once for each shape of question and kept.
 
-Two dialects differ in their placeholder and in how `in` is said. Every statement names the tenant, always as
-its first condition or column, and takes it as a parameter: nothing here can forget it. Values never enter
-the text. Never touches a database.
+Two dialects differ in their placeholder, in how a name is written and in how `in` is said. Every statement names the
+tenant, always as its first condition or column, and takes it as a parameter: nothing here can forget it. Values never
+enter the text. Never touches a database.
 """
 
 from __future__ import annotations
@@ -25,17 +25,24 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def bracketed(name: str) -> str:
+    """A name for SQLite, which takes one in double quotes for a text where no column has it: then every row would seem
+    to hold the column's name, and a condition would be one between constants."""
+    return f"[{name}]"
+
+
 class Statements:
     """The statements of one store. `arrays`: `in` is one array parameter (PostgreSQL), else a list of marks."""
 
     def __init__(self, *, mark: str, schema: str | None = None, arrays: bool = False) -> None:
         self._mark = mark
+        self._name = quoted if arrays else bracketed
         self._prefix = f"{quoted(schema)}." if schema else ""
         self._arrays = arrays
         self._texts: dict[Any, str] = {}
 
     def table(self, shape: Shape) -> str:
-        return self._prefix + quoted(shape.spec.name)
+        return self._prefix + self._name(shape.spec.name)
 
     # -- rows by key
 
@@ -51,23 +58,23 @@ class Statements:
         return self._kept(("put", shape.spec.name), lambda: self._insert(shape) + self.on_conflict(shape))
 
     def on_conflict(self, shape: Shape) -> str:
-        key = ", ".join(map(quoted, ("tenant_id", *shape.spec.key)))
-        rest = [quoted(name) for name in shape.names if name not in shape.spec.key]
+        key = ", ".join(map(self._name, ("tenant_id", *shape.spec.key)))
+        rest = [self._name(name) for name in shape.names if name not in shape.spec.key]
         if not rest:
             return f" ON CONFLICT ({key}) DO NOTHING"
         return f" ON CONFLICT ({key}) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in rest)
 
     def _get(self, shape: Shape) -> str:
-        columns = ", ".join(map(quoted, shape.names))
+        columns = ", ".join(map(self._name, shape.names))
         return f"SELECT {columns} FROM {self.table(shape)} WHERE {self._by_key(shape)}"
 
     def _insert(self, shape: Shape) -> str:
-        columns = ", ".join(map(quoted, ("tenant_id", *shape.names)))
+        columns = ", ".join(map(self._name, ("tenant_id", *shape.names)))
         marks = ", ".join([self._mark] * (len(shape.names) + 1))
         return f"INSERT INTO {self.table(shape)} ({columns}) VALUES ({marks})"
 
     def _by_key(self, shape: Shape) -> str:
-        return " AND ".join(f"{quoted(name)} = {self._mark}" for name in ("tenant_id", *shape.spec.key))
+        return " AND ".join(f"{self._name(name)} = {self._mark}" for name in ("tenant_id", *shape.spec.key))
 
     # -- rows by condition
 
@@ -104,12 +111,14 @@ class Statements:
             marks = f"({', '.join([self._mark] * len(op.by))})"
             given = "VALUES " + ", ".join([marks] * count)
         table = self.table(shape)
-        columns = ", ".join(f"{table}.{quoted(name)}" for name in shape.output(op.columns))
-        pairs = " AND ".join(f"{table}.{quoted(name)} = asked.{key}" for name, key in zip(op.by, names, strict=True))
-        order = ", ".join(f"{table}.{quoted(name)}" for name in op.by)
+        columns = ", ".join(f"{table}.{self._name(name)}" for name in shape.output(op.columns))
+        pairs = " AND ".join(
+            f"{table}.{self._name(name)} = asked.{key}" for name, key in zip(op.by, names, strict=True)
+        )
+        order = ", ".join(f"{table}.{self._name(name)}" for name in op.by)
         return (
             f"WITH asked({', '.join(names)}) AS ({given}) SELECT {columns} FROM asked CROSS JOIN {table} "
-            f"WHERE {table}.{quoted('tenant_id')} = {self._mark} AND {pairs} ORDER BY {order}"
+            f"WHERE {table}.{self._name('tenant_id')} = {self._mark} AND {pairs} ORDER BY {order}"
         )
 
     def count(self, shape: Shape, tenant_id: str, op: Count) -> Question:
@@ -130,7 +139,7 @@ class Statements:
         names = tuple(op.values)
 
         def text() -> str:
-            changes = ", ".join(f"{quoted(name)} = {self._mark}" for name in names)
+            changes = ", ".join(f"{self._name(name)} = {self._mark}" for name in names)
             return f"UPDATE {self.table(shape)} SET {changes} WHERE {self._conditions(shape, forms)}"
 
         asked = ("patch", shape.spec.name, names, forms)
@@ -146,15 +155,15 @@ class Statements:
 
     def _select(self, shape: Shape, op: Select, forms: tuple[Any, ...]) -> str:
         order, rest = shape.order_of(op)
-        parts = [f"SELECT {', '.join(map(quoted, shape.output(op.columns)))} FROM {self.table(shape)}"]
+        parts = [f"SELECT {', '.join(map(self._name, shape.output(op.columns)))} FROM {self.table(shape)}"]
         parts.append(f"WHERE {self._conditions(shape, forms)}")
         if op.after is not None:
-            names = ", ".join(map(quoted, order))
+            names = ", ".join(map(self._name, order))
             marks = ", ".join([self._mark] * len(order))
             parts.append(f"AND ({names}) {'<' if op.descending else '>'} ({marks})")
         if order or rest:
             direction = " DESC" if op.descending else ""
-            parts.append("ORDER BY " + ", ".join(quoted(name) + direction for name in (*order, *rest)))
+            parts.append("ORDER BY " + ", ".join(self._name(name) + direction for name in (*order, *rest)))
         if op.limit is not None:
             parts.append(f"LIMIT {self._mark}")
         return " ".join(parts)
@@ -179,9 +188,9 @@ class Statements:
         return tuple(forms), parameters
 
     def _conditions(self, shape: Shape, forms: Sequence[tuple[str, str, int]]) -> str:
-        parts = [f"{quoted('tenant_id')} = {self._mark}"]
+        parts = [f"{self._name('tenant_id')} = {self._mark}"]
         for name, form, size in forms:
-            column = quoted(name)
+            column = self._name(name)
             if form == "null":
                 parts.append(f"{column} IS NULL")
             elif form == "array":

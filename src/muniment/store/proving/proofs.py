@@ -5,7 +5,8 @@ link before it. So an item that was edited, taken away or given to another shows
 the store is opened with a key, which lies outside it, the hashes are made with it, and whoever writes the file cannot
 make them anew. The row with number 0 is the end of a chain, so that none can be cut short.
 
-A forget empties the salts. What is left says nothing of what was there, and the chain still holds.
+A forget empties the salts. What is left says nothing of what was there, and the chain still holds; what the item was
+made from is then proven by what the forget left of its row (`store.items.seal_lineages`).
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from muniment.core.canonical import canonical_bytes, digest, digest_of, salted_digest
+from muniment.core.canonical import canonical_bytes, digest_of, salted_digest
 from muniment.core.ports.engine import Condition, Lock, Reader, Transaction
 from muniment.core.ports.rows import first, get, insert, put, stream
-from muniment.core.ports.schema import LINEAGES, PROOFS, ProofRow
+from muniment.core.ports.schema import PROOFS, ProofRow
 from muniment.errors import StoreDamaged
 from muniment.store.context import Context
-from muniment.store.items import PROVEN, Item, get_version, links_of, row_digest
+from muniment.store.items import PROVEN, Item, get_version, lineage_digest
 
 __all__ = ["ProofFault", "check_proof", "check_proofs", "proof_fault", "proof_faults", "prove"]
 
@@ -39,13 +40,6 @@ def _hash(key: bytes | None, before: bytes, row: ProofRow) -> bytes:
         [row.user_id, row.session_id, row.number, row.item_id, row.version, row.keyed, row.digest.hex()]
     )
     return sha256(told).digest() if key is None else hmac.digest(key, told, "sha256")
-
-
-def _digest(reader: Reader, item: Item) -> bytes:
-    """Of an item's row, and of what it was made from."""
-    lineage = get(reader, LINEAGES, (item.id,))
-    made_from = [None if lineage is None else lineage.user_id, *(link.source_id for link in links_of(reader, item.id))]
-    return digest(row_digest(item) + canonical_bytes(made_from))
 
 
 def _chain_of(item: Item) -> tuple[str, str]:
@@ -72,7 +66,7 @@ def _add(ctx: Context, tx: Transaction, item: Item) -> None:
     number = max(counted, there) + 1
     key = ctx.proof_key
     salt = None if item.body is None else ctx.ids.salts(1)[0]
-    held = salted_digest(salt, _digest(tx, item)) if salt is not None else b""
+    held = salted_digest(salt, lineage_digest(tx, item)) if salt is not None else b""
     link = ProofRow(*chain, number, item.id, item.version, int(key is not None), salt, held, b"")
     link = link._replace(hash=_hash(key, before, link))
     insert(tx, PROOFS, [link])
@@ -143,7 +137,7 @@ def _row_fault(reader: Reader, link: ProofRow, item: Item) -> str | None:
         return None if link.salt is None and item.receipt_id is not None else "it is empty, and no forget emptied it"
     if item.receipt_id is not None:
         return "it holds content and names a receipt"
-    if link.salt is None or salted_digest(link.salt, _digest(reader, item)) != link.digest:
+    if link.salt is None or salted_digest(link.salt, lineage_digest(reader, item)) != link.digest:
         return "its row or its links are not what its proof says"
     return None
 

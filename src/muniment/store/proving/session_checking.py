@@ -1,15 +1,17 @@
-"""Whether the row of a session says when it began and where it ends, as its own entries have it. Writes nothing."""
+"""Whether the row of a session is there, and says when it began and where it ends, as its own entries have it. Writes
+nothing."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import NamedTuple, Protocol
 
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import select
-from muniment.core.ports.schema import ENTRIES
+from muniment.core.ports.rows import get, select, stream
+from muniment.core.ports.schema import ENTRIES, SESSIONS
 from muniment.errors import StoreDamaged
 
-__all__ = ["SessionEnds", "check_session", "damaged_session"]
+__all__ = ["SessionEnds", "check_session", "check_sessions", "damaged_session"]
 
 
 class SessionEnds(Protocol):
@@ -63,3 +65,19 @@ def check_session(reader: Reader, session: SessionEnds) -> None:
         session.head_recorded_at,
     ):
         raise damaged_session(session)
+
+
+class _Place(NamedTuple):
+    user_id: str
+    session_id: str
+
+
+def check_sessions(reader: Reader, where: tuple[Condition, ...]) -> None:
+    """Every entry of a scope stands in a session that is there: a dump without it would be a part, and not say so."""
+    places = stream(reader, ENTRIES, where, into=_Place, order=("user_id", "session_id", "seq"))
+    for place, _ in groupby(places):
+        if get(reader, SESSIONS, place) is None:
+            raise StoreDamaged(
+                f"the session {place.session_id!r:.80} is missing, and its events are there",
+                details={"session_id": place.session_id},
+            )

@@ -22,6 +22,8 @@ _TAKEN = frozenset(
     {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID}
 )
 
+_LACKING = ("no such column", "no such table", "has no column named")
+
 
 def code_of(error: sqlite3.Error) -> int:
     """The extended result code; 0 where Python raised without asking SQLite."""
@@ -40,6 +42,11 @@ def is_broken_text(error: sqlite3.Error) -> bool:
     return "Could not decode to UTF-8" in str(error)
 
 
+def _lacks_name(error: sqlite3.Error) -> bool:
+    """Is a table or a column not there that every store has? Then what the file says of its tables is damaged."""
+    return code_of(error) == sqlite3.SQLITE_ERROR and any(words in str(error) for words in _LACKING)
+
+
 def damaged_text(location: str) -> StoreDamaged:
     """The error for a text that is no UTF-8."""
     return StoreDamaged(f"a text in {location} is damaged", details={"location": location})
@@ -51,6 +58,8 @@ def translate(error: sqlite3.Error, location: str, *, is_open: bool = False) -> 
     details = {"location": location, "sqlite": f"{getattr(error, 'sqlite_errorname', '')} {error}".strip()}
     if code == sqlite3.SQLITE_IOERR_SHMSIZE:  # the write-ahead index could not grow
         return StorageFull(f"no space left for {location}", details=details)
+    if _lacks_name(error):
+        code = sqlite3.SQLITE_CORRUPT
     match code & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StorageBusy(f"another writer holds {location}", hint="try again", details=details)
