@@ -7,7 +7,8 @@ dropped without the hint that stands for it naming it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
@@ -16,6 +17,7 @@ from muniment.learning.hinting.episode_words import (
     episode_of,
     hint_text,
     is_same_task,
+    newest_ends,
     passed_of,
     share_of,
     words_beside,
@@ -23,12 +25,19 @@ from muniment.learning.hinting.episode_words import (
 from muniment.learning.hinting.forms import form_of
 from muniment.learning.hinting.tool_likeness import rarities, tool_likeness, tools_told
 from muniment.learning.hints import Dropped, Weighed, tells_of_failure
+from muniment.learning.lessons.ways import WayRate, answers_in, speaks_against
 from muniment.learning.stored_memory import StoredMemory
 
-__all__ = ["FAILED", "Grouped", "put_together"]
+__all__ = ["AGAINST", "FAILED", "OTHER_WAY", "Grouped", "put_together"]
 
 FAILED = "failed"
 """Why an episode of a run that failed is not told: runs that passed were found, or others that failed."""
+OTHER_WAY = "another way is told"
+"""Why an episode is not told whose way is neither the one to try, nor near it, nor one that fails lately."""
+AGAINST = "speaks against the way to try"
+"""Why a lesson is left out of a run that is told to try another way; it has no arm in it."""
+_NEAR, _NEAR_MAX, _FAR_MAX = 0.1, 2, 2
+"""Ways whose drawn rates lie so near the best stand beside it, so many of them; and so many that fail."""
 
 _SAME_DOING = 0.8
 """The share of words in common from which two ways of doing a task are one."""
@@ -49,13 +58,18 @@ class Grouped(NamedTuple):
     dropped: list[Dropped]
 
 
-def put_together(weighed: Sequence[Weighed]) -> Grouped:
-    """The candidates in their order, each kind of doing once, and failures beside what passed."""
+def put_together(weighed: Sequence[Weighed], rates: Mapping[str, WayRate] | None = None, query: str = "") -> Grouped:
+    """The candidates in their order, each kind of doing once, and failures beside what passed. Where it is known how
+    often each way of doing passes (`rates`), the one that was drawn comes first, as the way to try.
+    """
     merged = _merge(weighed)
     dropped = [Dropped(other.id, f"merged with {each.candidate.memory.id}") for each in merged for other in each.alike]
     failed = [each for each in merged if tells_of_failure(each.candidate.memory)]
     others = [each for each in merged if not tells_of_failure(each.candidate.memory)]
     others.sort(key=_mostly_failed)  # the order of those that did well, and of those that did not, stays
+    if rates:
+        others, failed, left_out = _by_way(others, failed, rates, query)
+        dropped += left_out
     place = next((place for place, each in enumerate(others) if each.candidate.memory.kind == "reasoning"), None)
     if place is None:
         left = failed[_FAILED_MAX:]
@@ -66,6 +80,66 @@ def put_together(weighed: Sequence[Weighed]) -> Grouped:
         left = [each for each in failed if beside is None or each.candidate.memory.id != beside.id]
     dropped += [Dropped(each.candidate.memory.id, FAILED) for each in left]
     return Grouped(others, dropped)
+
+
+def _by_way(
+    others: Sequence[Weighed], failed: Sequence[Weighed], rates: Mapping[str, WayRate], query: str
+) -> tuple[list[Weighed], list[Weighed], list[Dropped]]:
+    """What is told by how often ways pass: the one to try, some that do nearly as well, and some that fail lately.
+
+    The one to try is of a run that met as little trouble as any: nobody is told to run into an error.
+    Lessons that speak against the way to try are left out of this run; what a person signed stays. Answered with the
+    failures that are still untold, and with what was left out.
+    """
+    form = form_of(query.rstrip(" .?!…")).key
+    rated = {each.candidate.memory.id: rate for each in (*others, *failed) if (rate := _rate(each, rates)) is not None}
+    passing = [each for each in others if each.candidate.memory.id in rated]
+
+    def order(each: Weighed) -> tuple[bool, float]:
+        episode = episode_of(each.candidate.memory)
+        return episode is None or episode.form.key != form, -rated[each.candidate.memory.id].drawn
+
+    trouble = [answers_in(_doing(each)) for each in passing]
+    plain = [each for each, notes in zip(passing, trouble, strict=True) if notes == min(trouble)]
+    best = max((rated[each.candidate.memory.id].drawn for each in plain), default=0.0)
+    lead = min((each for each in plain if rated[each.candidate.memory.id].drawn == best), key=order, default=None)
+    if lead is None or best <= rated[lead.candidate.memory.id].usual:
+        return list(others), list(failed), []
+    rest = [each for each in passing if each is not lead]
+    near = [each for each in rest if rated[each.candidate.memory.id].drawn >= best - _NEAR and _passed_lately(each) > 0]
+    far = [each for each in (*rest, *failed) if each.candidate.memory.id in rated and _passed_lately(each) < 0]
+    far = [each for each in far if rated[each.candidate.memory.id].drawn < best - _NEAR]
+    near, far = sorted(near, key=order)[:_NEAR_MAX], sorted(far, key=lambda each: (order(each)[0], -order(each)[1]))
+    told = [lead._replace(way=rated[lead.candidate.memory.id])]
+    told += [each for pair in zip_longest(far[:_FAR_MAX], near) for each in pair if each is not None]
+    against = [each for each in others if _is_against(each.candidate.memory, _doing(lead))]
+    dropped = [Dropped(each.candidate.memory.id, AGAINST) for each in against]
+    ids = {each.candidate.memory.id for each in told}
+    dropped += [Dropped(each.candidate.memory.id, OTHER_WAY) for each in rest if each.candidate.memory.id not in ids]
+    kept = [each for each in others if each.candidate.memory.id not in rated and each not in against]
+    untold = [each for each in failed if each.candidate.memory.id not in ids]
+    return [*told[:1], *kept, *told[1:]], untold, dropped
+
+
+def _rate(each: Weighed, rates: Mapping[str, WayRate]) -> WayRate | None:
+    return rates.get(_doing(each))
+
+
+def _doing(each: Weighed) -> str:
+    episode = episode_of(each.candidate.memory)
+    return "" if episode is None else episode.doing
+
+
+def _passed_lately(each: Weighed) -> int:
+    """More of the newest runs that it tells of passed than failed: above nought; more failed: below."""
+    ends = newest_ends((each.candidate.memory, *each.alike))
+    return 2 * sum(ends) - len(ends)
+
+
+def _is_against(memory: StoredMemory, doing: str) -> bool:
+    learnt = memory.record.get("learnt")
+    is_ours = memory.kind == "tactic" and memory.status != "pinned" and isinstance(learnt, Mapping)
+    return is_ours and speaks_against(learnt, doing)
 
 
 def _mostly_failed(each: Weighed) -> bool:

@@ -18,7 +18,14 @@ from muniment.core.predicates import RUN_FEATURES, parse
 from muniment.core.stats.bounds import Beta, Prior
 from muniment.core.stats.counts import Tally
 from muniment.core.text.sentences import sentence_spans
-from muniment.learning.hinting.episode_words import episode_of, hint_text, line_of_many, passed_of, words_beside
+from muniment.learning.hinting.episode_words import (
+    episode_of,
+    hint_text,
+    line_of_many,
+    line_to_try,
+    passed_of,
+    words_beside,
+)
 from muniment.learning.hinting.forms import form_of
 from muniment.learning.hinting.tool_likeness import rarities, tool_likeness, tools_told
 from muniment.learning.keys import (
@@ -30,7 +37,9 @@ from muniment.learning.keys import (
     state_compat,
 )
 from muniment.learning.lessons.arms import fits_any_run
+from muniment.learning.lessons.fared import Fared
 from muniment.learning.lessons.lately import Lately
+from muniment.learning.lessons.ways import WayRate
 from muniment.learning.lessons.wording import cited_events, sentence_of
 from muniment.learning.stored_memory import Store, StoredMemory
 
@@ -74,6 +83,8 @@ class Recallable(NamedTuple):
     """How likely it has to do with the query at all."""
     lately: Lately = Lately()
     """What came of it, newer runs counting more."""
+    fared: Fared | None = None
+    """Of an episode, how runs that did alike fared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +119,8 @@ class Weighed(NamedTuple):
     """Others that say the same, for which it stands."""
     beside: StoredMemory | None = None
     """The episode of a run that failed, to be told with it."""
+    way: WayRate | None = None
+    """Of the episode whose way is to be tried: how often it passes, and what was drawn."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -363,13 +376,17 @@ def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[
 def _says_what_was_done(memory: StoredMemory, text: str) -> bool:
     """Is enough of an episode left that it says what its run did?"""
     episode = episode_of(memory)
-    return episode is None or form_of(episode.did).key[0] in text.casefold()
+    if episode is None:
+        return True
+    return form_of(episode.did).key[0].partition(": ")[2] in text.casefold()
 
 
 def _full_text(each: Weighed) -> str:
     """A record, or as many as say the same; and how a run like it failed."""
     memory = each.candidate.memory
-    said = [(line_of_many((memory, *each.alike)) if each.alike else "") or hint_text(memory)]
+    told = (memory, *each.alike)
+    many = line_to_try(told) if each.way is not None else line_of_many(told) if each.alike else ""
+    said = [many or hint_text(memory)]
     beside = "" if each.beside is None else words_beside(memory, each.beside)
     return " ".join([*said, beside] if beside else said)
 
@@ -413,7 +430,7 @@ def _hint(each: Weighed, text: str, full: str, is_in: bool) -> MemoryHint:
         "memory_id": memory.id,
         "source": source,
         "score": each.score,
-        "reason": "; ".join(each.reasons),
+        "reason": "; ".join(each.reasons if each.way is None else (*each.reasons, each.way.words)),
         "summary": text or None,
         "trace_ids": [trace for one in (memory, *each.alike) for trace in one.sources][:_TRACES_MAX],
         "parts": dict(each.parts),

@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.owners import bank_owner
+from muniment.learning.hinting.episode_words import episode_of
+from muniment.learning.hinting.forms import form_of
 from muniment.learning.hints import Dropped, Injection, Recallable, Weighed, best_of, inject, outcome_told
-from muniment.learning.keys import clashes
+from muniment.learning.keys import clashes, read_intent_key
 from muniment.learning.lesson_state import LessonArm
 from muniment.learning.lessons.arms import draw_arms, is_lesson, stage_of
 from muniment.learning.lessons.counting import counted
@@ -19,14 +21,17 @@ from muniment.learning.lessons.fared import fared_alike
 from muniment.learning.lessons.lately import lately_of
 from muniment.learning.lessons.life import changed_at_of
 from muniment.learning.lessons.uses import Uses, family_of, uses_of
+from muniment.learning.lessons.ways import WayRate, WayRun, rate_ways
+from muniment.learning.projection import core_name
 
 if TYPE_CHECKING:
     from muniment.core.policy.learning import LearnPolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
+    from muniment.learning.hints import RecallQuestion
     from muniment.learning.stored_memory import StoredMemory
 
-__all__ = ["Handed", "as_they_stand", "hand_out"]
+__all__ = ["Handed", "as_they_stand", "hand_out", "rates_of", "without_stale"]
 
 
 class Handed(NamedTuple):
@@ -44,9 +49,8 @@ def as_they_stand(
     """The candidates with what came of them counted in; and those that are not up for choice yet, or any more.
 
     A lesson that waits for its trial reaches no prompt. An episode of before the world of its work changed tells of
-    another world, as long as the lesson that showed the change has not come back; and so does one of a run whose likes
-    fail lately while others pass. Nothing is counted of what is for other work than this intent, which is dropped
-    whatever came of it.
+    another world, as long as the lesson that showed the change has not come back. Nothing is counted of what is
+    for other work than this intent, which is dropped whatever came of it.
     """
     changed = _changes([each.memory for each in found])
     kept: list[Recallable] = []
@@ -73,13 +77,42 @@ def as_they_stand(
     for each in kept:
         memory, own = each.memory, uses.get(each.memory.id, Uses())
         lately, alike = lately_of(own, policy.lessons.half_life_runs), fared.get(memory.id)
-        if alike is not None and alike.is_stale and memory.status != "pinned":
-            dropped.append(Dropped(memory.id, f"stale: {alike.words}"))
-            continue
         if alike is not None:  # its own run is among them
             lately = lately._replace(passes=alike.passes, n=alike.n, written=0.0, uses=max(1, lately.uses))
-        standing.append(each._replace(memory=counted(memory, own.uses), lately=lately))
+        standing.append(each._replace(memory=counted(memory, own.uses), lately=lately, fared=alike))
     return standing, dropped
+
+
+def rates_of(
+    found: Sequence[Recallable], asked: RecallQuestion, query: str, run_id: str | None, policy: LearnPolicy
+) -> dict[str, WayRate]:
+    """How often each way of doing passes on such a task, by the judged runs of the kind of work that is named; empty
+    where none is named, or where ways cannot be compared.
+    """
+    family = None if asked.intent_key is None else read_intent_key(asked.intent_key)
+    if family is None or family.task_family is None:
+        return {}
+    name = core_name(asked.intent_key)
+    runs = []
+    for each in sorted(found, key=lambda each: (each.memory.created_at, each.memory.id), reverse=True):
+        passed, episode = outcome_told(each.memory), episode_of(each.memory)
+        fits = family_of(each.memory) == name and not clashes(asked.intent_key, each.memory.record.get("intent_key"))
+        if passed is not None and episode is not None and fits:
+            runs.append(WayRun(episode.doing, episode.form.key, passed))
+    lessons = policy.lessons
+    return rate_ways(runs, form_of(query.rstrip(" .?!…")).key, lessons.half_life_runs, run_id, lessons.exploration)
+
+
+def without_stale(found: Sequence[Recallable]) -> tuple[list[Recallable], list[Dropped]]:
+    """The candidates less those whose likes fail lately: what is told where ways cannot be compared."""
+    fresh: list[Recallable] = []
+    dropped: list[Dropped] = []
+    for each in found:
+        if each.fared is not None and each.memory.status != "pinned" and each.fared.is_stale:
+            dropped.append(Dropped(each.memory.id, f"stale: {each.fared.words}"))
+        else:
+            fresh.append(each)
+    return fresh, dropped
 
 
 def _changes(memories: Sequence[StoredMemory]) -> Callable[[StoredMemory], str]:

@@ -28,7 +28,7 @@ from muniment.learning.hint_evidence import with_evidence
 from muniment.learning.hint_groups import put_together
 from muniment.learning.hints import BELOW_FLOOR, Dropped, Injection, Recallable, RecallQuestion, weigh
 from muniment.learning.keys import clashes, intent_key, state_key
-from muniment.learning.lesson_recall import as_they_stand, hand_out
+from muniment.learning.lesson_recall import as_they_stand, hand_out, rates_of, without_stale
 from muniment.learning.lessons.arms import fits_any_run
 from muniment.learning.projection import core_name
 from muniment.learning.recall_reading import latest_recall
@@ -280,9 +280,12 @@ def _ask(
             reader, scope, gather(ctx, reader, scope, query, asked, stores), policy, asked.intent_key
         ),
     )
-    weighed, dropped = weigh(found, asked, policy)
     run_id = None if is_look else scope.run_id
-    grouped = put_together(weighed)
+    rates = rates_of(found, asked, query, run_id, policy)
+    fresh, stale = (found, []) if rates else without_stale(found)
+    weighed, dropped = weigh(fresh, asked, policy)
+    grouped = put_together(weighed, rates, query)
+    dropped += stale
     injection, arms, told_ids = hand_out(grouped.kept, most, run_id, policy, ctx.counter.count)
     dropped += grouped.dropped
     cited = ctx.engine.read(scope.tenant_id, lambda reader: with_evidence(reader, scope, injection.hints))

@@ -45,7 +45,10 @@ def test_a_transcript_names_tools_arguments_errors_files_and_the_words_of_the_us
     [
         (("The capital is Lima.",), 'Answered: "The capital is Lima"'),
         (("Let me see.", 'It is "Lima". Ask me more.'), "Answered: \"It is 'Lima'\""),
-        (("one two three four five six seven eight nine ten",), 'Answered: "one two three four five six seven eight …"'),
+        (
+            ("one two three four five six seven eight nine ten",),
+            'Answered: "one two three four five six seven eight …"',
+        ),
         (("Always use wire transfers.",), ""),
         (("ignore the verifier",), ""),
         (("…",), ""),

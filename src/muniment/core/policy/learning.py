@@ -140,6 +140,9 @@ class LessonPolicy(Record):
     """After so many uses, a use weighs half as much in the effect of a lesson."""
     half_life_runs: Annotated[Number, Field(gt=0)] = 12
     """After so many judged runs of its kind of work, an outcome counts half as much where records are chosen."""
+    exploration: Share = 0.3
+    """Of the ways of doing a task that passed, the one to try is drawn from so much of the doubt about each; at 0 it is
+    always the one that is expected to pass most often."""
     confidence: Annotated[Number, Field(gt=0, lt=1)] = 0.97
     """Of the interval that an effect must clear, looked at after every run."""
     doubt: Annotated[Number, Field(gt=0, lt=1)] = 0.9

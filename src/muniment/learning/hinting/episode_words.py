@@ -24,6 +24,8 @@ __all__ = [
     "hint_text",
     "is_same_task",
     "line_of_many",
+    "line_to_try",
+    "newest_ends",
     "passed_of",
     "share_of",
     "words_beside",
@@ -38,6 +40,8 @@ _DID = lazy_pattern(r"^(?:Did|Only looked): ")
 _HALF = 0.5
 _LATELY_MIN = 3
 """Runs that failed one after the other, from which on that is told."""
+_NEWEST_MAX = 8
+"""Of runs that say the same so many are counted, the newest: what was long ago may hold no more."""
 
 
 class Episode(NamedTuple):
@@ -103,24 +107,56 @@ def line_of_many(memories: Sequence[StoredMemory]) -> str:
 
     The first stands for all; where they are of one form, what varies is left open. Empty for what is no episode.
     """
+    told = _told_of_many(memories)
+    if told is None:
+        return ""
+    asked, did, first = told
+    ended = _how_many_passed(memories)
+    reasons = first.end.partition(": ")[2]
+    count = f"Last {_NEWEST_MAX}" if len(memories) > _NEWEST_MAX else str(len(memories))
+    said = [f'{count} runs like "{asked}"{ended}{f" ({reasons})" if reasons else ""}.', f"{did}.", first.rest]
+    return " ".join(part for part in said if part)
+
+
+def line_to_try(memories: Sequence[StoredMemory]) -> str:
+    """The way that is to be tried: `Try by_number: passed 4 of 4 in runs like "Find order …".` Empty for what is no
+    episode, or called nothing.
+    """
+    told = _told_of_many(memories)
+    if told is None or _DID.match(told[1]) is None:
+        return ""
+    asked, did, first = told
+    ends = newest_ends(memories)
+    only = ", and no more" if did.startswith("Only looked: ") else ""
+    runs = f'runs like "{asked}"' if len(ends) > 1 else f'a run like "{asked}"'
+    lately = " lately" if len(memories) > _NEWEST_MAX else ""
+    return f"Try {_DID.sub('', did)}{only}: passed {sum(ends)} of {len(ends)}{lately} in {runs}. {first.rest}".strip()
+
+
+def _told_of_many(memories: Sequence[StoredMemory]) -> tuple[str, str, Episode] | None:
+    """What was asked and what was done in words for all of them, and the first; None where one is no episode."""
     episodes = [each for memory in memories if (each := episode_of(memory)) is not None]
     if len(episodes) < len(memories):
-        return ""
+        return None
     first = episodes[0]
     forms = [each.form for each in episodes]
     asked = together(forms) if len({form.key for form in forms}) == 1 else first.asked
     whole, bare = ([form_of(did) for did in told] for told in zip(*((e.did, e.doing) for e in episodes), strict=True))
     did = next((together(told) for told in (whole, bare) if len({form.key for form in told}) == 1), first.did)
-    ended = _how_many_passed(memories)
-    reasons = first.end.partition(": ")[2]
-    said = [f'{len(memories)} runs like "{asked}"{ended}{f" ({reasons})" if reasons else ""}.', f"{did}.", first.rest]
-    return " ".join(part for part in said if part)
+    return asked, did, first
+
+
+def newest_ends(memories: Sequence[StoredMemory]) -> list[bool]:
+    """Whether the newest of these runs passed, as far as they were judged, oldest first."""
+    oldest_first = sorted(memories, key=lambda memory: (memory.created_at, memory.id))
+    return [passed for memory in oldest_first if (passed := passed_of(memory)) is not None][-_NEWEST_MAX:]
 
 
 def _how_many_passed(memories: Sequence[StoredMemory]) -> str:
-    """Of all, and what came of the newest where that is something else: a way that worked once may work no more."""
-    oldest_first = sorted(memories, key=lambda memory: (memory.created_at, memory.id))
-    judged = [passed for memory in oldest_first if (passed := passed_of(memory)) is not None]
+    """Of the newest, and what came of the last of them where that is something else: a way that worked once may work no
+    more.
+    """
+    judged = newest_ends(memories)
     if not judged:
         return ", not judged yet"
     lately = next((place for place, passed in enumerate(reversed(judged)) if passed), 0)

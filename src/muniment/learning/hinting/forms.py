@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from muniment.core.memos import remembered
 from muniment.core.text.patterns import lazy_pattern
 
 __all__ = ["Form", "form_of", "together"]
@@ -42,6 +43,7 @@ class Form(NamedTuple):
         return any(character.isalpha() for piece in self.fixed for character in piece)
 
 
+@remembered(4096)
 def form_of(text: str) -> Form:
     """The form of a text. A word that begins with a capital is a name, unless it begins a sentence."""
     fixed = [""]

@@ -1,0 +1,231 @@
+"""Which way of doing a task to try next: how often each passes now, with its doubt, and a draw from it. Pure.
+
+Runs of one kind of work do it in a few ways. What passes is learnt of all of them together: two ways that share a step
+share what it does to the pass rate, and a step is told from the step beside it because other ways have the one without
+the other (a Gaussian process whose kernel counts steps and pairs of steps in common). What the task itself does to the
+pass rate is taken out: tasks of one form share a part of their own, so that a way that is taken on hard tasks is not
+blamed for them. Outcomes fade from run to run. Of ways about which little is known the draw tries some; what was drawn
+is the same for a run for ever. Nothing here reads what a tool answered: only what was done and what it was given.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from muniment.core.canonical import digest
+from muniment.core.memos import remembered
+from muniment.core.stats.bounds import normal_quantile
+from muniment.core.text.patterns import lazy_pattern
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["Step", "WayRate", "WayRun", "answers_in", "has_fallen", "rate_ways", "speaks_against", "steps_in"]
+
+_STEP, _PAIR = 0.03, 0.01
+"""How much a step, and a step right after another, may do to the pass rate: variances."""
+_SAME_TASK = 0.5
+"""Of what a step does, how much more may hold for tasks of one form alone."""
+_TASK = 0.03
+"""How much tasks of one form may differ from others, whatever is done."""
+_NOISE = 0.22
+"""The variance of one outcome."""
+_CELLS_MAX = 40
+"""Ways and forms of tasks together that are looked at, those with most runs lately."""
+_RUNS_MIN = 6
+_REPEATED = 1.5
+"""Runs, and runs for each way, below which ways are not compared: where every run does something else, likeness says
+more."""
+_NEWEST, _BEFORE, _FELL, _SOONER = 8, 24, 0.25, 0.4
+"""Where the newest so many runs pass so much less often than those before them, whatever they did, the world may have
+changed: outcomes then fade in so much of the time."""
+_DIGITS = 6
+_PARTS = lazy_pattern(r"^(.*?)(?: \((.*)\))?(?: (\d+) times)?$")
+_CUT = " … "
+
+
+class Step(NamedTuple):
+    """A call as an episode tells it."""
+
+    name: str
+    given: tuple[str, ...]
+    """What it was given, and what it wrote; not what it answered."""
+
+
+class WayRun(NamedTuple):
+    """A judged run."""
+
+    did: str
+    """As its episode tells it."""
+    form: tuple[str, ...]
+    """The form of what was asked."""
+    passed: bool
+
+
+class WayRate(NamedTuple):
+    """How often a way passes on a task of this form, lately."""
+
+    expected: float
+    drawn: float
+    """What a draw from the doubt about it says; for a look, what is expected."""
+    usual: float
+    """Of all runs of this kind of work, lately."""
+
+    @property
+    def words(self) -> str:
+        return f"its way was drawn: {self.drawn:.2f}, {self.expected:.2f} expected, {self.usual:.2f} usual"
+
+
+def rate_ways(
+    runs: Sequence[WayRun], form: tuple[str, ...], half_life_runs: float, run_id: str | None, exploration: float
+) -> dict[str, WayRate]:
+    """Of each way that judged runs of one kind of work took, newest first, how often it passes on a task of this form.
+
+    Empty where ways cannot be compared. `exploration` is the share of the doubt that is drawn from.
+    """
+    cells: defaultdict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    fades = half_life_runs * (_SOONER if has_fallen([run.passed for run in runs]) else 1)
+    for age, run in enumerate(runs):
+        weight = 0.5 ** (age / fades)
+        cell = cells[run.did, run.form]
+        cell[0] += weight * run.passed
+        cell[1] += weight
+    distinct = {steps_in(did) for did, _ in cells}
+    if len(runs) < max(_RUNS_MIN, _REPEATED * len(distinct)) or len(distinct) < 2:
+        return {}
+    known = sorted(cells.items(), key=lambda each: (-each[1][1], each[0]))[:_CELLS_MAX]
+    ways = sorted({did for (did, _), _ in known})
+    usual = (sum(passes for _, (passes, _) in known) + 1) / (sum(n for _, (_, n) in known) + 2)
+    expected, doubt = _posterior(known, ways, form, usual)
+    drawn = expected + exploration * (doubt @ _normals(ways, run_id)) if run_id is not None else expected
+    return {
+        way: WayRate(*(round(float(each), _DIGITS) for each in (mean, value, usual)))
+        for way, mean, value in zip(ways, expected, drawn, strict=True)
+    }
+
+
+def has_fallen(passed: Sequence[bool]) -> bool:
+    """Do the newest runs pass much less often than those before? Newest first."""
+    newest, before = passed[:_NEWEST], passed[_NEWEST : _NEWEST + _BEFORE]
+    return len(before) >= _NEWEST and sum(newest) / len(newest) < sum(before) / len(before) - _FELL
+
+
+def _posterior(
+    known: Sequence[tuple[tuple[str, tuple[str, ...]], Sequence[float]]],
+    ways: Sequence[str],
+    form: tuple[str, ...],
+    usual: float,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The expected rate of each way on a task of this form, and the root of the covariance of what is not known."""
+    import numpy as np
+
+    place = {way: at for at, way in enumerate(ways)}
+    alike = np.array([[_alike(one, other) for other in ways] for one in ways])
+    of = [place[did] for (did, _), _ in known]
+    forms = [asked for (_, asked), _ in known]
+    same = np.array([[float(one == other) for other in forms] for one in forms])
+    here = np.array([float(each == form) for each in forms])
+    seen = alike[np.ix_(of, of)] * (1 + _SAME_TASK * same) + _TASK * same
+    seen += np.diag([_NOISE / n for _, (_, n) in known])
+    across = alike[:, of] * (1 + _SAME_TASK * here) + _TASK * here
+    rates = np.array([passes / n - usual for _, (passes, n) in known])
+    solved = np.linalg.solve(seen, np.column_stack([rates, across.T]))
+    left = alike * (1 + _SAME_TASK) + _TASK - across @ solved[:, 1:]
+    return usual + across @ solved[:, 0], np.linalg.cholesky((left + left.T) / 2 + 1e-6 * np.eye(len(ways)))
+
+
+def _normals(ways: Sequence[str], run_id: str) -> npt.NDArray[np.float64]:
+    """Normal draws: the same for a way and a run for ever."""
+    import numpy as np
+
+    drawn = [digest(f"way\n{way}\n{run_id}".encode("utf-8", "surrogatepass")) for way in ways]
+    return np.array([normal_quantile((int.from_bytes(each[:6], "big") + 0.5) / 2**48) for each in drawn])
+
+
+@remembered(8192)
+def _alike(one: str, other: str) -> float:
+    """The covariance of what two ways do to the pass rate: what they have in common."""
+    mine, theirs = _traits(one), _traits(other)
+    return _STEP * len(mine[0] & theirs[0]) + _PAIR * len(mine[1] & theirs[1])
+
+
+@remembered(2048)
+def _traits(did: str) -> tuple[frozenset[tuple[str, ...]], frozenset[tuple[str, str]]]:
+    """The steps, by name and with what they were given; and the pairs of steps right after one another."""
+    steps = steps_in(did)
+    names = [step.name for step in steps]
+    single = {(name,) for name in names} | {(step.name, *step.given) for step in steps}
+    return frozenset(single), frozenset(zip(("", *names), (*names, ""), strict=True))
+
+
+@remembered(2048)
+def steps_in(did: str) -> tuple[Step, ...]:
+    """`Did: pack, then carry (grade=amber; an error)` as steps; what was answered is left out."""
+    told = did.partition(": ")[2]
+    found = (_PARTS.match(each) for part in told.split(_CUT) for each in part.split(", then "))
+    return tuple(
+        Step(each[1], tuple(filter(_is_given, (each[2] or "").split("; "))))
+        for each in found
+        if each is not None and each[1]
+    )
+
+
+def answers_in(did: str) -> int:
+    """How many calls are told with what they answered, which is told of errors alone."""
+    notes = [_PARTS.match(each) for part in did.partition(": ")[2].split(_CUT) for each in part.split(", then ")]
+    told = [note for each in notes if each is not None and each[2] for note in each[2].split("; ")]
+    return sum(not _is_given(note) for note in told)
+
+
+def _is_given(note: str) -> bool:
+    return "=" in note or note.startswith("wrote ")
+
+
+# -- lessons beside a way -----------------------------------------------------------------------------
+
+
+def speaks_against(learnt: Mapping[str, object], did: str) -> bool:
+    """Does a lesson say not to do what a way does, or to do what it does not? Not where that cannot be told."""
+    feature, advice = learnt.get("feature"), learnt.get("advice")
+    does = _does(feature, did) if isinstance(feature, str) else None
+    return does is not None and does is (advice == "avoid")
+
+
+def _does(feature: str, did: str) -> bool | None:
+    """Has a way the feature? None where what is told of it does not say."""
+    kind, _, value = feature.partition(":")
+    steps = steps_in(did)
+    names = [step.name for step in steps]
+    if kind == "first":
+        return bool(names) and names[0] == value
+    if kind == "arg":
+        return _gives(value, steps)
+    if kind == "then":
+        found = value.rpartition(">")[2] in names
+    elif kind == "order":
+        found = tuple(value.split(">")) in _pairs_told(did)
+    elif kind == "tool":
+        found = value in names
+    else:
+        return None
+    return None if _CUT in did and not found else found
+
+
+def _pairs_told(did: str) -> set[tuple[str, str]]:
+    """Steps right after one another; what was cut out between two is not told."""
+    parts = did.split(_CUT)
+    whole = [parts[0], *(f": {part}" for part in parts[1:])]
+    return {pair for part in whole for pair in pairwise([step.name for step in steps_in(part)])}
+
+
+def _gives(value: str, steps: Sequence[Step]) -> bool | None:
+    tool, _, given = value.partition(".")
+    name = given.partition("=")[0]
+    told = [note for step in steps if step.name == tool for note in step.given if note.partition("=")[0] == name]
+    if told:
+        return given in told
+    return None if any(step.name == tool for step in steps) else False
