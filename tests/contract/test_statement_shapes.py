@@ -31,7 +31,7 @@ WITHOUT_A_TENANT = {
     r"SELECT pg_current_snapshot\(\)": "touches no table",
     r"SELECT (to_regclass|pg_table_size|count\(\*\) FROM pg_)": "reads the catalog",
     r'SELECT tenant_id FROM "\w+"\.tenants WHERE tenant_id > %s': "lists the tenants, from a table that is whole",
-    r'SELECT tenant_id FROM "\w+"\.sessions EXCEPT': "a check of the whole store looks for tenants that are not listed",
+    r"\s*WITH RECURSIVE of_sessions": "a check of the whole store looks for tenants that are not listed",
     r"\s*SELECT\s+\(SELECT coalesce\(sum\(pg_total_relation_size": "reads the catalog",
     r"VACUUM ": "rebuilds whole tables, after a forget",
     r"SELECT \(SELECT count\(\*\) FROM pg_stat_replication\)": "asks the server for its replicas, for a receipt",

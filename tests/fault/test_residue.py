@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from muniment.core.ports.engine import Delete, Insert, Patch, Select
+from muniment.store.engines.sqlite import residue
 from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.store.engines.sqlite.residue import found_in, traces_of
 from muniment.testing.rows import row_with
@@ -125,3 +126,45 @@ def test_parts_that_count() -> None:
     parts = traces_of([long])
     assert all(part in long and len(part) == 64 for part in parts)
     assert parts[-1] == long[-64:]
+
+
+def test_a_large_file_is_not_looked_through_and_the_report_says_so(tmp_path: Path) -> None:
+    """LG-07: what was not looked at is not called clean; a thorough scrub takes it."""
+    path = tmp_path / "store.db"
+    engine = SqliteEngine(path, look_bytes_max=64 << 10)
+    try:
+        salt = random.Random(1).randbytes(16)
+        engine.write("t1", lambda t: t.do(Insert("entries", [row_with("entries", 1, body="few", salt=salt)])))
+        few = SqliteEngine(path, look_bytes_max=64 << 20)
+        assert few.scrub([b"not there at all"]).clean
+        few.close()
+        assert path.stat().st_size > 64 << 10
+        forget(engine, [1])
+        report = engine.scrub([salt])
+        assert (report.clean, report.vacuumed, report.due) == (False, False, True)
+        assert "more than 0 MiB, and was not looked through" in report.note
+        assert "scrub the store" in report.note
+        assert salt not in raw_bytes(tmp_path)
+        whole = engine.scrub([], thorough=True)
+        assert (whole.clean, whole.vacuumed, whole.due) == (True, True, False)
+    finally:
+        engine.close()
+
+
+def test_a_large_file_is_not_read_for_a_forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    inner = residue.read_chunks
+
+    def chunks(path: str, size: int) -> Iterator[bytes]:
+        read.append(path)
+        return iter(inner(path, size))
+
+    monkeypatch.setattr(residue, "read_chunks", chunks)
+    for look_bytes_max, looked in ((1 << 30, True), (1, False)):
+        engine = SqliteEngine(tmp_path / f"{look_bytes_max}.db", look_bytes_max=look_bytes_max)
+        engine.write("t1", lambda t: t.do(Insert("entries", [row_with("entries", 1, body="few", salt=b"s" * 16)])))
+        forget(engine, [1])
+        read.clear()
+        assert engine.scrub([b"s" * 16]).due is not looked
+        assert bool(read) is looked
+        engine.close()

@@ -347,8 +347,12 @@ class RecallIndex:
             "vectors": remove_vectors(tx, users_of(tx, entry_ids), frozenset(entry_ids)),
         }
 
-    def outdated(self, reader: Reader) -> int:
-        return len({row.user_id for row in stream(reader, SEGMENT_ROWS) if is_outdated(row.data)})
+    def outdated(self, reader: Reader, users: Sequence[str] | None = None) -> int:
+        asked: list[tuple[Condition, ...]] = [()]
+        if users is not None:
+            asked = [(("user_id", "in", some),) for some in chunked(users)]
+        rows = (row for where in asked for row in stream(reader, SEGMENT_ROWS, where))
+        return len({row.user_id for row in rows if is_outdated(row.data)})
 
     def fault(self, reader: Reader, tenant_id: str, user_id: str) -> str | None:
         return index_fault(reader, tenant_id, user_id)

@@ -100,8 +100,8 @@ class TurnIndex(Protocol):
         """Forgotten turns; answers how many blocks of each table were made anew."""
         ...
 
-    def outdated(self, reader: Reader) -> int:
-        """How many users of the tenant have turns that another version of the analyzer has indexed."""
+    def outdated(self, reader: Reader, users: Sequence[str] | None = None) -> int:
+        """How many users of the tenant, or of these, have turns that another version of the analyzer has indexed."""
         ...
 
     def rebuild(self, tx: Transaction, tenant_id: str, user_id: str) -> int:

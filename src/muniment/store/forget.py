@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from muniment.core.owners import RESERVED_PREFIXES, holder_of, is_corpus, is_reserved, user_bank
-from muniment.core.ports.engine import Condition, Delete, Patch, Reader, ScrubReport, Transaction, Value
+from muniment.core.owners import is_corpus
+from muniment.core.ports.engine import Condition, Delete, Patch, ScrubReport, Transaction, Value
 from muniment.core.ports.kept_rows import VALUES_SESSION
-from muniment.core.ports.rows import by_ids, chunked, get, stream_texts, texts
+from muniment.core.ports.rows import by_ids, chunked, get, texts
 from muniment.core.ports.schema import (
     ENTRIES,
     ITEMS,
@@ -39,6 +39,7 @@ from muniment.store.items import (
     Rewritten,
     empty_items,
     item_of,
+    kinds_held,
     latest,
     links_from,
     lock_memory,
@@ -53,9 +54,9 @@ from muniment.store.objects.clearing import MOVED, Cleared, clear_outside, note_
 from muniment.store.proving.ends import are_one_holder_s, followed
 from muniment.store.proving.proofs import prove
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
-from muniment.store.turns import users_of
+from muniment.store.turns import names_of, users_of
 
-__all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "names_of", "receipt_change", "receipt_fault", "scrubbed"]
+__all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "receipt_change", "receipt_fault", "scrubbed"]
 
 SCRUB_DUE = "scrub_due"
 """The status of a receipt for what may still lie in the store's files."""
@@ -64,6 +65,7 @@ FOREIGN = "foreign"
 left alone."""
 INDEX_DROPPED = "index_dropped"
 """Count of a receipt: users whose index was damaged, and went whole."""
+_BY_PLACE = ("user_id", "session_id", "seq")
 _OF_MANY = tuple(spec.name for spec in TABLES if spec.forget == "reindex")
 NEEDLES_MAX = 100_000
 """How many salts the engine is given to look for; of more than that, an even sample."""
@@ -325,8 +327,9 @@ def _take_scope(tx: Transaction, tenant_id: str, erasure: _Erasure, where: tuple
     claimed = claimed_entries(tx, tenant_id, where)
     owners = {row.user_id for row in claimed.entries}
     foreign = claimed.foreign
-    for item in select_items(tx, where):
-        if item.kind == "receipt" or item.body is None:
+    kinds = tuple(kind for kind in kinds_held(tx) if kind != "receipt")
+    for item in select_items(tx, (("kind", "in", kinds), *where)):
+        if item.body is None:
             continue
         if owners and is_foreign_item(tx, item, owners):
             foreign += 1
@@ -368,7 +371,9 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
         where = (*where, ("session_id", "=", selector.session_id))
     if selector.document:
         where = (*where, ("session_id", "in", selector.document))
-    sessions = texts(tx, SESSIONS, "user_id", where, limit=2) or texts(tx, ENTRIES, "user_id", where, limit=1)
+    sessions = texts(tx, SESSIONS, "user_id", where, limit=2) or texts(
+        tx, ENTRIES, "user_id", where, order=_BY_PLACE, limit=1
+    )
     if not sessions:
         raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
     if selector.session_id is not None and selector.user_id is None:
@@ -378,17 +383,6 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
             )
         where = (*where, ("user_id", "=", sessions[0]))
     return where
-
-
-def names_of(reader: Reader, user_id: str) -> tuple[str, ...]:
-    """The names under which what is a user's stands: their own, those of their private corpora and of their bank."""
-    if is_reserved(user_id):
-        return (user_id,)
-    owners: set[str] = set(texts(reader, ENTRIES, "user_id", (("user_id", "=", user_bank(user_id)),), limit=1))
-    for prefix in RESERVED_PREFIXES:
-        where: tuple[Condition, ...] = (("user_id", ">=", prefix), ("user_id", "<", prefix + "\x7f"))
-        owners.update(stream_texts(reader, SESSIONS, "user_id", where))
-    return (user_id, *sorted(owner for owner in owners if holder_of(owner) == user_id))
 
 
 def _close(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:

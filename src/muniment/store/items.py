@@ -30,6 +30,7 @@ __all__ = [
     "empty_items",
     "get_version",
     "item_of",
+    "kinds_held",
     "latest",
     "latest_of_run",
     "lineage_digest",
@@ -313,6 +314,23 @@ def stream_items(
 ) -> Iterator[Item]:
     """Versions of items that meet all conditions, one by one, in flat memory."""
     return stream(reader, ITEMS, where, into=Item, order=order, descending=descending)
+
+
+class _Kind(NamedTuple):
+    kind: str
+
+
+def kinds_held(reader: Reader) -> list[str]:
+    """The kinds that the tenant's items have, whoever declares them; one look for each."""
+    kinds: list[str] = []
+    order = ("kind", "created_at")
+    while (row := first(reader, ITEMS, _behind(kinds), into=_Kind, order=order)) is not None:
+        kinds.append(row.kind)
+    return kinds
+
+
+def _behind(kinds: Sequence[str]) -> tuple[Condition, ...]:
+    return (("kind", ">", kinds[-1]),) if kinds else ()
 
 
 def newest_items(

@@ -18,7 +18,7 @@ from muniment.core.ports.rows import by_ids, chunked, stream
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import StoreDamaged
 from muniment.store.item_entries import ItemEntry
-from muniment.store.items import HOLDS_BODY, Item
+from muniment.store.items import HOLDS_BODY, Item, kinds_held
 from muniment.store.ledger.memory_events import STATE_PATCHED
 from muniment.store.ledger.rows import read_body
 from muniment.store.objects.view import near
@@ -29,8 +29,12 @@ _FEW = 16
 """Up to so many names are looked for one by one; of more, all strings of a body are asked."""
 _STRING = re.compile(r'"([^"\\]{1,256})"')
 _SAID = ("message", "tool_result")
+_BY_PLACE = ("user_id", "session_id", "seq")
+"""The order of the index that leads to an owner's entries."""
 WORDS_CHARS_MIN = 24
 """A shorter text is said again by chance."""
+_WITHOUT_WORDS = ("receipt",)
+"""Kinds of items that hold ids and counts, and no word of anybody's: one of every forget of the tenant."""
 WORDS_MAX = 64
 """Texts that are looked for among live rows: of more, an even sample."""
 
@@ -58,7 +62,7 @@ def items_naming(reader: Reader, kinds: Collection[str], ids: Sequence[str], own
     """
     found: set[str] = set()
     names = _finder(ids)
-    for item in _live_items(reader, owners, (("kind", "in", tuple(sorted(kinds))),)):
+    for item in _live_items(reader, kinds, owners):
         if item.body is not None and any(name not in (item.id, item.run_id) for name in names(item.body)):
             found.add(item.id)
     return found
@@ -73,7 +77,7 @@ def entries_naming(
     for owner in sorted(owners):
         kinds = ("state_patch", "tool_result") if is_reserved(owner) else ("state_patch",)
         where: tuple[Condition, ...] = (("user_id", "=", owner), ("kind", "in", kinds), HOLDS_BODY)
-        for row in stream(tx, ENTRIES, where, into=_Carrying):
+        for row in stream(tx, ENTRIES, where, into=_Carrying, order=_BY_PLACE):
             if row.body is None or not names(row.body):
                 continue
             try:
@@ -95,11 +99,13 @@ def _finder(ids: Sequence[str]) -> Callable[[str], list[str]]:
     return lambda body: sorted(wanted.intersection(_STRING.findall(body)))
 
 
-def _live_items(reader: Reader, owners: Collection[str], more: tuple[Condition, ...] = ()) -> Iterator[_Body]:
-    of_all: list[tuple[Condition, ...]] = [(("user_id", "=", None),)]
-    of_all += [(("user_id", "in", some),) for some in chunked(sorted(owners))]
-    for where in of_all:
-        yield from stream(reader, ITEMS, (*where, *more, HOLDS_BODY), into=_Body)
+def _live_items(reader: Reader, kinds: Collection[str], owners: Collection[str]) -> Iterator[_Body]:
+    """Those of these kinds: every index of items that leads to an owner begins with the kind."""
+    of_kinds: Condition = ("kind", "in", tuple(sorted(kinds)))
+    of_all: list[Condition] = [("user_id", "=", None)]
+    of_all += [("user_id", "in", some) for some in chunked(sorted(owners))]
+    for whose in of_all:
+        yield from stream(reader, ITEMS, (of_kinds, whose, HOLDS_BODY), into=_Body)
 
 
 # -- words --------------------------------------------------------------------------------------------
@@ -155,11 +161,12 @@ def words_left(reader: Reader, texts: Iterable[str], owners: Collection[str]) ->
     def holds(body: str | None) -> bool:
         return body is not None and any(needle in body for needle in needles)
 
-    items = {item.id for item in _live_items(reader, owners) if holds(item.body)}
+    kinds = [kind for kind in kinds_held(reader) if kind not in _WITHOUT_WORDS]
+    items = {item.id for item in _live_items(reader, kinds, owners) if holds(item.body)}
     events = 0
     for some in chunked(sorted(owners)):
         where: tuple[Condition, ...] = (("user_id", "in", some), HOLDS_BODY)
-        for row in stream(near(reader), ENTRIES, where, into=_Spoken):
+        for row in stream(near(reader), ENTRIES, where, into=_Spoken, order=_BY_PLACE):
             if holds(row.body):
                 is_said = row.kind in _SAID
                 events += is_said

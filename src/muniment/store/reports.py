@@ -55,7 +55,7 @@ class VerifyReport(Record):  # LG-05
     """Of those forgotten, how many name a receipt that is not in this store: usual after importing a part of one."""
     outdated: Count = 0
     """Users whose turns were indexed by another version of the analyzer: they are found, but by what it knew of words.
-    `muniment store rebuild` indexes them again."""
+    `muniment store rebuild` indexes them again. Of a sample: among the users of its sessions."""
     derived: Count = 0
     """Versions of derived items that were held against the ledger: none of a tenant whose chains do not hold."""
     lacking: Count = 0
@@ -69,7 +69,9 @@ class VerifyReport(Record):  # LG-05
     sampled: bool = False
     """Only a sample of the sessions was looked at, and nothing that was derived."""
     sessions_held: Count = 0
-    """Of a sample: how many sessions there are."""
+    """Of a sample: how many sessions there are. Of one tenant at most 10,000 are counted."""
+    sessions_uncounted: bool = False
+    """Of a sample: there are more sessions than were counted."""
     resume: str | None = None
     """Where to go on, of a verification that stopped behind as many entries as it was to look at; None at the end."""
     differing: Items[Differing] = ()

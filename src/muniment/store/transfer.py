@@ -39,13 +39,14 @@ from muniment.errors import BlobCorrupt, Conflict, InvalidInput, StoreDamaged, U
 from muniment.store.chain_reading import ChainWalk
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
-from muniment.store.forget import SCRUB_DUE, empty_rows, names_of, receipt_change
+from muniment.store.forget import SCRUB_DUE, empty_rows, receipt_change
 from muniment.store.idempotency import clear_answers, put_keys
 from muniment.store.item_entries import entries_of_items
 from muniment.store.items import (
     Item,
     checked_item,
     emptied_item,
+    kinds_held,
     latest,
     lineage_fault,
     links_of,
@@ -67,6 +68,7 @@ from muniment.store.proving.table_checking import key_fault, lost_keys
 from muniment.store.proving.tombstones import Listed, check_dumped
 from muniment.store.reports import ImportReport
 from muniment.store.scrub import due_receipts, note_scrub
+from muniment.store.turns import names_of
 from muniment.store.writing import enter_tenant
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
@@ -158,7 +160,8 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
             for blob in _blobs_of(reader, entry):
                 yield "blobs", blob
         walk.end(reader)
-    for item in stream_items(reader, where):
+    of_kinds: tuple[Condition, ...] = (("kind", "in", tuple(kinds_held(reader))),) if where else ()
+    for item in stream_items(reader, (*of_kinds, *where)):
         if item.body is not None:
             item.plain()
             check_proof(ctx, reader, item)

@@ -1,21 +1,34 @@
-"""Which entries are turns, whose they are, and their full text, checked as it is read."""
+"""Which entries are turns, whose they are, and their full text, checked as it is read; and under which names what is a
+user's stands.
+
+A private corpus is `corpus:<corpus_id>:<user_id>`, so that those of one corpus lie together and one look tells whether
+the user has one there: it grows with how many corpora there are, and not with whose they are or what is in them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from muniment.core.canonical import salted_digest
-from muniment.core.ports.engine import Reader
-from muniment.core.ports.rows import by_ids, get, select
-from muniment.core.ports.schema import BLOBS, ENTRIES, OBJECTS
+from muniment.core.owners import CORPUS_PREFIX, is_reserved, owner_of, user_bank
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.rows import by_ids, first, get, select
+from muniment.core.ports.schema import BLOBS, ENTRIES, OBJECTS, SESSIONS, Table
 from muniment.errors import BlobCorrupt, ObjectsUnavailable
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryOwner, damaged_entry
 
-__all__ = ["blob_text", "can_be_turn", "is_turn", "speaker_of", "text_of", "unreached", "users_of"]
+__all__ = ["blob_text", "can_be_turn", "is_turn", "names_of", "speaker_of", "text_of", "unreached", "users_of"]
 
 _ROLES = ("user", "assistant", "tool")
+_BEHIND = chr(ord(":") + 1)
+"""The sign that comes next: a name with it in place of a colon is behind all that begin with the colon."""
+_CORPORA_END = CORPUS_PREFIX[:-1] + _BEHIND
+
+
+class _Owner(NamedTuple):
+    user_id: str
 
 
 def can_be_turn(kind: str, role: str) -> bool:
@@ -96,3 +109,40 @@ def unreached(entry_id: str) -> ObjectsUnavailable:
         hint="open the store with its objects: file:folder or s3://bucket/prefix",
         details={"id": entry_id},
     )
+
+
+# -- names --------------------------------------------------------------------------------------------
+
+
+def names_of(reader: Reader, user_id: str) -> tuple[str, ...]:
+    """The names under which what is a user's stands: their own, those of their private corpora and of their bank."""
+    if is_reserved(user_id):
+        return (user_id,)
+    bank = user_bank(user_id)
+    owners = {bank} if _stands(reader, ENTRIES, bank) or _stands(reader, SESSIONS, bank) else set()
+    for corpus_id in _private_corpora(reader):
+        own = owner_of(corpus_id, user_id)
+        if _stands(reader, SESSIONS, own):
+            owners.add(own)
+    return (user_id, *sorted(owners))
+
+
+def _stands(reader: Reader, spec: Table[Any], owner: str) -> bool:
+    order = ("user_id", "session_id", "seq") if spec is ENTRIES else spec.key
+    return first(reader, spec, (("user_id", "=", owner),), into=_Owner, order=order) is not None
+
+
+def _private_corpora(reader: Reader) -> Iterator[str]:
+    """The ids of the corpora of which somebody has one of their own."""
+    at: Condition = ("user_id", ">", CORPUS_PREFIX)
+    while True:
+        where: tuple[Condition, ...] = (at, ("user_id", "<", _CORPORA_END))
+        row = first(reader, SESSIONS, where, into=_Owner, order=("user_id", "session_id"))
+        if row is None:
+            return
+        corpus_id, private, _ = row.user_id.removeprefix(CORPUS_PREFIX).partition(":")
+        if private:
+            yield corpus_id
+            at = ("user_id", ">=", f"{CORPUS_PREFIX}{corpus_id}{_BEHIND}")
+        else:
+            at = ("user_id", ">", row.user_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 from muniment.core.ports.engine import Condition, Count, Reader
@@ -19,6 +19,7 @@ from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
 from muniment.store.ledger.rows import check_content
 from muniment.store.lists.rows import listing_faults
 from muniment.store.proving.blob_checking import blob_fault, lies_outside
+from muniment.store.proving.sampling import sampled_sessions
 from muniment.store.proving.standing import Standing, read_standing, written_standing
 from muniment.store.proving.table_checking import table_faults
 from muniment.store.proving.tombstones import listed_by
@@ -27,7 +28,9 @@ from muniment.store.reports import BrokenLink, Differing, VerifyReport
 __all__ = ["SAMPLE_SESSIONS", "verify"]
 
 SAMPLE_SESSIONS = 64
-"""Sessions of a tenant that a quick verification walks, about."""
+"""Sessions of a tenant that a quick verification walks, at most."""
+COUNTED_MAX = 10_000
+"""Sessions of a tenant that a quick verification counts, to say of how many its sample is."""
 _AFTER_ALL = 2**62
 """No entry has this number."""
 
@@ -44,6 +47,8 @@ class _Work:
     broken: list[BrokenLink] = field(default_factory=list)
     differing: list[Differing] = field(default_factory=list)
     spent: int = 0
+    uncounted: bool = False
+    """Of a sample: there are more sessions than were counted."""
 
     @property
     def is_spent(self) -> bool:
@@ -60,8 +65,9 @@ def verify(
 ) -> VerifyReport:
     """Check each session of one tenant, or of all; the report names the first broken link of each session.
 
-    What was derived from chains that hold is made again: items, links, the index. A quick one walks a sample of the
-    sessions and says so. One with `entries_max` stops behind so many entries, and its report says where to go on.
+    What was derived from chains that hold is made again: items, links, the index. A quick one walks a sample of
+    at most so many sessions of each tenant, and says so. One with `entries_max` stops behind so many entries, and its
+    report says where to go on.
     """
     if not isinstance(quick, bool):
         raise InvalidInput("quick should be true or false", path="$.quick")
@@ -80,7 +86,7 @@ def verify(
     work = _Work(ctx, entries_max)
     if quick:
         held = sum(_verify_sample(work, tenant) for tenant in tenants)
-        return _report(work, len(tenants), sampled=True, sessions_held=held)
+        return _report(work, len(tenants), sampled=True, sessions_held=held, sessions_uncounted=work.uncounted)
     walked = [tenant for tenant in tenants if at.tenant is None or tenant >= at.tenant]
     for number, tenant in enumerate(walked, 1):
         here = at if tenant == at.tenant else Standing(tenant_id)
@@ -161,22 +167,24 @@ def _index_fault(ctx: Context, reader: Reader, tenant: str, user_id: str) -> lis
 
 
 def _verify_sample(work: _Work, tenant: str) -> int:
-    """A sample of the sessions, evenly spread over their names, each walked whole; answers how many there are."""
+    """A sample of the sessions, spread over their names, each walked whole; answers how many there are, as far as they
+    are counted."""
     ctx, counts = work.ctx, work.counts
-    order = ("user_id", "session_id")
+    order = ("user_id", "session_id", "seq")
     with ctx.engine.snapshot(tenant) as reader:
         walk = _Walk(reader, tenant, ctx.derived.extracts)
-        total = reader.do(Count("sessions"))
-        step = max(1, total // SAMPLE_SESSIONS)
-        chosen = list(islice(stream(reader, SESSIONS, order=order), 0, None, step))
+        chosen = sampled_sessions(reader, SAMPLE_SESSIONS)
         for session in chosen:
             where = (("user_id", "=", session.user_id), ("session_id", "=", session.session_id))
             counts["sessions"] += 1
-            rows = stream(reader, ENTRIES, where, order=(*order, "seq"))  # type: ignore[arg-type]
+            rows = stream(reader, ENTRIES, where, order=order)  # type: ignore[arg-type]
             fault = _walk_session(walk, session, rows, counts)
             work.broken += [] if fault is None else [fault]
-        counts["outdated"] += ctx.derived.index.outdated(reader)
-    return total
+        users = sorted({session.user_id for session in chosen})
+        counts["outdated"] += ctx.derived.index.outdated(reader, users)
+        held = reader.do(Count("sessions", limit=COUNTED_MAX + 1))
+    work.uncounted = work.uncounted or held > COUNTED_MAX
+    return min(held, COUNTED_MAX)
 
 
 class _Walk:

@@ -241,7 +241,7 @@ class Engine(Protocol):
     def unlisted_tenants(self) -> list[str]:
         """Every tenant that has sessions and no row in `tenants`, sorted: none, unless rows were taken out.
 
-        It reads all sessions.
+        It looks at one session of each tenant.
         """
         ...
 

@@ -8,6 +8,7 @@ enter the text. Never touches a database.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from muniment.core.ports.engine import Condition, Count, Delete, Find, Patch, Row, Select, Value
@@ -19,6 +20,8 @@ Question = tuple[str, list[Any]]
 """A statement and its parameters."""
 
 _ARRAY = {"text": "text[]", "int": "bigint[]", "bytes": "bytea[]"}
+_OF_SOMEBODY = frozenset({"user_id", "session_id", "run_id", "owner"})
+"""Columns by which rows are somebody's: few of a tenant's rows have one value of them."""
 
 
 def quoted(name: str) -> str:
@@ -163,10 +166,27 @@ class Statements:
             parts.append(f"AND ({names}) {'<' if op.descending else '>'} ({marks})")
         if order or rest:
             direction = " DESC" if op.descending else ""
-            parts.append("ORDER BY " + ", ".join(self._name(name) + direction for name in (*order, *rest)))
+            sign = "+" if not self._arrays and self._is_walked(shape, order, forms) else ""
+            parts.append("ORDER BY " + ", ".join(sign + self._name(name) + direction for name in (*order, *rest)))
         if op.limit is not None:
             parts.append(f"LIMIT {self._mark}")
         return " ".join(parts)
+
+    @staticmethod
+    def _is_walked(shape: Shape, order: tuple[str, ...], forms: Sequence[tuple[str, str, int]]) -> bool:
+        """Would SQLite walk all of a tenant's rows in the order of their key, to find those of somebody?
+
+        It knows no better than that an index which begins with the tenant leads to few rows, so it takes the one that
+        saves it sorting. A `+` before a column of the order keeps it from that.
+        """
+        bound = {name for name, form, _ in forms if form in ("=", "in", "null")}
+        if not shape.spec.key or order != shape.spec.key or order[0] in bound:
+            return False
+        for index in (*shape.spec.unique, *shape.spec.indexes):
+            led = list(takewhile(bound.__contains__, index))
+            if not _OF_SOMEBODY.isdisjoint(led):
+                return True
+        return False
 
     def _where(self, tenant_id: str, where: tuple[Condition, ...]) -> tuple[tuple[Any, ...], list[Any]]:
         """The forms of the conditions (column, comparison, how many values) and the parameters."""

@@ -51,6 +51,15 @@ SELECT
    WHERE relid IN (SELECT to_regclass(%s) UNION SELECT relid FROM pg_partition_tree(to_regclass(%s))))
 """
 """The server's estimates, so that no table is gone through; of partitions as well."""
+_UNLISTED = """
+WITH RECURSIVE of_sessions(tenant_id) AS (
+  (SELECT tenant_id FROM {sessions} ORDER BY tenant_id LIMIT 1)
+  UNION ALL
+  SELECT (SELECT tenant_id FROM {sessions} WHERE tenant_id > of_sessions.tenant_id ORDER BY tenant_id LIMIT 1)
+  FROM of_sessions WHERE tenant_id IS NOT NULL)
+SELECT tenant_id FROM of_sessions WHERE tenant_id IS NOT NULL EXCEPT SELECT tenant_id FROM {tenants}
+"""
+"""From one tenant that has sessions to the next: as many are looked at as there are tenants."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _TRIES = 6
 _PREPARE_AFTER = 5
@@ -222,7 +231,7 @@ class PostgresEngine:
         with self._turns, self._view(TENANT_ANY) as reader:
             reader._run("sessions", _CENSUS, ())
             schema = self._target.schema
-            asked = f'SELECT tenant_id FROM "{schema}".sessions EXCEPT SELECT tenant_id FROM "{schema}".tenants'
+            asked = _UNLISTED.format(sessions=f'"{schema}".sessions', tenants=f'"{schema}".tenants')
             return sorted(name for (name,) in reader._run("sessions", asked, ()))
 
     def sizes(self) -> StoreSizes:

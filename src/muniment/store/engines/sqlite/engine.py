@@ -29,8 +29,20 @@ __all__ = ["SqliteEngine"]
 R = TypeVar("R")
 
 
-_UNLISTED = "SELECT tenant_id FROM sessions EXCEPT SELECT tenant_id FROM tenants ORDER BY tenant_id"
-_TENANTS = "SELECT tenant_id FROM tenants UNION SELECT tenant_id FROM sessions ORDER BY tenant_id"
+_OF_SESSIONS = (
+    "WITH RECURSIVE of_sessions(tenant_id) AS (SELECT min(tenant_id) FROM sessions UNION ALL"
+    " SELECT (SELECT min(tenant_id) FROM sessions WHERE tenant_id > of_sessions.tenant_id)"
+    " FROM of_sessions WHERE tenant_id IS NOT NULL) "
+)
+"""The tenants that have sessions, from one to the next: as many are looked at as there are tenants."""
+_UNLISTED = (
+    f"{_OF_SESSIONS}SELECT tenant_id FROM of_sessions WHERE tenant_id IS NOT NULL"
+    " EXCEPT SELECT tenant_id FROM tenants ORDER BY tenant_id"
+)
+_TENANTS = (
+    f"{_OF_SESSIONS}SELECT tenant_id FROM tenants"
+    " UNION SELECT tenant_id FROM of_sessions WHERE tenant_id IS NOT NULL ORDER BY tenant_id"
+)
 """One whose row somebody deleted is still there by its sessions."""
 _ENTRIES = "SELECT coalesce(max(rowid), 0) FROM entries"
 """Rows are only appended, so that the last number is how many there are."""
@@ -48,7 +60,10 @@ def _after(connection: sqlite3.Connection, name: str) -> Iterator[str]:
 
 
 class SqliteEngine:
-    """One file. `durability="normal"` survives a crash of the process, `"full"` a loss of power as well."""
+    """One file. `durability="normal"` survives a crash of the process, `"full"` a loss of power as well.
+
+    A file of more than `look_bytes_max` is looked through by a thorough scrub alone, not after each forget.
+    """
 
     is_shared_between_processes = True
     is_walled_by_the_server = False
@@ -60,12 +75,14 @@ class SqliteEngine:
         durability: Literal["normal", "full"] = "normal",
         busy_timeout_s: float = 30.0,
         read_only: bool = False,
+        look_bytes_max: int = 256 << 20,
     ) -> None:
         if sqlite3.sqlite_version_info < (3, 37):
             raise InvalidInput(f"SQLite {sqlite3.sqlite_version} is too old", hint="3.37 or newer is needed")
         place = FileTarget(os.fspath(path), "ro" if read_only else "rwc", durability, busy_timeout_s)
         place, self._schema_number = prepare(place)
         self._connections = Connections(place)
+        self._look_bytes_max = look_bytes_max
         self._forking = threading.Lock()
         self._left_behind: list[Connections] = []
         self._turns = Turns()
@@ -219,7 +236,7 @@ class SqliteEngine:
             try:
                 from muniment.store.engines.sqlite.residue import scrub
 
-                return scrub(connections.place, needles, thorough=thorough)
+                return scrub(connections.place, needles, look_bytes_max=None if thorough else self._look_bytes_max)
             finally:
                 connections.leave_writer()
 

@@ -26,24 +26,24 @@ _HALF_BYTES_MIN = 16
 _WORD_BYTES = 8
 _FEW = 16
 _CHECKPOINT_WAIT_S = 2.0
+_LOG_HELD = "; a reader kept the write-ahead log from emptying"
 
 
-def scrub(place: FileTarget, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+def scrub(place: FileTarget, needles: Sequence[bytes], *, look_bytes_max: int | None) -> ScrubReport:
     """Empty the log, look, rebuild if anything is found, look again. The caller keeps other writers out.
 
-    A thorough one rebuilds whatever is found.
+    A file of more than so many bytes is not looked through, and is due a thorough scrub. Without a bound it is a
+    thorough one, which rebuilds the file whatever is found.
     """
     deadline = time.monotonic() + place.busy_timeout_s
     try:
         with closing(connect(place, timeout_s=0)) as connection:
             emptied = _empty_log(connection, place)
-            if not thorough and not found_in(_files(place), traces_of(needles)):
+            if look_bytes_max is not None and os.path.getsize(place.path) > look_bytes_max:
+                return _unseen(look_bytes_max, emptied=emptied)
+            if look_bytes_max is not None and not found_in(_files(place), traces_of(needles)):
                 clean = emptied or bool(needles)
-                note = (
-                    "no residue found"
-                    if emptied
-                    else "no residue found; a reader kept the write-ahead log from emptying"
-                )
+                note = f"no residue found{'' if emptied else _LOG_HELD}"
                 return ScrubReport(clean, vacuumed=False, note=note, due=not clean)
             if not emptied:
                 note = "a reader holds the write-ahead log: scrub again when it is done"
@@ -59,6 +59,15 @@ def scrub(place: FileTarget, needles: Sequence[bytes], *, thorough: bool = False
         note = "rebuilt; still in rows that were not forgotten" if emptied else "rebuilt; a reader holds the old log"
         return ScrubReport(clean=False, vacuumed=True, note=note, due=not emptied)
     return ScrubReport(clean=True, vacuumed=True, note="rebuilt the file", due=False)
+
+
+def _unseen(look_bytes_max: int, *, emptied: bool) -> ScrubReport:
+    """Of a file that is too large to be looked through while everybody waits."""
+    note = (
+        "the rows were overwritten; the file has more than"
+        f" {look_bytes_max >> 20} MiB, and was not looked through for residue: scrub the store"
+    )
+    return ScrubReport(clean=False, vacuumed=False, note=f"{note}{'' if emptied else _LOG_HELD}", due=True)
 
 
 def _empty_log(connection: sqlite3.Connection, place: FileTarget) -> bool:

@@ -120,9 +120,11 @@ def _show_report(call: Call) -> Iterator[str]:
     if report.unproven:
         yield f"{counted(report.unproven, 'proof')} of builds and receipts not made with the key of this store"
     if report.sampled:
-        share = f"{report.sessions} of {counted(report.sessions_held, 'session')}"
+        held = counted(report.sessions_held, "session")
         percent = 100 * report.sessions // max(1, report.sessions_held)
-        yield f"a sample, {share} ({percent} %): run it without --quick for all of them, and for what was derived"
+        of_all = f"more than {held}" if report.sessions_uncounted else f"{held} ({percent} %)"
+        share = f"{report.sessions} of {of_all}"
+        yield f"a sample, {share}: run it without --quick for all of them, and for what was derived"
     if report.resume is not None:
         yield f"stopped here; go on with --resume {report.resume}"
     if report.objects:
