@@ -8,7 +8,16 @@ from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transac
 from muniment.core.ports.rows import insert, put, stream, stream_texts
 from muniment.core.ports.schema import ENTRIES, IDS, ITEMS, LINKS, SESSIONS, IdRow, LinkRow
 from muniment.store.context import Context
-from muniment.store.items import Change, Item, checked_item, get_version, item_of, row_digest, stream_items
+from muniment.store.items import (
+    Change,
+    Item,
+    checked_item,
+    get_version,
+    item_of,
+    put_lineage,
+    row_digest,
+    stream_items,
+)
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.lists.rows import relist_all
 from muniment.store.proving.proofs import prove
@@ -24,7 +33,7 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
     """
 
     def work(tx: Transaction) -> RebuildReport:
-        wanted, links = _replay(ctx, tx, tenant_id)
+        wanted, links, turns_of = _replay(ctx, tx, tenant_id)
         stored: dict[str, list[Item]] = {}
         kinds = tuple(sorted(kind for kind, derivation in ctx.derivations.items() if derivation.is_projection))
         for item in stream_items(tx, (("kind", "in", kinds),)):
@@ -38,12 +47,15 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         for id_ in differing:
             tx.do(Delete("items", (("id", "=", id_),)))
             tx.do(Delete("links", (("item_id", "=", id_),)))
+            tx.do(Delete("lineages", (("item_id", "=", id_),)))
             if id_ in wanted:
                 insert(tx, ITEMS, wanted[id_])
                 put(tx, IDS, [IdRow(id_, wanted[id_][0].kind)])
         missing = [link for id_ in wanted.keys() - touched for link in links[id_]]
         if missing:
             put(tx, LINKS, missing)
+        for id_ in turns_of.keys() - touched:
+            put_lineage(tx, id_, wanted[id_][0].user_id or "", tuple(turns_of[id_]))
         _seal_items(ctx, tx)
         relist_all(tx)
         users = sorted(set(stream_texts(tx, SESSIONS, "user_id")))
@@ -78,10 +90,17 @@ def _seal_items(ctx: Context, tx: Transaction) -> None:
             prove(ctx, tx, [made])
 
 
-def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, list[Item]], dict[str, list[LinkRow]]]:
-    """All versions of all projected items, in the order in which the ledger was written."""
-    wanted: dict[str, list[Item]] = {}
-    links: dict[str, list[LinkRow]] = {}
+class _Replayed(NamedTuple):
+    """All versions of all projected items, in the order in which the ledger was written; what they were made from."""
+
+    versions: dict[str, list[Item]]
+    links: dict[str, list[LinkRow]]
+    turns: dict[str, dict[str, None]]
+    """Sources that stand in one row."""
+
+
+def _replay(ctx: Context, reader: Reader, tenant_id: str) -> _Replayed:
+    wanted, links, turns = made = _Replayed({}, {}, {})
 
     def lookup(item_id: str) -> Item | None:
         return wanted[item_id][-1] if item_id in wanted else None
@@ -90,6 +109,8 @@ def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, lis
         versions = wanted.setdefault(change.id, [])
         versions.append(item_of(change, len(versions) + 1))
         links.setdefault(change.id, []).extend(LinkRow(source, change.id) for source in change.sources)
+        if change.turns:
+            turns.setdefault(change.id, {}).update(dict.fromkeys(change.turns))
 
     order = ("recorded_at", "user_id", "session_id", "seq")
     for row in stream(reader, ENTRIES, (("receipt_id", "=", None),), order=order):
@@ -97,4 +118,4 @@ def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, lis
         for project in ctx.listeners(entry):
             for change in project(entry, lookup):
                 add(change)
-    return wanted, links
+    return made

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from muniment.core.canonical import salted_digest
+from muniment.core.owners import holder_of, is_reserved
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids, get, select
-from muniment.core.ports.schema import BLOBS, ENTRIES, OBJECTS
+from muniment.core.ports.schema import BLOBS, ENTRIES, ITEMS, OBJECTS
 from muniment.errors import BlobCorrupt, ObjectsUnavailable
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryOwner, damaged_entry
 
-__all__ = ["blob_text", "can_be_turn", "is_turn", "speaker_of", "text_of", "unreached", "users_of"]
+__all__ = ["blob_text", "can_be_turn", "holders_of", "is_turn", "speaker_of", "text_of", "unreached", "users_of"]
 
 _ROLES = ("user", "assistant", "tool")
 
@@ -36,6 +37,17 @@ def speaker_of(entry: LedgerEntry) -> str:
 def users_of(reader: Reader, ids: Sequence[str]) -> list[str]:
     """Whose turns these are."""
     return sorted(_by_user(reader, ids))
+
+
+def holders_of(reader: Reader, ids: Sequence[str]) -> list[str]:
+    """Whose turns these are, and in whose bank they stand: the users under whose names a lineage tells of them."""
+    owners = (item.user_id for item in by_ids(reader, ITEMS, ids, into=_Owned))
+    held = {holder_of(owner) for owner in owners if owner is not None and is_reserved(owner)}
+    return sorted({*_by_user(reader, ids), *(user_id for user_id in held if user_id is not None)})
+
+
+class _Owned(NamedTuple):
+    user_id: str | None
 
 
 def _by_user(reader: Reader, ids: Sequence[str]) -> dict[str, set[str]]:
