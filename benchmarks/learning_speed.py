@@ -329,10 +329,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--growth", nargs="+", type=int, metavar="RUNS", help="only this: cost by the size of a bank")
     parser.add_argument("--bytes", type=int, metavar="RUNS", help="only this: what a run of five events writes")
     given = parser.parse_args(argv)
+    if given.growth:
+        report("learning_speed", growth(given.growth, 20), {"growth": given.growth}, file="learning_growth")
+    if given.bytes:
+        report("learning_speed", bytes_written(given.bytes, 20), {"bytes": given.bytes}, file="learning_bytes")
     if given.growth or given.bytes:
-        found = growth(given.growth, 20) if given.growth else {}
-        found |= bytes_written(given.bytes, 20) if given.bytes else {}
-        report("learning_speed", found, {"growth": given.growth, "bytes": given.bytes}, file="learning_growth")
         return
     sizes = [2_000] if given.quick else [10_000, 100_000]
     peers, rounds = (40, 5) if given.quick else (200, 21)

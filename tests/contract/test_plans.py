@@ -50,8 +50,17 @@ QUESTIONS = {
     "a range of the key, in its order": Select(
         "sessions", (("user_id", ">=", "u1"), ("user_id", "<", "u2")), ("user_id", "session_id"), limit=50
     ),
-    "a page of a list": Select(
-        "listings", (("kind", "=", "k7"), ("owner", "=", "u7")), ("placed_at", "id"), after=("c7", "i7"), limit=20
+    "the next status of a list": Select(
+        "listings",
+        (("kind", "=", "k7"), ("owner", "=", "u7"), ("status", ">", "active")),
+        ("status", "placed_at", "id"),
+        limit=1,
+    ),
+    "the next owner of a kind": Select(
+        "listings",
+        (("kind", "=", "k7"), ("owner", ">", "u7")),
+        ("owner", "status", "placed_at", "id"),
+        limit=1,
     ),
     "a page of a list backwards, of a status": Select(
         "listings",

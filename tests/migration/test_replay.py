@@ -77,7 +77,7 @@ class TestSqlite:
         every = "SELECT tbl_name, name FROM sqlite_schema WHERE type = 'index'"
         # their key is the table itself
         in_key_order = {
-            (name, name) for name in ("ids", "marks", "listings", "episodes", "backlog", "places", "prefixes")
+            (name, name) for name in ("ids", "links", "marks", "listings", "episodes", "backlog", "places", "prefixes")
         }
         assert in_key_order <= found
         assert found - in_key_order == set(sqlite_store.execute(every))

@@ -258,6 +258,7 @@ def _learn(
         writer,
         verifier_result,
         is_final=is_final,
+        is_ending=ending is not None,
         ws_id=ws_id,
         trigger=trigger,
         task_type=task_type,

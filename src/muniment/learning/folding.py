@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -37,6 +37,7 @@ from muniment.learning.fold.run_logs import (
 )
 from muniment.learning.fold.triggers import Moment, triggers_of
 from muniment.learning.keys import intent_key
+from muniment.learning.learn_requests import LearnRequest, Verdict, keep_verdict, with_verdict
 from muniment.learning.lesson_asking import LessonsAsked, ask_lessons, told
 from muniment.learning.lesson_moving import Moves, lesson_moves, run_arms, with_moves
 from muniment.learning.lessons.life import changed_at_of, outlived
@@ -45,7 +46,6 @@ from muniment.learning.plans import applied_draft, find_plan, run_plan, version_
 from muniment.learning.projection import core_name, trace_id_of
 from muniment.learning.recall_reading import latest_recall
 from muniment.learning.rule_state import RuleArm
-from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import RunFacts, StoredMemory
 from muniment.memory.patches import Decided, append_decided, draft_patch
 from muniment.packets.builds import builds_of_run
@@ -58,15 +58,12 @@ from muniment.store.reading import list_entries
 from muniment.verify.judges import taught_by
 
 if TYPE_CHECKING:
-    from muniment.contracts.learned_memory import ReuseSelectMeta
-    from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
+    from muniment.contracts.run_records import RunConfig
     from muniment.core.policy.learning import LearnPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
-    from muniment.core.vocabulary import ScopeLevel
     from muniment.learning.lessons.uses import UseArm
     from muniment.learning.proposals.records import LessonReport
-    from muniment.learning.stored_memory import IntentParts, StateParts
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft, LedgerEntry
@@ -74,37 +71,17 @@ if TYPE_CHECKING:
 BUILDS_MAX = 64
 """So many of a run's last packets are named in its log."""
 
-__all__ = ["Ending", "LearnRequest", "Learned", "find_learned", "learn_run", "list_drafts", "list_event_logs"]
+__all__ = [
+    "Ending",
+    "Learned",
+    "find_learned",
+    "learn_run",
+    "list_drafts",
+    "list_event_logs",
+]
 
 _TRIES = 3
 _MIRRORED = ("rule_id", "version", "type")
-_NO_BLOCKS = RunBlocks.model_construct()
-
-
-@dataclass(frozen=True, slots=True)
-class LearnRequest:
-    """What is known of a run beside its entries."""
-
-    result: VerifierResult | None
-    """None for a fold in the middle of a run that nobody has judged."""
-    intent: IntentParts
-    state: StateParts
-    level: ScopeLevel = "user"
-    bucket_key: str | None = None
-    trigger: FoldTrigger | None = None
-    """None: the most pressing of those that hold when a run ends."""
-    is_final: bool = True
-    """The run has ended, or is about to: its EventLog is whole."""
-    ws_id: str | None = None
-    budgets: Mapping[str, float] | None = None
-    blocks: RunBlocks = _NO_BLOCKS
-    cfg: RunConfig | None = None
-    cost: RunCost | None = None
-    features: Mapping[str, Any] | None = None
-    reuse: ReuseSelectMeta | None = None
-    verifier_ref: str | None = None
-    lessons: Any = None
-    """Who is asked to write lessons of it, as a caller gave it."""
 
 
 class Learned(NamedTuple):
@@ -324,8 +301,11 @@ def learn_run(ctx: Context, scope: Scope, asked: LearnRequest, ending: Ending | 
     """
     asked_of: dict[tuple[str, ...], LessonsAsked | None] = {}  # a model is asked once of a run as it is
     for _ in range(_TRIES):
+        asked = with_verdict(ctx, scope, asked)
         found = find_learned(ctx, scope)
         if found is not None and asked.is_final:
+            if ending is not None and asked.verdict is not None:
+                keep_verdict(ending.writer, asked.verdict)
             return found, False
         if found is not None:
             raise Conflict(f"the run {scope.run_id} has been folded at its end", path="$.run_id")
@@ -343,7 +323,7 @@ def learn_run(ctx: Context, scope: Scope, asked: LearnRequest, ending: Ending | 
         report = None if lessons is None else told(lessons, folded.lessons)
         if report is not None:
             folded = folded._replace(result=with_lessons(folded.result, report))
-        ready = _Ready(scope, owner, seen, folded, now, asked.is_final, report)
+        ready = _Ready(scope, owner, seen, folded, now, asked.is_final, report, asked.verdict)
         work = partial(_write_and_end, ctx, ready, ending)
         learned, has_ended = ctx.engine.write(scope.tenant_id, work)
         if learned is not None:
@@ -431,6 +411,7 @@ class _Ready(NamedTuple):
     now: str
     is_final: bool
     report: LessonReport | None = None
+    verdict: Verdict | None = None
 
 
 def _trigger(seen: _FoldInputs, asked: LearnRequest, policy: LearnPolicy) -> FoldTrigger:
@@ -450,20 +431,24 @@ def _trigger(seen: _FoldInputs, asked: LearnRequest, policy: LearnPolicy) -> Fol
 
 def _write_and_end(ctx: Context, ready: _Ready, ending: Ending | None, tx: Transaction) -> tuple[Learned | None, bool]:
     """Write what was learnt, and that the run has ended, where it had not; the first part is None as of `_write`."""
-    scope = ready.scope
-    if ending is not None:
-        tx.do(Lock(("session", scope.user_id, scope.session_id)))  # those of sessions come before those of memory
+    scope, verdict = ready.scope, ready.verdict
+    if ending is None:
+        return _write(ctx, tx, ready), False
+    tx.do(Lock(("session", scope.user_id, scope.session_id)))  # those of sessions come before those of memory
+    run = latest(tx, scope.run_id)
+    if verdict is not None and (run is None or run.status != "open" or verdict.kept(tx) is not None):
+        return None, False
     learned = _write(ctx, tx, ready)
-    run = None if learned is None or ending is None else latest(tx, scope.run_id)
-    if ending is None or run is None or run.status == "finished":
+    if learned is None or run is None or run.status == "finished":
         return learned, False
-    append_decided(tx, ending.writer, Decided([ending.draft]))
+    drafts = [ending.draft] if verdict is None else [verdict.draft, ending.draft]
+    append_decided(tx, ending.writer, Decided(drafts))
     return learned, True
 
 
 def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
     """Write what was learnt; None where what it rests on has changed, and it has to be computed again."""
-    scope, owner, seen, folded, now, is_final, report = ready
+    scope, owner, seen, folded, now, is_final, report, _ = ready
     lock_bank(tx, owner, scope.user_id)
     trace_id = seen.facts.trace_id
     found = _learned(tx, scope)

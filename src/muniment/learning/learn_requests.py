@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast, get_args
 
 from muniment.contracts.folding import FoldTrigger, FoldTriggerKind
 from muniment.contracts.learned_memory import ReuseSelectMeta
@@ -14,7 +16,6 @@ from muniment.core.record import RULECRAFT_VERSION, Record
 from muniment.core.requests import Request, checked, one_of
 from muniment.core.vocabulary import ScopeLevel
 from muniment.errors import InvalidInput, InvalidRecord, RunFinished
-from muniment.learning.folding import LearnRequest
 from muniment.learning.keys import read_intent_key, read_state_key
 from muniment.learning.recall_reading import latest_recall
 from muniment.learning.recalling import bucket_named, check_small, features_given, intent_given, state_given
@@ -26,9 +27,12 @@ from muniment.store.ledger.run_events import OUTPUT_VERIFIED
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.scope import Scope
     from muniment.memory.patches import Writer
+    from muniment.store.context import Context
+    from muniment.store.ledger.records import EntryDraft
 
-__all__ = ["LEARNING", "learn_request"]
+__all__ = ["LEARNING", "LearnRequest", "Verdict", "keep_verdict", "learn_request", "with_verdict"]
 
 R = TypeVar("R", bound=Record)
 _GENERIC = "generic"
@@ -46,6 +50,48 @@ LEARNING: Mapping[str, Any] = {
 }
 """What may be said of a run when it is learnt from, and what is taken where it is not."""
 _COST_MAX = 10**15
+_NO_BLOCKS = RunBlocks.model_construct()
+
+
+class Verdict(NamedTuple):
+    """What a verifier said of a run, still to be kept with it."""
+
+    draft: EntryDraft
+    kept: Callable[[Reader], str | None]
+    """The id under which the run keeps it by now."""
+
+    @property
+    def id(self) -> str:
+        assert self.draft.metadata is not None
+        return str(self.draft.metadata["id"])
+
+
+@dataclass(frozen=True, slots=True)
+class LearnRequest:
+    """What is known of a run beside its entries."""
+
+    result: VerifierResult | None
+    """None for a fold in the middle of a run that nobody has judged."""
+    intent: IntentParts
+    state: StateParts
+    level: ScopeLevel = "user"
+    bucket_key: str | None = None
+    trigger: FoldTrigger | None = None
+    """None: the most pressing of those that hold when a run ends."""
+    is_final: bool = True
+    """The run has ended, or is about to: its EventLog is whole."""
+    ws_id: str | None = None
+    budgets: Mapping[str, float] | None = None
+    blocks: RunBlocks = _NO_BLOCKS
+    cfg: RunConfig | None = None
+    cost: RunCost | None = None
+    features: Mapping[str, Any] | None = None
+    reuse: ReuseSelectMeta | None = None
+    verifier_ref: str | None = None
+    verdict: Verdict | None = None
+    """To be written with the end of the run; None where it is kept, or the run goes on."""
+    lessons: Any = None
+    """Who is asked to write lessons of it, as a caller gave it."""
 
 
 class LearningRequest(Request):
@@ -60,6 +106,7 @@ def learn_request(
     verifier_result: Any,
     *,
     is_final: bool,
+    is_ending: bool,
     ws_id: str | None,
     intent: Any,
     state: Any,
@@ -74,7 +121,10 @@ def learn_request(
     lessons: Any,
     task_type: str,
 ) -> LearnRequest:
-    """The request, with every part read; the result is kept with the run where it was not yet."""
+    """The request, with every part read.
+
+    The result is kept with the run where it was not yet; of a run that ends, in the transaction that ends it.
+    """
     result = None if verifier_result is None else _result(writer, verifier_result)
     if result is None and is_final:
         raise InvalidInput("a run is learnt from by what a verifier said of it", path="$.verifier_result")
@@ -83,6 +133,9 @@ def learn_request(
     bank_scope(writer.scope.tenant_id, bank_owner(writer.scope, level))  # such a name may have one
     bucket_named(bucket_key)
     intended, standing, bucket = _keys(writer, intent, state, bucket_key, task_type)
+    model = _lessons(writer, lessons)
+    held, verdict = _verdict(writer, result)
+    waits = is_ending and model is None and _is_open(writer)  # a model may take long, and the result is not to be lost
     return LearnRequest(
         result=result,
         intent=intended,
@@ -98,8 +151,9 @@ def learn_request(
         features=cast("dict[str, Any]", cleaned(writer.ctx, features_given(features))),
         reuse=None if reuse is None else _small(writer, reuse, ReuseSelectMeta, "$.reuse"),
         blocks=_blocks(writer, blocks, level),
-        verifier_ref=None if result is None else _keep_result(writer, result),
-        lessons=_lessons(writer, lessons),
+        verifier_ref=held if verdict is None or waits else keep_verdict(writer, verdict),
+        verdict=verdict if waits else None,
+        lessons=model,
     )
 
 
@@ -193,24 +247,48 @@ def _budgets(writer: Writer) -> dict[str, float] | None:
     return held if isinstance(held, dict) else None
 
 
-def _keep_result(writer: Writer, result: VerifierResult) -> str | None:
-    """The id under which the run keeps this result; kept now, where nobody did and the run goes on."""
-    found = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: _kept(reader, writer, result))
-    if found is not None:
-        return found
+def with_verdict(ctx: Context, scope: Scope, asked: LearnRequest) -> LearnRequest:
+    """The request with the id of what the verifier said, as it stands: kept by now, about to be, or too late for."""
+    verdict = asked.verdict
+    if verdict is None:
+        return asked
+    kept, run = ctx.engine.read(scope.tenant_id, lambda reader: (verdict.kept(reader), latest(reader, scope.run_id)))
+    if kept is not None or run is None or run.status != "open":
+        return replace(asked, verifier_ref=kept, verdict=None)
+    return replace(asked, verifier_ref=verdict.id)
+
+
+def _verdict(writer: Writer, result: VerifierResult | None) -> tuple[str | None, Verdict | None]:
+    """The id under which the run keeps a result; where it does not, the result as it is to be kept."""
+    if result is None:
+        return None, None
+    kept = partial(_kept, writer, result)
+    held = writer.ctx.engine.read(writer.scope.tenant_id, kept)
+    if held is not None:
+        return held, None
     said = {"id": writer.ctx.ids.new("vrf"), "result": result.to_wire(), "sources": []}
+    return None, Verdict(draft_patch(OUTPUT_VERIFIED, "assistant", said), kept)
+
+
+def _is_open(writer: Writer) -> bool:
+    """Was the run begun, and does it go on?"""
+    run = writer.ctx.engine.read(writer.scope.tenant_id, lambda reader: latest(reader, writer.scope.run_id))
+    return run is not None and run.status == "open"
+
+
+def keep_verdict(writer: Writer, verdict: Verdict) -> str | None:
+    """Keep a result with its run, and answer its id there; None where the run has ended."""
 
     def decide(tx: Transaction) -> Decided:  # somebody else may have kept it meanwhile
-        is_new = _kept(tx, writer, result) is None
-        return Decided([draft_patch(OUTPUT_VERIFIED, "assistant", said)] if is_new else [])
+        return Decided([verdict.draft] if verdict.kept(tx) is None else [])
 
     try:
-        return write_patches(writer, decide, lambda reader: _kept(reader, writer, result))
+        return write_patches(writer, decide, verdict.kept)
     except RunFinished:  # it has ended: the EventLog alone says what came of it
         return None
 
 
-def _kept(reader: Reader, writer: Writer, result: VerifierResult) -> str | None:
+def _kept(writer: Writer, result: VerifierResult, reader: Reader) -> str | None:
     """The id under which the run keeps this result, if it does: as the door left it, without secrets."""
     scope, wanted = writer.scope, cleaned(writer.ctx, result.to_wire())
     where: tuple[Condition, ...] = (("kind", "=", "verification"), ("run_id", "=", scope.run_id))

@@ -230,7 +230,18 @@ def project_recall(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         return []
     held = {} if before is None or before.body is None else before.plain()
     body = held | {key: said[key] for key in ("request", "response", "injected", "used_ids", "arms") if key in said}
-    return [change_of(entry, id_, "recall", "answered", body, sources_named(entry))]
+    sources, own = _told_apart(sources_named(entry), said.get("shared_sources"))
+    return [change_of(entry, id_, "recall", "answered", body, sources)._replace(turns=own)]
+
+
+def _told_apart(named: tuple[str, ...], shared: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The sources of a recall that have a link each, and the records of the user's own bank, which are many: one row
+    names them all. An entry of before does not say which are which, and each has a link.
+    """
+    if not isinstance(shared, list):
+        return named, ()
+    linked = (named[0], *(each for each in named[1:] if each in shared))
+    return linked, tuple(sorted(set(named).difference(linked)))
 
 
 def project_working_set(entry: LedgerEntry, lookup: Lookup) -> list[Change]:

@@ -449,7 +449,9 @@ def _tell(writer: Writer, recalled: Recall) -> bool:
             lock_shared(tx)
             held = [find_memory(tx, owners, id_) for id_ in recalled.told_ids]
         still_stands.append(None not in held)
-        return Decided([draft_patch(MEMORY_RECALLED, "assistant", said)] if still_stands[-1] else [])
+        shared = [each.memory.id for each in held if each is not None and each.memory.level != "user"]
+        told = said | {"shared_sources": shared}
+        return Decided([draft_patch(MEMORY_RECALLED, "assistant", told)] if still_stands[-1] else [])
 
     write_patches(writer, decide, lambda _reader: None)
     return still_stands[-1]

@@ -68,7 +68,7 @@ class Replay:
         self._newest.move_to_end(change.id)
         if self._stored is not None and len(self._newest) > HELD_MAX:
             self._newest.popitem(last=False)
-        self._given(item, change.sources)
+        self._given(item, (*change.sources, *change.turns))
 
 
 def difference(stored: Item, made: Item) -> str | None:

@@ -54,7 +54,7 @@ from muniment.store.objects.clearing import MOVED, Cleared, clear_outside, note_
 from muniment.store.proving.ends import are_one_holder_s, followed
 from muniment.store.proving.proofs import prove
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
-from muniment.store.turns import names_of, users_of
+from muniment.store.turns import holders_of, names_of, users_of
 
 __all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "receipt_change", "receipt_fault", "scrubbed"]
 
@@ -436,7 +436,7 @@ def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
 
 def _reached(tx: Transaction, erasure: _Erasure, ids: Sequence[str]) -> set[str]:
     """What was made from these by its links; those that lead to another's are left alone, and counted."""
-    given = followed(tx, links_from(tx, ids, users_of(tx, ids)))
+    given = followed(tx, links_from(tx, ids, holders_of(tx, ids)))
     erasure.counts[FOREIGN] = erasure.counts.get(FOREIGN, 0) + len(given.foreign)
     return {link.item_id for link in given.links}
 

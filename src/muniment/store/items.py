@@ -35,6 +35,7 @@ __all__ = [
     "latest_of_run",
     "lineage_digest",
     "lineage_fault",
+    "lineage_of",
     "links_from",
     "links_of",
     "lock_item",
@@ -163,7 +164,7 @@ class Change(NamedTuple):
     trust: Trust
     sources: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
-    """Sources too, where they are many: events of this user."""
+    """Sources too, where they are many: events of this user, or records of their bank."""
     name: str | None = None
     """A `digest_name`."""
     user_id: str | None = None
@@ -379,7 +380,8 @@ def _write(tx: Transaction, change: Change, version: int) -> Item:
     insert(tx, ITEMS, [item])
     put_listing(tx, item)
     put_links(tx, change.id, change.sources)
-    put_lineage(tx, change.id, change.user_id or "", change.turns)
+    earlier = lineage_of(tx, change.id) if version > 1 and change.turns else ()
+    put_lineage(tx, change.id, change.user_id or "", tuple(dict.fromkeys((*earlier, *change.turns))))
     return item
 
 
@@ -399,22 +401,26 @@ def put_links(tx: Transaction, item_id: str, sources: Iterable[str]) -> None:
 
 
 def put_lineage(tx: Transaction, item_id: str, user_id: str, turns: Sequence[str]) -> None:
-    """The turns of this user that the item was made from: all of them, once."""
+    """What of this user's the item was made from, turns or records of their bank: all of it, once."""
     if turns:
         put(tx, LINEAGES, [LineageRow(item_id, user_id, _BETWEEN.join(turns))])
+
+
+def lineage_of(reader: Reader, item_id: str) -> tuple[str, ...]:
+    """What the one row names that the item was made from."""
+    lineage = get(reader, LINEAGES, (item_id,))
+    return () if lineage is None else tuple(lineage.turns.split(_BETWEEN))
 
 
 def links_of(reader: Reader, item_id: str) -> list[LinkRow]:
     """What the item was made from, as rows of `links` in their order, wherever it is written."""
     links = select(reader, LINKS, (("item_id", "=", item_id),))
-    lineage = get(reader, LINEAGES, (item_id,))
-    if lineage is None:
-        return links
-    return sorted({*links, *(LinkRow(turn, item_id) for turn in lineage.turns.split(_BETWEEN))})
+    turns = lineage_of(reader, item_id)
+    return sorted({*links, *(LinkRow(turn, item_id) for turn in turns)}) if turns else links
 
 
 def links_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> list[LinkRow]:
-    """What says of an item that it was made from one of these; `users` are those whose turns are among them."""
+    """What says of an item that it was made from one of these; `users` are those whose own are among them."""
     found = dict.fromkeys(by_ids(reader, LINKS, ids, column="source_id"))
     wanted = frozenset(ids)
     for user_id in users:

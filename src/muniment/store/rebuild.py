@@ -15,6 +15,7 @@ from muniment.store.items import (
     checked_item,
     get_version,
     item_of,
+    put_lineage,
     row_digest,
     seal_lineages,
     stream_items,
@@ -34,7 +35,7 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
     """
 
     def work(tx: Transaction) -> RebuildReport:
-        wanted, links = _replay(ctx, tx, tenant_id)
+        wanted, links, turns_of = _replay(ctx, tx, tenant_id)
         stored: dict[str, list[Item]] = {}
         kinds = tuple(sorted(kind for kind, derivation in ctx.derivations.items() if derivation.is_projection))
         for item in stream_items(tx, (("kind", "in", kinds),)):
@@ -48,12 +49,15 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         for id_ in differing:
             tx.do(Delete("items", (("id", "=", id_),)))
             tx.do(Delete("links", (("item_id", "=", id_),)))
+            tx.do(Delete("lineages", (("item_id", "=", id_),)))
             if id_ in wanted:
                 insert(tx, ITEMS, wanted[id_])
                 put(tx, IDS, [IdRow(id_, wanted[id_][0].kind)])
         missing = [link for id_ in wanted.keys() - touched for link in links[id_]]
         if missing:
             put(tx, LINKS, missing)
+        for id_ in turns_of.keys() - touched:
+            put_lineage(tx, id_, wanted[id_][0].user_id or "", tuple(turns_of[id_]))
         _seal_items(ctx, tx)
         relist_all(tx)
         users = sorted(set(stream_texts(tx, SESSIONS, "user_id")))
@@ -90,10 +94,17 @@ def _seal_items(ctx: Context, tx: Transaction) -> None:
     seal_lineages(tx, sorted({row.id for row in stream(tx, ITEMS, unsealed, into=_Unsealed)}))
 
 
-def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, list[Item]], dict[str, list[LinkRow]]]:
-    """All versions of all projected items, in the order in which the ledger was written."""
-    wanted: dict[str, list[Item]] = {}
-    links: dict[str, list[LinkRow]] = {}
+class _Replayed(NamedTuple):
+    """All versions of all projected items, in the order in which the ledger was written; what they were made from."""
+
+    versions: dict[str, list[Item]]
+    links: dict[str, list[LinkRow]]
+    turns: dict[str, dict[str, None]]
+    """Sources that stand in one row."""
+
+
+def _replay(ctx: Context, reader: Reader, tenant_id: str) -> _Replayed:
+    wanted, links, turns = made = _Replayed({}, {}, {})
 
     def lookup(item_id: str) -> Item | None:
         return wanted[item_id][-1] if item_id in wanted else None
@@ -102,6 +113,8 @@ def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, lis
         versions = wanted.setdefault(change.id, [])
         versions.append(item_of(change, len(versions) + 1))
         links.setdefault(change.id, []).extend(LinkRow(source, change.id) for source in change.sources)
+        if change.turns:
+            turns.setdefault(change.id, {}).update(dict.fromkeys(change.turns))
 
     order = ("recorded_at", "user_id", "session_id", "seq")
     for row in stream(reader, ENTRIES, (("receipt_id", "=", None),), order=order):
@@ -109,4 +122,4 @@ def _replay(ctx: Context, reader: Reader, tenant_id: str) -> tuple[dict[str, lis
         for project in ctx.listeners(entry):
             for change in project(entry, lookup):
                 add(change)
-    return wanted, links
+    return made

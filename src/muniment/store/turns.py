@@ -11,15 +11,25 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import salted_digest
-from muniment.core.owners import CORPUS_PREFIX, is_reserved, owner_of, user_bank
+from muniment.core.owners import CORPUS_PREFIX, holder_of, is_reserved, owner_of, user_bank
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, first, get, select
-from muniment.core.ports.schema import BLOBS, ENTRIES, OBJECTS, SESSIONS, Table
+from muniment.core.ports.schema import BLOBS, ENTRIES, ITEMS, OBJECTS, SESSIONS, Table
 from muniment.errors import BlobCorrupt, ObjectsUnavailable
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryOwner, damaged_entry
 
-__all__ = ["blob_text", "can_be_turn", "is_turn", "names_of", "speaker_of", "text_of", "unreached", "users_of"]
+__all__ = [
+    "blob_text",
+    "can_be_turn",
+    "holders_of",
+    "is_turn",
+    "names_of",
+    "speaker_of",
+    "text_of",
+    "unreached",
+    "users_of",
+]
 
 _ROLES = ("user", "assistant", "tool")
 _BEHIND = chr(ord(":") + 1)
@@ -49,6 +59,17 @@ def speaker_of(entry: LedgerEntry) -> str:
 def users_of(reader: Reader, ids: Sequence[str]) -> list[str]:
     """Whose turns these are."""
     return sorted(_by_user(reader, ids))
+
+
+def holders_of(reader: Reader, ids: Sequence[str]) -> list[str]:
+    """Whose turns these are, and in whose bank they stand: the users under whose names a lineage tells of them."""
+    owners = (item.user_id for item in by_ids(reader, ITEMS, ids, into=_Owned))
+    held = {holder_of(owner) for owner in owners if owner is not None and is_reserved(owner)}
+    return sorted({*_by_user(reader, ids), *(user_id for user_id in held if user_id is not None)})
+
+
+class _Owned(NamedTuple):
+    user_id: str | None
 
 
 def _by_user(reader: Reader, ids: Sequence[str]) -> dict[str, set[str]]:

@@ -12,9 +12,10 @@ from muniment.core.listing import Listing, Placed, matches
 from muniment.core.owners import RESERVED_PREFIXES
 from muniment.core.ports.engine import Condition, Count, Reader
 from muniment.core.ports.rows import by_ids, first, get, select, stream
-from muniment.core.ports.schema import ENTRIES, ITEMS, LISTINGS, SESSIONS
+from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
 from muniment.errors import InvalidInput
 from muniment.store.context import Context
+from muniment.store.lists.seeking import rows_listed
 from muniment.store.proving.session_checking import check_session
 from muniment.store.reports import UserState
 
@@ -132,11 +133,10 @@ def _has_many_runs(reader: Reader, user_id: str) -> bool:
 def _rough(reader: Reader, user_id: str) -> UserState | None:
     """A user with more than is looked at one by one: counted by index, and last seen in one of the newest runs."""
     where: Where = (("kind", "=", "run"), ("owner", "=", user_id))
-    order = ("placed_at", "id")
-    oldest = first(reader, LISTINGS, where, order=order)
+    oldest = next(iter(rows_listed(reader, where, limit=1)), None)
     if oldest is None:
         return None
-    newest = select(reader, LISTINGS, where, order=order, descending=True, limit=SESSIONS_MAX)
+    newest = rows_listed(reader, where, descending=True, limit=SESSIONS_MAX)
     held = by_ids(reader, ITEMS, [row.id for row in newest], into=_Run, where=(("version", "=", 1),))
     names = dict.fromkeys(run.session_id for run in held if run.session_id is not None)
     keys = [(user_id, name) for name in names]

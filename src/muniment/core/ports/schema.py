@@ -232,7 +232,8 @@ class LinkRow(NamedTuple):
 
 
 class LineageRow(NamedTuple):
-    """Lineage in one row: the turns of one user that an item was made from, by their ids, one to a line."""
+    """Lineage in one row: what of one user an item was made from, turns or records of their bank, by their ids, one to
+    a line."""
 
     item_id: str
     user_id: str
@@ -452,7 +453,6 @@ LISTINGS = _table(
     forget="drop",
     subject="id",
     indexes=(
-        ("kind", "owner", "placed_at", "id"),
         ("kind", "owner", "status", "placed_at", "id"),
         ("kind", "placed_at", "id"),
     ),

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.listing import Placed
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import first, select
+from muniment.core.ports.rows import first
 from muniment.core.ports.schema import LISTINGS
 from muniment.store.items import Item
-from muniment.store.lists.seeking import Make, Place, Read, listed_versions
+from muniment.store.lists.seeking import Make, Place, Read, listed_versions, rows_listed
 
 __all__ = ["each_owner", "in_turn", "read_by_owner"]
 
@@ -31,7 +31,7 @@ def each_owner(reader: Reader, kind: str, after: str | None = None) -> Iterator[
     """Those who have something of a kind in a list, by name."""
     while True:
         where: Where = (("kind", "=", kind), *(() if after is None else (("owner", ">", after),)))
-        row = first(reader, LISTINGS, where, into=_Owner, order=("owner", "placed_at", "id"))
+        row = first(reader, LISTINGS, where, into=_Owner, order=("owner", "status", "placed_at", "id"))
         if row is None:
             return
         after = row.owner
@@ -62,7 +62,7 @@ def _of_owner(
 ) -> list[Placed[T]]:
     where: Where = (("kind", "=", kind), ("owner", "=", owner))
     where += () if status is None else (("status", "=", status),)
-    rows = select(reader, LISTINGS, where, order=("placed_at", "id"), after=after, limit=size)
+    rows = rows_listed(reader, where, after=after, limit=size)
     items = listed_versions(reader, rows)
     held: Sequence[Item] = [items[row.id] for row in rows if row.id in items]
     made = dict(zip((item.id for item in held), make(reader, held), strict=True))

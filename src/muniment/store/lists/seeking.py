@@ -33,6 +33,7 @@ __all__ = [
     "read_listed",
     "read_named",
     "read_versions",
+    "rows_listed",
     "seek",
 ]
 
@@ -121,15 +122,48 @@ def read_listed(kind: str, owner: str | None, make: Make[T], asked: Listing, sta
     where = listed_where(kind, owner, asked, status)
 
     def read(reader: Reader, after: Place | None, descending: bool, size: int) -> list[Placed[T]]:
-        rows = select(
-            reader, LISTINGS, where, order=("placed_at", "id"), after=after, descending=descending, limit=size
-        )
+        rows = rows_listed(reader, where, after=after, descending=descending, limit=size)
         items = listed_versions(reader, rows)
         held = [items[row.id] for row in rows if row.id in items]
         made = dict(zip((item.id for item in held), make(reader, held), strict=True))
         return [Placed((row.placed_at, row.id), made.get(row.id)) for row in rows]
 
     return read
+
+
+class _Status(NamedTuple):
+    status: str
+
+
+def rows_listed(
+    reader: Reader, where: Where, *, after: Place | None = None, descending: bool = False, limit: int
+) -> list[ListingRow]:
+    """The next rows of a list of one kind: of the tenant, or of an owner.
+
+    Those of an owner stand by their status in the index, and within it in the order of the list. So without a status
+    the first of each are read, and put in one order.
+    """
+    order = ("placed_at", "id")
+    named = {column for column, _, _ in where}
+    if "owner" not in named or "status" in named:
+        return select(reader, LISTINGS, where, order=order, after=after, descending=descending, limit=limit)
+    found: list[ListingRow] = []
+    for status in _statuses(reader, tuple(each for each in where if each[0] in ("kind", "owner"))):
+        own = (*where, ("status", "=", status))
+        found += select(reader, LISTINGS, own, order=order, after=after, descending=descending, limit=limit)
+    found.sort(key=lambda row: (row.placed_at, row.id), reverse=descending)
+    return found[:limit]
+
+
+def _statuses(reader: Reader, where: Where) -> Iterator[str]:
+    """The statuses that something of a kind and an owner has: one step in the index for each."""
+    last: Where = ()
+    while True:
+        row = first(reader, LISTINGS, (*where, *last), into=_Status, order=("status", "placed_at", "id"))
+        if row is None:
+            return
+        last = (("status", ">", row.status),)
+        yield row.status
 
 
 def listed_where(kind: str, owner: str | None, asked: Listing, status: str | None = None) -> Where:
