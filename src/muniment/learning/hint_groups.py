@@ -138,8 +138,9 @@ def _passed_lately(each: Weighed) -> int:
 
 def _is_against(memory: StoredMemory, doing: str) -> bool:
     learnt = memory.record.get("learnt")
-    is_ours = memory.kind == "tactic" and memory.status != "pinned" and isinstance(learnt, Mapping)
-    return is_ours and speaks_against(learnt, doing)
+    if memory.kind != "tactic" or memory.status == "pinned" or not isinstance(learnt, Mapping):
+        return False
+    return speaks_against(learnt, doing)
 
 
 def _mostly_failed(each: Weighed) -> bool:

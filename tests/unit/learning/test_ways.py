@@ -168,7 +168,7 @@ def world() -> list[StoredMemory]:
 
 
 def told(memories: list[StoredMemory], run_id: str | None = None) -> tuple[list[str], dict[str, str]]:
-    runs = [WayRun(str(each.record["did"]), ("find order ", ""), "pass" in each.record["tags"])
+    runs = [WayRun(str(each.record["did"]), ("find order ", ""), each.record["tags"] == ["pass"])
             for each in memories if each.kind == "reasoning"]  # fmt: skip
     found = rate_ways(runs[::-1], ("find order ", ""), HALF, run_id, 0.3)
     candidates = [

@@ -43,6 +43,7 @@ more."""
 _NEWEST, _BEFORE, _FELL, _SOONER = 8, 24, 0.25, 0.4
 """Where the newest so many runs pass so much less often than those before them, whatever they did, the world may have
 changed: outcomes then fade in so much of the time."""
+_JITTER = 1e-6
 _DIGITS = 6
 _PARTS = lazy_pattern(r"^(.*?)(?: \((.*)\))?(?: (\d+) times)?$")
 _CUT = " … "
@@ -135,7 +136,8 @@ def _posterior(
     rates = np.array([passes / n - usual for _, (passes, n) in known])
     solved = np.linalg.solve(seen, np.column_stack([rates, across.T]))
     left = alike * (1 + _SAME_TASK) + _TASK - across @ solved[:, 1:]
-    return usual + across @ solved[:, 0], np.linalg.cholesky((left + left.T) / 2 + 1e-6 * np.eye(len(ways)))
+    root = np.linalg.cholesky((left + left.T) / 2 + _JITTER * np.eye(len(ways)))
+    return usual + across @ solved[:, 0], root.astype(np.float64)
 
 
 def _normals(ways: Sequence[str], run_id: str) -> npt.NDArray[np.float64]:
