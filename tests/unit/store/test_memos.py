@@ -49,6 +49,7 @@ def held(needles: tuple[str, ...]) -> Iterator[str | bytes]:
     gc.unfreeze()  # what was there before the tests is looked through too
     gc.collect()
     waiting: list[Any] = gc.get_objects()
+    gc.freeze()  # and not by every collection of the tests to come
     known = {id(each) for each in (*waiting, *needles, *in_bytes)}
     while waiting:
         for each in gc.get_referents(waiting.pop()):
