@@ -34,6 +34,8 @@ def opened(door: str, text: str) -> Iterator[Work]:
 # -- the surfaces ---------------------------------------------------------------------------------------
 
 _RUN = "/v1/tenants/default/users/ana/runs/r1"
+_ADDRESS_CHARS_MAX = 60_000
+"""No client sends a longer one."""
 
 
 def _server(stack: ExitStack) -> Any:
@@ -97,13 +99,14 @@ def _http_deep(text: str, stack: ExitStack) -> Work:
 @door_named("HTTP: query, path and headers")
 def _http_query(text: str, stack: ExitStack) -> Work:
     http = _server(stack)
-    quoted = quote(text.encode("utf-8", "replace"))[: 3 * len(text)]
+    quoted = quote(text.encode("utf-8", "replace"))[: min(3 * len(text), _ADDRESS_CHARS_MAX)]
+    named = "&".join(f"a{at}={at}" for at in range(len(text) // 6))[:_ADDRESS_CHARS_MAX]
     told = text.encode("ascii", "replace").decode().translate(dict.fromkeys((*range(32), 127), "."))
 
     def work() -> None:
         calls: tuple[Work, ...] = (
             lambda: http.get(f"{_RUN}/search?query={quoted}"),
-            lambda: http.get(f"{_RUN}/facts?" + "&".join(f"a{at}={at}" for at in range(len(text) // 6))),
+            lambda: http.get(f"{_RUN}/facts?{named}"),
             lambda: http.get(f"/v1/{quoted}"),
             lambda: http.get(f"{_RUN}/facts", headers={"accept": told, "if-none-match": told, "accept-encoding": told}),
             lambda: http.get(

@@ -4,6 +4,7 @@
     python -m benchmarks.simulator --seed 17 --steps 3,5,9           # one story again, or a part of it
     python -m benchmarks.simulator --seeds 500 --engine memory,sqlite --processes 2
     python -m benchmarks.simulator --seeds 500 --engine memory,postgres-pooler,postgres-replica
+    python -m benchmarks.simulator --sum results/simulator_*.json    # runs that were kept in files of their own, as one
 
 A story that breaks a promise is shrunk, told step by step, and followed by the command that repeats it; the exit code
 is 1 then. Without PostgreSQL it says so and goes on with the other two.
@@ -12,13 +13,16 @@ is 1 then. Without PostgreSQL it says so and goes on with the other two.
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import report
@@ -63,6 +67,28 @@ def rows_of(tally: Tally, failed: int, engines: Sequence[str], seconds: float) -
     }
 
 
+def summed(files: Sequence[Path]) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The rows and arguments of several runs on the same engines, as those of one; no seed counts twice.
+
+    Raises `SystemExit` for runs that cannot be told as one.
+    """
+    runs = sorted((json.loads(file.read_text("utf-8")) for file in files), key=lambda run: run["arguments"]["first"])
+    first, told = runs[0]["arguments"], 0
+    rows: dict[str, Counter[str]] = {name: Counter() for name in runs[0]["results"]}
+    seconds, end = 0.0, 0
+    for run in runs:
+        arguments, stories = run["arguments"], run["results"]["stories"]
+        if any(arguments[name] != first[name] for name in ("engines", "steps")) or arguments["first"] < end:
+            raise SystemExit("these runs differ in their engines or steps, or tell the same seeds")
+        end, told = arguments["first"] + arguments["seeds"], told + arguments["seeds"]
+        seconds += stories["cpu_seconds_per_story"] * (stories["held"] + stories["failed"])
+        for name, row in run["results"].items():
+            rows.setdefault(name, Counter()).update(row)
+    made = {name: dict(sorted(row.items())) for name, row in rows.items()}
+    whole = {"stores": len(first["engines"]), "cpu_seconds_per_story": seconds / max(1, told)}
+    return {**made, "stories": {**made["stories"], **whole}}, {**first, "seeds": told}
+
+
 def engines_of(named: str) -> tuple[str, ...]:
     engines = ENGINES if named == "all" else tuple(named.split(","))
     known = (*ENGINES, *BEHIND)
@@ -90,7 +116,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=600.0, help="begin no further stories after so long")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--file", default="simulator", help="that the figures are kept in, under benchmarks/results")
+    parser.add_argument("--sum", type=Path, nargs="+", help="files with the figures of earlier runs: add them up")
     given = parser.parse_args(arguments)
+    if given.sum:
+        report("simulator", *summed(given.sum), given.file)
+        return 0
     engines = engines_of(given.engine)
     acts = tuple(given.acts.split(",")) if given.acts else tuple(act.name for act in ACTS)
     if given.seed is not None:

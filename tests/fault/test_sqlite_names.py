@@ -4,15 +4,15 @@ else. SQLite takes a name in double quotes for a text where no column has it."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import muniment
-from muniment.core.ports.engine import Count, Delete, Insert, Put, Select
+from muniment.core.ports.engine import Condition, Count, Delete, Insert, Put, Select, Transaction
 from muniment.core.ports.schema import TABLES, Table, column_names
 from muniment.errors import IntegrityFailure, NotADatabase
 from muniment.store.engines.sqlite.engine import SqliteEngine
@@ -60,20 +60,17 @@ def test_a_column_of_another_name_is_damage(tmp_path: Path, written: bytes, spec
         path.write_bytes(written)
         renamed(path, spec.name, column, _altered(column))
         row = sample_row(spec, 7)
-        asked: list[Callable[[SqliteEngine], Any]] = [
-            lambda engine: engine.read(TENANT, lambda reader: reader.do(Select(spec.name))),
-            lambda engine, row=row: engine.write(TENANT, lambda tx: tx.do(Insert(spec.name, [row]))),
-            lambda engine, row=row: engine.write(TENANT, lambda tx: tx.do(Put(spec.name, [row]))),
-        ]
+        asked: list[Any] = [Select(spec.name), Insert(spec.name, [row]), Put(spec.name, [row])]
         if column != "tenant_id":
-            where = ((column, ">=", sample_row(spec, 1)[column_names(spec).index(column)]),)
-            asked += [
-                lambda engine, where=where: engine.read(TENANT, lambda reader: reader.do(Count(spec.name, where))),
-                lambda engine, where=where: engine.write(TENANT, lambda tx: tx.do(Delete(spec.name, where))),
-            ]
-        for ask in asked:
+            where: tuple[Condition, ...] = ((column, ">=", row[column_names(spec).index(column)]),)
+            asked += [Count(spec.name, where), Delete(spec.name, where)]
+        for op in asked:
             with pytest.raises(DAMAGED), closing(SqliteEngine(path)) as engine:
-                ask(engine)
+                engine.write(TENANT, partial(_do, op))
+
+
+def _do(op: Any, tx: Transaction) -> Any:
+    return tx.do(op)
 
 
 @pytest.mark.parametrize(("table", "column"), [("links", "source_id"), ("lineages", "turns"), ("lineages", "user_id")])
@@ -96,4 +93,4 @@ def test_a_table_that_is_not_listed_is_damage(tmp_path: Path, written: bytes) ->
             file.execute("DELETE FROM sqlite_schema WHERE tbl_name = ?", (spec.name,))
             file.commit()
         with pytest.raises(DAMAGED), closing(SqliteEngine(path)) as engine:
-            engine.read(TENANT, lambda reader, spec=spec: reader.do(Select(spec.name)))
+            engine.write(TENANT, partial(_do, Select(spec.name)))

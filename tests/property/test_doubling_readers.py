@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
-from benchmarks.doubling import GROWTH_MAX, SIZES, Growth, grown, growth_of, hunt, known_recipes
+from benchmarks import doubling
+from benchmarks.doubling import GROWTH_MAX, SIZES, Growth, grown, growth_of, hunt, judged, known_recipes
 from benchmarks.doubling_surfaces import DOORS
 from benchmarks.doubling_texts import SIGNS, Recipe, pieces_of, pumps_of
 
@@ -137,14 +138,26 @@ def test_twice_the_text_is_about_twice_the_work_at_every_door(door: str, recipe:
 def test_the_hunt_finds_no_text_that_grows_too_fast() -> None:
     pieces = pieces_of([r"[.!?]+\s", r"\[[^\]]*\]\(", r"(?:\w+ ){1,6}tool"], seed=1)
     found = hunt(one_in(20, list(DOORS), start=1), pieces, 20 if SOAK else 0.2, seed=1)
-    steep = [(door, recipe, growth) for door, recipe, growth in found if growth.is_too_much]
-    # What is spent whatever the text weighs on a short one, the more so on a busy machine: a longer one decides.
-    longer = (4 * SIZES[0], 4 * SIZES[1])
-    assert not [
-        blame(growth, f"{door}: {recipe.told()}")
-        for door, recipe, growth in steep
-        if growth_of(door, recipe, longer).is_too_much
-    ]
+    assert not [blame(growth, f"{door}: {recipe.told()}") for door, recipe, growth in found if growth.is_too_much]
+
+
+@pytest.mark.parametrize(
+    ("cost", "is_steep"),
+    [
+        (lambda size: size / 100_000, False),
+        (lambda size: size / 100_000 * (1 if size < 6_000 else 2), False),  # a step
+        (lambda size: size / 100_000 * (1 if size < 30_000 else 3), False),  # one that only the longer texts see
+        (lambda size: (size / 30_000) ** 2, True),
+        (lambda size: (size / 30_000) ** 3, True),
+    ],
+)
+def test_a_step_is_not_steep_and_a_square_is(
+    monkeypatch: pytest.MonkeyPatch, cost: Callable[[int], float], is_steep: bool
+) -> None:
+    """What seems too much is judged at four times the size."""
+    monkeypatch.setattr(doubling, "cost_s", lambda _, text: cost(len(text)))
+    monkeypatch.setattr(doubling, "_standing", lambda _: 0.0)
+    assert judged("any", Recipe(("a",))).is_too_much == is_steep
 
 
 def test_the_harness_finds_what_goes_back() -> None:

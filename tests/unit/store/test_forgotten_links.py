@@ -4,12 +4,13 @@ edit of a link."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
-from muniment.core.ports.engine import Delete, Patch, Transaction
+from muniment.core.ports.engine import Delete, Patch, Reader, Transaction
 from muniment.core.ports.rows import get, insert, put, select
 from muniment.core.ports.schema import ITEMS, LINEAGES, LINKS, LineageRow, LinkRow
 from muniment.errors import StoreDamaged
@@ -18,6 +19,7 @@ from muniment.store.items import Item, links_of, row_digest
 
 pytestmark = pytest.mark.req("TM-12")
 
+Edit = Callable[[Transaction], Any]
 ENGINES = ("memory", "sqlite", "postgres")
 NOBODY, OTHER = "evt_nobody", "ev-bob"
 
@@ -51,37 +53,47 @@ def write(mem: Memory, work: Callable[[Transaction], Any]) -> None:
     mem._ctx.clear_caches()
 
 
-def _links(tx: Transaction, id_: str) -> list[LinkRow]:
-    return select(tx, LINKS, (("item_id", "=", id_),))
-
-
-def _move(tx: Transaction, link: LinkRow, *to: LinkRow) -> None:
+def _move(link: LinkRow, to: Sequence[LinkRow], tx: Transaction) -> None:
     tx.do(Delete("links", (("source_id", "=", link.source_id), ("item_id", "=", link.item_id))))
     put(tx, LINKS, to)
 
 
-def _turns(tx: Transaction, id_: str, **values: Any) -> int:
-    return tx.do(Patch("lineages", (("item_id", "=", id_),), values))
+def _add(link: LinkRow, tx: Transaction) -> None:
+    insert(tx, LINKS, [link])
 
 
-def _edits(tx: Transaction, id_: str) -> Iterator[tuple[str, Callable[[Transaction], Any]]]:
+def _relate(old: LineageRow | None, new: LineageRow | None, tx: Transaction) -> None:
+    """Put one row of turns in the place of another."""
+    if old is not None:
+        tx.do(Delete("lineages", (("item_id", "=", old.item_id),)))
+    if new is not None:
+        insert(tx, LINEAGES, [new])
+
+
+def _edits(reader: Reader, id_: str) -> Iterator[tuple[str, Edit]]:
     """Every way in which what an item was made from can be edited."""
-    for link in _links(tx, id_)[:2]:
+    for link in select(reader, LINKS, (("item_id", "=", id_),))[:2]:
         for source in (NOBODY, OTHER, link.source_id[:-1] + "~"):
-            yield f"source {source}", lambda tx, link=link, source=source: _move(tx, link, LinkRow(source, id_))
-        yield "item", lambda tx, link=link: _move(tx, link, LinkRow(link.source_id, "itm_other"))
-        yield "deleted", lambda tx, link=link: _move(tx, link)
-    yield "added", lambda tx: insert(tx, LINKS, [LinkRow(OTHER, id_)])
-    lineage = get(tx, LINEAGES, (id_,))
+            yield f"source {source}", partial(_move, link, [LinkRow(source, id_)])
+        yield "item", partial(_move, link, [LinkRow(link.source_id, "itm_other")])
+        yield "deleted", partial(_move, link, [])
+    yield "added", partial(_add, LinkRow(OTHER, id_))
+    lineage = get(reader, LINEAGES, (id_,))
     if lineage is None:
-        yield "lineage added", lambda tx: insert(tx, LINEAGES, [LineageRow(id_, "ana", OTHER)])
+        yield "turns added", partial(_relate, None, LineageRow(id_, "ana", OTHER))
         return
-    yield "turns", lambda tx: _turns(tx, id_, turns="turns")
-    yield "a turn more", lambda tx: _turns(tx, id_, turns=f"{lineage.turns}\n{OTHER}")
-    yield "user", lambda tx: _turns(tx, id_, user_id="bob")
-    gone = Delete("lineages", (("item_id", "=", id_),))
-    yield "owner", lambda tx: (tx.do(gone), insert(tx, LINEAGES, [lineage._replace(item_id="itm_other")]))
-    yield "lineage deleted", lambda tx: tx.do(gone)
+    for name, new in {
+        "turns": lineage._replace(turns="turns"),
+        "a turn more": lineage._replace(turns=f"{lineage.turns}\n{OTHER}"),
+        "user": lineage._replace(user_id="bob"),
+        "item of turns": lineage._replace(item_id="itm_other"),
+        "turns deleted": None,
+    }.items():
+        yield name, partial(_relate, lineage, new)
+
+
+def _all_edits(id_: str, reader: Reader) -> list[tuple[str, Edit]]:
+    return list(_edits(reader, id_))
 
 
 def _clear(tx: Transaction) -> None:
@@ -122,7 +134,7 @@ def test_each_edit_of_a_forgotten_link_is_noticed(
     assert mem.verify().ok
     tried = 0
     for kind, item in kinds.items():
-        for name, edit in mem._ctx.engine.read("default", lambda reader, id_=item.id: list(_edits(reader, id_))):
+        for name, edit in mem._ctx.engine.read("default", partial(_all_edits, item.id)):
             write(mem, edit)
             told = f"{kind}, {name}"
             with pytest.raises(StoreDamaged, match=re.escape(item.id)):
