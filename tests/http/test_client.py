@@ -18,6 +18,7 @@ from http_support import Serve, running
 from starlette.testclient import TestClient
 
 import muniment
+from effort import SOAK
 from muniment.core.canonical import canonical_text
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.pointer import EventSpan
@@ -333,6 +334,7 @@ def test_the_librarys_own_tests_pass_over_http() -> None:
     """In a process of their own, with a plugin that serves every store they open; each case if MUNIMENT_SOAK is set."""
     tests = [str(ROOT / "tests" / "unit" / name) for name in LIBRARY]
     chosen = "not sqlite and not postgres and not file and not other_turn"
+    chosen += "" if SOAK else " and not megabytes and not stub_is_up_to_date"  # long, and hardly about the wire
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "over_http", "-p", "no:cacheprovider", "-k", chosen, *tests],
         cwd=ROOT,
