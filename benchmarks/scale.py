@@ -183,27 +183,34 @@ def _row(size: int, parts: dict[str, Row]) -> Row:
     return row
 
 
+def _sizes(named: str) -> list[int]:
+    return sorted(int(size) for size in named.split(","))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="30000,100000,300000")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--users", type=int, default=USERS)
     parser.add_argument("--engines", default="sqlite,postgres")
+    parser.add_argument("--sqlite-sizes", help="where they are other ones than --sizes")
     given = parser.parse_args()
-    sizes = sorted(int(size) for size in given.sizes.split(","))
+    sizes = {engine: _sizes(given.sizes) for engine in given.engines.split(",")}
+    if given.sqlite_sizes:
+        sizes["sqlite"] = _sizes(given.sqlite_sizes)
     work = given.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     shown: dict[str, Row] = {}
     measured: dict[str, dict[int, Row]] = {}
-    for engine in given.engines.split(","):
+    for engine, asked in sizes.items():
         place: Files | Databases = Files(work) if engine == "sqlite" else Databases(work)
-        measured[engine] = run_engine(place, sizes, work, given.users)
+        measured[engine] = run_engine(place, asked, work, given.users)
         shown |= {f"{engine} {size}": row for size, row in measured[engine].items()}
-        if len(sizes) > 2:
+        if len(asked) > 2:
             shown[f"{engine} model"] = model(measured[engine])
     if len(measured) == 2:
         names = ("ingest_us_an_event", "bytes_an_event", *FLAT, *BY_LARGE)
-        for size in sizes:
+        for size in sorted({*sizes["postgres"]} & {*sizes["sqlite"]}):
             own, other = measured["postgres"][size], measured["sqlite"][size]
             shown[f"postgres against sqlite {size}"] = {name: own[name] / other[name] for name in names}
     report("scale", shown, {"sizes": sizes, "users": given.users, "probe_events": PROBE_EVENTS})

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from figures_learning import learning_model, learning_worlds
+from figures_scale import scale, scale_drawing, scale_far, scale_model, scale_sqlite
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
@@ -29,6 +30,7 @@ PAGES = (
     "docs/guides/proxy.md",
     "docs/guides/coding-agents.md",
     "docs/guides/learning-inside.md",
+    "docs/guides/bulk.md",
 )
 BLOCK = re.compile(r"(<!-- figures:(\w+) -->\n)(.*?)(<!-- /figures:\2 -->)", re.DOTALL)
 
@@ -624,7 +626,13 @@ RENDERERS = {
     "langgraph": langgraph,
     "learning_model": learning_model,
     "learning_worlds": learning_worlds,
+    "scale": scale,
+    "scale_sqlite": scale_sqlite,
+    "scale_model": scale_model,
+    "scale_far": scale_far,
 }
+DRAWINGS = {"docs/drawings/scale.svg": ("scale", scale_drawing)}
+"""Pictures that are drawn from a result file."""
 
 
 SOURCES = {
@@ -633,6 +641,9 @@ SOURCES = {
     "answers_days": "answers",
     "answers_citing": "answers",
     "answers_wordings": "answers",
+    "scale_sqlite": "scale",
+    "scale_model": "scale",
+    "scale_far": "scale",
 }
 """The result files of blocks that are not called like theirs."""
 
@@ -640,21 +651,27 @@ SOURCES = {
 def filled(text: str) -> str:
     def fill(match: re.Match[str]) -> str:
         name = SOURCES.get(match[2], match[2])
-        document = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
-        return match[1] + "\n".join(RENDERERS[match[2]](document["results"])) + "\n" + match[4]
+        return match[1] + "\n".join(RENDERERS[match[2]](results_of(name))) + "\n" + match[4]
 
     return BLOCK.sub(fill, text)
 
 
+def results_of(name: str) -> dict[str, dict[str, Any]]:
+    document = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
+    results: dict[str, dict[str, Any]] = document["results"]
+    return results
+
+
 def main() -> int:
     stale = []
-    for name in PAGES:
+    wanted = {name: filled((ROOT / name).read_text("utf-8")) for name in PAGES}
+    wanted |= {name: draw(results_of(source)) for name, (source, draw) in DRAWINGS.items()}
+    for name, text in wanted.items():
         page = ROOT / name
-        text = page.read_text("utf-8")
-        if filled(text) != text:
+        if not page.exists() or page.read_text("utf-8") != text:
             stale.append(name)
             if "--check" not in sys.argv:
-                page.write_text(filled(text), "utf-8")
+                page.write_text(text, "utf-8")
     if stale and "--check" in sys.argv:
         print(f"figures are out of date in {', '.join(stale)}: run python tools/figures.py")
         return 1

@@ -11,6 +11,7 @@ import pytest
 from muniment.core.ports.engine import Delete, Insert, Patch, Select
 from muniment.store.engines.sqlite import residue
 from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite.handles import read_chunks
 from muniment.store.engines.sqlite.residue import found_in, traces_of
 from muniment.testing.rows import row_with
 
@@ -153,11 +154,10 @@ def test_a_large_file_is_not_looked_through_and_the_report_says_so(tmp_path: Pat
 
 def test_a_large_file_is_not_read_for_a_forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    inner = residue.read_chunks
 
     def chunks(path: str, size: int) -> Iterator[bytes]:
         read.append(path)
-        return iter(inner(path, size))
+        return iter(read_chunks(path, size))
 
     monkeypatch.setattr(residue, "read_chunks", chunks)
     for look_bytes_max, looked in ((1 << 30, True), (1, False)):
