@@ -34,14 +34,15 @@ DATA, PAGE, TESTS = ROOT / "docs" / "requirements.toml", ROOT / "docs" / "requir
 UNFINISHED = "TM"
 """The one chapter whose clauses may stand there unproven."""
 
-_CLAUSE = r"\b(X|LG|MP|RC|CS|RP|MV|BL|TM)-(\d\d)\b"
+_CLAUSE = r"\b(X|LG|MP|RC|CS|RP|MV|BL|UK|TM)-(\d\d)\b"
 _NAMED = re.compile(rf"{_CLAUSE}(?:\s*(?:…|–|to)\s*\1-(\d\d)\b)?")
 
 ABOUT = """
 What muniment has to do, clause by clause, in our own words, each with the tests that prove it. Four contracts are
 behind it: MemoryPacket v1 (`MP`), Rulecraft v0.5.15 (`RC`), the compaction snapshot (`CS`), and the router and
 summary-pack schemas of research runs (`RP`). What all of them share is `X`, the ground they stand on `LG`, how memory
-moves in and out `MV`, how much of it is loaded at once `BL`, and what they come to together, before a model, `TM`.
+moves in and out `MV`, how much of it is loaded at once `BL`, what processes do beside the daily work `UK`, and what
+they come to together, before a model, `TM`.
 
 A comment in the source such as `# MP-12` cites a clause of this page. Nothing that a user reads does.
 [Contributing](../CONTRIBUTING.md) says how a test names a clause."""

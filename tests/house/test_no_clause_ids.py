@@ -13,7 +13,7 @@ import pytest
 from muniment.surfaces.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
-CLAUSE = re.compile(r"\b(?:X|LG|MP|RC|CS|RP|MV|BL|TM)-\d\d\b")
+CLAUSE = re.compile(r"\b(?:X|LG|MP|RC|CS|RP|MV|BL|UK|TM)-\d\d\b")
 SECTION = re.compile(r"§ ?\d|\b00[0-3],? §|\(00[0-3]\b|\bSSOT\b")
 
 FOR_CONTRIBUTORS = (ROOT / "docs" / "decisions", ROOT / "docs" / "architecture.md", ROOT / "docs" / "requirements.md")

@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).parents[2] / "tools"))
 
 from make_requirements import DATA, PAGE, ROOT, Naming, faults, named_in, named_in_tests, page, read
 
-CLAUSE = re.compile(r"\b(?:X|LG|MP|RC|CS|RP|MV|BL|TM)-\d\d\b")
+CLAUSE = re.compile(r"\b(?:X|LG|MP|RC|CS|RP|MV|BL|UK|TM)-\d\d\b")
 
 SMALL = read("""
 not_built = ["TM-02"]

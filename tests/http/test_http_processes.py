@@ -342,7 +342,7 @@ def test_which_works_can_be_begun_again() -> None:
     }  # fmt: skip
     assert {name for name, can in named.items() if can} == {
         "memory.verify", "memory.extract_pending", "memory.scrub", "memory.rebuild", "memory.reembed", "memory.reseal",
-        "rulebook.gate", "memory.index", "memory.archive", "memory.unarchive", "memory.move_contents",
+        "rulebook.gate", "memory.index", "memory.upkeep", "memory.archive", "memory.unarchive", "memory.move_contents",
         "memory.sweep_objects",
     }  # fmt: skip
 

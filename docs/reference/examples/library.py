@@ -473,6 +473,10 @@ print(report.written)  # given again, none would be written
 print(mem.store.index() >= 2)  # turns that are found from now on
 # → True
 
+# -- mem.store.upkeep
+print(mem.store.upkeep().held)  # pieces of work that other processes are still at
+# → 0
+
 # -- mem.store.archive
 from pathlib import Path
 

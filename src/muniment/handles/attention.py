@@ -23,6 +23,7 @@ from muniment.memory.backlog.reading import count_waiting
 from muniment.memory.facts.records import StoredCandidate, StoredFact
 from muniment.rules.rule_promoting import verdict_of
 from muniment.rules.rulebook_writing import Book
+from muniment.store.background.leases import open_leases
 from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import Item, latest
 from muniment.store.ledger.records import Receipt, RunState
@@ -70,6 +71,8 @@ class Overview(Record):
     builds: Count
     unindexed: Count = 0
     """Events that were loaded in bulk and are not in the index yet: no search finds them. `muniment store index`."""
+    under_way: Count = 0
+    """Pieces of upkeep that some process is at, of whichever kind. `muniment store upkeep`."""
     at_least: Items[str]
     """Which of these numbers were not counted to the end: there are as many, or more."""
     last_run_at: Absent[Timestamp] = None
@@ -225,5 +228,6 @@ def overview(ctx: Context, tenant_id: str) -> Overview:
     told: dict[str, Any] = {name: at for name, at in seen.items() if at is not None}
     told |= {name: most if count is None else min(count, most) for name, (count, most) in counted.items()}
     told["unindexed"] = ctx.engine.read(tenant_id, count_waiting)
+    told["under_way"] = ctx.engine.read(tenant_id, lambda reader: len(open_leases(reader)))
     told["at_least"] = [name for name, (count, most) in counted.items() if count is None or count > most]
     return Overview.from_wire(told)

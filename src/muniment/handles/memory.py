@@ -323,6 +323,18 @@ class Memory:
         number of calls, or limits by name (calls, turns, tokens, tokens_in, tokens_out, usd). Where one is reached it
         stops; called again, by whichever process, it goes on from there.
         """
+        return self._extract(model=model, budget=budget, user_id=user_id, tenant_id=tenant_id, progress=progress)
+
+    def _extract(
+        self,
+        *,
+        user_id: str | None,
+        tenant_id: str,
+        model: Any = None,
+        budget: ExtractionBudget | Mapping[str, float] | int | None = None,
+        progress: Callable[[int], None] | None = None,
+        voids_claims: bool = False,
+    ) -> ExtractionReport:
         from muniment.memory import pending_extracting as pending
 
         runs: dict[str, Run] = {}
@@ -347,6 +359,7 @@ class Memory:
             budget=budget,
             done=done,
             progress=progress,
+            voids_claims=voids_claims,
         )
 
     # -- documents, research, learning ----------------------------------------------------------------

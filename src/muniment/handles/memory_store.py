@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
     from muniment.handles.attention import Overview, Waiting, WaitingKind
     from muniment.handles.thread_space import ThreadSpace
+    from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
     from muniment.memory.documents.records import CorpusDocument
     from muniment.moving.leaving import Form
@@ -325,6 +326,28 @@ class MemoryStore:
         from muniment.handles.thread_space import ThreadSpace
 
         return ThreadSpace(self._ctx, name, tenant_id, user_id)
+
+    def upkeep(
+        self,
+        *,
+        kinds: Iterable[UpkeepKind] = ("index", "episodes", "scrub"),
+        lease_seconds: float = 10.0,
+        tenant_id: str | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> UpkeepReport:
+        """Do what waits beside the daily work, as one of several processes that share it by leases in the store.
+
+        `kinds` are some of `index`, `episodes`, `scrub` and `extract` (which proposes facts, and asks the store's model
+        if it has one), of one tenant or of all; a scrub is of the whole store.
+        A piece is one process' at a time. One that stands still for `lease_seconds` loses its pieces to others, and
+        writes nothing more of them. It ends when nothing waits, or others are at what is left.
+        """
+        from muniment.handles.upkeep.records import kinds_given, lease_given
+        from muniment.handles.upkeep.running import Upkeep
+
+        chosen = kinds_given(kinds)
+        lease_s = lease_given(lease_seconds)
+        return Upkeep(self._ctx, chosen, tenant_id=tenant_id, lease_s=lease_s, progress=progress).run()
 
     def scrub(self) -> ScrubbedFiles:
         """Rebuild the store's files without what forgets have emptied, and settle the receipts that waited for it.

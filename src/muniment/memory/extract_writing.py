@@ -9,11 +9,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition, Delete, Lock
-from muniment.core.ports.rows import by_ids, first, insert, select, stream
+from muniment.core.ports.rows import by_ids, first, get, insert, select, stream
 from muniment.core.ports.schema import ENTRIES, EXTRACTS, SESSIONS, ExtractRow
 from muniment.memory.episodes.extracts import (
     FAN,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from muniment.memory.episodes.turns import ReadTurn
     from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["SessionExtracts", "StoredExtracts", "read_extracts"]
+__all__ = ["SessionExtracts", "StoredExtracts", "catch_up_session", "read_extracts", "sessions_behind"]
 
 CATCH_UP_MAX = 16
 """Stretches of before that one write makes good, besides those that it ends itself."""
@@ -110,6 +111,65 @@ class SessionExtracts:
         return None
 
 
+class _Written(NamedTuple):
+    user_id: str
+    session_id: str
+    level: int
+    first: int
+    data: bytes
+
+
+class _Head(NamedTuple):
+    user_id: str
+    session_id: str
+    head_seq: int
+
+
+def sessions_behind(reader: Reader, where: tuple[Condition, ...] = ()) -> Iterator[_Head]:
+    """The sessions that lack extracts, or have some of a way of reading of before: those of a store of before.
+
+    One look at every row, in order: both tables are sorted by user and session.
+    """
+    order = ("user_id", "session_id")
+    rows = groupby(stream(reader, EXTRACTS, where, into=_Written), key=lambda row: row[:2])
+    place, written = next(rows, (None, iter(())))
+    for session in stream(reader, SESSIONS, where, into=_Head, order=order):
+        while place is not None and place < session[:2]:
+            place, written = next(rows, (None, iter(())))
+        is_old, covered = False, 0
+        if place == session[:2]:
+            for row in written:
+                is_old = is_old or row.data[:1] < bytes((FORMAT,))
+                covered = max(covered, row.first + STRETCH - 1) if row.level == 0 else covered
+        if not is_reserved(session.user_id) and (is_old or covered + STRETCH <= session.head_seq):
+            yield session
+
+
+def catch_up_session(tx: Transaction, user_id: str, session_id: str, stretches_max: int) -> int:
+    """Make so many of the extracts that a session lacks; answers of how many entries that was, 0 where none lack.
+
+    Where one is of a way of reading of before, all of the session are made anew.
+    """
+    tx.do(Lock(("session", user_id, session_id)))
+    tx.do(Lock(("extracts", user_id)))
+    session = get(tx, SESSIONS, (user_id, session_id))
+    if session is None:
+        return 0
+    where = _of_session(user_id, session_id)
+    if any(row.data[:1] < bytes((FORMAT,)) for row in stream(tx, EXTRACTS, where, into=_Written)):
+        tx.do(Delete("extracts", where))
+    before = _covered(tx, user_id, session_id)
+    _extend(tx, user_id, session_id, session.head_seq, stretches_max)
+    return _covered(tx, user_id, session_id) - before
+
+
+def _covered(reader: Reader, user_id: str, session_id: str) -> int:
+    """The number of the last entry that an extract of the lowest level covers."""
+    where = (*_of_session(user_id, session_id), ("level", "=", 0))
+    last = first(reader, EXTRACTS, where, order=("user_id", "session_id", "level", "first"), descending=True)
+    return 0 if last is None else last.first + STRETCH - 1
+
+
 class StoredExtracts(NamedTuple):
     """The fewest extracts that cover a session from its start, in order."""
 
@@ -166,9 +226,7 @@ def _extend(
     tx: Transaction, user_id: str, session_id: str, last_seq: int, stretches_max: int, fresh: _Fresh | None = None
 ) -> None:
     """Write the extracts of stretches that have ended and have none yet, from the first that lacks one."""
-    where = (*_of_session(user_id, session_id), ("level", "=", 0))
-    last = first(tx, EXTRACTS, where, order=("user_id", "session_id", "level", "first"), descending=True)
-    start = 1 if last is None else last.first + STRETCH
+    start = _covered(tx, user_id, session_id) + 1
     end = min(last_seq // STRETCH * STRETCH, start - 1 + stretches_max * STRETCH)
     for at in range(start, end + 1, STRETCH):
         _insert(tx, user_id, session_id, 0, at, fresh)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from muniment.memory.outside.asking import Asker
     from muniment.store.context import Context
 
-__all__ = ["EXTRACT_SESSION", "ExtractionReport", "extract_pending"]
+__all__ = ["EXTRACT_SESSION", "ExtractionReport", "extract_pending", "unread_turns"]
 
 EXTRACT_SESSION = "extract"
 """The session that the patches of extraction stand in, so that no conversation waits for them."""
@@ -134,12 +134,15 @@ def extract_pending(
     budget: Any,
     done: Callable[[str, bool], None] = lambda _user, _is_stopped: None,
     progress: Callable[[int], None] | None = None,
+    voids_claims: bool = False,
     **options: Any,
 ) -> ExtractionReport:
-    """Read what is pending of a user, or of all; `writer_of` opens a user's run, `done` ends it."""
+    """Read what is pending of a user, or of all; `writer_of` opens a user's run, `done` ends it.
+
+    With `voids_claims` a claim keeps nobody from reading: who made it is known to have ended, or to write nothing more.
+    """
     asker = model_asked(ctx, _nothing if model is None else model, budget, **options)
-    extractor = PATTERNS if model is None else extractor_of(asker)
-    worker = _Worker(ctx, tenant_id, extractor, None if model is None else asker, asker, progress)
+    worker = _Worker(ctx, tenant_id, asker, has_model=model is not None, progress=progress, voids_claims=voids_claims)
     users = [user_id] if user_id is not None else [user.user_id for user in list_users(ctx, tenant_id)]
     stopped: Limit | None = None
     for each in users:
@@ -155,6 +158,12 @@ def extract_pending(
     return worker.report(*worker.count_left(users), stopped)
 
 
+def unread_turns(ctx: Context, tenant_id: str, users: list[str], model: Any) -> int:
+    """How many turns of these users are still to be read by a model, or by patterns where there is none."""
+    asker = model_asked(ctx, _nothing if model is None else model)
+    return _Worker(ctx, tenant_id, asker, has_model=model is not None).count_left(users)[0]
+
+
 def _nothing(_messages: list[dict[str, str]]) -> str:
     """The model of who reads by patterns alone, which is never asked."""
     return '{"facts": []}'
@@ -167,17 +176,19 @@ class _Worker:
         self,
         ctx: Context,
         tenant_id: str,
-        extractor: Extractor,
-        model: Asker | None,
-        limits: Asker,
-        progress: Callable[[int], None] | None,
+        asker: Asker,
+        *,
+        has_model: bool,
+        progress: Callable[[int], None] | None = None,
+        voids_claims: bool = False,
     ) -> None:
         self._ctx = ctx
         self._tenant_id = tenant_id
-        self._extractor = extractor
-        self._model = model
-        self._limits = limits
+        self._extractor = extractor_of(asker) if has_model else PATTERNS
+        self._model = asker if has_model else None
+        self._limits = asker
         self._progress = progress
+        self._voids_claims = voids_claims
         self._policy = ctx.policy.memory.extraction
         self.tally = _Tally()
 
@@ -229,9 +240,10 @@ class _Worker:
         )
 
     def _mark(self, user_id: str, session: _Session) -> _Mark:
-        return self._ctx.engine.read(
+        mark = self._ctx.engine.read(
             self._tenant_id, lambda reader: _mark_in(reader, self._ctx, user_id, session.session_id, self._extractor)
         )
+        return mark._replace(is_claimed=mark.is_claimed and not self._voids_claims)
 
     def _next(self, writer: Writer, session: _Session) -> _Batch | None:
         """The next batch of a session; None where all of it is read, or somebody else is reading it."""

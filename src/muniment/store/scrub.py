@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from muniment.core.ports.engine import Reader, ScrubReport, Transaction
+from muniment.core.ports.engine import Lock, Reader, ScrubReport, Transaction
 from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ITEMS
 from muniment.store.context import Context
@@ -77,9 +77,13 @@ def note_scrub(
     report: ScrubReport,
     outside: Mapping[str, Cleared] | None = None,
 ) -> None:
-    """Write into these receipts what a scrub has done to the files and outside, and whether another is due."""
+    """Write into these receipts what a scrub has done to the files and outside, and whether another is due.
+
+    One that waits no longer is left alone: another process has scrubbed meanwhile, and said so.
+    """
+    tx.do(Lock(("scrub",)))
     for id_ in receipt_ids:
         item = latest(tx, id_)
-        if item is not None and item.kind == "receipt":
+        if item is not None and item.kind == "receipt" and item.status == SCRUB_DUE:
             _, change = scrubbed(Receipt.from_wire(item.plain()), report, of_receipt(outside or {}, id_))
             prove(ctx, tx, write_changes(tx, [change]))

@@ -13,6 +13,7 @@ what `muniment mcp` is, `[proxy]` what `muniment proxy` is.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from muniment.surfaces.given_names import checked_name
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
 
-__all__ = ["NAMES", "Settings", "load_settings", "open_store", "read_config", "settle_table"]
+__all__ = ["NAMES", "Settings", "load_settings", "open_store", "read_config", "settle_table", "shown_db"]
 
 NAMES: Mapping[str, str] = {
     "db": "muniment.db",
@@ -94,6 +95,27 @@ class Settings:
     """The directory whose repository is meant, where it is not the one that the command is run in."""
     policy: Mapping[str, Any]
     """The `[policy]` table: what differs from the default policy."""
+
+    @property
+    def shown_db(self) -> str:
+        """The store's address as it may be printed or logged."""
+        return shown_db(self.db)
+
+
+_SECRET_OPTION = re.compile(r"(?i)(?<=[?&])((?:ssl)?password|passfile|sslkey)=[^&#]*")
+_REPLICA_LOGIN = re.compile(r"(?i)(?<=[?&])(replica=(?:[a-z]*(?:%3a%2f%2f|://))?)[^&#]*(?:%40|@)")
+
+
+def shown_db(db: str) -> str:
+    """The address of a store without a password, in whichever part of it one stands.
+
+    A password may be written badly, with signs in it that end one: all up to the last @ counts as such.
+    """
+    if "://" not in db:
+        return db
+    scheme, rest = _SECRET_OPTION.sub(r"\1=…", _REPLICA_LOGIN.sub(r"\1…%40", db)).split("://", 1)
+    login, at, place = rest.rpartition("@")
+    return f"{scheme}://{login.split(':', 1)[0]}{at}{place}"
 
 
 def load_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | None = None) -> Settings:

@@ -6,11 +6,13 @@ all others in `core.ports.schema`, which reads these annotations while it loads,
 
 from typing import NamedTuple
 
-__all__ = ["SERVER", "ClearingRow", "KeyRow", "LeaseRow", "RateRow", "ReplyRow", "WorkRow"]
+__all__ = ["SERVER", "UPKEEP", "ClearingRow", "KeyRow", "LeaseRow", "RateRow", "ReplyRow", "WorkRow"]
 
 SERVER = "\x1fserver"
 """The tenant of rows that are of no tenant. No tenant's name holds a control character, so it is nobody's, and listed
 nowhere."""
+UPKEEP = "\x1fupkeep"
+"""The tenant of leases on upkeep of the store as a whole; nobody's either."""
 
 
 class WorkRow(NamedTuple):
@@ -35,7 +37,8 @@ class WorkRow(NamedTuple):
 
 
 class LeaseRow(NamedTuple):
-    """Who carries out a work, whichever tenant's: its process counts it on while it lives. A row of `SERVER`."""
+    """Who carries out a work, whichever tenant's: its process counts it on while it lives. A row of `SERVER`; for a
+    piece of upkeep, of the tenant whose it is, or of `UPKEEP`."""
 
     id: str
     tenant: str

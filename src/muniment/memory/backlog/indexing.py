@@ -7,7 +7,7 @@ up and comes back writes nothing twice, and one that is killed leaves what it ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -50,18 +50,20 @@ class _Piece(NamedTuple):
     turns: list[IndexedTurn]
 
 
-def index_backlog(ctx: Context, tenant_id: str, progress: Callable[[int], None]) -> int:
-    """Index all that waits of a tenant; answers how many turns this call has indexed.
+def index_backlog(
+    ctx: Context, tenant_id: str, progress: Callable[[int], None], *, of_users: Sequence[str] | None = None
+) -> int:
+    """Index all that waits of a tenant, or of some of its users; answers how many turns this call has indexed.
 
     It can be stopped and run again at any time: what is done stays done. Each call begins somewhere else, and where it
     meets another it goes elsewhere: so those who index at once seldom do the same piece twice.
     """
     turns = 0
     users: set[str] = set()
-    start = _anywhere(ctx, tenant_id)
+    start = "" if of_users is not None else _anywhere(ctx, tenant_id)
     while True:
         checkpoint()
-        piece = ctx.engine.read(tenant_id, partial(_read_piece, tenant_id, start=start))
+        piece = ctx.engine.read(tenant_id, partial(_read_piece, tenant_id, start=start, of_users=of_users))
         if not piece.stretches:
             if not start:
                 break
@@ -69,7 +71,7 @@ def index_backlog(ctx: Context, tenant_id: str, progress: Callable[[int], None])
             continue
         is_ours = ctx.engine.write(tenant_id, partial(_write_piece, ctx, piece))
         if not is_ours:
-            start = _anywhere(ctx, tenant_id)
+            start = "" if of_users is not None else _anywhere(ctx, tenant_id)
         else:
             turns += len(piece.turns)
             progress(sum(stretch.last - stretch.row.first + 1 for stretch in piece.stretches))
@@ -96,19 +98,37 @@ def _anywhere(ctx: Context, tenant_id: str) -> str:
     return users[int.from_bytes(ctx.ids.salts(1)[0], "big") % len(users)] if users else ""
 
 
-def _read_piece(tenant_id: str, reader: Reader, *, start: str = "") -> _Piece:
+def _read_piece(tenant_id: str, reader: Reader, *, start: str = "", of_users: Sequence[str] | None = None) -> _Piece:
     """What waits of a user and of those who come next by their names, as much as one transaction takes."""
     where: tuple[Condition, ...] = (("user_id", ">=", start),) if start else ()
-    stretches: list[_Stretch] = []
-    room = PIECE_ENTRIES
-    for row in select(reader, BACKLOG, where, limit=_ROWS):
-        if room <= 0:
-            break
-        last = min(row.last, row.first + room - 1)
-        room -= last - row.first + 1
-        stretches.append(_Stretch(row, last, list(_turns(reader, tenant_id, row, last))))
+    if of_users is not None:
+        where = (("user_id", "in", tuple(of_users)),)
+    cut = _cut(select(reader, BACKLOG, where, limit=_ROWS))
+    stretches = [_Stretch(row, last, list(_turns(reader, tenant_id, row, last))) for row, last in cut]
     made = [indexed(entry, text) for stretch in stretches for entry, text in stretch.said]
     return _Piece(stretches, made)
+
+
+def _cut(rows: list[BacklogRow]) -> list[tuple[BacklogRow, int]]:
+    """As many rows as a piece takes, each with the last entry that it takes of it.
+
+    A user's rows are cut only where the user begins the piece: so where blocks of the index end depends on what waits
+    of that user alone, whoever indexes it and whoever comes before.
+    """
+    piece: list[tuple[BacklogRow, int]] = []
+    room = PIECE_ENTRIES
+    for _, each in groupby(rows, key=lambda row: row.user_id):
+        of_user = list(each)
+        is_whole = of_user[-1] is not rows[-1] or len(rows) < _ROWS
+        if piece and not (is_whole and sum(row.last - row.first + 1 for row in of_user) <= room):
+            break
+        for row in of_user:
+            last = min(row.last, row.first + room - 1)
+            room -= last - row.first + 1
+            piece.append((row, last))
+            if room <= 0:
+                return piece
+    return piece
 
 
 def _turns(reader: Reader, tenant_id: str, row: BacklogRow, last: int) -> Iterator[tuple[LedgerEntry, str]]:

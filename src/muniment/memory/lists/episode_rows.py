@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.owners import is_corpus, is_reserved
 from muniment.core.ports.engine import Condition, Delete, Lock
-from muniment.core.ports.rows import first, put, select, stream
+from muniment.core.ports.rows import first, get, put, select, stream
 from muniment.core.ports.schema import ENTRIES, EPISODES, SESSIONS, EpisodeRow
 from muniment.memory.episodes.cuts import TurnPlace, cut, unbegun
 from muniment.store.turns import can_be_turn
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from muniment.store.derivation import SessionFold
     from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["ORDER", "SessionEpisodes", "SessionFolds", "episodes_made"]
+__all__ = ["ORDER", "SessionEpisodes", "SessionFolds", "cut_session", "episodes_made", "sessions_uncut"]
 
 ORDER = ("user_id", "session_id", "first")
 
@@ -105,6 +105,22 @@ class SessionEpisodes:
             number = (held if len(held) > len(made) else made)[at].first
             return number, f"its episode from entry {number} on is missing, or one too many"
         return None
+
+
+def sessions_uncut(reader: Reader, where: tuple[Condition, ...] = ()) -> Iterator[tuple[str, str]]:
+    """The sessions of a store of before that nobody has cut into episodes."""
+    for row in stream(reader, EPISODES, (*where, ("first", "=", 0)), order=ORDER):
+        if not is_reserved(row.user_id):
+            yield row.user_id, row.session_id
+
+
+def cut_session(tx: Transaction, user_id: str, session_id: str) -> None:
+    """Cut a session into its episodes, where nobody has."""
+    tx.do(Lock(("session", user_id, session_id)))
+    session = get(tx, SESSIONS, (user_id, session_id))
+    last = first(tx, EPISODES, _of_session(user_id, session_id), order=ORDER, descending=True)
+    if session is not None and last is not None and last.first == 0:
+        SessionEpisodes().extend(tx, user_id, session_id, session.head_seq, 0)
 
 
 class SessionFolds:

@@ -24,7 +24,7 @@ from muniment.surfaces.cli.output import EXIT_FAILED, EXIT_USAGE, Unreadable, em
 from muniment.surfaces.cli.parameters import Word, as_click, word_of
 from muniment.surfaces.cli.terminal import echo
 from muniment.surfaces.operations.signatures import Parameter, Signature, signature_of
-from muniment.surfaces.settings import Settings, load_settings, open_store
+from muniment.surfaces.settings import Settings, load_settings, open_store, shown_db
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
@@ -63,9 +63,10 @@ class Call:
         return self.settings.tenant
 
     def spelled(self, *words: str) -> str:
-        """A command on the same store, to be typed as it stands."""
+        """A command on the same store, to be typed as it stands; a password is left out."""
         named = {"--db": "db", "--tenant": "tenant_id", "--dir": "directory"}
-        more = [word for option, name in named.items() if name in self.typed for word in (option, self.typed[name])]
+        said = {**self.typed, **({"db": shown_db(self.typed["db"])} if "db" in self.typed else {})}
+        more = [word for option, name in named.items() if name in said for word in (option, said[name])]
         return shlex.join(["muniment", *words, *more])
 
 

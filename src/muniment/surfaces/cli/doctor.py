@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
@@ -69,7 +68,7 @@ def _doctor(call: Call) -> dict[str, Any]:
         "inspector": _inspector(),
         "hosts": hosts,
         "settings": {
-            "db": _without_password(settings.db),
+            "db": settings.shown_db,
             "tenant": settings.tenant,
             "durability": settings.durability,
         },
@@ -149,15 +148,6 @@ def _hosts() -> list[dict[str, Any]]:
 def _installed(host: Mapping[str, Any]) -> dict[str, str]:
     scopes = {scope: host[scope]["state"] for scope in ("user", "project") if scope in host}
     return {scope: state for scope, state in scopes.items() if state != "none"}
-
-
-def _without_password(db: str) -> str:
-    db = re.sub(r"(?i)(replica=[^&]*?%2f%2f)[^&]*?%40", r"\1…%40", db)
-    if "://" not in db or "@" not in db:
-        return db
-    scheme, rest = db.split("://", 1)
-    login, host = rest.rsplit("@", 1)
-    return f"{scheme}://{login.split(':', 1)[0]}@{host}"
 
 
 # -- what is asked for --------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ _HOSTS = "muniment.surfaces.hosts.commands"
 _MOVING = "muniment.surfaces.cli.moving"
 _DOCTOR = "muniment.surfaces.cli.doctor"
 _OBJECTS = "muniment.surfaces.cli.stored_objects"
+_UPKEEP = "muniment.surfaces.cli.upkeeping"
 _LESSONS = "muniment.surfaces.cli.lessons"
 
 _REPLAY = Entry("Compose a kept build again: the same bytes.", "packets:replay")
@@ -221,6 +222,7 @@ _STORE = _group(
     restore=Entry("Put a copy back in the place of a store.", "store:restore"),
     upgrade=Entry("Bring a store to this version, with a copy of it before.", "store:upgrade"),
     rebuild=Entry("Compute every projection again from the ledger, and repair what differs.", "store:rebuild"),
+    upkeep=Entry("Do what waits beside the daily work, shared with other processes.", f"{_UPKEEP}:upkeep"),
     index=Entry("Index what was loaded in bulk and still waits for it.", "store:index"),
     reembed=Entry("Bring every turn to the present embedder.", "store:reembed"),
     reseal=Entry("Bring what is kept sealed to the present key.", "store:reseal"),

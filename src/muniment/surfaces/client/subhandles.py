@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.scope import DEFAULT_TENANT
@@ -15,6 +15,7 @@ from muniment.handles.run_learning import RunLearning
 from muniment.handles.run_ledger import RunLedger
 from muniment.handles.run_log import RunLogHandle
 from muniment.handles.run_memory import RunMemory
+from muniment.handles.upkeep.records import kinds_given, lease_given
 from muniment.surfaces.client.deriving import derived
 from muniment.surfaces.client.kept import RemoteThreadSpace, RemoteValueSpace
 from muniment.surfaces.operations.rows import LOCAL
@@ -22,6 +23,7 @@ from muniment.surfaces.operations.rows import LOCAL
 if TYPE_CHECKING:
     from muniment.handles.bank import Bank
     from muniment.handles.thread_space import ThreadSpace
+    from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
     from muniment.moving.leaving import Form
     from muniment.store.ledger.records import EntryKind
@@ -188,6 +190,21 @@ class RemoteMemoryStore(_OfMemory, MemoryStore):
 
     def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
         return self._brought(tenant_id, "reembed", progress)
+
+    def upkeep(
+        self,
+        *,
+        kinds: Iterable[UpkeepKind] = ("index", "episodes", "scrub"),
+        lease_seconds: float = 10.0,
+        tenant_id: str | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> UpkeepReport:
+        check_progress(progress)
+        connection = self._memory._connection
+        given = {"tenant_id": tenant_id, "kinds": list(kinds_given(kinds)), "lease_seconds": lease_given(lease_seconds)}
+        ask = self._memory._located("memory", "upkeep", given)
+        done: UpkeepReport = connection.ask(ask) if progress is None else connection.work(ask, progress)
+        return done
 
     def _brought(self, tenant_id: str, name: str, progress: Callable[[int], None] | None) -> int:
         """How many turns the server has brought along; with `progress` it tells of it meanwhile."""

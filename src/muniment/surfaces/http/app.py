@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from os import PathLike
@@ -17,6 +18,7 @@ from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.memory import open as open_memory
 from muniment.handles.telling import spans_of
+from muniment.handles.upkeep.watching import UpkeepWatch
 from muniment.surfaces.docs.app import docs_app
 from muniment.surfaces.http.compression import Compressed
 from muniment.surfaces.http.gateway import Gateway, problem_response
@@ -65,6 +67,7 @@ def create_app(
         settings.works_max,
         lease_s=settings.lease_seconds,
     )
+    upkeep = _upkeep(memory, settings)
     status = ServerStatus(memory, openapi_bytes, core_bytes, settings.ready_wait_seconds_max)
     metrics = Metrics(memory, works, _telemetry(settings), workers_dir())
     gateway = Gateway(memory, works, settings, metrics, status)
@@ -79,9 +82,13 @@ def create_app(
                 await entered.enter_async_context(each)
             works.take_up(gateway.begun_again)
             metrics.start()
+            if upkeep is not None:
+                upkeep.start()
             yield
             status.is_closing = True
             gateway.live.end()
+        if upkeep is not None:
+            await to_thread(upkeep.stop)
         works.close()
         gateway.close()
         page.close()
@@ -95,6 +102,15 @@ def create_app(
     watched = {path: each._replace(app=metrics.watched(each.app, path)) for path, each in (beside or {}).items()}
     app.router.default = _dispatched(gateway, watched | {"/metrics": Beside(page, asks_for_keys=False)})
     return app
+
+
+def _upkeep(memory: Memory, settings: ServerSettings) -> UpkeepWatch | None:
+    """What is done beside requests, where the settings name something."""
+    if not settings.upkeep_kinds:
+        return None
+    return UpkeepWatch(
+        memory._ctx, settings.upkeep_kinds, lease_s=settings.lease_seconds, every_s=settings.upkeep_seconds
+    )
 
 
 def _telemetry(settings: ServerSettings) -> Observer | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.errors import InvalidInput
+from muniment.handles.upkeep.records import UpkeepKind, kinds_given
 from muniment.surfaces.http.metrics.networks import networks_of
 from muniment.surfaces.settings import settle_table
 from muniment.traces.placing import USER_ATTRIBUTES
@@ -73,6 +74,11 @@ class ServerSettings:
     """Operations of a process that run at the same time."""
     lease_seconds: int = 10
     """After so long without a sign of life of its process, an operation is taken up by another."""
+    upkeep: str = ""
+    """What a process does beside its requests, shared with all others by leases in the store: some of `index`,
+    `episodes`, `scrub` and `extract`, with commas between them. Nothing unless it is set."""
+    upkeep_seconds: int = 30
+    """How often it looks whether something waits."""
     shutdown_seconds: int = 30
     """How long requests under way may take to end."""
     ready_wait_seconds_max: int = 10
@@ -90,6 +96,16 @@ class ServerSettings:
     @property
     def asks_for_keys(self) -> bool:
         return self.auth == "on" or (self.auth == "auto" and not is_loopback(self.host))
+
+    @property
+    def upkeep_kinds(self) -> tuple[UpkeepKind, ...]:
+        """What is done beside requests; an error where it names none."""
+        named = [each.strip() for each in self.upkeep.split(",") if each.strip()]
+        try:
+            return kinds_given(named) if named else ()
+        except InvalidInput as error:
+            error.path = "$.upkeep"
+            raise
 
 
 def is_loopback(host: str) -> bool:
@@ -135,6 +151,7 @@ def _check(settings: ServerSettings) -> None:
     networks_of(settings.metrics)
     least_one = ("threads", "body_bytes_max", "body_seconds_max", "requests_per_minute", "works_max", "streams_max")
     lanes = ("long_threads", "request_seconds_max", "waiting_max", "waiting_per_tenant_max")
-    for name in (*least_one, "streams_per_key_max", "workers", "lease_seconds", *lanes):
+    _ = settings.upkeep_kinds
+    for name in (*least_one, "streams_per_key_max", "workers", "lease_seconds", "upkeep_seconds", *lanes):
         if getattr(settings, name) < 1:
             raise InvalidInput(f"{name} should be at least 1", path=f"$.{name}")

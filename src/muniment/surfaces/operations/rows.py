@@ -91,6 +91,7 @@ _MEMORY = (
         left_out={"tenant": "a user's address reaches no further than the user"}),
     row("memory", "forget_tenant", "DELETE ", "admin", "tenant", function=parts.forget_tenant),
     row("memory.store", "scrub", "POST scrub", "admin", "store", is_long=True),
+    row("memory.store", "upkeep", "POST upkeep", "admin", "store", "tenant", is_long=True, left_out=_PROGRESS),
     row("memory.store", "rebuild", "POST rebuild", "admin", "tenant", is_long=True),
     row("memory.store", "index", "POST index", "admin", "tenant", is_long=True, left_out=_PROGRESS),
     row("memory.store", "reembed", "POST reembed", "admin", "tenant", is_long=True, left_out=_PROGRESS),

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_bytes
 from muniment.core.instants import format_instant
-from muniment.core.ports.engine import Condition, Delete, Engine, Patch, Reader, Transaction, Value
+from muniment.core.ports.engine import Delete, Engine, Patch, Reader, Transaction, Value
 from muniment.core.ports.rows import chunked, get, insert, select, texts
 from muniment.core.ports.schema import LEASES, WORKS
 from muniment.core.ports.server_rows import SERVER, LeaseRow, WorkRow
+from muniment.store.background.leases import count_on, open_leases, take_over
 from muniment.store.idempotency import hold_answers
 
 __all__ = ["KEPT", "KEPT_MAX", "RESULT_BYTES_MAX", "StoredWork", "WorkRows", "answer_of"]
@@ -70,8 +71,7 @@ class WorkRows:
     def beat(self, ids: Sequence[str], moved: Mapping[str, tuple[str, int]]) -> None:
         """Say that this process is at these works, and how far they have come: progress by id, with its tenant."""
         self._beats += 1
-        mine: tuple[Condition, ...] = (("id", "in", tuple(ids)), ("owner", "=", self.owner))
-        self._engine.write(SERVER, lambda tx: tx.do(Patch("leases", mine, {"beats": self._beats})))
+        self._engine.write(SERVER, lambda tx: count_on(tx, ids, [self.owner], self._beats))
         for tenant, works in groupby(sorted(moved.items(), key=_tenant_of), key=_tenant_of):
             done = [(id_, progress) for id_, (_, progress) in works]
             self._engine.write(tenant, lambda tx, done=done: _advance(tx, done))  # type: ignore[misc]
@@ -99,13 +99,11 @@ class WorkRows:
 
     def leases(self) -> list[LeaseRow]:
         """Of all works that are not finished."""
-        return self._engine.read(SERVER, lambda reader: select(reader, LEASES, (("is_open", "=", 1),)))
+        return self._engine.read(SERVER, open_leases)
 
     def take(self, lease: LeaseRow) -> StoredWork | None:
         """Make a work one's own that nobody counts on; None where another was first, or it had ended."""
-        held: tuple[Condition, ...] = (("id", "=", lease.id), ("owner", "=", lease.owner), ("beats", "=", lease.beats))
-        values: dict[str, Value] = {"owner": self.owner, "beats": self._beats}
-        if not self._engine.write(SERVER, lambda tx: tx.do(Patch("leases", held, values))):
+        if not self._engine.write(SERVER, lambda tx: take_over(tx, lease, self.owner, self._beats)):
             return None
 
         def work(tx: Transaction) -> WorkRow | None:

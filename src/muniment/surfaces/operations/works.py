@@ -19,9 +19,10 @@ from muniment.core.canonical import canonical_bytes, parse_json
 from muniment.core.instants import format_instant
 from muniment.core.ports.engine import Engine, Value
 from muniment.core.ports.outside import Clock, Ids
-from muniment.core.ports.server_rows import SERVER, LeaseRow, WorkRow
+from muniment.core.ports.server_rows import SERVER, WorkRow
 from muniment.core.record import Absent, Count, JsonObject, JsonValue, Record, Timestamp
 from muniment.errors import Interrupted, MunimentError, NotFound, StorageBusy
+from muniment.store.background.leases import StillLeases
 from muniment.surfaces.operations.work_rows import StoredWork, WorkRows, answer_of
 
 __all__ = ["Begin", "Work", "Works"]
@@ -91,8 +92,7 @@ class Works:
         self._told: dict[str, int] = {}
         """The progress that stands in the store."""
         self._watchers: dict[str, list[Callable[[], None]]] = {}
-        self._seen: dict[str, tuple[LeaseRow, float]] = {}
-        """The leases of others, and since when each has stood as it does."""
+        self._still = StillLeases(lease_s)
         self._restart: Callable[[JsonObject], Begin] | None = None
         self._taking = threading.Lock()
         """Held while a work is taken up: none is, once this process closes."""
@@ -228,18 +228,10 @@ class Works:
         of its own whose end it could not write down."""
         if self._restart is None:
             return
-        now = time.monotonic()
-        others = {lease.id: lease for lease in self._rows.leases() if lease.id not in self._running}
-        before, self._seen = self._seen, {}
-        for id_, lease in others.items():
-            seen = before.get(id_)
-            self._seen[id_] = seen if seen is not None and seen[0] == lease else (lease, now)
-        for id_, (lease, since) in list(self._seen.items()):
+        others = [lease for lease in self._rows.leases() if lease.id not in self._running]
+        for lease in self._still.look(SERVER, others, time.monotonic()):
             with self._taking:
-                if now - since < self._lease_s or self._restart is None:
-                    continue
-                del self._seen[id_]
-                taken = self._rows.take(lease)
+                taken = None if self._restart is None else self._rows.take(lease)
                 if taken is not None:
                     self._go_on_with(taken)
 

@@ -163,7 +163,9 @@ retract = Command(
 def _forget(call: Call, ask: Callable[[], Receipt]) -> Receipt:
     document_id = call.typed.get("document_id")
     what = f"the document {document_id} of" if document_id else "the whole of"
-    agree(call, f"Forget {what} the corpus {call.typed['corpus_id']} in {call.settings.db}? This cannot be undone.")
+    agree(
+        call, f"Forget {what} the corpus {call.typed['corpus_id']} in {call.settings.shown_db}? This cannot be undone."
+    )
     return ask()
 
 

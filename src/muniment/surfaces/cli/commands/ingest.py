@@ -295,11 +295,11 @@ def _located(error: MunimentError, where: str) -> MunimentError:
 
 ingest = Command(
     "run.observe_many",
-    lambda call: call.answer.lines(call.settings.db),
+    lambda call: call.answer.lines(call.settings.shown_db),
     function=_ingest,
     on="settings",
     calls=("memory.run", "memory.ingest_otel"),
-    document=lambda call: call.answer.plain() | {"db": call.settings.db},
+    document=lambda call: call.answer.plain() | {"db": call.settings.shown_db},
     about='FILE is JSON lines of events ({"role", "content", …}, the arguments of `observe`, and optionally '
     'user_id, agent_id, session_id), or OpenAI-style messages: a list, {"messages": […]}, or JSON lines of those. '
     "`-` is standard input. Everything is checked before anything is written. Running it again writes nothing twice. "

@@ -230,7 +230,7 @@ def _show_builds(call: Call) -> Iterator[str]:
         asked = f"  {one_line(each.query, 80)}" if each.query else ""
         yield f"{each.build_id}  {when(each.created_at)}  {each.purpose} for {each.user_id}{asked}"
     if not call.answer:
-        yield f"no builds in {call.settings.db}"
+        yield f"no builds in {call.settings.shown_db}"
 
 
 list_ = Command(

@@ -157,7 +157,7 @@ def _show_runs(call: Call) -> Iterator[str]:
         yield f"{each.run_id}  {when(each.created_at)}  {stands}  {state.scope.user_id}  {asked}"
     if not call.answer:
         user = call.typed.get("user_id")
-        yield f"no research runs{f' of {user}' if user else ''} in {call.settings.db}"
+        yield f"no research runs{f' of {user}' if user else ''} in {call.settings.shown_db}"
 
 
 def _runs_document(call: Call) -> dict[str, Any]:

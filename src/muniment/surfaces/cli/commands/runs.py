@@ -44,7 +44,7 @@ def _show_runs(call: Call) -> Iterator[str]:
         yield f"{state.run_id}  {when(state.started_at)}  {_standing(state)}  {state.scope.user_id}  {aim}"
     if not call.answer:
         user = call.typed.get("user_id")
-        yield f"no runs{f' of {user}' if user else ''} in {call.settings.db}"
+        yield f"no runs{f' of {user}' if user else ''} in {call.settings.shown_db}"
 
 
 def _standing(state: RunState) -> str:

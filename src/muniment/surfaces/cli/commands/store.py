@@ -50,12 +50,12 @@ def _show_users(call: Call) -> Iterator[str]:
         held = f"{counted(user.sessions, 'session')}, {counted(user.runs, 'run')}, {counted(user.events, 'event')}"
         yield f"{user.user_id}  {held}, {when(user.first_seen_at)} to {when(user.last_seen_at)}"
     if not found:
-        yield f"no users of {call.tenant} in {call.settings.db}"
+        yield f"no users of {call.tenant} in {call.settings.shown_db}"
 
 
 users = Command("memory.users", _show_users, document="users")
 tenants = Command(
-    "memory.tenants", lambda call: call.answer or [f"no tenants in {call.settings.db}"], document="tenants"
+    "memory.tenants", lambda call: call.answer or [f"no tenants in {call.settings.shown_db}"], document="tenants"
 )
 
 
@@ -66,6 +66,8 @@ def _show_overview(call: Call) -> Iterator[str]:
         yield f"{name + ':':<10} {getattr(held, name)}{more}"
     if held.unindexed:
         yield f"{counted(held.unindexed, 'event')} wait for the index: `muniment store index`"
+    if held.under_way:
+        yield f"{counted(held.under_way, 'piece')} of upkeep under way"
     for name, at in (("last run", held.last_run_at), ("last build", held.last_build_at)):
         if at is not None:
             yield f"{name}: {when(at)}"
@@ -182,7 +184,7 @@ def _check_forget(call: Call) -> None:
 
 
 def _forget(call: Call, ask: Callable[..., Receipt]) -> Receipt:
-    agree(call, f"Forget {' of '.join(_forgotten_words(call))} in {call.settings.db}? This cannot be undone.")
+    agree(call, f"Forget {' of '.join(_forgotten_words(call))} in {call.settings.shown_db}? This cannot be undone.")
     return ask(tenant=call.tenant if call.typed.get("whole_tenant") else None)
 
 

@@ -1,0 +1,163 @@
+"""The kinds of upkeep: of whom something waits, and how it is done.
+
+Each is handed a context whose writes are refused once another process has the piece. A chore remembers in memory what
+it has seen to be done, so that a look for nothing costs little; it never decides who does a piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from muniment.core.owners import is_reserved
+from muniment.core.ports.rows import stream
+from muniment.core.ports.schema import SESSIONS
+from muniment.core.ports.server_rows import UPKEEP
+from muniment.memory.backlog.catching_up import catch_up_users, users_behind
+from muniment.memory.backlog.indexing import index_backlog
+from muniment.memory.backlog.reading import users_waiting
+from muniment.store.scrub import due_receipts, scrub
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Reader
+    from muniment.handles.upkeep.records import UpkeepKind
+    from muniment.store.context import Context
+
+__all__ = ["CHORES", "Chore", "Piece"]
+
+FILES = "files"
+"""The name of the one piece that a scrub is."""
+
+
+class Piece(NamedTuple):
+    """What one process does at once: what waits of some users, or of the store."""
+
+    place: str
+    names: list[str]
+    was_left: bool
+    """Did another process begin with it, that is gone or held up?"""
+
+
+class Chore(Protocol):
+    """One kind of upkeep, as one process sees it."""
+
+    pieces_max: int
+    """How many are taken at once."""
+    is_of_the_store: bool
+    """Is there one piece for all tenants together?"""
+
+    def waiting(self, ctx: Context, place: str) -> list[str]:
+        """The names of the pieces for which there is something to do."""
+        ...
+
+    def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
+        """Do it; answers how much was done, 0 where nothing could be."""
+        ...
+
+
+class _Index:
+    pieces_max = 64
+    is_of_the_store = False
+
+    def waiting(self, ctx: Context, place: str) -> list[str]:
+        return ctx.engine.read(place, users_waiting)
+
+    def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
+        return index_backlog(ctx, piece.place, progress, of_users=piece.names)
+
+
+class _Episodes:
+    """A store has sessions that lack something when it comes from an older version. What is written since lacks
+    nothing, so a tenant that was found whole is not looked at again."""
+
+    pieces_max = 16
+    is_of_the_store = False
+
+    def __init__(self) -> None:
+        self._whole: set[str] = set()
+
+    def waiting(self, ctx: Context, place: str) -> list[str]:
+        if place in self._whole:
+            return []
+        found = ctx.engine.read(place, users_behind)
+        if not found:
+            self._whole.add(place)
+        return found
+
+    def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
+        return catch_up_users(ctx, piece.place, piece.names, progress)
+
+
+class _Session(NamedTuple):
+    user_id: str
+    session_id: str
+    head_seq: int
+
+
+def _ends(reader: Reader) -> dict[str, tuple[tuple[str, str, int], ...]]:
+    """How far the sessions of each user have come."""
+    sessions = stream(reader, SESSIONS, into=_Session, order=("user_id", "session_id"))
+    return {user: tuple(each) for user, each in groupby(sessions, key=lambda row: row.user_id) if not is_reserved(user)}
+
+
+class _Extract:
+    pieces_max = 8
+    is_of_the_store = False
+
+    def __init__(self) -> None:
+        self._read: dict[tuple[str, str], int] = {}
+        """How the sessions of a user stood when nothing of them was left to read."""
+
+    def waiting(self, ctx: Context, place: str) -> list[str]:
+        from muniment.memory.pending_extracting import unread_turns
+
+        found = []
+        for user_id, ends in ctx.engine.read(place, _ends).items():
+            seen = hash(ends)
+            if self._read.get((place, user_id)) == seen:
+                continue
+            if unread_turns(ctx, place, [user_id], ctx.extract_model):
+                found.append(user_id)
+            else:
+                self._read[place, user_id] = seen
+        return found
+
+    def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
+        from muniment.handles.memory import Memory
+
+        memory, turns = Memory(ctx), 0
+        for user_id in piece.names:
+            turns += memory._extract(
+                user_id=user_id, tenant_id=piece.place, progress=progress, voids_claims=piece.was_left
+            ).turns
+        return turns
+
+
+class _Scrub:
+    pieces_max = 1
+    is_of_the_store = True
+
+    def waiting(self, ctx: Context, place: str) -> list[str]:
+        assert place == UPKEEP
+        return [FILES] if any(ctx.engine.read(each, due_receipts) for each in ctx.engine.tenants()) else []
+
+    def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
+        """Its receipts are fenced by themselves: who finds that one waits no longer leaves it as it is."""
+        del piece
+        settled = scrub(ctx).receipts
+        progress(settled)
+        return settled
+
+
+CHORES: Mapping[UpkeepKind, Callable[[], Chore]] = {
+    "index": _Index,
+    "episodes": _Episodes,
+    "extract": _Extract,
+    "scrub": _Scrub,
+}
+
+
+def names_of(kind: str, ids: Sequence[str]) -> list[str]:
+    """The names of pieces by the ids of their leases."""
+    return [id_[len(kind) + 1 :] for id_ in ids]

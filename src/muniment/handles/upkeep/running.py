@@ -1,0 +1,264 @@
+"""One process at the upkeep of a store: it takes what nobody does, or nobody does any more, does it and gives it back.
+
+While it is at a piece it counts the lease on, four times in the time for which one may stand still
+(`store.background.leases`). A lease is judged by how long this process has seen it stand, never by anybody's calendar.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from muniment.core.cancellation import checkpoint
+from muniment.core.ports.rows import chunked
+from muniment.core.ports.server_rows import UPKEEP
+from muniment.errors import MunimentError, StorageBusy
+from muniment.handles.upkeep.chores import CHORES, Piece, names_of
+from muniment.handles.upkeep.records import KINDS, UpkeepKind, UpkeepReport
+from muniment.store.background.fenced import fenced
+from muniment.store.background.leases import (
+    LeaseLost,
+    StillLeases,
+    Taken,
+    count_on,
+    give_back,
+    open_leases,
+    take_free,
+    take_over,
+)
+
+if TYPE_CHECKING:
+    from muniment.core.ports.engine import Engine
+    from muniment.core.ports.server_rows import LeaseRow
+    from muniment.handles.upkeep.chores import Chore
+    from muniment.store.context import Context
+
+__all__ = ["Upkeep"]
+
+RETRY_S = 600.0
+"""Of a piece of which nothing could be done: how long it is left alone."""
+_BEATS = 4
+_SHARES = 8
+"""Into how many parts at least is cut what waits, so that others who come find something to do."""
+_LOGGER = logging.getLogger("muniment.upkeep")
+
+
+class _Keeper:
+    """The leases that this process has, counted on beside its work. Thread-safe."""
+
+    def __init__(self, engine: Engine, lease_s: float) -> None:
+        self._engine = engine
+        self._lease_s = lease_s
+        self._lock = threading.Lock()
+        self._held: dict[str, Taken] = {}
+        self._lost: set[str] = set()
+        self._beats = 0
+        self._is_over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def holding(self, taken: Taken) -> Iterator[None]:
+        """Count it on while the block runs. What is not counted on any more can be given back: no statement of this
+        process touches its row."""
+        with self._lock:
+            self._held[taken.token] = taken
+            if self._thread is None:
+                self._is_over.clear()
+                self._thread = threading.Thread(target=self._keep, name="muniment-upkeep-leases", daemon=True)
+                self._thread.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._held[taken.token]
+                self._lost.discard(taken.token)
+
+    def is_lost(self, token: str) -> bool:
+        return token in self._lost
+
+    def _keep(self) -> None:
+        while not self._is_over.wait(self._lease_s / _BEATS):
+            try:
+                self.beat()
+            except MunimentError as error:  # the store is away: leases stand still, and the fence decides
+                _LOGGER.warning("leases of upkeep cannot be kept", extra={"said": error.to_dict()})
+
+    def beat(self) -> None:
+        """Count on all that is held: one statement for each place."""
+        with self._lock:
+            self._beats += 1
+            for place in {taken.place for taken in self._held.values()}:
+                here = [taken for taken in self._held.values() if taken.place == place]
+                ids, tokens = [id_ for taken in here for id_ in taken.ids], [taken.token for taken in here]
+                mine = self._engine.write(place, partial(count_on, ids=ids, tokens=tokens, beats=self._beats))
+                if mine < len(ids):
+                    owners = {lease.id: lease.owner for lease in self._engine.read(place, open_leases)}
+                    self._lost |= {
+                        each.token for each in here if any(owners.get(id_) != each.token for id_ in each.ids)
+                    }
+
+    def close(self) -> None:
+        self._is_over.set()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+
+
+class _Look(NamedTuple):
+    """What of one kind waits in a place, by the ids of its leases."""
+
+    free: list[str]
+    still: list[LeaseRow]
+    """Leases that nobody counts on."""
+    held: list[str]
+
+
+class Upkeep:
+    """The upkeep of some kinds, as one process does it. Used by one thread at a time."""
+
+    def __init__(
+        self,
+        ctx: Context,
+        kinds: tuple[UpkeepKind, ...],
+        *,
+        tenant_id: str | None,
+        lease_s: float,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self._ctx = ctx
+        self._chores: dict[UpkeepKind, Chore] = {kind: CHORES[kind]() for kind in kinds}
+        self._tenant_id = tenant_id
+        self._lease_s = lease_s
+        self._tell = progress or (lambda _count: None)
+        self._process = secrets.token_hex(8)
+        self._takings = 0
+        self._still = StillLeases(lease_s)
+        self._keeper = _Keeper(ctx.engine, lease_s)
+        self._fruitless: dict[tuple[str, str], float] = {}
+        """When a piece was tried last of which nothing could be done."""
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """End as soon as the piece that is being done allows. For another thread."""
+        self._stop.set()
+
+    def run(self) -> UpkeepReport:
+        """Do what waits, until nothing does or others are at what is left. Others that stand still are waited for, for
+        as long as a lease lasts, and their pieces are taken over."""
+        counted: Counter[str] = Counter(dict.fromkeys((*KINDS, "pieces", "taken_over", "lost"), 0))
+        places = self._places()
+        held: dict[str, int] = {}
+        waited_since: float | None = None
+        try:
+            while places and not self._stop.is_set():
+                moved = {place for place in places if self._go_through(place, counted, held)}
+                now = time.monotonic()
+                waited_since = now if moved or waited_since is None else waited_since
+                others = {place for place, count in held.items() if count}
+                if not moved and others and now - waited_since > self._lease_s * (1 + 1 / _BEATS):
+                    break  # they are alive
+                places = [place for place in places if place in moved or place in others]
+                if not moved and places:
+                    self._stop.wait(self._lease_s / _BEATS)
+        finally:
+            self._keeper.close()
+        return UpkeepReport(**counted, held=sum(held.values()))
+
+    def _places(self) -> list[str]:
+        of_the_store = [UPKEEP] if any(chore.is_of_the_store for chore in self._chores.values()) else []
+        if all(chore.is_of_the_store for chore in self._chores.values()):
+            return of_the_store
+        tenants = self._ctx.engine.tenants() if self._tenant_id is None else [self._tenant_id]
+        return [*tenants, *of_the_store]
+
+    def _go_through(self, place: str, counted: Counter[str], held: dict[str, int]) -> bool:
+        """Do what is to be done in one place; answers whether something moved."""
+        if self._stop.is_set():
+            return False
+        chores = {kind: chore for kind, chore in self._chores.items() if chore.is_of_the_store == (place == UPKEEP)}
+        leases = self._ctx.engine.read(place, open_leases)
+        still = self._still.look(place, leases, time.monotonic())
+        has_moved = False
+        held[place] = 0
+        for kind, chore in chores.items():
+            checkpoint()
+            look = self._look(kind, chore.waiting(self._ctx, place), place, leases, still)
+            for taken in self._taken(place, chore, look):
+                if self._stop.is_set():
+                    self._give_back(taken)
+                    return has_moved
+                has_moved = self._do(kind, taken, counted) or has_moved
+            held[place] += len(look.held)
+        return has_moved
+
+    def _look(self, kind: str, waiting: list[str], place: str, leases: list[LeaseRow], still: list[LeaseRow]) -> _Look:
+        """Pieces that can be taken, from a place by chance on: those who begin at once begin apart."""
+        others = {lease.id for lease in leases}
+        left = [lease for lease in still if lease.id.startswith(f"{kind}:")]
+        ids = [id_ for id_ in (f"{kind}:{name}" for name in waiting) if self._is_worth_trying(place, id_)]
+        at = secrets.randbelow(len(ids)) if ids else 0
+        ids = ids[at:] + ids[:at]
+        gone = {lease.id for lease in left}
+        return _Look(
+            [id_ for id_ in ids if id_ not in others], left, [id_ for id_ in ids if id_ in others and id_ not in gone]
+        )
+
+    def _is_worth_trying(self, place: str, id_: str) -> bool:
+        tried = self._fruitless.get((place, id_))
+        return tried is None or time.monotonic() - tried > RETRY_S
+
+    # -- taking ---------------------------------------------------------------------------------------
+
+    def _token(self) -> str:
+        self._takings += 1
+        return f"{self._process}.{self._takings}"
+
+    def _taken(self, place: str, chore: Chore, look: _Look) -> Iterator[Taken]:
+        """What this process gets, one after the other: what others have left, then what nobody has."""
+        engine = self._ctx.engine
+        for lease in look.still:
+            token = self._token()
+            try:
+                is_mine = engine.write(place, partial(take_over, lease=lease, token=token))
+            except StorageBusy:  # whoever has it is held up in the middle of a transaction, which the server ends
+                is_mine = False
+            if is_mine:
+                yield Taken(place, token, (lease.id,), was_left=True)
+        for ids in chunked(look.free, max(1, min(chore.pieces_max, len(look.free) // _SHARES))):
+            taken = engine.write(place, partial(take_free, place=place, ids=ids, token=self._token()))
+            if taken.ids:
+                yield taken
+
+    def _do(self, kind: UpkeepKind, taken: Taken, counted: Counter[str]) -> bool:
+        """Do pieces that were taken, and give them back; answers whether anything was done."""
+        chore = self._chores[kind]
+        counted["pieces"] += len(taken.ids)
+        counted["taken_over"] += taken.was_left
+        ctx = fenced(self._ctx, taken, self._keeper.is_lost)
+        piece = Piece(taken.place, names_of(kind, taken.ids), taken.was_left)
+        try:
+            with self._keeper.holding(taken):
+                done = chore.do(ctx, piece, self._tell)
+        except LeaseLost:
+            counted["lost"] += len(taken.ids)
+            return False
+        finally:
+            self._give_back(taken)
+        counted[kind] += done
+        if not done:
+            now = time.monotonic()
+            self._fruitless |= {(taken.place, id_): now for id_ in taken.ids}
+        return done > 0
+
+    def _give_back(self, taken: Taken) -> None:
+        try:
+            self._ctx.engine.write(taken.place, partial(give_back, taken=taken))
+        except MunimentError as error:  # the lease stands still then, and another process takes it
+            _LOGGER.warning("a lease of upkeep could not be given back", extra={"said": error.to_dict()})

@@ -1,0 +1,504 @@
+"""Upkeep that processes share: each piece is one's at a time, who was held up writes nothing, nothing is done twice.
+
+On every engine, with handles of their own on one store. What several processes do has the bytes that one alone gives.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import muniment
+from muniment.core.ports.engine import ScrubReport
+from muniment.core.ports.server_rows import UPKEEP
+from muniment.errors import InvalidInput, MunimentError, StorageFailure, StorageReadOnly
+from muniment.handles.memory import Memory
+from muniment.handles.upkeep.running import Upkeep
+from muniment.handles.upkeep.watching import UpkeepWatch
+from muniment.memory.backlog import indexing
+from muniment.memory.extraction.model import ModelAnswer, SaidTurn
+from muniment.store.background.leases import LeaseLost, StillLeases, check_fence, take_free, take_over
+from partition_room import url_of
+from upkeep_room import SameSalts, add_behind, clock_ahead, leases, load, made, worker
+
+Opened = Callable[..., Memory]
+ENGINES = ("memory", "sqlite", "postgres", "partitioned")
+
+
+@pytest.fixture(params=ENGINES)
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
+    """Opens the store once more, as another process does; where there is but one process, the same again."""
+    with ExitStack() as stack:
+        first: list[Memory] = []
+
+        def db() -> str:
+            if request.param == "sqlite":
+                return str(tmp_path / "store.db")
+            schema = request.getfixturevalue("postgres_schema")
+            more = {"partitions": 3} if request.param == "partitioned" else {}
+            return url_of(request.getfixturevalue("postgres_dsn"), schema, **more)
+
+        def opened_again(**parts: Any) -> Memory:
+            if request.param == "memory":
+                if not first:
+                    first.append(stack.enter_context(muniment.open(":memory:", **parts)))
+                return first[0]
+            return stack.enter_context(muniment.open(db(), **parts))
+
+        yield opened_again
+
+
+class Model:
+    """Reads nothing out of turns, and counts how often it was asked about each."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        self.before: Callable[[], None] = lambda: None
+
+    def read(self, turns: Sequence[SaidTurn], _context: Sequence[SaidTurn], _tokens_max: int, /) -> ModelAnswer:
+        self.asked.update(turn.text for turn in turns)
+        self.before()
+        return ModelAnswer(())
+
+
+def say(mem: Memory, users: int = 4) -> None:
+    for user in range(users):
+        mem.run(user_id=f"u{user}", session_id="s").observe_many([{"role": "user", "content": f"I once saw {user}"}])
+
+
+# -- what is done ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("UK-01")
+def test_what_waits_is_done_and_nothing_is_left_behind(opened: Opened) -> None:
+    mem = opened(extract_model=Model())
+    load(mem)
+    add_behind(mem)
+    done = mem.store.upkeep(kinds=("index", "episodes", "extract", "scrub"))
+    assert (done.index, done.episodes, done.scrub, done.lost, done.held) == (80, 2, 0, 0, 0)
+    assert done.extract == 80 + 120
+    assert leases(mem) == []
+    assert mem.store.overview().unindexed == 0
+    again = mem.store.upkeep(kinds=("index", "episodes", "extract", "scrub"))
+    assert again.is_idle
+    assert mem.verify().ok
+    assert mem.store.rebuild().repaired == ()
+    assert mem.run(user_id="u3").search("ferry")
+
+
+def test_a_scrub_that_is_due_is_done_once(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    mem, other = opened(), opened()
+    run = mem.run(user_id="ana", session_id="s")
+    (event,) = run.observe_many([{"role": "user", "content": "the code is xyzzy"}])
+    asked: list[bool] = []
+
+    def leaves_something(needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+        asked.append(thorough)
+        return ScrubReport(clean=thorough, vacuumed=thorough, note="played", due=not thorough)
+
+    for each in {id(mem): mem, id(other): other}.values():
+        monkeypatch.setattr(each._ctx.engine, "scrub", leaves_something)
+    receipt = mem.forget(event=event.id)
+    assert [each.id for each in mem.store.attention(kind="scrub_due")] == [receipt.receipt_id]
+    with ThreadPoolExecutor(2) as pool:
+        reports = list(pool.map(lambda each: each.store.upkeep(kinds=["scrub"], lease_seconds=1), (mem, other)))
+    assert sum(report.scrub for report in reports) == 1
+    assert asked == [False, True]
+    assert not mem.store.attention(kind="scrub_due")
+    assert mem.verify().ok
+
+
+def test_a_scrub_that_leaves_something_is_not_tried_for_ever(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    mem = opened()
+    (event,) = mem.run(user_id="ana").observe_many([{"role": "user", "content": "the code is xyzzy"}])
+    monkeypatch.setattr(mem._ctx.engine, "scrub", lambda *_, **__: ScrubReport(False, False, "played", due=True))
+    mem.forget(event=event.id)
+    done = mem.store.upkeep(kinds=["scrub"])
+    assert (done.pieces, done.scrub) == (1, 0)
+    assert mem.store.attention(kind="scrub_due")
+
+
+@pytest.mark.req("UK-01")
+def test_several_share_it_and_the_bytes_are_those_of_one(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Users of different lengths, so that where a piece ends would differ from worker to worker."""
+    monkeypatch.setattr(indexing, "PIECE_ENTRIES", 50)
+    clock = clock_ahead(timedelta())
+    with muniment.open(tmp_path / "alone.db", ids=SameSalts(), clock=clock) as alone:
+        mem = opened(ids=SameSalts(), clock=clock)
+        for each in (alone, mem):
+            load(each, users=5, turns=30)
+            load(each, users=2, turns=70, tenant_id="acme")
+        assert alone.store.upkeep(kinds=["index"]).index == 5 * 30 + 140
+        others = [mem, *(opened(clock=clock) for _ in range(2))]
+        with ThreadPoolExecutor(3) as pool:
+            reports = list(pool.map(lambda each: each.store.upkeep(kinds=["index"], lease_seconds=2), others))
+        assert sum(report.index for report in reports) == 5 * 30 + 140
+        for tenant in ("default", "acme"):
+            assert made(mem, tenant)["backlog"] == []
+            ours, theirs = (_places(made(each, tenant)) for each in (mem, alone))
+            assert ours == theirs
+        assert leases(mem) == leases(mem, "acme") == []
+
+
+def _places(rows: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Rows without what hangs on the moment at which a store was filled."""
+    return {name: [row for row in found if not isinstance(row[-1], str)] for name, found in rows.items()}
+
+
+# -- leases ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("UK-02")
+def test_a_piece_is_one_process_at_a_time(opened: Opened) -> None:
+    mem, other = opened(), opened()
+    engine, there = mem._ctx.engine, other._ctx.engine
+    first = engine.write("default", lambda tx: take_free(tx, "default", ["index:a", "index:b"], "one.1"))
+    second = there.write("default", lambda tx: take_free(tx, "default", ["index:b", "index:c"], "two.1"))
+    assert (first.ids, second.ids) == (("index:a", "index:b"), ("index:c",))
+    engine.write("default", lambda tx: check_fence(tx, first))
+    (seen, *_) = there.read("default", lambda reader: [row for row in leases_of(reader) if row.id == "index:a"])
+    assert there.write("default", lambda tx: take_over(tx, seen, "two.2"))
+    assert not engine.write("default", lambda tx: take_over(tx, seen, "one.2")), "it does not stand as it was seen"
+    with pytest.raises(LeaseLost) as lost:
+        engine.write("default", lambda tx: check_fence(tx, first))
+    assert lost.value.code == "storage_busy"
+    assert lost.value.hint
+
+
+def leases_of(reader: Any) -> Any:
+    from muniment.store.background.leases import open_leases
+
+    return open_leases(reader)
+
+
+def test_a_lease_is_judged_by_how_long_it_was_seen_to_stand() -> None:
+    from muniment.core.ports.server_rows import LeaseRow
+
+    still, lease = StillLeases(10), LeaseRow("a", "t", "p.1", 3, 1)
+    assert still.look("t", [lease], 100) == []
+    assert still.look("u", [lease], 109.0) == [], "another tenant's of that name"
+    assert still.look("t", [lease], 109.9) == []
+    moved = lease._replace(beats=4)
+    assert still.look("t", [moved], 110) == []
+    assert still.look("t", [moved], 119.9) == []
+    assert still.look("t", [moved], 120) == [moved]
+    assert still.look("t", [moved], 121) == [], "told once, then it begins anew"
+    assert still.look("t", [], 122) == []
+    assert still.look("t", [moved], 140) == [], "gone in between"
+
+
+@pytest.mark.req("UK-02")
+@pytest.mark.parametrize("kind", ["index", "episodes", "extract"])
+def test_who_was_held_up_writes_nothing_more(opened: Opened, kind: str) -> None:
+    """It stops before one of its writes; another takes over and ends it; it goes on, and changes nothing."""
+    mem, other = opened(extract_model=Model()), opened(extract_model=Model())
+    if kind == "index":
+        load(mem)
+    elif kind == "episodes":
+        add_behind(mem)
+    else:
+        say(mem, users=1)
+    is_there, may_go_on = threading.Event(), threading.Event()
+    with worker(mem, kind) as held_up, ThreadPoolExecutor(1) as pool:
+        do = held_up._chores[kind].do  # type: ignore[index]
+
+        def held(ctx: Any, piece: Any, progress: Any) -> int:
+            write = ctx.engine.write
+
+            def stopped(tenant_id: str, work: Any) -> Any:
+                is_there.set()
+                assert may_go_on.wait(60)
+                return write(tenant_id, work)
+
+            ctx.engine.write = stopped
+            return do(ctx, piece, progress)
+
+        held_up._chores[kind].do = held  # type: ignore[index, method-assign]
+        running = pool.submit(held_up.run)
+        assert is_there.wait(60)
+        done = other.store.upkeep(kinds=[kind], lease_seconds=0.3)
+        after = (made(mem), _events(mem))
+        assert done.taken_over > 0
+        assert getattr(done, kind) > 0
+        may_go_on.set()
+        lost = running.result(60)
+    assert lost.lost > 0
+    assert getattr(lost, kind) == 0
+    assert (made(mem), _events(mem)) == after
+    assert leases(mem) == []
+    assert mem.verify().ok
+    assert mem.store.upkeep(kinds=[kind]).is_idle
+
+
+def _events(mem: Memory) -> list[str]:
+    return sorted(entry.id for user in mem.store.users() for entry in mem.ledger.entries(user_id=user.user_id))
+
+
+def test_leases_that_are_counted_on_are_left_alone(opened: Opened) -> None:
+    """A process that takes long is no process that has ended."""
+    mem, other = opened(extract_model=Model()), opened()
+    say(mem, users=1)
+    is_there, may_go_on = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        is_there.set()
+        assert may_go_on.wait(60)
+
+    mem._ctx.extract_model.before = slow
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(mem.store.upkeep, kinds=["extract"], lease_seconds=1)
+        assert is_there.wait(60)
+        model, other._ctx.extract_model = other._ctx.extract_model, Model()
+        del model
+        assert mem.store.overview().under_way == 1
+        done = other.store.upkeep(kinds=["extract"], lease_seconds=1)
+        assert (done.held, done.pieces, other._ctx.extract_model.asked.total()) == (1, 0, 0)
+        may_go_on.set()
+        assert running.result(60).extract == 1
+    assert mem.store.overview().under_way == 0
+
+
+@pytest.mark.req("UK-02")
+def test_clocks_that_differ_do_no_harm(opened: Opened) -> None:
+    """Of workers a day ahead and behind no turn is read twice, and what one left is taken up at once by any."""
+    models = [Model() for _ in range(3)]
+    mems = [
+        opened(clock=clock_ahead(timedelta(days=days)), extract_model=model)
+        for days, model in zip((-1, 0, 1), models, strict=True)
+    ]
+    say(mems[1], users=6)
+    with ThreadPoolExecutor(3) as pool:
+        reports = list(pool.map(lambda each: each.store.upkeep(kinds=["extract"], lease_seconds=2), mems))
+    asked = sum((model.asked for model in {id(each): each for each in models}.values()), Counter())
+    assert asked == Counter(f"I once saw {user}" for user in range(6))
+    assert sum(report.extract for report in reports) == 6
+
+
+def test_a_claim_of_who_ended_keeps_nobody_waiting(opened: Opened) -> None:
+    """A process ends in the middle of a batch: its claim would hold for five minutes, and as much as its clock is
+    ahead. The lease says that it has ended."""
+    ahead = opened(clock=clock_ahead(timedelta(seconds=0.5)), extract_model=Model())
+    say(ahead, users=1)
+
+    class Killed(BaseException):
+        """Ends a worker as a kill does: nothing of it is given back."""
+
+    def dies() -> None:
+        raise Killed
+
+    ahead._ctx.extract_model.before = dies
+    write = ahead._ctx.engine.write
+
+    def dead(tenant_id: str, work: Any) -> Any:
+        if ahead._ctx.extract_model.asked:
+            raise Killed
+        return write(tenant_id, work)
+
+    with worker(ahead, "extract") as upkeep:
+        upkeep._give_back = lambda _: None  # type: ignore[method-assign]
+        ahead._ctx.engine.write = dead  # type: ignore[method-assign]
+        with pytest.raises(Killed):
+            upkeep.run()
+    ahead._ctx.engine.write = write  # type: ignore[method-assign]
+    ahead._ctx.extract_model.before = lambda: None
+    assert len(leases(ahead)) == 1
+    mem = opened(extract_model=Model())
+    mem._ctx.extract_model = Model()
+    done = mem.store.upkeep(kinds=["extract"], lease_seconds=0.3)
+    assert (done.taken_over, done.extract) == (1, 1)
+    assert leases(mem) == []
+
+
+# -- a forget wins --------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("UK-03")
+@pytest.mark.parametrize("kind", ["index", "episodes", "extract"])
+def test_a_forget_in_between_wins(opened: Opened, kind: str) -> None:
+    mem, other = opened(extract_model=Model()), opened()
+    if kind == "index":
+        load(mem, users=2)
+    else:
+        add_behind(mem, users=2)
+    user = "u0" if kind == "index" else "old0"
+    forgotten: list[str] = []
+
+    def forgets(tenant_id: str, work: Any) -> Any:
+        if not forgotten and tenant_id == "default":
+            forgotten.append(other.forget(user_id=user).receipt_id)
+        return write(tenant_id, work)
+
+    with worker(mem, kind, lease_s=30) as upkeep:
+        do = upkeep._chores[kind].do  # type: ignore[index]
+
+        def between(ctx: Any, piece: Any, progress: Any) -> int:
+            nonlocal write
+            write = ctx.engine.write
+            ctx.engine.write = forgets
+            return do(ctx, piece, progress)
+
+        write = mem._ctx.engine.write
+        upkeep._chores[kind].do = between  # type: ignore[index, method-assign]
+        upkeep.run()
+    assert forgotten
+    assert mem.run(user_id=user).search("ferry plan agreed") == []
+    assert mem.verify().ok
+    assert mem.store.rebuild().repaired == ()
+    assert leases(mem) == []
+
+
+# -- bad input ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kinds", [["indices"], [], "everything", [None], 7])
+def test_kinds_that_are_none(kinds: Any) -> None:
+    with muniment.open(":memory:") as mem, pytest.raises(InvalidInput) as refused:
+        mem.store.upkeep(kinds=kinds)
+    assert (refused.value.path, bool(refused.value.hint)) == ("$.kinds", True)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 1e9, float("nan"), "10", None, True])
+def test_leases_that_last_no_time(seconds: Any) -> None:
+    with muniment.open(":memory:") as mem, pytest.raises(InvalidInput) as refused:
+        mem.store.upkeep(lease_seconds=seconds)
+    assert refused.value.path == "$.lease_seconds"
+
+
+def test_leases_that_cannot_be_read(postgres_dsn: str, postgres_schema: str) -> None:
+    """A typed error with what to do, and nothing was done."""
+    with muniment.open(url_of(postgres_dsn, postgres_schema)) as mem:
+        load(mem)
+        before = made(mem)
+        with psycopg.connect(postgres_dsn, autocommit=True) as admin:
+            admin.execute(f"REVOKE ALL ON {postgres_schema}.leases FROM muniment_app")
+            with pytest.raises(StorageFailure) as refused:
+                mem.store.upkeep()
+            assert "grant" in (refused.value.hint or "")
+            assert made(mem) == before
+            admin.execute(f"GRANT ALL ON {postgres_schema}.leases TO muniment_app")
+        assert mem.store.upkeep().index == 80
+
+
+def test_a_server_that_goes_read_only_in_the_middle_of_a_piece(postgres_dsn: str, postgres_schema: str) -> None:
+    """The piece is not written and its lease stays; when the server takes writes again, it is taken over and done."""
+    with muniment.open(url_of(postgres_dsn, postgres_schema)) as mem:
+        load(mem)
+        before = made(mem)
+        is_read_only = [True]
+        with worker(mem, "index", lease_s=0.3) as upkeep:
+            do = upkeep._chores["index"].do
+
+            def refused(ctx: Any, piece: Any, progress: Any) -> int:
+                write = ctx.engine.write
+
+                def turned(tenant_id: str, work: Any) -> Any:
+                    def inside(tx: Any) -> Any:
+                        if is_read_only[0]:
+                            tx._connection.execute("SET TRANSACTION READ ONLY")
+                        return work(tx)
+
+                    return write(tenant_id, inside)
+
+                ctx.engine.write = turned
+                return do(ctx, piece, progress)
+
+            upkeep._chores["index"].do = refused  # type: ignore[method-assign]
+            with pytest.raises(StorageReadOnly) as told:
+                upkeep.run()
+            assert told.value.hint
+            assert made(mem) == before
+            is_read_only[0] = False
+        assert mem.store.upkeep(kinds=["index"], lease_seconds=0.3).index == 80
+        assert leases(mem) == []
+
+
+def test_a_store_that_is_opened_for_reading(tmp_path: Path) -> None:
+    with muniment.open(tmp_path / "store.db") as mem:
+        load(mem)
+    with muniment.open(tmp_path / "store.db", read_only=True) as mem, pytest.raises(StorageReadOnly) as refused:
+        mem.store.upkeep()
+    assert refused.value.hint
+
+
+# -- going on -------------------------------------------------------------------------------------------
+
+
+def test_a_watch_does_what_comes_and_ends_when_told(tmp_path: Path) -> None:
+    with muniment.open(tmp_path / "store.db") as mem:
+        watch = UpkeepWatch(mem._ctx, ("index",), lease_s=1, every_s=0.05)
+        watch.start()
+        load(mem)
+        for _ in range(600):
+            if not mem.store.overview().unindexed:
+                break
+            threading.Event().wait(0.05)
+        watch.stop()
+        assert mem.store.overview().unindexed == 0
+        assert leases(mem) == []
+
+
+def test_a_watch_outlives_an_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with muniment.open(tmp_path / "store.db") as mem:
+        load(mem)
+        watch = UpkeepWatch(mem._ctx, ("index",), lease_s=1, every_s=0.02)
+        run, failed = watch._upkeep.run, [MunimentError("the store is away")]
+
+        def fails_once() -> Any:
+            if failed:
+                raise failed.pop()
+            return run()
+
+        watch._upkeep.run = fails_once  # type: ignore[method-assign]
+        assert next(watch.reports()).index == 80
+        assert "upkeep failed" in caplog.text
+
+
+def test_it_stops_between_pieces(tmp_path: Path) -> None:
+    with muniment.open(tmp_path / "store.db") as mem:
+        load(mem)
+        upkeep = Upkeep(mem._ctx, ("index",), tenant_id=None, lease_s=1, progress=lambda _: upkeep.stop())
+        assert upkeep.run().index == 20
+        assert leases(mem) == []
+        assert mem.store.overview().unindexed > 0
+        assert UPKEEP not in mem.store.tenants()
+
+
+# -- what heartbeats leave behind -----------------------------------------------------------------------
+
+
+@pytest.mark.req("UK-04")
+def test_heartbeats_leave_no_dead_entry_in_an_index(postgres_dsn: str, postgres_schema: str) -> None:
+    """PostgreSQL counts them as heap-only updates: no index has the count, and pruning makes room in the page."""
+    beats = 300
+    with muniment.open(url_of(postgres_dsn, postgres_schema)) as mem:
+        upkeep = Upkeep(mem._ctx, ("index",), tenant_id=None, lease_s=3600)
+        names = [f"index:u{number}" for number in range(64)]
+        taken = mem._ctx.engine.write("default", lambda tx: take_free(tx, "default", names, "p.1"))
+        with upkeep._keeper.holding(taken):
+            for _ in range(beats):
+                upkeep._keeper.beat()
+        upkeep._keeper.close()
+    with psycopg.connect(postgres_dsn, autocommit=True) as admin:
+        row = admin.execute(
+            "SELECT n_tup_upd, n_tup_hot_upd, pg_relation_size(relid) FROM pg_stat_user_tables"
+            " WHERE schemaname = %s AND relname = 'leases'",
+            (postgres_schema,),
+        ).fetchone()
+    assert row is not None
+    updates, heap_only, size = row
+    assert updates == beats * 64
+    assert heap_only >= 0.97 * updates
+    assert size <= 16 * 8192

@@ -1,0 +1,60 @@
+"""No command prints a password that the address of a store carries: in what people read, in JSON, in questions."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import muniment.surfaces.cli as cli
+from muniment.surfaces.cli.calling import Call
+from muniment.surfaces.settings import load_settings, shown_db
+
+SECRET = "s3cret"
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("postgresql://ana:s3cret@db:5432/mem", "postgresql://ana@db:5432/mem"),
+        ("postgresql://ana:s3cret@a,b/mem?schema=x", "postgresql://ana@a,b/mem?schema=x"),
+        ("postgresql://ana:@s3cret@db/mem", "postgresql://ana@db/mem"),
+        ("postgresql://ana:s3cret/s3cret?s3cret#s3cret@db/mem", "postgresql://ana@db/mem"),
+        ("postgresql://:s3cret@db/mem", "postgresql://@db/mem"),
+        ("postgresql://db/mem?user=ana&password=s3cret&schema=x", "postgresql://db/mem?user=ana&password=…&schema=x"),
+        ("postgresql://db/mem?sslpassword=s3cret", "postgresql://db/mem?sslpassword=…"),
+        ("postgresql://db/mem?PASSWORD=s3cret", "postgresql://db/mem?PASSWORD=…"),
+        ("postgresql://ana@db/mem?replica=ana:s3cret@r:5&schema=x", "postgresql://ana@db/mem?replica=…%40r:5&schema=x"),
+        (
+            "postgresql://ana:s3cret@db/mem?replica=postgresql%3A%2F%2Fana%3As3cret%40r%3A5%2Fmem",
+            "postgresql://ana@db/mem?replica=postgresql%3A%2F%2F…%40r%3A5%2Fmem",
+        ),
+        ("postgresql://db:5432/mem", "postgresql://db:5432/mem"),
+        ("agent.db", "agent.db"),
+        ("at@home.db", "at@home.db"),
+        (":memory:", ":memory:"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(given: str, shown: str) -> None:
+    assert shown_db(given) == shown
+    assert SECRET not in shown
+    assert load_settings({"db": given}, {}).shown_db == shown
+
+
+def test_a_command_that_is_spelled_out_has_none() -> None:
+    call = Call({"db": f"postgresql://ana:{SECRET}@db/mem", "tenant_id": "acme"})
+    assert call.spelled("learn", "undo", "x") == "muniment learn undo x --db postgresql://ana@db/mem --tenant acme"
+
+
+def test_no_command_puts_the_address_itself_into_a_text() -> None:
+    """Every `settings.db` of the command line goes to what opens a store or compares it, none into what is printed."""
+    printed = []
+    for path in sorted(Path(cli.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            parts = node.values if isinstance(node, ast.Dict | ast.JoinedStr) else ()
+            for part in parts:
+                value = part.value if isinstance(part, ast.FormattedValue) else part
+                if isinstance(value, ast.Attribute) and value.attr == "db" and "settings" in ast.unparse(value.value):
+                    printed.append(f"{path.name}:{node.lineno}")
+    assert printed == []
