@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from figures_learning import learning_model, learning_worlds
+from figures_learning import learning_model, learning_worlds, rules_advance
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
@@ -29,6 +29,7 @@ PAGES = (
     "docs/guides/proxy.md",
     "docs/guides/coding-agents.md",
     "docs/guides/learning-inside.md",
+    "docs/guides/rules.md",
 )
 BLOCK = re.compile(r"(<!-- figures:(\w+) -->\n)(.*?)(<!-- /figures:\2 -->)", re.DOTALL)
 
@@ -624,6 +625,7 @@ RENDERERS = {
     "langgraph": langgraph,
     "learning_model": learning_model,
     "learning_worlds": learning_worlds,
+    "rules_advance": rules_advance,
 }
 
 
