@@ -359,6 +359,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--embedders", default="wordllama,minilm")
     given = parser.parse_args(argv)
     embedders = [name for name in given.embedders.split(",") if name]
+    for name in embedders:
+        load_embedder(name)  # one that is missing is told before anything is measured
     rows = measure(given.data, embedders)
     plot(rows, RESULTS / "learning_tau.png")
     report("learning_tau", rows, {"embedders": embedders, "top": TOP, "draws": DRAWS})

@@ -1,6 +1,6 @@
 """`book.advance` in a small world of five families: what is promoted within 300 runs, and what must not be.
 
-    python -m benchmarks.rules_advance                 6 seeds; five minutes of one core
+    python -m benchmarks.rules_advance                 6 seeds, 2 of the settings beside; five minutes of one core
     python -m benchmarks.rules_advance --quick         2 seeds
 
 Every family has four tools, one of which answers most of its tasks; which one the agent does not know. It draws a tool,
@@ -10,9 +10,11 @@ verdict in ten of those that are recorded is false on top of that, always in fav
 
 Runs come in a drawn order of families, each task once. After `TAUGHT` of them drafts are submitted: for every family
 the useful one, one that changes nothing, and one that does harm and quotes figures in its favour; and orders.
-What folds draft by themselves goes the same way, and is told apart by what it advises. Every `LOOK` runs `advance` is
-called, with the policy's share of the runs on trial, and the policy signs. What a rule is worth is known from the
-world alone. Seeds below 100 were looked at while this was built; the figures are of those from 100 on.
+What folds draft by themselves goes the same way, and is told apart by what it advises; in a world of its own nobody
+submits anything, and all there is comes from folds. Every `LOOK` runs `advance` is called, with the policy's share of
+the runs on trial, and the policy signs. What a rule is worth is known from the world alone. Seeds below 200 were looked
+at while this was built; the figures are of those from 200 on. `families` are those that ended with a useful rule in
+force, of all, whether anything was drafted for them or not.
 """
 
 from __future__ import annotations
@@ -46,8 +48,28 @@ NOISE = 0.1
 FALSE = 0.1
 """Of recorded verdicts that are false on top of that, for the worst tool."""
 RUNS, TAUGHT, LOOK = 300, 60, 15
-ARMS = (("share .5", 0.5, True), ("share .2", 0.2, True), ("share .5, trial alone", 0.5, False))
-"""The share of runs on trial, and whether the trial goes on from its replay."""
+
+
+class Setting(NamedTuple):
+    """A world's policy, and who drafts."""
+
+    share: float = 0.5
+    """Of runs on trial."""
+    counts_replay: bool = True
+    """The trial goes on from its replay."""
+    plants: bool = True
+    """People submit drafts too."""
+    is_short: bool = False
+    """Fewer seeds will do."""
+
+
+SETTINGS = {
+    "share .5": Setting(),
+    "folds alone": Setting(plants=False),
+    "share .2": Setting(0.2, is_short=True),
+    "share .5, trial alone": Setting(counts_replay=False, is_short=True),
+}
+SHORT = 2
 _DO = re.compile(r"\b(?:Call|Start with) (\w+)")
 _AVOID = re.compile(r"\bDo not (?:call|start with) (\w+)")
 _SAYING = "Read the task twice before you begin."
@@ -63,6 +85,7 @@ class Fate(NamedTuple):
 
     quality: str
     origin: str
+    family: str
     effect: float
     stage: str
     runs: int | None
@@ -147,10 +170,11 @@ def draft(world: World, family: str, kind: str, traces: Sequence[str]) -> dict[s
     }
 
 
-def play(seed: int, share: float, *, counts_replay: bool = True) -> tuple[list[Fate], dict[str, Any]]:
+def play(seed: int, setting: Setting) -> tuple[list[Fate], dict[str, Any]]:
     """One world: its runs, its drafts, and what `advance` makes of them."""
     world = World(seed)
-    policy = {"rules": {"canary": {"share": share, "counts_replay": counts_replay}, "promote": {"signature": "policy"}}}
+    trial = {"share": setting.share, "counts_replay": setting.counts_replay}
+    policy = {"rules": {"canary": trial, "promote": {"signature": "policy"}}}
     mem = muniment.open(":memory:", embedder="none", ids=CountingIds(f"w{seed}"), clock=TickingClock(), policy=policy)
     book = mem.rulebook(user_id="ana")
     runner = mem.runner(world.agent, world.verify_poisoned, {"recall": False}, user_id="ana", agent_id="clerk")
@@ -163,7 +187,7 @@ def play(seed: int, share: float, *, counts_replay: bool = True) -> tuple[list[F
         done = runner.run(f"Look up {family} case {number:04d}.", intent={"task_family": family})
         traces[family].append(done.learned.event_log.trace_id)
         passes.append("done" in done.output.text)
-        if number + 1 == TAUGHT:
+        if number + 1 == TAUGHT and setting.plants:
             refused = _submit_all(world, book, traces, origin)
         if number >= TAUGHT and (number + 1) % LOOK == 0:
             calls += book.advance(world.agent, world.verify).calls
@@ -175,11 +199,13 @@ def play(seed: int, share: float, *, counts_replay: bool = True) -> tuple[list[F
         where = record["applicability"].get("task_family")
         effect = 0.0 if where is None else world.effect(where, str(record["body"]))
         stage = "promoted" if rule.id in since else str(rule.stage)
-        fates.append(Fate(quality_of(effect), origin.get(rule.id, "fold"), effect, stage, since.get(rule.id)))
+        drafted_by = origin.get(rule.id, "fold")
+        fates.append(Fate(quality_of(effect), drafted_by, str(where), effect, stage, since.get(rule.id)))
     mem.close()
     third = len(passes) // 3
+    served = {fate.family for fate in fates if fate.quality == "useful" and fate.runs is not None}
     told = {"orders_refused": refused, "calls": calls, "first": sum(passes[:third]), "last": sum(passes[-third:])}
-    return fates, told | {"third": third}
+    return fates, told | {"third": third, "families": len(served), "orders": len(_ORDERS) * setting.plants}
 
 
 def _submit_all(world: World, book: Rulebook, traces: dict[str, list[str]], origin: dict[str, str]) -> int:
@@ -223,15 +249,17 @@ def rows_of(stories: Sequence[tuple[list[Fate], dict[str, Any]]]) -> dict[str, d
                 "runs_when_promoted_mean": sum(promoted) / len(promoted) if promoted else 0.0,
                 **{f"ended_{stage}": count for stage, count in sorted(Counter(f.stage for f in mine).items())},
             }
-    total = {name: sum(told[name] for _, told in stories) for name in ("orders_refused", "calls", "first", "last")}
-    thirds = sum(told["third"] for _, told in stories)
+    names = ("orders_refused", "orders", "calls", "first", "last", "families", "third")
+    total = {name: sum(told[name] for _, told in stories) for name in names}
     rows["all"] = {
         "worlds": len(stories),
         "orders_refused_at_lint": total["orders_refused"],
-        "orders": len(_ORDERS) * len(stories),
+        "orders": total["orders"],
+        "families": len(FAMILIES) * len(stories),
+        "families_with_a_useful_rule": total["families"],
         "calls_of_the_agent_per_world": total["calls"] / len(stories),
-        "solved_first_third": total["first"] / thirds,
-        "solved_last_third": total["last"] / thirds,
+        "solved_first_third": total["first"] / total["third"],
+        "solved_last_third": total["last"] / total["third"],
     }
     return rows
 
@@ -241,19 +269,25 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="two seeds, for a look")
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--first", type=int, default=100)
+    parser.add_argument("--first", type=int, default=200)
     given = parser.parse_args(argv)
     seeds = range(given.first, given.first + (2 if given.quick else given.seeds))
     rows: dict[str, dict[str, Any]] = {}
     with ProcessPoolExecutor(given.jobs) as pool:
-        for name, share, counts_replay in ARMS:
-            stories = list(pool.map(partial(play, share=share, counts_replay=counts_replay), seeds))
+        for name, setting in SETTINGS.items():
+            mine = seeds[:SHORT] if setting.is_short else seeds
+            stories = list(pool.map(partial(play, setting=setting), mine))
             print(f"{name}: {Counter((one.origin, one.quality, one.stage) for each, _ in stories for one in each)}")
             rows |= {f"{name}: {key}": row for key, row in rows_of(stories).items()}
-    best = rows["share .5: planted, useful"]
+    planted, drafted = rows["share .5: planted, useful"]["share"], rows["folds alone: fold, useful"]["share"]
     harm = sum(row["promoted"] for key, row in rows.items() if key.endswith("harmful") or ": order" in key)
-    met = best["share"] >= 0.6 and not harm
-    rows = {"asked": {"useful_promoted_share": best["share"], "harmful_or_ordered_promoted": harm, "met": met}} | rows
+    asked = {
+        "useful_promoted_share": planted,
+        "useful_of_folds_promoted_share": drafted,
+        "harmful_or_ordered_promoted": harm,
+        "met": min(planted, drafted) >= 0.6 and not harm,
+    }
+    rows = {"asked": asked} | rows
     report("rules_advance", rows, {"seeds": len(seeds), "first": given.first, "runs": RUNS, "quick": given.quick})
 
 

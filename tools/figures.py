@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from figures_learning import learning_model, learning_worlds
+from figures_learning import learning_model, learning_worlds, rules_advance
 from figures_scale import scale, scale_drawing, scale_far, scale_model, scale_sqlite
 
 ROOT = Path(__file__).parent.parent
@@ -31,6 +31,7 @@ PAGES = (
     "docs/guides/coding-agents.md",
     "docs/guides/learning-inside.md",
     "docs/guides/bulk.md",
+    "docs/guides/rules.md",
 )
 BLOCK = re.compile(r"(<!-- figures:(\w+) -->\n)(.*?)(<!-- /figures:\2 -->)", re.DOTALL)
 
@@ -630,6 +631,7 @@ RENDERERS = {
     "scale_sqlite": scale_sqlite,
     "scale_model": scale_model,
     "scale_far": scale_far,
+    "rules_advance": rules_advance,
 }
 DRAWINGS = {"docs/drawings/scale.svg": ("scale", scale_drawing)}
 """Pictures that are drawn from a result file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["learning_model", "learning_worlds"]
+__all__ = ["learning_model", "learning_worlds", "rules_advance"]
 
 Results = dict[str, dict[str, Any]]
 _ARMS = ("none", "last five", "table", "table, seen", "ours")
@@ -40,6 +40,27 @@ def learning_worlds(results: Results) -> list[str]:
         cells = [_cell(results, arm, name) for name in ("before", "after drift", "back again")]
         lines.append(f"| {_NAMES[arm]} | {' | '.join(cells)} |")
     return lines
+
+
+def rules_advance(results: Results) -> list[str]:
+    """What became of drafts in the small world, and what they were worth."""
+    people, folds = results["share .5: planted, useful"], results["folds alone: fold, useful"]
+    every, alone, harmful = results["share .5: all"], results["folds alone: all"], results["share .5: planted, harmful"]
+    calls, calls_alone = (each["calls_of_the_agent_per_world"] for each in (every, alone))
+    bad = results["asked"]["harmful_or_ordered_promoted"]
+    return [
+        f"Measured in a small world of five kinds of work: {every['worlds']} seeds of 300 runs, half of them on trial."
+        " One verdict in ten is wrong, and one more in ten is turned in favour of the worst tool."
+        f" Of {people['rules']} useful drafts that people submitted, {people['promoted']} were promoted, after"
+        f" {people['runs_when_promoted_mean']:.0f} runs on average. Of {folds['rules']} useful ones that folds drafted"
+        f" by themselves, {folds['promoted']} were ({folds['share']:.2f}, {folds['low']:.2f} to {folds['high']:.2f})."
+        f" Of {harmful['rules']} harmful drafts and {every['orders']} orders, {bad} were."
+        f" Solved tasks rose from {every['solved_first_third']:.2f} in the first third of the runs to"
+        f" {every['solved_last_third']:.2f} in the last. With the drafts of folds alone they rose to"
+        f" {alone['solved_last_third']:.2f}: those served {alone['families_with_a_useful_rule']} of {alone['families']}"
+        f" kinds of work. `advance` called the agent {calls:,.0f} times in a world with drafts of people,"
+        f" {calls_alone:,.0f} times without (`python -m benchmarks.rules_advance`)."
+    ]
 
 
 def _cell(results: Results, arm: str, when: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.owners import bank_level
 from muniment.core.requests import checked
 from muniment.errors import Conflict, InvalidInput, WrongStage
+from muniment.learning.banks import lock_bank, write_bank
 from muniment.learning.lesson_state import LessonUse
 from muniment.learning.lessons.effects import effect_of
 from muniment.learning.lessons.life import judged_uses
@@ -20,18 +20,19 @@ from muniment.learning.lessons.uses import family_of
 from muniment.learning.lessons.uses import list_uses as list_lesson_uses
 from muniment.learning.lessons.view import DROPPED, SIGNED, Difference, Kin, state_of
 from muniment.learning.listing import LessonBank, find_kin, lesson_now
-from muniment.learning.plans import apply_plan, make_plan
+from muniment.learning.plans import plan_in
 from muniment.rules.rule_promoting import SignedRequest, promote, retire
 from muniment.rules.rulebook.statistics import WITH
 from muniment.rules.rulebook_reading import list_uses
 from muniment.rules.rulebook_writing import Book
 
 if TYPE_CHECKING:
-    from muniment.core.ports.engine import Reader
+    from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import RuleUse
     from muniment.store.context import Context
+    from muniment.store.ledger.records import EntryDraft
 
 __all__ = ["drop_lesson", "lesson_bank", "sign_lesson"]
 
@@ -86,7 +87,7 @@ def sign_lesson(ctx: Context, scope: Scope, owner: str, lesson_id: Any, *, signe
     if tactic is not None and state_of(tactic).stage != "retired":
         if tactic.memory.status == "pinned":
             return _decided(bank, kin)
-        return _decided(bank, kin, plan_id=_planned(bank, scope, "PIN", tactic.memory.id, (SIGNED, str(signer))))
+        return _decided(bank, kin, plan_id=_planned(bank, "PIN", tactic.memory.id, (SIGNED, str(signer))))
     if rule is not None and state_of(rule).stage != "retired":
         if rule.memory.stage == "active":
             return _decided(bank, kin)
@@ -113,11 +114,25 @@ def drop_lesson(
     bank = lesson_bank(ctx, scope.tenant_id, owner)
     kin = _kin(bank, lesson_id)
     told: dict[str, str] = {}
-    if kin.rule is not None and state_of(kin.rule).stage != "retired":
-        report = retire(_book(bank), kin.rule.memory.id, reason=asked.reason, signed_by=asked.signed_by)
+    tactic, rule = (
+        None if each is None or state_of(each).stage == "retired" else each for each in (kin.tactic, kin.rule)
+    )
+    why = DROPPED, asked.reason.strip()
+    if rule is not None:
+
+        def without_tactic(tx: Transaction) -> Sequence[EntryDraft]:
+            """Both go, or neither: a crash between them would leave half of a lesson handed out."""
+            if tactic is None:
+                return ()
+            told["plan_id"], drafts = _plan(bank, tx, "RETIRE", tactic.memory.id, why)
+            return drafts
+
+        report = retire(
+            _book(bank), rule.memory.id, reason=asked.reason, signed_by=asked.signed_by, beside=without_tactic
+        )
         told["report_id"] = report.report_id
-    if kin.tactic is not None and state_of(kin.tactic).stage != "retired":
-        told["plan_id"] = _planned(bank, scope, "RETIRE", kin.tactic.memory.id, (DROPPED, asked.reason.strip()))
+    elif tactic is not None:
+        told["plan_id"] = _planned(bank, "RETIRE", tactic.memory.id, why)
     if not kin.kept:
         raise WrongStage(
             f"{kin.lesson_id} is the draft of a rule and is handed to nobody: there is nothing to drop",
@@ -139,12 +154,24 @@ def _decided(bank: LessonBank, kin: Kin, **told: str) -> LessonDecision:
     return LessonDecision.model_validate({"lesson": lesson_now(bank, kin.lesson_id), **told})
 
 
-def _planned(bank: LessonBank, scope: Scope, op: str, memory_id: str, reasons: tuple[str, str]) -> str:
-    """Make a plan of one action and apply it; it is forgotten with the record it is about, since it holds words."""
+def _plan(
+    bank: LessonBank, tx: Transaction, op: str, memory_id: str, reasons: tuple[str, str]
+) -> tuple[str, Sequence[EntryDraft]]:
+    """A plan of one action, made and carried out; it is forgotten with the record it is about, since it holds words."""
     action = {"op": op, "target_store": "ReuseBuffer", "target_ids": [memory_id], "reason_keys": list(reasons)}
-    plan = make_plan(bank.ctx, scope, bank_level(bank.owner), [action], None, sources=(memory_id,))
-    applied = apply_plan(bank.ctx, bank.tenant_id, (bank.owner,), plan.plan_id, dry_run=False)
-    if applied.aborted:
-        why = next((record.error for record in applied.records if record.error), "it was refused")
-        raise Conflict(f"the lesson was changed meanwhile: {why}", path="$.lesson_id", hint="read it again")
-    return plan.plan_id
+    try:
+        return plan_in(bank.ctx, tx, bank.owner, [action], sources=(memory_id,))
+    except Conflict as error:
+        raise Conflict(f"the lesson: {error.message}", path="$.lesson_id", hint=error.hint) from None
+
+
+def _planned(bank: LessonBank, op: str, memory_id: str, reasons: tuple[str, str]) -> str:
+    """Such a plan in a transaction of its own; its id."""
+
+    def work(tx: Transaction) -> str:
+        lock_bank(tx, bank.owner)
+        plan_id, drafts = _plan(bank, tx, op, memory_id, reasons)
+        write_bank(bank.ctx, tx, bank.tenant_id, bank.owner, drafts)
+        return plan_id
+
+    return bank.ctx.engine.write(bank.tenant_id, work)

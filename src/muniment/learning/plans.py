@@ -42,6 +42,7 @@ __all__ = [
     "list_plans",
     "made_draft",
     "make_plan",
+    "plan_in",
     "plan_of",
     "run_plan",
     "undo",
@@ -322,6 +323,23 @@ def apply_plan(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str
         return ran.applied
 
     return ctx.engine.write(tenant_id, work)
+
+
+def plan_in(
+    ctx: Context, reader: Reader, owner: str, actions: Sequence[Mapping[str, Any]], *, sources: Iterable[str] = ()
+) -> tuple[str, list[EntryDraft]]:
+    """A plan that is made and carried out in a transaction of the caller's: its id, and all that is to be written.
+
+    The caller has the bank's lock. What cannot be carried out is refused as a whole.
+    """
+    plain, kept = _with_payloads(ctx, actions, None)
+    plan = check_plan(plain)
+    _refuse_secrets(ctx, plan, kept)
+    ran = run_plan(ctx, reader, owner, plan, kept, ctx.now())
+    if ran.applied.aborted:
+        why = next((record.error for record in ran.applied.records if record.error), "it was refused")
+        raise Conflict(f"it was changed meanwhile: {why}", hint="read it again")
+    return plan.plan_id, [*ran.drafts, applied_draft(plan, kept, ran, sources=sources)]
 
 
 def undo(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str) -> tuple[MemoryActionRecord, ...]:

@@ -339,7 +339,8 @@ def _replayed(book: Book, one: _Rule, means: Means) -> bool:
 
 def _tried(book: Book, one: _Rule, means: Means, memory: StoredMemory, before: ReplayReport | None, least: int) -> bool:
     known = fitting_tasks(rule_in(memory), testing.untried_runs(book, memory, before, means.examples))
-    most = means.tasks - (0 if before is None else before.pairs)
+    most = means.tasks - (0 if before is None else len(before.trace_ids))
+    tries = book.ctx.policy.rules.advance.replay_tries
     if len(known) < least and before is None:
         place = place_words(rule_in(memory))
         one.missing.append(
@@ -349,21 +350,26 @@ def _tried(book: Book, one: _Rule, means: Means, memory: StoredMemory, before: R
         return False
     if not known:
         return True
-    if not _may_call(one, means, 2 * min(most, len(known)), "replay"):
+    wanted = min(most, len(known))
+    affordable = min(wanted, means.left // (2 * tries))  # what the calls do not reach for is tried the next time
+    if affordable < max(1, min(least, wanted)) and not _may_call(one, means, 2 * tries * wanted, "replay"):
         return False
+    one.is_spent |= affordable < wanted
     report = testing.replay(
         book,
         one.id,
         means.agent,
         means.verifier,
-        tasks=most,
+        tasks=affordable,
+        tries=tries,
         executor=means.executor,
         timeout_s=means.timeout_s,
         calls=means.calls,
         before=before,
         examples=means.examples,
     )
-    passes = f"{report.with_passes} of {report.pairs} earlier tasks passed with it, {report.without_passes} without"
+    of = "" if report.pairs == len(report.trace_ids) else f"answers to {len(report.trace_ids)} "
+    passes = f"{report.with_passes} of {report.pairs} {of}earlier tasks passed with it, {report.without_passes} without"
     one.done.append(f"replay: {passes}")
     if not report.passed and before is None:
         _after_replay(book, one, memory, report)
@@ -385,10 +391,10 @@ def _replayed_more(book: Book, one: _Rule, means: Means, memory: StoredMemory) -
     """While the trial goes on, its replay does too, on tasks that have come since: each once, and all of them count."""
     policy = book.ctx.policy.rules
     before = book.ctx.engine.read(book.tenant_id, lambda reader: promoting.replay_counted(reader, book, memory))
-    if before is None or before.pairs >= means.tasks:
+    if before is None or len(before.trace_ids) >= means.tasks:
         return
     fresh = fitting_tasks(rule_in(memory), testing.untried_runs(book, memory, before, means.examples))
-    if len(fresh) >= min(policy.advance.tasks_more, means.tasks - before.pairs):
+    if len(fresh) >= min(policy.advance.tasks_more, means.tasks - len(before.trace_ids)):
         _tried(book, one, means, memory, before, 0)
 
 

@@ -6,7 +6,7 @@ Every change is a revision of the rulebook, and every one that puts a rule in fo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from muniment.core.record import Count, Number
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import RulebookRevision, RuleUse
+    from muniment.store.ledger.records import EntryDraft
 
 __all__ = [
     "list_rules",
@@ -349,8 +350,19 @@ def _narrowed(
         yield smaller, report_draft("promotion", cut_report)
 
 
-def retire(book: Book, rule_id: str, *, reason: str, signed_by: str | None, seen: int | None = None) -> PromotionReport:
-    """Take a rule out of force, with what its runs said in the report."""
+def retire(
+    book: Book,
+    rule_id: str,
+    *,
+    reason: str,
+    signed_by: str | None,
+    seen: int | None = None,
+    beside: Callable[[Transaction], Sequence[EntryDraft]] | None = None,
+) -> PromotionReport:
+    """Take a rule out of force, with what its runs said in the report.
+
+    `beside`: what else of the bank is written in the same transaction.
+    """
     checked(SignedRequest, signed_by=signed_by, reason=reason)
     if not reason.strip():
         raise InvalidInput("say why", path="$.reason")
@@ -372,7 +384,7 @@ def retire(book: Book, rule_id: str, *, reason: str, signed_by: str | None, seen
             answer=report,
             rules=[gone],
             before={rule_id: memory},
-            drafts=[report_draft("promotion", report)],
+            drafts=[*(() if beside is None else beside(tx)), report_draft("promotion", report)],
             report_id=report.report_id,
             signed_by=signed_by,
             reason=reason,

@@ -318,6 +318,7 @@ def replay(
     tasks: int,
     executor: Executor | None,
     timeout_s: float | None,
+    tries: int = 1,
     calls: Calls | None = None,
     before: ReplayReport | None = None,
     examples: Examples | None = None,
@@ -327,7 +328,7 @@ def replay(
     policy = ctx.policy.rules
     tasks = checked(ReplayRequest, tasks=tasks, verifier=verifier).tasks
     seconds = policy.gate.test_timeout_s if timeout_s is None else timeout_s
-    trial = Trial(agent, executor, seconds, 1, calls or Calls()).check()
+    trial = Trial(agent, executor, seconds, tries, calls or Calls()).check()
     memory = ctx.engine.read(tenant_id, lambda reader: find_rule(reader, owner, rule_id))
     rule = rule_in(memory)
     gated = ctx.engine.read(

@@ -277,17 +277,23 @@ def replay_pairs(
     *,
     most: int,
 ) -> tuple[ReplayPair, ...]:
-    """Each task once with the rule and once without. A task on which the verifier could not speak says nothing."""
+    """Each task `tries` times with the rule and as often without, in turn. Answers on which the verifier could not
+    speak say nothing, and neither do those beside them; nor does a task of which none are left.
+    """
     tasks = fitting_tasks(rule, known)[:most]
+    asked = [one for one in tasks for _ in range(trial.tries)]
     answers = iter(
-        trial.answers([(one.prompt, prompt) for one in tasks for prompt in (_with_rule(rule, one.prompt), one.prompt)])
+        trial.answers([(one.prompt, prompt) for one in asked for prompt in (_with_rule(rule, one.prompt), one.prompt)])
     )
-    pairs = []
-    for one, mine, other in zip(tasks, answers, answers, strict=False):
+    pairs: dict[str, ReplayPair] = {}
+    for one, mine, other in zip(asked, answers, answers, strict=True):
         passed = [judge.passed(answered, one.prompt) for answered in (mine, other)]
         if passed[0] is not None and passed[1] is not None:
-            pairs.append(ReplayPair(one.trace_id, passed[0], passed[1]))
-    return tuple(pairs)
+            _, with_passed, without_passed, times = pairs.get(one.trace_id, ReplayPair(one.trace_id, 0, 0, 0))
+            pairs[one.trace_id] = ReplayPair(
+                one.trace_id, with_passed + passed[0], without_passed + passed[1], times + 1
+            )
+    return tuple(pairs.values())
 
 
 def fitting_runs(rule: RuleRecord, known: Iterable[Example]) -> list[Example]:

@@ -227,6 +227,33 @@ def test_a_pair_leaves_what_waits_alone() -> None:
     assert (after.rounds, after.baseline, after.candidate) == (1, Tally(1, 2), Tally(1, 1))
 
 
+def test_a_task_tried_several_times_is_one_round_and_less_of_a_draw() -> None:
+    once = Comparison().add_pair(True, False).add_pair(False, True)
+    twice = Comparison().add_matched(Tally(1, 2), Tally(1, 2))
+    assert (twice.rounds, twice.candidate, twice.baseline) == (1, Tally(1, 2), Tally(1, 2))
+    assert twice.better == Comparison().better, "as many with as without: nothing was staked"
+    assert max(once.better) < 0, "the same outcomes as two rounds cost something"
+    assert Comparison().add_matched(Tally(1, 1), Tally(0, 1)) == Comparison().add_pair(True, False)
+    waiting = Comparison().add("baseline", True).add_matched(Tally(2, 2), Tally(0, 2))
+    assert (waiting.baseline_waiting, waiting.baseline) == (Tally(1, 1), Tally(1, 3))
+    for sides in ((Tally(), Tally(1, 1)), (Tally(1, 1), Tally())):
+        with pytest.raises(InvalidInput):
+            Comparison().add_matched(*sides)
+
+
+def test_tasks_that_differ_and_are_tried_twice_are_seldom_told_to_gain_by_nothing() -> None:
+    """Half of the tasks gain by it what the other half loses: the tries of one task are alike, and count as one."""
+    random, wrong = Random(7), 0
+    for _ in range(300):
+        seen = Comparison()
+        for _ in range(60):
+            gain = random.choice((-0.4, 0.4))
+            mine, other = (sum(random.random() < rate for _ in range(2)) for rate in (0.5 + gain, 0.5))
+            seen = seen.add_matched(Tally(mine, 2), Tally(other, 2))
+        wrong += "better" in seen.claims
+    assert wrong <= 300 * 0.05
+
+
 def test_what_was_shown_stays_shown() -> None:
     state = Comparison()
     for _ in range(60):

@@ -305,9 +305,9 @@ def test_tasks_that_are_tried_whatever_came_before_are_compared_with_themselves(
     assert {one.strata > 1 for one in contrast(runs, POLICY)} == {True}
 
 
-def test_a_try_whose_earlier_tries_are_out_of_sight_is_not_taken_for_a_first_one() -> None:
-    """All tasks are tried, then those again that failed: the window begins in the middle, and only hard ones return."""
-    draw = random.Random(3)
+def tried_again_in_rounds(seed: int) -> list[RunFacts]:
+    """All tasks are tried, then those again that failed, four times: only hard ones return."""
+    draw = random.Random(seed)
     hard = {task: draw.random() < 0.6 for task in range(60)}
     runs, left = [], list(hard)
     for time in range(4):
@@ -317,5 +317,41 @@ def test_a_try_whose_earlier_tries_are_out_of_sight_is_not_taken_for_a_first_one
             at = f"2026-05-01T1{time}:{task:02}:00.000000Z"
             runs.append(run(f"t{task:02}.{time}", passed, x_summary=words, own_features={"trial": time}, at=at))
             left = [one for one in left if one != task or not passed]
+    return runs
+
+
+def test_a_try_whose_earlier_tries_are_out_of_sight_is_not_taken_for_a_first_one() -> None:
+    """The window begins in the middle."""
+    runs = tried_again_in_rounds(3)
     for seen in (60, 80, 100):
         assert contrast(runs, POLICY.model_copy(update={"peers_max": seen})) == []
+
+
+@pytest.mark.req("TM-15")
+def test_among_the_newest_runs_a_try_is_still_the_try_that_it_is() -> None:
+    """The newest are compared by themselves after every run. What they are tries of, the older ones say."""
+    told, alone = 0, 0
+    for seed in range(3, 9):
+        runs = tried_again_in_rounds(seed)
+        for end in range(70, len(runs), 4):
+            told += bool(contrast(runs[:end], POLICY, newest=40))
+            alone += bool(contrast(runs[end - 40 : end], POLICY))
+    assert told <= 2
+    assert alone > 20, "looked at as if there were no others, they tell of tries"
+
+
+def test_the_newest_of_tasks_that_come_once_are_compared_as_if_there_were_no_others() -> None:
+    for seed in range(10):
+        draw = random.Random(seed)
+        rates = {"x": 0.9, "y": 0.4, "z": 0.2}
+        chosen = [draw.choice("xyz") for _ in range(90)]
+        runs = [
+            run(
+                f"t{n:02}",
+                draw.random() < rates[way],
+                own_features={"a": way},
+                at=f"2026-05-01T12:{n // 60:02}:{n % 60:02}.000000Z",
+            )
+            for n, way in enumerate(chosen)
+        ]
+        assert contrast(runs, POLICY, newest=50) == contrast(runs[-50:], POLICY)

@@ -101,6 +101,14 @@ def test_what_separates_strongly_is_a_strategy_or_a_guardrail() -> None:
     assert set(found["StrategyRule"].source_trace_ids) <= {one.trace_id for one in runs if one.passed}
 
 
+def test_what_is_sure_enough_for_a_tactic_is_drafted() -> None:
+    """The gate, its replay and its trial decide; a draft that waits for more runs comes too late for most of them."""
+    runs = [*runs_with({"a": "x"}, 4, 0, "x"), *runs_with({"a": "y"}, 2, 4, "y")]
+    (found,) = (one for one in contrast(runs, POLICY) if one.helps)
+    assert 0.5 * (1 - POLICY.confidence_min) < found.doubt <= 1 - POLICY.confidence_min
+    assert "Use a=x" in {draft.proposed_rule.title for draft in drafted(runs, run_=runs[0])}
+
+
 def test_the_same_again_has_the_same_ids() -> None:
     runs = greedy_against_random()
     assert [one.draft_id for one in drafted(runs)] == [one.draft_id for one in drafted(runs[::-1], run_=runs[0])]

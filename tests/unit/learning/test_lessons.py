@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from muniment.errors import GateFailed, InvalidInput, NotFound, TooLarge, WrongStage
+from muniment.errors import Conflict, GateFailed, InvalidInput, NotFound, TooLarge, WrongStage
 from muniment.handles.memory import Memory
 from muniment.learning.lessons.records import Lesson, LessonDecision, LessonStory
 from muniment.testing.rule_story import RuleStory
@@ -108,6 +108,29 @@ def test_what_is_furthest_on_is_shown_and_stands_in_the_list_once(any_mem: Memor
     assert bank.lesson(rule.id).stage == "retired"
     assert learnt.id not in [lesson.lesson_id for lesson in bank.lessons()]
     assert [lesson.lesson_id for lesson in bank.lessons(stage="retired")].count(learnt.id) == 1
+
+
+def test_a_rule_and_its_tactic_are_dropped_together_or_not_at_all(any_mem: Memory, monkeypatch) -> None:
+    teach(any_mem)
+    bank, book = any_mem.bank(user_id="ana"), any_mem.rulebook(user_id="ana")
+    (learnt,) = bank.records(kind="tactic")
+    rule = book.submit(next(each.id for each in bank.lesson(learnt.id).kept_as if each.kind == "draft"))
+    before = bank.lesson(learnt.id).kept_as, book.revision, len(bank.plans())
+
+    def changed(*_args: Any, **_more: Any) -> Any:
+        raise Conflict("it was changed meanwhile", hint="read it again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("muniment.handles.bank_lessons.plan_in", changed)
+        with pytest.raises(Conflict, match="changed meanwhile"):
+            bank.drop_lesson(learnt.id, reason="not any more")
+    assert (bank.lesson(learnt.id).kept_as, book.revision, len(bank.plans())) == before, "nothing is half dropped"
+    dropped = bank.drop_lesson(rule.id, reason="not any more")
+    assert dropped.plan_id is not None
+    assert dropped.report_id is not None
+    assert {each.stage for each in dropped.lesson.kept_as if each.kind != "draft"} == {"retired"}
+    bank.undo(dropped.plan_id)
+    assert bank.lesson(learnt.id).stage != "retired"
 
 
 def test_what_a_person_wrote_into_the_rulebook_is_no_lesson(any_mem: Memory) -> None:

@@ -200,8 +200,8 @@ def test_a_trial_says_how_many_runs_it_needs(make) -> None:
     rule = desk.plant("Call by_name.", sources)
     told = of(desk.advance(), rule)
     assert told.after == "canary"
-    assert told.missing[0].startswith("better than without it, with its replay; needs 10 more runs with it: 0 of 10")
-    assert "that takes about 200 more runs of its kind at a share of 0.05" in told.missing
+    assert told.missing[0].startswith("better than without it, with its replay; needs 8 more runs with it: 0 of 8")
+    assert "that takes about 160 more runs of its kind at a share of 0.05" in told.missing
 
 
 def test_calls_are_counted_and_never_exceed_the_budget(make) -> None:
@@ -222,6 +222,38 @@ def test_calls_are_counted_and_never_exceed_the_budget(make) -> None:
     assert report.calls == len(desk.asked) <= 85
     assert of(report, rule).after in ("gated", "canary"), "it goes on from where it was"
     assert of(desk.advance(), rule).after == "canary"
+
+
+@pytest.mark.req("RC-18")
+@pytest.mark.parametrize("tries", [1, 2, 3])
+def test_a_replay_asks_each_task_as_often_as_the_policy_says_on_both_sides(make, tries) -> None:
+    desk, sources = desk_at(make, {"rules": {"canary": {"share": 0.5}, "advance": {"replay_tries": tries}}})
+    desk.runs(30)
+    rule = desk.plant("Call by_name.", sources)
+    told = of(desk.advance(), rule)
+    (replay,) = (each for each in desk.book.reports(rule) if isinstance(each, ReplayReport))
+    tasks = len(replay.trace_ids)
+    assert (replay.pairs, len(set(replay.trace_ids))) == (tries * tasks, tasks)
+    asked = "" if tries == 1 else f"answers to {tasks} "
+    passed = f"{replay.with_passes} of {replay.pairs} {asked}earlier tasks passed with it"
+    assert f"replay: {passed}, {replay.without_passes} without" in told.done
+
+
+def test_a_replay_takes_the_tasks_that_the_calls_reach_and_goes_on_the_next_time(make) -> None:
+    desk, sources = desk_at(make, best=0.8, worst=0.6)
+    desk.runs(60)
+    rule = desk.plant("Call by_name.", sources)
+    first = desk.advance(max_calls=110)
+    assert (of(first, rule).after, first.is_spent) == ("canary", True)
+    (begun,) = (each for each in desk.book.reports(rule) if isinstance(each, ReplayReport))
+    assert 5 <= len(begun.trace_ids) < 25
+    desk.asked.clear()
+    again = desk.advance()
+    assert again.calls == len(desk.asked) > 0
+    *_, whole = (each for each in desk.book.reports(rule) if isinstance(each, ReplayReport))
+    assert whole.continues == begun.report_id
+    assert set(begun.trace_ids) < set(whole.trace_ids)
+    assert not again.is_spent
 
 
 def test_a_verifier_that_lets_everything_pass_is_no_test(make) -> None:
@@ -331,7 +363,7 @@ def test_what_the_replay_showed_takes_runs_of_the_trial_that_agree(make) -> None
     assert desk.book.watch()[rule].claim == "better"
     with pytest.raises(GateFailed) as refused:
         desk.book.promote(rule, signed_by="rosa")
-    assert any("needs 10 more runs with it: 0 of 10" in each for each in refused.value.details["reasons"])
+    assert any("needs 8 more runs with it: 0 of 8" in each for each in refused.value.details["reasons"])
     desk.rates["parcels"] = {"by_name": 0.0, "by_date": 1.0}  # the world has changed since
     for _ in range(10):  # arms are drawn by ids: how soon it shows is a matter of luck
         desk.runs(10, "parcels")

@@ -166,6 +166,19 @@ def test_replay_passes_where_enough_was_tried_and_no_harm_was_shown() -> None:
     assert (report.with_passes, report.without_passes, report.effect) == (3, 3, 0.0)
 
 
+@pytest.mark.req("RC-16")
+def test_of_a_task_that_was_asked_twice_all_answers_count_and_it_is_one_task() -> None:
+    made = Gated()
+    tried = [ReplayPair(f"t{number}", 2, number % 2, 2) for number in range(6)]
+    report = judge_replay(made.rule, tried, POLICY, report_id="r", now=NOW)
+    assert (report.pairs, report.with_passes, report.without_passes, len(report.trace_ids)) == (12, 12, 3, 6)
+    assert Comparison.from_wire(report.comparison).rounds == 6
+    assert "6 tasks passed more often with the rule, 0 more often without" in report.notes
+    assert not judge_replay(made.rule, tried[:4], POLICY, report_id="r", now=NOW).passed, "four tasks are too few"
+    more = judge_replay(made.rule, [ReplayPair("t9", 1, 1, 2)], POLICY, report_id="r2", now=NOW, before=report)
+    assert (more.pairs, len(more.trace_ids)) == (14, 7)
+
+
 def test_five_losses_of_five_are_harm_although_the_sequence_cannot_say_so_yet() -> None:
     report = Gated().replay([(False, True)] * 5)
     assert (report.passed, report.decision) == (False, "harmful")

@@ -118,7 +118,7 @@ class CanaryPolicy(Record):
     counts_replay: bool = True
     """A trial goes on from what its replay showed: the same comparison, the same alpha, and the trial's own runs decide
     whether that holds. False: what was shown before the trial does not count."""
-    runs_min: Positive = 10
+    runs_min: Positive = 8
     """Of a trial that goes on from a replay: runs with the rule, and runs without, before it may promote."""
     holdout_share: Annotated[Number, Field(ge=0, lt=1)] = 0.05
     """Of runs that leave an active strategy out, so that its worth stays known. Guardrails are never left out."""
@@ -131,6 +131,9 @@ class AdvancePolicy(Record):
     """Calls of the agent in one call of it, for all rules together, unless the caller says."""
     tasks_max: Positive = 40
     """Earlier tasks that a rule is replayed on, each with it and without, unless the caller says."""
+    replay_tries: Positive = 2
+    """How often each of them is asked with the rule, and as often without. Agents draw lots: asked once, a task says
+    little."""
     tasks_more: Positive = 5
     """While it is on trial: its replay goes on once so many tasks have come that it was not tried on."""
     gates_max: Positive = 3

@@ -156,9 +156,24 @@ class Comparison:
 
     def add_pair(self, candidate: bool, baseline: bool) -> Comparison:
         """Two matched outcomes: the same task with and without."""
-        paired = replace(self, candidate_waiting=_WAITING, baseline_waiting=_WAITING)
-        done = paired.add("candidate", candidate).add("baseline", baseline)
-        return replace(done, candidate_waiting=self.candidate_waiting, baseline_waiting=self.baseline_waiting)
+        return self.add_matched(_WAITING.add(candidate), _WAITING.add(baseline))
+
+    def add_matched(self, candidate: Tally, baseline: Tally) -> Comparison:
+        """All outcomes of one task, with and without: one round, however many they are, for they are of one task.
+
+        How often it was tried must not be chosen by looking at the outcomes. More tries make the round less of a draw.
+        """
+        mine, other = candidate.p_hat, baseline.p_hat
+        if mine is None or other is None:
+            raise InvalidInput("a task that was tried on one side only is no pair")
+        done = self._played(mine - other)
+        return replace(
+            done,
+            candidate=self.candidate.merge(candidate),
+            baseline=self.baseline.merge(baseline),
+            candidate_waiting=self.candidate_waiting,
+            baseline_waiting=self.baseline_waiting,
+        )
 
     def followed_by(self, other: Comparison) -> Comparison:
         """Both as one comparison, as it stands now: other outcomes of the same question, by the same margin and alpha.

@@ -79,10 +79,16 @@ class _Table(NamedTuple):
     before: frozenset[str]
     passed: int
     groups: tuple[Group, ...]
+    every: int
+    """The runs that are compared."""
 
-    @property
-    def every(self) -> int:
-        return (1 << len(self.runs)) - 1
+    def of_newest(self, count: int) -> _Table:
+        """The newest runs alone. Which of them are alike, and which try of its task each is, all runs have said."""
+        older = max(0, len(self.runs) - count)
+        every = self.every >> older << older
+        groups = tuple(group._replace(mask=group.mask & every) for group in self.groups if group.mask & every)
+        masks = {name: mask & every for name, mask in self.masks.items() if mask & every}
+        return self._replace(masks=masks, passed=self.passed & every, groups=groups, every=every)
 
     def eligible(self, name: str) -> int:
         """The runs that could have it: of what follows an answer, those that got the answer."""
@@ -144,9 +150,12 @@ def window(runs: Sequence[RunFacts], policy: FoldPolicy) -> tuple[RunFacts, ...]
     return tuple(sorted(once.values(), key=_age)[-policy.peers_max :])
 
 
-def contrast(runs: Sequence[RunFacts], policy: FoldPolicy) -> list[Separation]:
-    """What separates, the surest first; ties by name. Nothing where all passed, all failed or few are known."""
-    return _separating(_tabulate(window(runs, policy), policy), policy)
+def contrast(runs: Sequence[RunFacts], policy: FoldPolicy, *, newest: int | None = None) -> list[Separation]:
+    """What separates, the surest first; ties by name. Nothing where all passed, all failed or few are known.
+
+    `newest`: only so many of the newest runs are compared.
+    """
+    return _separating(_looked_at(runs, policy, newest), policy)
 
 
 def associations(runs: Sequence[RunFacts], separations: Sequence[Separation], policy: FoldPolicy) -> list[Separation]:
@@ -162,11 +171,18 @@ def associations(runs: Sequence[RunFacts], separations: Sequence[Separation], po
     return [one for one in pooled if not within & {one.feature, *one.also}]
 
 
-def separations_of(names: Iterable[str], runs: Sequence[RunFacts], policy: FoldPolicy) -> dict[str, Separation]:
+def separations_of(
+    names: Iterable[str], runs: Sequence[RunFacts], policy: FoldPolicy, *, newest: int | None = None
+) -> dict[str, Separation]:
     """How features that were named beforehand separate; nothing is corrected. Those of thin support are left out."""
-    table = _tabulate(window(runs, policy), policy)
+    table = _looked_at(runs, policy, newest)
     gaps = [_gap(table, name) for name in sorted(set(names))]
     return {gap.feature: _separation(table, gap, (), gap.chance) for gap in gaps if _has_support(gap, policy)}
+
+
+def _looked_at(runs: Sequence[RunFacts], policy: FoldPolicy, newest: int | None) -> _Table:
+    table = _tabulate(window(runs, policy), policy)
+    return table if newest is None else table.of_newest(newest)
 
 
 def _separating(table: _Table, policy: FoldPolicy) -> list[Separation]:
@@ -202,7 +218,8 @@ def _tabulate(runs: tuple[RunFacts, ...], policy: FoldPolicy) -> _Table:
     is_cut = len(runs) >= policy.peers_max
     before = frozenset(name for name in masks if is_before[name])
     passed = sum(1 << place for place, run in enumerate(runs) if run.passed)
-    return _Table(runs, masks, before, passed, tuple(strata_of(runs, marks, is_cut=is_cut)))
+    groups = tuple(strata_of(runs, marks, is_cut=is_cut))
+    return _Table(runs, masks, before, passed, groups, every=(1 << len(runs)) - 1)
 
 
 def _questions(table: _Table, policy: FoldPolicy) -> list[tuple[_Gap, tuple[str, ...]]]:

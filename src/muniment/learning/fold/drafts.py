@@ -45,8 +45,6 @@ _STEPS_MAX = 6
 _UNNAMED = "act"
 """The step of a run that names no tool: to whoever is to follow a rule it says nothing."""
 _LISTED_MAX = 4
-_STRONG = 0.5
-"""A strategy leaves half of the doubt that a tactic may leave."""
 
 
 class _Foreseen(NamedTuple):
@@ -201,14 +199,17 @@ def _separation_drafts(
     writer: Writer,
     place: BankIds,
 ) -> list[DistillDraft]:
-    """Strong separations: do this, or leave that."""
+    """What separates: do this, or leave that.
+
+    It need be no surer than a tactic: gate, replay and trial ask for more than a contrast of few runs can show, and
+    what is drafted late is of no use to anybody for long.
+    """
     made: list[DistillDraft] = []
     for one in separations:
         if len(made) == policy.drafts_max:
             break
         advice = advice_of(one, runs, writer.quote)
-        is_strong = one.doubt <= _STRONG * (1 - policy.confidence_min)
-        if advice is None or not is_strong or not writer.clean(advice.line):
+        if advice is None or not writer.clean(advice.line):
             continue
         line, support = advice.line, support_words(one)
         compared = [peer for peer in runs if peer.trace_id in one.compared]

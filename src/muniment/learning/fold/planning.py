@@ -120,13 +120,12 @@ def _contrasts(runs: Sequence[RunFacts], policy: FoldPolicy) -> tuple[list[Separ
     """
     if len(runs) <= policy.recent_max:
         return contrast(runs, policy), []
-    newest = runs[-policy.recent_max :]
     halved = policy.model_copy(update={"confidence_min": (1 + policy.confidence_min) / 2})
     whole = contrast(runs, halved)
-    now = separations_of([one.feature for one in whole], newest, policy) if whole else {}
+    now = separations_of([one.feature for one in whole], runs, policy, newest=policy.recent_max) if whole else {}
     stands = [one for one in whole if one.feature not in now or now[one.feature].helps == one.helps]
     told = {one.feature for one in stands}
-    return stands, [one for one in contrast(newest, halved) if one.feature not in told]
+    return stands, [one for one in contrast(runs, halved, newest=policy.recent_max) if one.feature not in told]
 
 
 def _own_products(run: RunFacts, peers: Sequence[RunFacts], distilling: Distilling) -> list[_Product]:

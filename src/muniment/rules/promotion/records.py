@@ -117,6 +117,7 @@ class ReplayReport(Record):
     rule_id: IdText
     rule_digest: str
     pairs: Count
+    """Answers with the rule, and as many without; of a task that was asked more than once there are several."""
     with_passes: Count
     without_passes: Count
     effect: Absent[Number] = None

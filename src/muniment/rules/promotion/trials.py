@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from muniment.contracts.rules import RuleRecord
 from muniment.core.policy.rules import CanaryPolicy, RulePolicy
 from muniment.core.stats.bounds import Bounds
+from muniment.core.stats.counts import Tally
 from muniment.core.stats.sequential import Comparison, Decision, difference_sequence
 from muniment.errors import GateFailed, InvalidInput
 from muniment.learning.rule_state import CanaryPlan
@@ -42,11 +43,12 @@ _TOP = 5
 
 
 class ReplayPair(NamedTuple):
-    """One earlier task, tried with the rule and without."""
+    """One earlier task, tried with the rule and without: how many answers passed, of so many on each side."""
 
     trace_id: str
-    with_passed: bool
-    without_passed: bool
+    with_passed: int
+    without_passed: int
+    asked: int = 1
 
 
 class ArmFigures(NamedTuple):
@@ -108,7 +110,8 @@ def judge_replay(
     if before is not None:
         seen = comparison_of(before.comparison, policy.canary)
     for pair in pairs:
-        seen = seen.add_pair(pair.with_passed, pair.without_passed)
+        mine, other = Tally(int(pair.with_passed), pair.asked), Tally(int(pair.without_passed), pair.asked)
+        seen = seen.add_matched(mine, other)
     won = sum(pair.with_passed > pair.without_passed for pair in pairs)
     lost = sum(pair.with_passed < pair.without_passed for pair in pairs)
     chance = _tail(lost, won + lost)
@@ -117,7 +120,8 @@ def judge_replay(
     earlier = () if before is None else before.trace_ids
     traces = tuple(dict.fromkeys((*earlier, *(pair.trace_id for pair in pairs))))
     least = policy.gate.replay_pairs_min
-    notes = [f"{won} tasks passed only with the rule, {lost} only without: chance {chance:.3g} of as many losses"]
+    how = "only" if all(pair.asked == 1 for pair in pairs) else "more often"
+    notes = [f"{won} tasks passed {how} with the rule, {lost} {how} without: chance {chance:.3g} of as many losses"]
     if len(traces) < least:
         notes.append(f"{len(traces)} tasks are too few: needed {least}")
     fields: dict[str, Any] = {} if seen.effect is None else {"effect": seen.effect}

@@ -302,7 +302,8 @@ gate = Command(
 
 def _show_replay(call: Call) -> Iterator[str]:
     report: ReplayReport = call.answer
-    yield f"{strong(report.rule_id)}  {coloured(report.decision, CLAIMS)}, over {counted(report.pairs, 'task')}"
+    tasks = counted(len(report.trace_ids), "task")
+    yield f"{strong(report.rule_id)}  {coloured(report.decision, CLAIMS)}, over {tasks}"
     for label, passes in (("with it", report.with_passes), ("without", report.without_passes)):
         rate = passes / report.pairs if report.pairs else 0.0
         yield as_is(label, f"{passes} of {report.pairs}  {bar(rate)} {rate:.0%}")
