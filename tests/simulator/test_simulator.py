@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from effort import SOAK
-from muniment.testing.simulator.simulating import ACTS, STEPS, Failure, simulate
+from muniment.testing.simulator.simulating import ACTS, STEPS, Failure, acts_named, simulate
 from muniment.testing.simulator.specimens import BEHIND, open_specimens
 
 pytestmark = pytest.mark.req("LG-01", "LG-02", "LG-05", "LG-06", "LG-07", "LG-10", "X-05", "X-06", "TM-12")
@@ -28,7 +28,7 @@ def test_two_stores_keep_their_promises(part: int) -> None:
     """Many stories on what is quick; PostgreSQL has its own below."""
     with open_specimens(("memory", "sqlite")) as opener:
         tally, failures = simulate(
-            range(part * 1000, part * 1000 + (400 if SOAK else 15)), opener, steps=STEPS if SOAK else SHORT
+            range(part * 1000, part * 1000 + (400 if SOAK else 26)), opener, steps=STEPS if SOAK else SHORT
         )
     assert not failures, told(failures)
     assert tally.faults.total() > 5
@@ -42,6 +42,25 @@ def test_three_stores_keep_their_promises(postgres_dsn: str, part: int) -> None:
         tally, failures = simulate(range(first, first + count), opener, steps=STEPS if SOAK else SHORT)
     assert not failures, told(failures)
     assert tally.stories == count
+
+
+OUTSIDE = (
+    "observe_many,record,archive,unarchive,move_contents,sweep,damage_object,outage,unheard,forget_event,forget_session,"
+    "load,load_again,index,search,verify"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.req("LG-14", "LG-16", "BL-02")
+def test_what_lies_outside_and_what_is_loaded_keeps_its_promises() -> None:
+    """Stories of these acts alone, so that each of them comes often; odd seeds have an object store."""
+    with open_specimens(("memory", "sqlite")) as opener:
+        tally, failures = simulate(
+            range(9001, 9001 + 2 * (400 if SOAK else 12), 2), opener, steps=STEPS, acts=acts_named(OUTSIDE.split(","))
+        )
+    assert not failures, told(failures)
+    assert set(tally.steps) >= set(OUTSIDE.split(",")), "some act was never told"
+    assert {"objects_down", "objects_late", "kill_put"} & set(tally.faults)
 
 
 @pytest.mark.slow

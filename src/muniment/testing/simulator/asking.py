@@ -23,7 +23,7 @@ _PURPOSES = ("responder", "planner", "tool")
 def _plan_search(model: Model, rng: Random, number: int) -> Args:
     del number
     owner = draw_owner(model, rng)
-    own = model.events_of(owner)
+    own = model.findable(owner)
     args: Args = {"scope": scope_of(model, owner, rng.choice(SESSIONS)), "query": rng.choice(_QUESTIONS)}
     others = [word for word, each in model.words.items() if each.owner != owner or each.is_gone]
     if own and rng.random() < 0.7:

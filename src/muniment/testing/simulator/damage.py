@@ -22,7 +22,7 @@ from muniment.testing.simulator.model import Model, must
 from muniment.testing.simulator.specimens import Specimen
 from muniment.testing.simulator.upkeep import shown_dump
 
-__all__ = ["ACTS"]
+__all__ = ["ACTS", "Doors", "doors_of", "plan_damage"]
 
 _HEADER_BYTES = 100
 _TYPED = (IntegrityFailure, NotADatabase, SchemaMismatch)
@@ -35,7 +35,7 @@ class Doors:
     """What a store answers while it is whole."""
 
     def __init__(self, model: Model, args: Args, mem: Memory) -> None:
-        self._doors = _doors(model, args)
+        self._doors = doors_of(model, args)
         self.given = {name: door(mem) for name, door in self._doors.items()}
         self._words = set(_WORDS.findall(str(list(self.given.values()))))
 
@@ -63,7 +63,7 @@ class Doors:
         must(is_noticed or not missing, f"verify notices what is missing ({what})", missing)
 
 
-def _doors(model: Model, args: Args) -> dict[str, Callable[[Memory], Any]]:
+def doors_of(model: Model, args: Args) -> dict[str, Callable[[Memory], Any]]:
     where = {"tenant_id": args["scope"]["tenant_id"]}
     owner_id = args["scope"]["user_id"]
     now = model.now.isoformat()
@@ -93,7 +93,7 @@ def damage_row(specimen: Specimen, model: Model, args: Args) -> str | None:
     """Change one column of one row, ask every door, and put the row back."""
     rng = Random(args["chance"])
     tenant_id = args["scope"]["tenant_id"]
-    spec = table(rng.choice(_DAMAGED))
+    spec = table(rng.choice(_DAMAGED if specimen.objects is None else (*_DAMAGED, "objects")))
     rows = specimen.engine.read(tenant_id, lambda reader: reader.do(Select(spec.name)))
     if not rows:
         return None
@@ -179,7 +179,7 @@ def damage_bytes(specimen: Specimen, model: Model, args: Args) -> str | None:
     return "bytes"
 
 
-def _plan_damage(model: Model, rng: Random, number: int) -> Args | None:
+def plan_damage(model: Model, rng: Random, number: int) -> Args | None:
     live = model.live_events()
     if not live:
         return None
@@ -196,6 +196,6 @@ def _plan_damage(model: Model, rng: Random, number: int) -> Args | None:
 
 
 ACTS = (
-    Act("damage_row", 2, _plan_damage, visit=damage_row, is_struck=False),
-    Act("damage_bytes", 1, _plan_damage, visit=damage_bytes, is_struck=False),
+    Act("damage_row", 2, plan_damage, visit=damage_row, is_struck=False),
+    Act("damage_bytes", 1, plan_damage, visit=damage_bytes, is_struck=False),
 )

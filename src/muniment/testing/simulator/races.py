@@ -1,5 +1,5 @@
 """Acts in which several callers want the same at once: threads, other connections and, where the store outlives a
-process, another process. And a store that has no room left."""
+process, another process. A store that has no room left, and one whose tables are made anew meanwhile."""
 
 from __future__ import annotations
 
@@ -124,8 +124,10 @@ def _check_race(specimen: Specimen, args: Args, base: list[str], told: list[Told
 # -- no space left
 
 
-def _plan_fill(model: Model, rng: Random, number: int) -> Args:
+def _plan_fill(model: Model, rng: Random, number: int) -> Args | None:
     del number
+    if model.has_objects:  # what is long does not lie in the store then
+        return None
     return {"scope": scope_of(model, draw_owner(model, rng), rng.choice(SESSIONS))}
 
 
@@ -143,7 +145,21 @@ def _count(mem: Memory, tenant_id: str) -> int:
     return sum(user.events for user in mem.store.users(tenant_id=tenant_id))
 
 
+# -- a store that is brought into another layout while it is in use
+
+
+def _plan_partition(model: Model, rng: Random, number: int) -> Args:
+    del rng
+    return {"tenant_id": model.tenants[0], "chance": f"{model.seed}/{number}"}
+
+
+def _partition(specimen: Specimen, _model: Model, args: Args) -> None:
+    """Some steps of it; what is said and asked between them must not notice."""
+    specimen.partition(args["tenant_id"], args["chance"])
+
+
 ACTS = (
+    Act("partition", 2, _plan_partition, visit=_partition, is_struck=False),
     Act("race", 3, _plan_race, visit=_race, is_struck=False),
     Act("fill", 2, _plan_fill, visit=_fill, is_struck=False),
 )

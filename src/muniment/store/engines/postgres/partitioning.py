@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -61,7 +61,7 @@ class Step(NamedTuple):
     """How many rows of the table were copied so far."""
 
 
-def convert(target: Target, layout: Layout, *, batch_rows: int = _BATCH_ROWS) -> Iterator[Step]:
+def convert(target: Target, layout: Layout, *, batch_rows: int = _BATCH_ROWS) -> Generator[Step, None, None]:
     """Bring the store to this layout, step by step; a caller that stops in between has lost nothing.
 
     The role of the URL owns the tables, or is a superuser. A store that is in this layout is left alone.
