@@ -57,8 +57,7 @@ def add_behind(mem: Memory, users: int = 2, turns: int = 60) -> None:
 
     def take_out(tx: Any) -> None:
         for user in range(users):
-            mine = (("user_id", "=", f"old{user}"),)
-            tx.do(Delete("extracts", mine))
+            tx.do(Delete("extracts", (("user_id", "=", f"old{user}"),)))
 
     mem._ctx.engine.write("default", take_out)
 

@@ -22,6 +22,7 @@ from muniment.core.ports.engine import ScrubReport
 from muniment.core.ports.server_rows import UPKEEP
 from muniment.errors import InvalidInput, MunimentError, StorageFailure, StorageReadOnly
 from muniment.handles.memory import Memory
+from muniment.handles.upkeep.records import UpkeepKind
 from muniment.handles.upkeep.running import Upkeep
 from muniment.handles.upkeep.watching import UpkeepWatch
 from muniment.memory.backlog import indexing
@@ -202,7 +203,7 @@ def test_a_lease_is_judged_by_how_long_it_was_seen_to_stand() -> None:
 
 @pytest.mark.req("UK-02")
 @pytest.mark.parametrize("kind", ["index", "episodes", "extract"])
-def test_who_was_held_up_writes_nothing_more(opened: Opened, kind: str) -> None:
+def test_who_was_held_up_writes_nothing_more(opened: Opened, kind: UpkeepKind) -> None:
     """It stops before one of its writes; another takes over and ends it; it goes on, and changes nothing."""
     mem, other = opened(extract_model=Model()), opened(extract_model=Model())
     if kind == "index":
@@ -213,7 +214,7 @@ def test_who_was_held_up_writes_nothing_more(opened: Opened, kind: str) -> None:
         say(mem, users=1)
     is_there, may_go_on = threading.Event(), threading.Event()
     with worker(mem, kind) as held_up, ThreadPoolExecutor(1) as pool:
-        do = held_up._chores[kind].do  # type: ignore[index]
+        do = held_up._chores[kind].do
 
         def held(ctx: Any, piece: Any, progress: Any) -> int:
             write = ctx.engine.write
@@ -226,7 +227,7 @@ def test_who_was_held_up_writes_nothing_more(opened: Opened, kind: str) -> None:
             ctx.engine.write = stopped
             return do(ctx, piece, progress)
 
-        held_up._chores[kind].do = held  # type: ignore[index, method-assign]
+        held_up._chores[kind].do = held  # type: ignore[method-assign]
         running = pool.submit(held_up.run)
         assert is_there.wait(60)
         done = other.store.upkeep(kinds=[kind], lease_seconds=0.3)
@@ -308,7 +309,7 @@ def test_a_claim_of_who_ended_keeps_nobody_waiting(opened: Opened) -> None:
         return write(tenant_id, work)
 
     with worker(ahead, "extract") as upkeep:
-        upkeep._give_back = lambda _: None  # type: ignore[method-assign]
+        upkeep._give_back = lambda taken: None  # type: ignore[method-assign]
         ahead._ctx.engine.write = dead  # type: ignore[method-assign]
         with pytest.raises(Killed):
             upkeep.run()
@@ -333,28 +334,26 @@ def test_a_forget_in_between_wins(opened: Opened, kind: str) -> None:
         load(mem, users=2)
     else:
         add_behind(mem, users=2)
-    user = "u0" if kind == "index" else "old0"
     forgotten: list[str] = []
-
-    def forgets(tenant_id: str, work: Any) -> Any:
-        if not forgotten and tenant_id == "default":
-            forgotten.append(other.forget(user_id=user).receipt_id)
-        return write(tenant_id, work)
 
     with worker(mem, kind, lease_s=30) as upkeep:
         do = upkeep._chores[kind].do  # type: ignore[index]
 
         def between(ctx: Any, piece: Any, progress: Any) -> int:
-            nonlocal write
             write = ctx.engine.write
+
+            def forgets(tenant_id: str, work: Any) -> Any:
+                if not forgotten and tenant_id == "default":
+                    forgotten.append(piece.names[0])
+                    other.forget(user_id=piece.names[0])
+                return write(tenant_id, work)
+
             ctx.engine.write = forgets
             return do(ctx, piece, progress)
 
-        write = mem._ctx.engine.write
         upkeep._chores[kind].do = between  # type: ignore[index, method-assign]
         upkeep.run()
-    assert forgotten
-    assert mem.run(user_id=user).search("ferry plan agreed") == []
+    assert mem.run(user_id=forgotten[0]).search("ferry plan agreed") == []
     assert mem.verify().ok
     assert mem.store.rebuild().repaired == ()
     assert leases(mem) == []

@@ -52,8 +52,9 @@ def test_no_command_puts_the_address_itself_into_a_text() -> None:
     printed = []
     for path in sorted(Path(cli.__file__).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            parts = node.values if isinstance(node, ast.Dict | ast.JoinedStr) else ()
-            for part in parts:
+            if not isinstance(node, ast.Dict | ast.JoinedStr):
+                continue
+            for part in node.values:
                 value = part.value if isinstance(part, ast.FormattedValue) else part
                 if isinstance(value, ast.Attribute) and value.attr == "db" and "settings" in ast.unparse(value.value):
                     printed.append(f"{path.name}:{node.lineno}")

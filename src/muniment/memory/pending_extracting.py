@@ -18,7 +18,7 @@ from muniment.core.ports.engine import Condition, Reader, Transaction
 from muniment.core.ports.rows import select, stream
 from muniment.core.ports.schema import ENTRIES, SESSIONS
 from muniment.core.record import Absent, Count, Number, Record
-from muniment.errors import ModelFailure
+from muniment.errors import Forgotten, ModelFailure
 from muniment.memory.extracting import BY_PATTERNS, Speakers, extract_from
 from muniment.memory.extraction.budget import Limit, cost_usd
 from muniment.memory.extraction.model import SaidTurn
@@ -306,7 +306,10 @@ class _Worker:
         with _Claim(writer, self._extractor, batch, self._ctx) as claim:
             if not claim.is_held:
                 return None  # another worker was faster: look again
-            self.tally.by_patterns += len(extract_from(writer, batch.entries))
+            try:
+                self.tally.by_patterns += len(extract_from(writer, batch.entries))
+            except Forgotten:  # a turn of it was forgotten meanwhile: look again at what is left
+                return None
             checked: list[Checked] = []
             unreadable: tuple[str, ...] = ()
             malformed = 0
