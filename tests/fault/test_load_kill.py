@@ -12,11 +12,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import muniment
+from deployments import FreshStore, on
 
 EVENTS, USERS = 7_000, 24
 MOMENTS = ("checking", "a portion", "two portions", "the index")
@@ -89,44 +92,40 @@ def _rounds(db: str, file: Path, counts: Callable[[], tuple[int, int]]) -> int:
 
 @pytest.mark.slow
 @pytest.mark.req("BL-02")
-def test_a_load_into_a_file_is_killed(tmp_path: Path) -> None:
-    file, db = tmp_path / "events.jsonl", tmp_path / "store.db"
-    _write_file(file)
-
-    def counts() -> tuple[int, int]:
-        if not db.exists():
-            return 0, 0
-        connection = sqlite3.connect(f"file:{db}?mode=ro", uri=True)
-        try:
-            (entries,) = connection.execute("SELECT count(*) FROM entries").fetchone()
-            (waiting,) = connection.execute("SELECT coalesce(sum(last - first + 1), 0) FROM backlog").fetchone()
-        except sqlite3.OperationalError:  # it is being made
-            return 0, 0
-        finally:
-            connection.close()
-        return entries, waiting
-
-    assert _rounds(str(db), file, counts) >= 3
-
-
-@pytest.mark.slow
-@pytest.mark.req("BL-02")
-def test_a_load_into_a_server_is_killed(tmp_path: Path, postgres_dsn: str, postgres_schema: str) -> None:
-    import psycopg
-
+@on("sqlite", "postgres")
+def test_a_load_is_killed(fresh_store: FreshStore, tmp_path: Path) -> None:
     file = tmp_path / "events.jsonl"
     _write_file(file)
-    db = f"{postgres_dsn}{'&' if '?' in postgres_dsn else '?'}schema={postgres_schema}"
-    muniment.open(db).close()
+    with fresh_store() as store:
+        if not store.dsn:
+            assert _rounds(store.target, file, partial(_counts_of_file, Path(store.target))) >= 3
+            return
+        import psycopg
 
-    with psycopg.connect(postgres_dsn, autocommit=True) as admin:
+        muniment.open(store.target).close()
+        with psycopg.connect(store.dsn, autocommit=True) as admin:
+            assert _rounds(store.target, file, partial(_counts_of_schema, admin, store.schema)) >= 3
 
-        def counts() -> tuple[int, int]:
-            row = admin.execute(
-                f"SELECT (SELECT count(*) FROM {postgres_schema}.entries),"
-                f" (SELECT coalesce(sum(last - first + 1), 0) FROM {postgres_schema}.backlog)"
-            ).fetchone()
-            assert row is not None
-            return int(row[0]), int(row[1])
 
-        assert _rounds(db, file, counts) >= 3
+def _counts_of_file(db: Path) -> tuple[int, int]:
+    """How many entries there are, and how many events wait for the index."""
+    if not db.exists():
+        return 0, 0
+    connection = sqlite3.connect(f"file:{db}?mode=ro", uri=True)
+    try:
+        (entries,) = connection.execute("SELECT count(*) FROM entries").fetchone()
+        (waiting,) = connection.execute("SELECT coalesce(sum(last - first + 1), 0) FROM backlog").fetchone()
+    except sqlite3.OperationalError:  # it is being made
+        return 0, 0
+    finally:
+        connection.close()
+    return entries, waiting
+
+
+def _counts_of_schema(admin: Any, schema: str) -> tuple[int, int]:
+    row = admin.execute(
+        f"SELECT (SELECT count(*) FROM {schema}.entries),"
+        f" (SELECT coalesce(sum(last - first + 1), 0) FROM {schema}.backlog)"
+    ).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])

@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 
+from deployments import FreshStore, on
+
 pytestmark = pytest.mark.req("RC-22")
 
 SCRIPT = Path(__file__).with_name("kill_searcher.py")
 CHECKPOINT = 8
 
 
-def search(path: Path, *number: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(SCRIPT), str(path), *map(str, number)]
+def search(target: str, *number: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SCRIPT), target, *map(str, number)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -28,13 +30,14 @@ def found(done: subprocess.CompletedProcess[str]) -> Any:
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_it_comes_to_the_same(tmp_path: Path) -> None:
-    way, block, _, calls = found(search(tmp_path / "whole.db"))
-    path = tmp_path / "killed.db"
-    for number in (1, 9, 30, 17):
-        assert search(path, number).returncode == -signal.SIGKILL
-    killed_way, killed_block, resumed, rest = found(search(path))
-    assert (killed_way, killed_block) == (way, block)
-    assert resumed + rest == calls
-    assert resumed >= (9 - 1 + 30 - 1 + 17 - 1) - 3 * CHECKPOINT  # each kill costs less than a checkpoint
-    assert found(search(path))[2:] == [calls, 0]
+@on("sqlite")
+def test_killed_again_and_again_it_comes_to_the_same(fresh_store: FreshStore, tmp_path: Path) -> None:
+    way, block, _, calls = found(search(str(tmp_path / "whole.db")))
+    with fresh_store() as store:
+        for number in (1, 9, 30, 17):
+            assert search(store.target, number).returncode == -signal.SIGKILL
+        killed_way, killed_block, resumed, rest = found(search(store.target))
+        assert (killed_way, killed_block) == (way, block)
+        assert resumed + rest == calls
+        assert resumed >= (9 - 1 + 30 - 1 + 17 - 1) - 3 * CHECKPOINT  # each kill costs less than a checkpoint
+        assert found(search(store.target))[2:] == [calls, 0]
