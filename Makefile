@@ -223,7 +223,7 @@ bench-quick: setup
 	$(BIN)/python -m benchmarks.ledger --quick
 
 # Whatever draws examples or tries a sample in every run, in full.
-SOAKED = $(shell grep -rlE --include='test_*.py' 'MUNIMENT_(SOAK|KILL|RUN)|^from (effort|hypothesis) import' tests)
+SOAKED = $(shell grep -rlE --include='test_*.py' 'MUNIMENT_(SOAK|KILL|RUN)|^from (effort|hypothesis|deployments) import' tests)
 
 # Ten thousand stories go to three stores first, with their figures kept, and a thousand to PostgreSQL behind a pooler and
 # with a replica; then the suite in full.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import secrets
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from deployments import FreshStore, Stores, stores_of
 from effort import SOAK, examples
 from kept_schemas import drop_kept, kept_schema
 from muniment.store.engines.opening import open_engine
@@ -124,6 +126,18 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _kept_schemas() -> Iterator[None]:
     yield
     drop_kept()
+
+
+@pytest.fixture
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
+    """Empty stores, by the name of their deployment."""
+    return stores_of(request, tmp_path)
+
+
+@pytest.fixture
+def fresh_store(stores: Stores, deployment: str) -> FreshStore:
+    """Empty stores of the deployment that the test is about (`deployments.on`)."""
+    return partial(stores, deployment)
 
 
 @pytest.fixture

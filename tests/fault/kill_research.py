@@ -102,12 +102,12 @@ class Watched:
 
 
 class Store:
-    def __init__(self, target: str, root: Path, schema: str = "") -> None:
-        self.target, self.root, self.schema = target, root, schema
+    def __init__(self, target: str, root: Path) -> None:
+        self.target, self.root = target, root
 
     def open(self, seed: str, deadly: Deadly) -> Memory:
         """Clock and ids are the call's: who does it again says the same."""
-        engine = self._engine()
+        engine = open_engine(self.target)
         now = datetime(2026, 1, 1, tzinfo=UTC)
         context = new_context(
             engine=Watched(engine, deadly),  # type: ignore[arg-type]
@@ -116,13 +116,6 @@ class Store:
             ids=CountingIds(seed),
         )
         return Memory(context)
-
-    def _engine(self) -> Engine:
-        if self.schema:
-            from muniment.store.engines.postgres.engine import PostgresEngine
-
-            return PostgresEngine(self.target, schema=self.schema)
-        return open_engine(Path(self.target))
 
     def files(self) -> dict[str, bytes]:
         paths = sorted(path for path in (self.root / "dr_1").rglob("*") if path.is_file() and path.name != ".lock")
@@ -218,12 +211,12 @@ def every(target: str, root: Path, stride: int) -> int:
     return kills
 
 
-def again(target: str, root: Path, stride: int, schema: str) -> int:
+def again(target: str, root: Path, stride: int) -> int:
     """Each process comes a little further than the last, until one is through."""
     undisturbed = Store(str(root / "undisturbed.db"), root / "undisturbed")
     undisturbed.root.mkdir()
     expected = whole(undisturbed)
-    store = Store(target, root / "killed", schema)
+    store = Store(target, root / "killed")
     store.root.mkdir()
     kills = 0
     for number in range(-1, len(CALLS)):
@@ -264,10 +257,7 @@ def _copy_back(kept: Path, store: Store) -> None:
 
 
 if __name__ == "__main__":
-    how, target, root, stride, *schema = sys.argv[1:]
+    how, target, root, stride = sys.argv[1:]
     warm_up(Path(root))
-    if how == "every":
-        killed = every(target, Path(root), int(stride))
-    else:
-        killed = again(target, Path(root), int(stride), *schema)
+    killed = (every if how == "every" else again)(target, Path(root), int(stride))
     print(json.dumps({"kills": killed}))

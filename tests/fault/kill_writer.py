@@ -1,6 +1,6 @@
 """Run by test_kill.py in a process of its own: writes to a store, and acknowledges each call after it has returned.
 
-    python kill_writer.py TARGET ACKS SEED MODE [SCHEMA]
+    python kill_writer.py TARGET ACKS SEED MODE
 
 A line of ACKS is JSON: {"ids": [...], "contents": [...], "batch": name} or {"forgotten": user}. Each is written with
 one `os.write`, after the call came back, so a line that is there was promised.
@@ -15,21 +15,7 @@ import sys
 from typing import Any
 
 import muniment
-from muniment.core.outside.system import SystemIds, system_clock
-from muniment.core.policy.policy import Policy
-from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.engines.opening import open_engine
-
-
-def store(target: str, schema: str | None) -> Memory:
-    if schema is None:
-        engine = open_engine(target)
-    else:
-        from muniment.store.engines.postgres.engine import PostgresEngine
-
-        engine = PostgresEngine(target, schema=schema)
-    return Memory(new_context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds()))
 
 
 def write(mem: Memory, acks: int, seed: int) -> None:
@@ -76,9 +62,9 @@ def tell(acks: int, what: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    target, path, seed, mode, *schema = sys.argv[1:]
+    target, path, seed, mode = sys.argv[1:]
     acks = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    with store(target, schema[0] if schema else None) as mem:
+    with muniment.open(target) as mem:
         if mode == "write":
             warm_up()
         tell(acks, {"ready": os.getpid()})

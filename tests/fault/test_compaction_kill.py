@@ -12,13 +12,13 @@ import random
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import muniment
+from deployments import FreshStore, on
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Engine, Insert, Patch, Put
@@ -26,7 +26,6 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.run_stories import Teller, check_run, random_script, replayed
 from warm_commands import start_script
 
@@ -80,19 +79,7 @@ class _Ticking:
         return self.tx.stream(select)
 
 
-@contextmanager
-def engine_of(name: str, tmp_path: Path, dsn: str, schema: str) -> Iterator[Callable[[], Engine]]:
-    """A way to open one store again and again; that in memory is there as long as it is held."""
-    if name == "postgres":
-        yield lambda: PostgresEngine(dsn, schema=schema)
-    elif name == "sqlite":
-        yield lambda: open_engine(tmp_path / "store.db")
-    else:
-        kept = open_engine(":memory:")
-        yield lambda: kept
-
-
-def on(engine: Engine) -> Memory:
+def memory_on(engine: Engine) -> Memory:
     return Memory(new_context(engine=engine, policy=POLICY, clock=clock, ids=ids))
 
 
@@ -120,24 +107,24 @@ def begin(mem: Memory, run_id: str) -> Run:
 
 
 @pytest.mark.req("CS-08", "CS-12", "LG-06")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@on("memory", "sqlite", "postgres")
 @pytest.mark.parametrize(("name", "call"), CALLS, ids=[name for name, _ in CALLS])
 def test_a_crash_at_every_boundary(
-    engine: str, name: str, call: Callable[[Run], Any], tmp_path: Path, postgres_dsn: str, postgres_schema: str
+    deployment: str, fresh_store: FreshStore, name: str, call: Callable[[Run], Any]
 ) -> None:
     del name
-    step = 1 if engine == "memory" else 5
-    with engine_of(engine, tmp_path, postgres_dsn, postgres_schema) as opened:
+    step = 1 if deployment == "memory" else 5
+    with fresh_store() as store:
         crashes, breaks_at = 0, 1
-        steady = opened()
-        run = begin(on(steady), "r1")
+        steady = open_engine(store.target)
+        run = begin(memory_on(steady), "r1")
         before = len(list(run.ledger.entries()))
         while True:
             fragile = Fragile(steady, breaks_at)
-            mem = on(fragile)
+            mem = memory_on(fragile)
             handle = mem.resume("r1").run
             acknowledged = handle.log.read()
-            sequences = [snapshot.sequence for snapshot in on(steady).log.snapshots("r1")]
+            sequences = [snapshot.sequence for snapshot in memory_on(steady).log.snapshots("r1")]
             fragile.moment = 0
             try:
                 call(handle)
@@ -145,7 +132,7 @@ def test_a_crash_at_every_boundary(
                 crashes += 1
             else:
                 break
-            after = on(steady)
+            after = memory_on(steady)
             resumed = after.resume("r1")
             log = resumed.log
             assert resumed.rejected == ()
@@ -156,8 +143,8 @@ def test_a_crash_at_every_boundary(
             assert len(list(run.ledger.entries())) >= before
             breaks_at += step
         assert crashes >= (6 if step == 1 else 2), "it broke too seldom: the test tests nothing"
-        check_run(on(steady), run)
-        assert on(steady).store.rebuild().repaired == ()
+        check_run(memory_on(steady), run)
+        assert memory_on(steady).store.rebuild().repaired == ()
         steady.close()
 
 
@@ -181,12 +168,17 @@ def killed(place: str | None, arguments: list[str], acks: Path, lines: int, dela
 
 @pytest.mark.slow
 @pytest.mark.req("CS-08", "CS-12")
-def test_a_runner_is_killed(tmp_path: Path, warm_place: str | None) -> None:
-    path, chance, told = tmp_path / "store.db", random.Random(20260501), 0
+@on("sqlite")
+def test_a_runner_is_killed(fresh_store: FreshStore, tmp_path: Path, warm_place: str | None) -> None:
+    with fresh_store() as store:
+        run_and_kill(warm_place, store.target, tmp_path)
+
+
+def run_and_kill(place: str | None, path: str, tmp_path: Path) -> None:
+    chance, told = random.Random(20260501), 0
     for number in range(ROUNDS):
         acks = tmp_path / f"acks{number}"
-        arguments = [str(path), str(acks), str(number)]
-        killed(warm_place, arguments, acks, chance.randrange(1, 16), chance.uniform(0, 0.03))
+        killed(place, [path, str(acks), str(number)], acks, chance.randrange(1, 16), chance.uniform(0, 0.03))
         lines = [json.loads(line) for line in acks.read_bytes().split(b"\n")[:-1]]
         last = lines[-1]
         with muniment.open(path) as mem:

@@ -13,6 +13,7 @@ from kill_grapher import CONFIG, STEPS, graph
 from kill_learner import ENDED
 
 import muniment
+from deployments import FreshStore, on
 from effort import SOAK
 from warm_commands import run_script
 
@@ -20,25 +21,33 @@ GRAPHER = Path(__file__).parent / "kill_grapher.py"
 
 
 @pytest.mark.slow
-def test_a_graph_that_is_killed_goes_on_where_it_was(tmp_path: Path, warm_place: str | None) -> None:
+@on("sqlite")
+def test_a_graph_that_is_killed_goes_on_where_it_was(
+    fresh_store: FreshStore, tmp_path: Path, warm_place: str | None
+) -> None:
     died = 0
     for number in range(1, 100) if SOAK else (2, 3, 7, 100):
-        path, told = tmp_path / f"{number}.db", tmp_path / f"{number}.told"
+        told = tmp_path / f"{number}.told"
         told.write_text("")
-        moment = ("inside", "after")[number % 2]
-        ended = run_script(warm_place, GRAPHER, str(path), str(number), moment, str(told))
-        assert ended in (-signal.SIGKILL, ENDED)
-        if ended == ENDED:
-            break
-        with muniment.open(path) as mem:
-            assert mem.verify().ok
-            resumed = graph(mem, told)
-            is_begun = resumed.get_state(CONFIG).values != {} or resumed.get_state(CONFIG).next
-            done = resumed.invoke(None if is_begun else {"taken": []}, CONFIG)
-            assert done["taken"] == list(STEPS)
-            assert mem.verify().ok
+        with fresh_store() as store:
+            moment = ("inside", "after")[number % 2]
+            ended = run_script(warm_place, GRAPHER, store.target, str(number), moment, str(told))
+            assert ended in (-signal.SIGKILL, ENDED)
+            if ended == ENDED:
+                break
+            go_on(store.target, told)
         taken = told.read_text().split()
         assert sorted(set(taken)) == sorted(STEPS)
         assert len(taken) <= len(STEPS) + 1, "no more than the step it died in is taken again"
         died += 1
     assert died >= (6 if SOAK else 3), "a checkpoint and the writes of each step"
+
+
+def go_on(target: str, told: Path) -> None:
+    with muniment.open(target) as mem:
+        assert mem.verify().ok
+        resumed = graph(mem, told)
+        is_begun = resumed.get_state(CONFIG).values != {} or resumed.get_state(CONFIG).next
+        done = resumed.invoke(None if is_begun else {"taken": []}, CONFIG)
+        assert done["taken"] == list(STEPS)
+        assert mem.verify().ok

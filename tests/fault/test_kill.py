@@ -9,7 +9,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -19,11 +18,8 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.core.outside.system import SystemIds, system_clock
-from muniment.core.policy.policy import Policy
-from muniment.handles.derived import new_context
+from deployments import FreshStore, on
 from muniment.handles.memory import Memory
-from muniment.store.engines.postgres.engine import PostgresEngine
 from warm_commands import start_script
 
 WRITER = Path(__file__).parent / "kill_writer.py"
@@ -66,13 +62,12 @@ def check(mem: Memory, promised: dict[str, str]) -> int:
     return report.entries
 
 
-def rounds(place: str | None, open_store: Any, arguments: list[str], tmp_path: Path, count: int) -> tuple[int, int]:
+def rounds(place: str | None, target: str, tmp_path: Path, count: int) -> tuple[int, int]:
     chance = random.Random(20260501)
     total, entries, fruitful = 0, 0, 0
     for number in range(count):
         acks = tmp_path / f"acks{number}"
-        command = [arguments[0], str(acks), str(number), "write", *arguments[1:]]
-        killed(place, command, acks, number % 4, chance.uniform(0, 0.12))
+        killed(place, [target, str(acks), str(number), "write"], acks, number % 4, chance.uniform(0, 0.12))
         promised = {
             id_: content
             for ack in acks_of(acks)
@@ -81,7 +76,7 @@ def rounds(place: str | None, open_store: Any, arguments: list[str], tmp_path: P
         }
         total += len(promised)
         fruitful += bool(promised)
-        with open_store() as mem:
+        with muniment.open(target) as mem:
             entries = check(mem, promised)
             run = mem.run(user_id="ana", session_id="s1")
             run.observe("user", "and it goes on", metadata={"batch": f"after {number}", "of": 1})
@@ -91,37 +86,41 @@ def rounds(place: str | None, open_store: Any, arguments: list[str], tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.req("LG-06", "LG-09")
-def test_a_writer_of_a_file_is_killed(
-    tmp_path: Path, warm_place: str | None, capsys: pytest.CaptureFixture[str]
+@on("sqlite", "postgres")
+def test_a_writer_is_killed(
+    deployment: str,
+    fresh_store: FreshStore,
+    tmp_path: Path,
+    warm_place: str | None,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    path = tmp_path / "store.db"
-    total, entries = rounds(warm_place, lambda: muniment.open(path), [str(path)], tmp_path, ROUNDS)
+    count = ROUNDS if deployment == "sqlite" else max(3, ROUNDS // 8)
+    with fresh_store() as store:
+        muniment.open(store.target).close()
+        total, entries = rounds(warm_place, store.target, tmp_path, count)
     with capsys.disabled():
-        print(f"\n  {ROUNDS} rounds of kill -9: {total} acknowledged events, none lost; {entries} entries, chains hold")
-
-
-@pytest.mark.slow
-@pytest.mark.req("LG-06")
-def test_a_client_of_a_server_is_killed(
-    tmp_path: Path, postgres_dsn: str, postgres_schema: str, warm_place: str | None, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def store() -> Memory:
-        engine = PostgresEngine(postgres_dsn, schema=postgres_schema)
-        return Memory(new_context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds()))
-
-    store().close()
-    count = max(3, ROUNDS // 8)
-    total, _ = rounds(warm_place, store, [postgres_dsn, postgres_schema], tmp_path, count)
-    with capsys.disabled():
-        print(f"\n  {count} rounds of kill -9 against PostgreSQL: {total} acknowledged events, none lost")
+        words = f"{total} acknowledged events, none lost; {entries} entries, chains hold"
+        print(f"\n  {count} rounds of kill -9 ({deployment}): {words}")
 
 
 @pytest.mark.slow
 @pytest.mark.req("LG-07")
+@on("sqlite")
 def test_a_forget_is_killed_and_has_happened_or_has_not(
-    tmp_path: Path, warm_place: str | None, capsys: pytest.CaptureFixture[str]
+    deployment: str,
+    fresh_store: FreshStore,
+    tmp_path: Path,
+    warm_place: str | None,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    path, users, per_user = tmp_path / "store.db", 40, 120
+    with fresh_store() as store:
+        outcomes, count = forgets_killed(warm_place, store.target, tmp_path, is_file=deployment == "sqlite")
+    with capsys.disabled():
+        print(f"\n  {count} rounds of kill -9 in the middle of a forget ({deployment}): {outcomes}, none half")
+
+
+def forgets_killed(place: str | None, path: str, tmp_path: Path, *, is_file: bool) -> tuple[dict[str, int], int]:
+    users, per_user = 40, 120
     with muniment.open(path) as mem:
         for number in range(users):
             mem.run(user_id=f"u{number}", session_id="s1").observe_many(
@@ -131,7 +130,7 @@ def test_a_forget_is_killed_and_has_happened_or_has_not(
     count = max(5, ROUNDS // 4)
     for number in range(count):
         acks = tmp_path / f"acks{number}"
-        killed(warm_place, [str(path), str(acks), "0", "forget"], acks, 1 + number % 2, chance.uniform(0, 0.05))
+        killed(place, [path, str(acks), "0", "forget"], acks, 1 + number % 2, chance.uniform(0, 0.05))
         told = list(acks_of(acks))
         done = {ack["forgotten"] for ack in told if "forgotten" in ack}
         begun = {ack["begun"] for ack in told if "begun" in ack} - done
@@ -148,8 +147,7 @@ def test_a_forget_is_killed_and_has_happened_or_has_not(
                     assert len(receipts) == 1
                 mem.forget(user_id=user)  # and again, or for the first time: now it is complete
                 assert not any(entry.body for entry in mem.ledger.entries(user_id=user))
-            left = subprocess.run(["cat", path], stdout=subprocess.PIPE, check=True).stdout
+            left = Path(path).read_bytes() if is_file else b""  # what lies in a server's files is its operator's
             for user in done | begun:
                 assert f"m{int(user[1:]):03d}k".encode() not in left
-    with capsys.disabled():
-        print(f"\n  {count} rounds of kill -9 in the middle of a forget: {dict(outcomes)}, none half")
+    return dict(outcomes), count

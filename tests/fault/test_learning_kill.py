@@ -15,6 +15,7 @@ import pytest
 from kill_learner import ENDED, PLANS, tell
 
 import muniment
+from deployments import FreshStore, on
 from muniment.handles.memory import Memory
 from warm_commands import run_script
 
@@ -47,15 +48,15 @@ def whole() -> dict[str, Any]:
         return end_of(mem)
 
 
-def die_at(warm_place: str | None, path: Path, number: int, moment: str) -> bool:
+def die_at(warm_place: str | None, target: str, number: int, moment: str) -> bool:
     """Whether there was such a transaction to die at."""
-    ended = run_script(warm_place, LEARNER, str(path), str(number), moment)
+    ended = run_script(warm_place, LEARNER, target, str(number), moment)
     assert ended in (-signal.SIGKILL, ENDED)
     return ended != ENDED
 
 
-def check_and_tell_again(path: Path, whole: dict[str, Any]) -> None:
-    with muniment.open(path, policy=POLICY) as mem:
+def check_and_tell_again(target: str, whole: dict[str, Any]) -> None:
+    with muniment.open(target, policy=POLICY) as mem:
         assert mem.verify().ok
         assert mem.store.rebuild().repaired == ()
         for plan in mem.bank(user_id="ana").plans():  # of each plan all was done, or nothing
@@ -69,24 +70,28 @@ def check_and_tell_again(path: Path, whole: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.req("RC-11", "LG-06")
-def test_a_learner_is_killed_at_each_transaction(tmp_path: Path, whole: dict[str, Any], warm_place: str | None) -> None:
+@on("sqlite")
+def test_a_learner_is_killed_at_each_transaction(
+    fresh_store: FreshStore, whole: dict[str, Any], warm_place: str | None
+) -> None:
     number, died = 1, 0
     while True:
-        path = tmp_path / f"{number}.db"
-        if not die_at(warm_place, path, number, ("inside", "after")[number // STRIDE % 2]):
-            break
-        check_and_tell_again(path, whole)
+        with fresh_store() as store:
+            if not die_at(warm_place, store.target, number, ("inside", "after")[number // STRIDE % 2]):
+                break
+            check_and_tell_again(store.target, whole)
         died += 1
         number += STRIDE
     assert died > 40 // STRIDE, "the story has more transactions than that"
 
 
 @pytest.mark.slow
-def test_it_is_killed_again_and_again(tmp_path: Path, whole: dict[str, Any], warm_place: str | None) -> None:
+@on("sqlite")
+def test_it_is_killed_again_and_again(fresh_store: FreshStore, whole: dict[str, Any], warm_place: str | None) -> None:
     """One store, and a process that gets a little further each time."""
-    path = tmp_path / "store.db"
-    for number in (3, 11, 9, 14, 8, 20)[:: 1 if STRIDE == 1 else 2]:
-        die_at(warm_place, path, number, "inside")
-        with muniment.open(path, policy=POLICY) as mem:
-            assert mem.verify().ok
-    check_and_tell_again(path, whole)
+    with fresh_store() as store:
+        for number in (3, 11, 9, 14, 8, 20)[:: 1 if STRIDE == 1 else 2]:
+            die_at(warm_place, store.target, number, "inside")
+            with muniment.open(store.target, policy=POLICY) as mem:
+                assert mem.verify().ok
+        check_and_tell_again(store.target, whole)

@@ -11,11 +11,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import muniment
+from deployments import FreshStore, on
 from effort import one_in
 from warm_commands import start_command
 
@@ -95,47 +98,43 @@ def _check_rounds(
 
 @pytest.mark.slow
 @pytest.mark.req("BL-02")
-def test_a_load_into_a_file_is_killed(tmp_path: Path, warm_place: str | None) -> None:
-    file, db = tmp_path / "events.jsonl", tmp_path / "store.db"
-    _write_file(file)
-
-    def counts() -> tuple[int, int]:
-        if not db.exists():
-            return 0, 0
-        connection = sqlite3.connect(f"file:{db}?mode=ro", uri=True)
-        try:
-            (entries,) = connection.execute("SELECT count(*) FROM entries").fetchone()
-            (waiting,) = connection.execute("SELECT coalesce(sum(last - first + 1), 0) FROM backlog").fetchone()
-        except sqlite3.OperationalError:  # it is being made
-            return 0, 0
-        finally:
-            connection.close()
-        return entries, waiting
-
-    _check_rounds(warm_place, str(db), file, counts, MOMENTS)
-
-
-@pytest.mark.slow
-@pytest.mark.req("BL-02")
-def test_a_load_into_a_server_is_killed(
-    tmp_path: Path, postgres_dsn: str, postgres_schema: str, warm_place: str | None
-) -> None:
-    """At each moment under a soak; in every run while a portion is written and while the index is."""
-    import psycopg
-
+@on("sqlite", "postgres")
+def test_a_load_is_killed(fresh_store: FreshStore, tmp_path: Path, warm_place: str | None) -> None:
+    """Into a server at each moment under a soak; in every run while a portion is written and while the index is."""
     file = tmp_path / "events.jsonl"
     _write_file(file)
-    db = f"{postgres_dsn}{'&' if '?' in postgres_dsn else '?'}schema={postgres_schema}"
-    muniment.open(db).close()
+    with fresh_store() as store:
+        if not store.dsn:
+            counts = partial(_counts_of_file, Path(store.target))
+            _check_rounds(warm_place, store.target, file, counts, MOMENTS)
+            return
+        import psycopg
 
-    with psycopg.connect(postgres_dsn, autocommit=True) as admin:
+        muniment.open(store.target).close()
+        with psycopg.connect(store.dsn, autocommit=True) as admin:
+            of_schema = partial(_counts_of_schema, admin, store.schema)
+            _check_rounds(warm_place, store.target, file, of_schema, one_in(2, MOMENTS, start=1))
 
-        def counts() -> tuple[int, int]:
-            row = admin.execute(
-                f"SELECT (SELECT count(*) FROM {postgres_schema}.entries),"
-                f" (SELECT coalesce(sum(last - first + 1), 0) FROM {postgres_schema}.backlog)"
-            ).fetchone()
-            assert row is not None
-            return int(row[0]), int(row[1])
 
-        _check_rounds(warm_place, db, file, counts, one_in(2, MOMENTS, start=1))
+def _counts_of_file(db: Path) -> tuple[int, int]:
+    """How many entries there are, and how many events wait for the index."""
+    if not db.exists():
+        return 0, 0
+    connection = sqlite3.connect(f"file:{db}?mode=ro", uri=True)
+    try:
+        (entries,) = connection.execute("SELECT count(*) FROM entries").fetchone()
+        (waiting,) = connection.execute("SELECT coalesce(sum(last - first + 1), 0) FROM backlog").fetchone()
+    except sqlite3.OperationalError:  # it is being made
+        return 0, 0
+    finally:
+        connection.close()
+    return entries, waiting
+
+
+def _counts_of_schema(admin: Any, schema: str) -> tuple[int, int]:
+    row = admin.execute(
+        f"SELECT (SELECT count(*) FROM {schema}.entries),"
+        f" (SELECT coalesce(sum(last - first + 1), 0) FROM {schema}.backlog)"
+    ).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])

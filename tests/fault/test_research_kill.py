@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from deployments import FreshStore, on
+
 RUNNER = Path(__file__).parent / "kill_research.py"
 STRIDE = 1 if int(os.environ.get("MUNIMENT_SOAK", "40")) > 40 else 32
 LEAST = 270 // STRIDE
@@ -36,7 +38,9 @@ def test_killed_at_each_moment_of_each_call_and_done_again(tmp_path: Path) -> No
 @pytest.mark.slow
 @pytest.mark.timeout(24 * 3600)
 @pytest.mark.req("RP-07", "LG-06")
-def test_killed_again_and_again_on_postgres(tmp_path: Path, postgres_dsn: str, postgres_schema: str) -> None:
+@on("postgres")
+def test_killed_again_and_again(fresh_store: FreshStore, tmp_path: Path) -> None:
     """Where a call was killed at one moment, the next process is killed at a later one, while it puts things right."""
     stride = STRIDE + 3
-    assert kills("again", postgres_dsn, str(tmp_path), str(stride), postgres_schema) >= 200 // stride
+    with fresh_store() as store:
+        assert kills("again", store.target, str(tmp_path), str(stride)) >= 200 // stride

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 from kill_ruler import ENDED, first_steps, open_story, steps, tell
 from rule_stores import at
 
+from deployments import FreshStore, on
 from muniment.handles.memory import Memory
 from muniment.rules.promotion.rollback import state_at
 from muniment.store.engines.opening import open_engine
@@ -29,9 +31,9 @@ STRIDE = 1 if "MUNIMENT_SOAK" in os.environ else 4
 MOMENTS = ("inside", "after")
 
 
-def prepare(path: Path, part: str) -> None:
+def prepare(target: str, part: str) -> None:
     """A store with what the part needs: runs that were taught, or a trial that has spoken."""
-    story, rule_id = at("teach" if part == "first" else "shown", open_engine(path), seed="made")
+    story, rule_id = at("teach" if part == "first" else "shown", open_engine(target), seed="made")
     with story.memory:
         assert part == "first" or story.book.watch(act=False)[rule_id].decision == "promote"
 
@@ -68,9 +70,9 @@ def check(mem: Memory) -> dict[str, Any]:
     return before
 
 
-def whole(path: Path, part: str) -> list[dict[str, Any]]:
+def whole(target: str, part: str) -> list[dict[str, Any]]:
     """What stands after each step of a story that nobody stops."""
-    mem, story = open_story(str(path))
+    mem, story = open_story(target)
     with mem:
         told = first_steps(story) if part == "first" else steps(story, story.book.rules(include_all=True)[0].id)
         found = [standing(mem)]
@@ -87,39 +89,54 @@ def stages(states: list[dict[str, Any]]) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.req("RC-14", "RC-18", "LG-06")
 @pytest.mark.parametrize("part", ["first", "second"])
-def test_a_rulebook_is_killed_at_each_change(tmp_path: Path, part: str, warm_place: str | None) -> None:
+@on("sqlite")
+def test_a_rulebook_is_killed_at_each_change(
+    deployment: str, fresh_store: FreshStore, tmp_path: Path, part: str, warm_place: str | None
+) -> None:
     made = tmp_path / "made.db"
-    prepare(made, part)
-    path = tmp_path / "whole.db"
-    copy(made, path)
-    states = whole(path, part)
+    prepare(str(made), part)
+
+    @contextmanager
+    def prepared() -> Iterator[str]:
+        """Another store in the same state: of files a copy is made, on a server the story is told again."""
+        with fresh_store() as store:
+            if deployment == "sqlite":
+                copy(made, Path(store.target))
+            else:
+                prepare(store.target, part)
+            yield store.target
+
+    with prepared() as target:
+        states = whole(target, part)
     number, died = 1, 0
     while True:
-        path = tmp_path / f"{number}.db"
-        copy(made, path)
-        moment = MOMENTS[number // STRIDE % 2]
-        ended = run_script(warm_place, RULER, str(path), str(number), moment, part)
-        if ended == ENDED:
-            break
-        assert ended == -signal.SIGKILL
-        died += 1
-        mem, story = open_story(str(path), seed="again")
-        with mem:
-            left = check(mem)
-            assert stages([left])[0] in stages(states), "one of the states between two steps, and none besides"
-            if part == "first":
-                tell(first_steps(story))
-                assert stages([check(mem)])[0] == stages(states)[-1]
+        with prepared() as target:
+            ended = run_script(warm_place, RULER, target, str(number), MOMENTS[number // STRIDE % 2], part)
+            if ended == ENDED:
+                break
+            assert ended == -signal.SIGKILL
+            died += 1
+            check_after(target, part, states)
         number += STRIDE
     assert died >= (5 if STRIDE == 1 else 2)
 
 
+def check_after(target: str, part: str, states: list[dict[str, Any]]) -> None:
+    mem, story = open_story(target, seed="again")
+    with mem:
+        left = check(mem)
+        assert stages([left])[0] in stages(states), "one of the states between two steps, and none besides"
+        if part == "first":
+            tell(first_steps(story))
+            assert stages([check(mem)])[0] == stages(states)[-1]
+
+
 def test_the_story_is_told_as_it_is_meant(tmp_path: Path) -> None:
-    path = tmp_path / "made.db"
+    path = str(tmp_path / "made.db")
     prepare(path, "second")
     last = whole(path, "second")
     assert [("active", "active") in each for each in stages(last)] == [False, True, True, True, True, False, True]
-    mem, _ = open_story(str(path), seed="more")
+    mem, _ = open_story(path, seed="more")
     with mem:
         assert isinstance(RuleStory(mem).book.revision, int)
         check(mem)

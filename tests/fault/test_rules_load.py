@@ -21,6 +21,7 @@ import pytest
 from load_ruler import OWNER, look, work
 from rule_stores import at, store
 
+from deployments import FreshStore, on
 from muniment.core.outside.system import system_clock
 from muniment.errors import Conflict, MunimentError
 from muniment.learning.plans import version_of
@@ -29,7 +30,6 @@ from muniment.rules.promotion.rollback import state_at
 from muniment.rules.rule_selecting import ask_rules, read_asked
 from muniment.rules.rulebook.selection import Candidate, compile_rule, select_rules
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.rule_story import COUNTING, RuleStory
 
 ROUNDS = 60 if "MUNIMENT_SOAK" in os.environ else 5
@@ -100,26 +100,23 @@ def check(story: RuleStory, rule_id: str, looks: list[dict[str, Any]]) -> None:
     assert len({seen["revision"] for seen in looks}) > 1, "nothing changed while they looked"
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def stories(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[list[RuleStory], str]]:
+@pytest.fixture
+def stories(deployment: str, fresh_store: FreshStore) -> Iterator[tuple[list[RuleStory], str]]:
     """Three handles of one store; of a file or a server, each with connections and caches of its own."""
     with ExitStack() as stack:
-        if request.param == "postgres":
-            schema, dsn = request.getfixturevalue("kept_postgres_schema"), request.getfixturevalue("postgres_dsn")
-            engines: list[Any] = [PostgresEngine(dsn, schema=schema) for _ in range(3)]
-        elif request.param == "sqlite":
-            engines = [open_engine(tmp_path / "store.db") for _ in range(3)]
-        else:
-            engines = [open_engine(":memory:")] * 3
+        place = stack.enter_context(fresh_store())
+        engines: list[Any] = [open_engine(place.target)]
+        engines += engines * 2 if deployment == "memory" else [open_engine(place.target) for _ in range(2)]
         first, rule_id = at("promote", engines[0], seed="x", clock=system_clock)
         others = [store(engine, seed=seed, clock=system_clock) for engine, seed in zip(engines[1:], "yz", strict=True)]
-        for memory in (first.memory, *others)[: 1 if request.param == "memory" else 3]:
+        for memory in (first.memory, *others)[: 1 if deployment == "memory" else 3]:
             stack.callback(memory.close)
         yield [first, *(RuleStory(memory, seed=3) for memory in others)], rule_id
 
 
 @pytest.mark.slow
 @pytest.mark.req("RC-14", "RC-15", "RC-16")
+@on("memory", "sqlite", "postgres")
 def test_no_half_changed_rulebook_is_ever_seen(stories: tuple[list[RuleStory], str]) -> None:
     (changer, *workers), rule_id = stories
     looks: list[dict[str, Any]] = []
@@ -154,13 +151,18 @@ def test_no_half_changed_rulebook_is_ever_seen(stories: tuple[list[RuleStory], s
 
 @pytest.mark.slow
 @pytest.mark.req("RC-14")
-def test_two_processes_share_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
+@on("sqlite")
+def test_two_processes_share_a_store(fresh_store: FreshStore) -> None:
+    with fresh_store() as place:
+        share_it(place.target)
+
+
+def share_it(path: str) -> None:
     story, rule_id = at("promote", open_engine(path), seed="x", clock=system_clock)
     script = Path(__file__).parent / "load_ruler.py"
     with story.memory:
         workers = [
-            subprocess.Popen([sys.executable, str(script), str(path), seed, str(ROUNDS)], stdout=subprocess.PIPE)
+            subprocess.Popen([sys.executable, str(script), path, seed, str(ROUNDS)], stdout=subprocess.PIPE)
             for seed in ("y", "z")
         ]
         change(story, rule_id, lambda: any(worker.poll() is None for worker in workers))

@@ -21,6 +21,7 @@ import pytest
 from benchmarks.serve import Server, serving
 
 import muniment
+from deployments import FreshStore, on
 
 ROUNDS = max(2, int(os.environ.get("MUNIMENT_KILL_ROUNDS", "40")) // 20)
 CALLERS = 6
@@ -147,26 +148,35 @@ def check(mem: muniment.Memory, callers: Callers) -> None:
 
 @pytest.mark.slow
 @pytest.mark.req("LG-06")
-def test_a_server_is_killed_under_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store, chance, callers = tmp_path / "store.db", random.Random(20261115), Callers()
+@on("sqlite")
+def test_a_server_is_killed_under_load(
+    deployment: str, fresh_store: FreshStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with fresh_store() as store:
+        told = serve_and_kill(tmp_path / "server", store.target)
+    with capsys.disabled():
+        print(f"\n  {told} ({deployment})")
+
+
+def serve_and_kill(log: Path, store: str) -> str:
+    chance, callers = random.Random(20261115), Callers()
     with muniment.open(store) as mem:
         for user in ("user0", "user1", "user2"):
             run = mem.run(user_id=user, session_id=f"run-{user}", run_id=f"run-{user}")
             run.observe("user", f"first-{user}", id=f"first-{user}")
     doubtful = done = 0
     for round_ in range(ROUNDS):
-        with serving(store) as server:
+        with serving(log, store) as server:
             done += ask_again(server, callers)
             killed_under_load(server, callers, round_, chance.uniform(0, 0.2))
         doubtful += len(callers.unknown)
         with muniment.open(store) as mem:
             check(mem, callers)
-    with serving(store) as server:
+    with serving(log, store) as server:
         done += ask_again(server, callers)
     with muniment.open(store) as mem:
         check(mem, callers)
     kinds = Counter(asked.path for asked in callers.acknowledged)
     assert len(kinds) == 4, "not every kind of write was acknowledged: the test tests too little"
-    with capsys.disabled():
-        words = f"{ROUNDS} rounds of kill -9 of a server: {len(callers.acknowledged)} acknowledged writes, none lost"
-        print(f"\n  {words}; {doubtful} in doubt, asked again, {done} of them had been done")
+    words = f"{ROUNDS} rounds of kill -9 of a server: {len(callers.acknowledged)} acknowledged writes, none lost"
+    return f"{words}; {doubtful} in doubt, asked again, {done} of them had been done"

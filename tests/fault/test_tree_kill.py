@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from deployments import FreshStore, on
 from warm_commands import captured
 
 pytestmark = pytest.mark.req("RC-22")
@@ -24,16 +25,19 @@ def found(done: subprocess.CompletedProcess[str]) -> Any:
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_it_comes_to_the_same(tmp_path: Path, warm_place: str | None) -> None:
-    def search(path: Path, *number: int) -> subprocess.CompletedProcess[str]:
-        return captured(warm_place, SCRIPT, str(path), *map(str, number))
+@on("sqlite")
+def test_killed_again_and_again_it_comes_to_the_same(
+    fresh_store: FreshStore, tmp_path: Path, warm_place: str | None
+) -> None:
+    def search(target: str, *number: int) -> subprocess.CompletedProcess[str]:
+        return captured(warm_place, SCRIPT, target, *map(str, number))
 
-    way, block, _, calls = found(search(tmp_path / "whole.db"))
-    path = tmp_path / "killed.db"
-    for number in (1, 9, 30, 17):
-        assert search(path, number).returncode == -signal.SIGKILL
-    killed_way, killed_block, resumed, rest = found(search(path))
-    assert (killed_way, killed_block) == (way, block)
-    assert resumed + rest == calls
-    assert resumed >= (9 - 1 + 30 - 1 + 17 - 1) - 3 * CHECKPOINT  # each kill costs less than a checkpoint
-    assert found(search(path))[2:] == [calls, 0]
+    way, block, _, calls = found(search(str(tmp_path / "whole.db")))
+    with fresh_store() as store:
+        for number in (1, 9, 30, 17):
+            assert search(store.target, number).returncode == -signal.SIGKILL
+        killed_way, killed_block, resumed, rest = found(search(store.target))
+        assert (killed_way, killed_block) == (way, block)
+        assert resumed + rest == calls
+        assert resumed >= (9 - 1 + 30 - 1 + 17 - 1) - 3 * CHECKPOINT  # each kill costs less than a checkpoint
+        assert found(search(store.target))[2:] == [calls, 0]

@@ -26,6 +26,7 @@ import httpx2
 import pytest
 
 import muniment
+from deployments import FreshStore, on
 from effort import SOAK
 from free_ports import free_port
 from muniment.errors import InvalidInput
@@ -173,11 +174,17 @@ def make_certificate(folder: Path) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.req("LG-06")
-def test_workers_are_killed_under_load(tmp_path: Path) -> None:
-    """One socket with TLS, two workers, one file: killed in turn, started again, and ended in order."""
+@on("sqlite")
+def test_workers_are_killed_under_load(fresh_store: FreshStore, tmp_path: Path) -> None:
+    """One socket with TLS, two workers, one store: killed in turn, started again, and ended in order."""
+    with fresh_store() as store:
+        kill_workers(store.target, tmp_path)
+
+
+def kill_workers(store: str, tmp_path: Path) -> None:
     tls = ("--tls-cert", "cert.pem", "--tls-key", "key.pem") if make_certificate(tmp_path) else ()
     chance = random.Random(22)
-    with serving(tmp_path, "all", "--db", "store.db", "--port", "0", "--workers", "2", *tls) as server:
+    with serving(tmp_path, "all", "--db", store, "--port", "0", "--workers", "2", *tls) as server:
         until(lambda: len(server.workers) == 2)
         environment = Path(f"/proc/{server.workers[1]}/environ").read_bytes().split(b"\0")
         told = dict(each.decode().partition("=")[::2] for each in environment if each.startswith(b"MUNIMENT_WORKER"))
@@ -202,7 +209,7 @@ def test_workers_are_killed_under_load(tmp_path: Path) -> None:
         assert not folder.exists()
         ended = [line for line in server.lines if line["message"] == "worker ended"]
         assert [line["code"] for line in ended] == [-signal.SIGKILL] * ROUNDS
-    with muniment.open(tmp_path / "store.db") as mem:
+    with muniment.open(store) as mem:
         check(mem, load.acknowledged)
 
 

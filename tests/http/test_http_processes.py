@@ -20,6 +20,7 @@ from http_support import ANA, TENANT, bearer
 from starlette.testclient import TestClient
 
 import muniment
+from deployments import DEPLOYMENTS, EVERYWHERE, Stores
 from effort import one_in
 from muniment.core.outside.system import SystemIds, system_clock
 from muniment.core.policy.policy import Policy
@@ -31,7 +32,6 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.memory.engine import MemoryEngine
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.operations.rows import OPERATIONS
@@ -46,19 +46,18 @@ FACT = {"key": "user.city", "value": "Berlin"}
 Open = Callable[[], Memory]
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+USUAL = ("memory", "sqlite", "postgres")
+
+
+@pytest.fixture(params=("memory", *DEPLOYMENTS) if EVERYWHERE else USUAL)
+def opened(request: pytest.FixtureRequest, stores: Stores) -> Iterator[Open]:
     """Handles of one store, each as a process of its own would have it; in memory there is one engine to have."""
     with ExitStack() as stack:
+        place = stack.enter_context(stores(request.param))
         in_memory = MemoryEngine()
 
         def engine() -> Any:
-            if request.param == "memory":
-                return in_memory
-            if request.param == "sqlite":
-                return open_engine(tmp_path / "store.db")
-            dsn = request.getfixturevalue("postgres_dsn")
-            return PostgresEngine(dsn, schema=request.getfixturevalue("kept_postgres_schema"))
+            return in_memory if request.param == "memory" else open_engine(place.target)
 
         def handle() -> Memory:
             memory = Memory(new_context(engine=engine(), policy=Policy(), clock=system_clock, ids=SystemIds()))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from deployments import FreshStore, Stores, on
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Engine
@@ -22,8 +20,6 @@ from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.runs.records import RunLog
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.run_stories import ACTS, Act, Teller, check_run, random_script, replayed
 
 NOW = "2026-06-01T12:00:00Z"
@@ -31,7 +27,6 @@ POLICY = Policy.from_wire({"compaction": {"event_threshold": 5, "step_fallback":
 ROUNDS = max(1, int(os.environ.get("MUNIMENT_SOAK", "40")) // 40)
 """`make soak` tells many more stories."""
 small = st.integers(0, 96)
-numbers = itertools.count(1)
 
 
 def scripts(acts: tuple[str, ...]) -> st.SearchStrategy[list[Act]]:
@@ -53,14 +48,6 @@ def two_runs(mem: Memory) -> list[Run]:
 
 def begun(mem: Memory, runs: list[Run]) -> list[Run]:
     return [run for run in runs if run.state() is not None]
-
-
-@contextmanager
-def store(name: str, stack: ExitStack, tmp_path: Path, dsn: str) -> Iterator[Engine]:
-    if name == "postgres":
-        yield PostgresEngine(dsn, schema=stack.enter_context(fresh_schema(dsn)))
-    else:
-        yield open_engine(":memory:" if name == "memory" else tmp_path / f"{next(numbers)}.db")
 
 
 def same_packets(mem: Memory, run: Run) -> None:
@@ -134,19 +121,23 @@ def without_snapshots(log: RunLog) -> object:
 
 
 @pytest.mark.req("CS-12", "LG-04")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@on("memory", "sqlite", "postgres")
 @pytest.mark.parametrize("seed", range(ROUNDS))
-def test_on_every_engine_and_after_a_move(engine: str, seed: int, tmp_path: Path, postgres_dsn: str) -> None:
-    others = [name for name in ("memory", "sqlite", "postgres") if name != engine]
+def test_on_every_engine_and_after_a_move(deployment: str, stores: Stores, seed: int) -> None:
+    others = [name for name in ("memory", "sqlite", "postgres") if name != deployment]
     with ExitStack() as stack:
-        mem = stack.enter_context(memory_on(stack.enter_context(store(engine, stack, tmp_path, postgres_dsn))))
+
+        def opened(name: str) -> Memory:
+            return stack.enter_context(memory_on(open_engine(stack.enter_context(stores(name)).target)))
+
+        mem = opened(deployment)
         runs = two_runs(mem)
         Teller(mem, runs).tell_all(random_script(seed, 140, (*ACTS, "forget")))
         told = [check_run(mem, run) for run in begun(mem, runs)]
         assert any(log.sequence > 2 for log in told), "the story has no snapshots: the test tests nothing"
         lines = list(mem.export())
         for other in others:
-            moved = stack.enter_context(memory_on(stack.enter_context(store(other, stack, tmp_path, postgres_dsn))))
+            moved = opened(other)
             moved.import_(lambda: lines)
             again = [moved.resume(log.run_id).run for log in told]
             assert [check_run(moved, run) for run in again] == told
@@ -163,10 +154,10 @@ with muniment.open(sys.argv[1]) as mem:
 
 
 @pytest.mark.req("CS-12")
-def test_another_process_takes_up_the_same_runs(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    with memory_on(open_engine(path), Policy()) as mem:
+@on("sqlite")
+def test_another_process_takes_up_the_same_runs(fresh_store: FreshStore) -> None:
+    with fresh_store() as store, memory_on(open_engine(store.target), Policy()) as mem:
         runs = two_runs(mem)
         Teller(mem, runs).tell_all(random_script(7, 120))
-        done = subprocess.run([sys.executable, "-c", TELL, str(path)], capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, "-c", TELL, store.target], capture_output=True, text=True, check=True)
         assert sorted(done.stdout.splitlines()) == sorted(run.log.read().to_bytes().decode() for run in runs)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import muniment
+from deployments import DEPLOYMENTS, EVERYWHERE, Stores
 from muniment.contracts.semantics import check_packet, evidence_ids
 from muniment.contracts.validation import validate
 from muniment.core.outside.token_counters import load_token_counter
@@ -152,13 +152,15 @@ def check(mem: Memory, build: Build, exact: Any) -> None:
 
 @pytest.mark.req("MP-01", "MP-05", "MP-12", "MP-13", "MP-14", "MP-15", "MP-16", "LG-02", "LG-10")
 @pytest.mark.timeout(24 * 3600)
-def test_random_stores_give_sound_packets(tmp_path: Path) -> None:
+def test_random_stores_give_sound_packets(stores: Stores) -> None:
+    """Most of them in memory; of the others, each deployment in turn under a soak."""
     exact = load_token_counter()
     packets = 0
     for seed in range(ROUNDS):
         dice = random.Random(seed)
-        target = ":memory:" if seed % 5 else tmp_path / f"{seed}.db"
-        with muniment.open(target, embedder="hash" if seed % 3 == 0 else None) as mem:
+        deployment = "memory" if seed % 5 else DEPLOYMENTS[seed // 5 % len(DEPLOYMENTS) if EVERYWHERE else 0]
+        embedder = "hash" if seed % 3 == 0 else None
+        with stores(deployment) as store, muniment.open(store.target, embedder=embedder) as mem:
             story = Story(mem, dice)
             builds: list[Build] = []
             for _ in range(dice.randint(1, 25)):

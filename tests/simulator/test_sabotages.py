@@ -13,7 +13,7 @@ from muniment.testing.simulator.specimens import open_specimens
 NAMED = {each.name: each for each in SABOTAGES}
 
 
-@pytest.mark.parametrize("sabotage", one_in(3, SABOTAGES), ids=lambda each: each.name)
+@pytest.mark.parametrize("sabotage", one_in(4, SABOTAGES), ids=lambda each: each.name)
 def test_a_sabotage_is_noticed(sabotage: Sabotage) -> None:
     assert noticed(sabotage) is not None
 
