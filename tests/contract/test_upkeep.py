@@ -362,6 +362,17 @@ def test_a_forget_in_between_wins(opened: Opened, kind: str) -> None:
 # -- bad input ------------------------------------------------------------------------------------------
 
 
+def test_there_is_no_scrub_of_one_tenant() -> None:
+    """It is of the files, so how long it takes, and how many receipts it settles, would tell of others."""
+    with muniment.open(":memory:") as mem:
+        (event,) = mem.run(user_id="ana").observe_many([{"role": "user", "content": "the code is xyzzy"}])
+        mem.forget(event=event.id)
+        assert mem.store.upkeep(kinds=["index", "scrub"], tenant_id="default").is_idle
+        with pytest.raises(InvalidInput, match="whole store") as refused:
+            mem.store.upkeep(kinds=["scrub"], tenant_id="default")
+    assert (refused.value.path, bool(refused.value.hint)) == ("$.kinds", True)
+
+
 @pytest.mark.parametrize("kinds", [["indices"], [], "everything", [None], 7])
 def test_kinds_that_are_none(kinds: Any) -> None:
     with muniment.open(":memory:") as mem, pytest.raises(InvalidInput) as refused:

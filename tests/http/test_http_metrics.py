@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -364,6 +365,10 @@ def test_how_the_replica_is_stands_among_the_figures(
                 client = serve(mem)
                 assert client.post(f"{ANA}/runs/r1/events", json=TALK).status_code == 201
                 page = read(client.get("/metrics").text)
+                deadline = time.monotonic() + 30
+                while page.of("muniment_store_replica", state="behind") == 1 and time.monotonic() < deadline:
+                    time.sleep(0.05)  # it takes in what was just written
+                    page = read(client.get("/metrics").text)
                 assert page.of("muniment_store_replica", state=state) == 1
                 assert page.of("muniment_store_replica", state="none") == 0
                 assert client.get("/v1/info").json()["replica"] == state

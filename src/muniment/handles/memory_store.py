@@ -338,14 +338,14 @@ class MemoryStore:
         """Do what waits beside the daily work, as one of several processes that share it by leases in the store.
 
         `kinds` are some of `index`, `episodes`, `scrub` and `extract` (which proposes facts, and asks the store's model
-        if it has one), of one tenant or of all; a scrub is of the whole store.
+        if it has one), of one tenant or of all; a scrub is of the whole store, and left out where a tenant is named.
         A piece is one process' at a time. One that stands still for `lease_seconds` loses its pieces to others, and
         writes nothing more of them. It ends when nothing waits, or others are at what is left.
         """
         from muniment.handles.upkeep.records import kinds_given, lease_given
         from muniment.handles.upkeep.running import Upkeep
 
-        chosen = kinds_given(kinds)
+        chosen = kinds_given(kinds, tenant_id)
         lease_s = lease_given(lease_seconds)
         return Upkeep(self._ctx, chosen, tenant_id=tenant_id, lease_s=lease_s, progress=progress).run()
 

@@ -1,19 +1,19 @@
 """Which entries are turns, whose they are, and their full text, checked as it is read; and under which names what is a
 user's stands.
 
-A private corpus is `corpus:<corpus_id>:<user_id>`, so that those of one corpus lie together and one look tells whether
-the user has one there: it grows with how many corpora there are, and not with whose they are or what is in them.
+A private corpus is `corpus:<corpus_id>:<user_id>`. The names of all corpora are read in one go, so that it grows with
+them. Steps over those of others would be fewer rows, and their number would tell whoever asks how many others have one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import salted_digest
-from muniment.core.owners import CORPUS_PREFIX, holder_of, is_reserved, owner_of, user_bank
+from muniment.core.owners import CORPUS_PREFIX, corpus_holder, holder_of, is_reserved, user_bank
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import by_ids, first, get, select
+from muniment.core.ports.rows import by_ids, first, get, select, stream_texts
 from muniment.core.ports.schema import BLOBS, ENTRIES, ITEMS, OBJECTS, SESSIONS, Table
 from muniment.errors import BlobCorrupt, ObjectsUnavailable
 from muniment.store.ledger.records import LedgerEntry
@@ -32,9 +32,8 @@ __all__ = [
 ]
 
 _ROLES = ("user", "assistant", "tool")
-_BEHIND = chr(ord(":") + 1)
-"""The sign that comes next: a name with it in place of a colon is behind all that begin with the colon."""
-_CORPORA_END = CORPUS_PREFIX[:-1] + _BEHIND
+_CORPORA_END = CORPUS_PREFIX[:-1] + chr(ord(":") + 1)
+"""Behind every name of a corpus."""
 
 
 class _Owner(NamedTuple):
@@ -141,29 +140,13 @@ def names_of(reader: Reader, user_id: str) -> tuple[str, ...]:
         return (user_id,)
     bank = user_bank(user_id)
     owners = {bank} if _stands(reader, ENTRIES, bank) or _stands(reader, SESSIONS, bank) else set()
-    for corpus_id in _private_corpora(reader):
-        own = owner_of(corpus_id, user_id)
-        if _stands(reader, SESSIONS, own):
-            owners.add(own)
+    corpora: tuple[Condition, ...] = (("user_id", ">", CORPUS_PREFIX), ("user_id", "<", _CORPORA_END))
+    owners.update(
+        owner for owner in stream_texts(reader, SESSIONS, "user_id", corpora) if corpus_holder(owner) == user_id
+    )
     return (user_id, *sorted(owners))
 
 
 def _stands(reader: Reader, spec: Table[Any], owner: str) -> bool:
     order = ("user_id", "session_id", "seq") if spec is ENTRIES else spec.key
     return first(reader, spec, (("user_id", "=", owner),), into=_Owner, order=order) is not None
-
-
-def _private_corpora(reader: Reader) -> Iterator[str]:
-    """The ids of the corpora of which somebody has one of their own."""
-    at: Condition = ("user_id", ">", CORPUS_PREFIX)
-    while True:
-        where: tuple[Condition, ...] = (at, ("user_id", "<", _CORPORA_END))
-        row = first(reader, SESSIONS, where, into=_Owner, order=("user_id", "session_id"))
-        if row is None:
-            return
-        corpus_id, private, _ = row.user_id.removeprefix(CORPUS_PREFIX).partition(":")
-        if private:
-            yield corpus_id
-            at = ("user_id", ">=", f"{CORPUS_PREFIX}{corpus_id}{_BEHIND}")
-        else:
-            at = ("user_id", ">", row.user_id)

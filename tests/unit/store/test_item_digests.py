@@ -117,7 +117,7 @@ def test_what_was_forgotten_has_a_digest_of_what_is_left(mem: Memory) -> None:
     tell(mem)
     mem.forget(user_id="ana")
     left = [row for kind in ("fact", "run", "working_state") for row in rows(mem, kind)]
-    assert all(row.body is None and row.digest == row_digest(row) for row in left)
+    assert all(row.body is None and (row.digest or b"")[:32] == row_digest(row) for row in left)
     assert mem.verify().ok
     alter(mem, "fact", {"status": "other"})
     assert not mem.verify().ok

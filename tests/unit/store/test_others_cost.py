@@ -61,13 +61,14 @@ def tell_own(mem: Memory) -> None:
 
 
 def tell_others(mem: Memory, first: int, last: int) -> None:
-    """Of every kind of thing: turns, facts, builds, private documents, receipts."""
+    """Of every kind of thing: turns, facts, builds, receipts; private documents of the first ten, whose names are read."""
     for number in range(first, last):
         run = mem.run(user_id=f"other-{number:03}", session_id="s")
         run.observe_many([{"role": "user", "content": f"I live in town {number}, street {n}."} for n in range(8)])
         run.extract()
         run.compose("responder", query="where do I live")
-        mem.corpus("notes", user_id=f"other-{number:03}").add(f"Notes of {number}: the ferry.", document_id="notes")
+        if number < 10:
+            mem.corpus("notes", user_id=f"other-{number:03}").add(f"Notes of {number}: the ferry.", document_id="notes")
         if number % 5 == 0:
             mem.forget(event=run.observe("user", f"This is to be forgotten, number {number}.").id)
 

@@ -143,8 +143,10 @@ class _Scrub:
         return [FILES] if any(ctx.engine.read(each, due_receipts) for each in ctx.engine.tenants()) else []
 
     def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
-        """Its receipts are fenced by themselves: who finds that one waits no longer leaves it as it is."""
-        del piece
+        """Its receipts are fenced by themselves: who finds that one waits no longer leaves it as it is. Another process
+        may have done it all between the look and the lease."""
+        if not self.waiting(ctx, piece.place):
+            return 0
         settled = scrub(ctx).receipts
         progress(settled)
         return settled

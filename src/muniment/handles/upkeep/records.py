@@ -15,14 +15,23 @@ KINDS: tuple[UpkeepKind, ...] = get_args(UpkeepKind)
 _LEASE_S_MIN, _LEASE_S_MAX = 0.1, 3600
 
 
-def kinds_given(kinds: Iterable[str] | str) -> tuple[UpkeepKind, ...]:
-    """The kinds that a caller names, checked, each once and in the order in which they are done."""
+def kinds_given(kinds: Iterable[str] | str, tenant_id: str | None = None) -> tuple[UpkeepKind, ...]:
+    """The kinds that a caller names, checked, each once and in the order in which they are done.
+
+    Of one tenant there is no scrub: it is of the files, and how long it takes would tell of others.
+    """
     named = [kinds] if isinstance(kinds, str) else list(kinds) if isinstance(kinds, Iterable) else [None]
     for each in named:
         if each not in KINDS:
             raise InvalidInput(f"no kind of upkeep: {each!r:.80}", path="$.kinds", hint=f"some of {', '.join(KINDS)}")
     if not named:
         raise InvalidInput("no kind of upkeep is named", path="$.kinds", hint=f"some of {', '.join(KINDS)}")
+    if tenant_id is not None:
+        named = [each for each in named if each != "scrub"]
+    if not named:
+        raise InvalidInput(
+            "a scrub is of the whole store, and not of one tenant", path="$.kinds", hint="ask for it without a tenant"
+        )
     return tuple(kind for kind in KINDS if kind in named)
 
 
