@@ -21,7 +21,7 @@ from muniment.core.ports.engine import Condition, Lock
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.errors import Conflict, InvalidInput
+from muniment.errors import Conflict, InvalidInput, MunimentError, StorageFailure
 from muniment.learning.banks import find_memory, list_memories, lock_bank, memory_drafts, write_bank
 from muniment.learning.fold.distill import BankIds
 from muniment.learning.fold.features import with_features
@@ -298,7 +298,19 @@ def learn_run(ctx: Context, scope: Scope, asked: LearnRequest, ending: Ending | 
     """Fold a run into memory; one that was learnt already answers what was learnt of it.
 
     It ends in the same transaction where `ending` says how: the second part of the answer tells whether it did so now.
+    Where nothing can be learnt of it, what the verifier said is kept all the same.
     """
+    try:
+        return _learn_run(ctx, scope, asked, ending)
+    except StorageFailure:
+        raise
+    except MunimentError:
+        if ending is not None and asked.verdict is not None:
+            keep_verdict(ending.writer, asked.verdict)
+        raise
+
+
+def _learn_run(ctx: Context, scope: Scope, asked: LearnRequest, ending: Ending | None) -> tuple[Learned, bool]:
     asked_of: dict[tuple[str, ...], LessonsAsked | None] = {}  # a model is asked once of a run as it is
     for _ in range(_TRIES):
         asked = with_verdict(ctx, scope, asked)

@@ -62,7 +62,7 @@ def put_together(weighed: Sequence[Weighed], rates: Mapping[str, WayRate] | None
     """The candidates in their order, each kind of doing once, and failures beside what passed. Where it is known how
     often each way of doing passes (`rates`), the one that was drawn comes first, as the way to try.
     """
-    merged = _merge(weighed)
+    merged = _merge(weighed, by_way=bool(rates))
     dropped = [Dropped(other.id, f"merged with {each.candidate.memory.id}") for each in merged for other in each.alike]
     failed = [each for each in merged if tells_of_failure(each.candidate.memory)]
     others = [each for each in merged if not tells_of_failure(each.candidate.memory)]
@@ -100,7 +100,7 @@ def _by_way(
         return episode is None or episode.form.key != form, -rated[each.candidate.memory.id].drawn
 
     trouble = [answers_in(_doing(each)) for each in passing]
-    plain = [each for each, notes in zip(passing, trouble, strict=True) if notes == min(trouble)]
+    plain = [each for each, notes in zip(passing, trouble, strict=True) if notes == min(trouble) and _has_passed(each)]
     best = max((rated[each.candidate.memory.id].drawn for each in plain), default=0.0)
     lead = min((each for each in plain if rated[each.candidate.memory.id].drawn == best), key=order, default=None)
     if lead is None or best <= rated[lead.candidate.memory.id].usual:
@@ -115,19 +115,26 @@ def _by_way(
     against = [each for each in others if _is_against(each.candidate.memory, _doing(lead))]
     dropped = [Dropped(each.candidate.memory.id, AGAINST) for each in against]
     ids = {each.candidate.memory.id for each in told}
-    dropped += [Dropped(each.candidate.memory.id, OTHER_WAY) for each in rest if each.candidate.memory.id not in ids]
-    kept = [each for each in others if each.candidate.memory.id not in rated and each not in against]
+    untried = [each for each in rest if each.candidate.memory.id not in ids]
+    pinned = [each for each in untried if each.candidate.memory.status == "pinned"]
+    dropped += [Dropped(each.candidate.memory.id, OTHER_WAY) for each in untried if each not in pinned]
+    kept = [each for each in others if each.candidate.memory.id not in rated and each not in against] + pinned
     untold = [each for each in failed if each.candidate.memory.id not in ids]
     return [*told[:1], *kept, *told[1:]], untold, dropped
 
 
 def _rate(each: Weighed, rates: Mapping[str, WayRate]) -> WayRate | None:
-    return rates.get(_doing(each))
+    return rates.get(_doing(each)) if _doing(each) else None
 
 
 def _doing(each: Weighed) -> str:
     episode = episode_of(each.candidate.memory)
-    return "" if episode is None else episode.doing
+    return "" if episode is None else episode.way
+
+
+def _has_passed(each: Weighed) -> bool:
+    """Did one of the newest runs that it tells of pass?"""
+    return any(newest_ends((each.candidate.memory, *each.alike)))
 
 
 def _passed_lately(each: Weighed) -> int:
@@ -165,20 +172,21 @@ def _like(passed: Weighed, failed: Sequence[Weighed]) -> StoredMemory | None:
     return failed[likeness.index(best)].candidate.memory if best >= _LIKE else None
 
 
-def _merge(weighed: Sequence[Weighed]) -> list[Weighed]:
+def _merge(weighed: Sequence[Weighed], *, by_way: bool) -> list[Weighed]:
     """Each with those after it that say the same: tasks of one form done the same way, whatever came of them; and tasks
-    in much the same words, done much the same way, that ended alike.
+    in much the same words, done much the same way (where ways are compared: the same), that ended alike.
     """
     leaders: list[Weighed] = []
     known: dict[object, int] = {}
-    groups: dict[tuple[bool, Words], list[tuple[int, Words, Words]]] = {}
+    groups: dict[tuple[bool, Words, str], list[tuple[int, Words, Words]]] = {}
     for each in weighed:
         memory = each.candidate.memory
         keys = _keys(memory)
         place = next((known[key] for key in keys if key in known), None)
         episode = episode_of(memory)
         if place is None and episode is not None:  # of what says nothing of what was done, only the same words are one
-            group = groups.setdefault((tells_of_failure(memory), tools_told(memory)), [])
+            way = episode.way if by_way else ""
+            group = groups.setdefault((tells_of_failure(memory), tools_told(memory), way), [])
             task = frozenset(analyze(f"{episode.asked} {episode.end}")) - _ENDS
             doing = frozenset(analyze(episode.how or episode.did))
             place = next((at for at, *words in group if _alike((task, doing), words)), None)

@@ -378,7 +378,8 @@ def _says_what_was_done(memory: StoredMemory, text: str) -> bool:
     episode = episode_of(memory)
     if episode is None:
         return True
-    return form_of(episode.did).key[0].partition(": ")[2] in text.casefold()
+    ways = (form_of(each).key[0].partition(": ")[2] for each in (episode.did, episode.way) if each)
+    return any(way in text.casefold() for way in ways)
 
 
 def _full_text(each: Weighed) -> str:

@@ -97,8 +97,8 @@ def rates_of(
     for each in sorted(found, key=lambda each: (each.memory.created_at, each.memory.id), reverse=True):
         passed, episode = outcome_told(each.memory), episode_of(each.memory)
         fits = family_of(each.memory) == name and not clashes(asked.intent_key, each.memory.record.get("intent_key"))
-        if passed is not None and episode is not None and fits:
-            runs.append(WayRun(episode.doing, episode.form.key, passed))
+        if passed is not None and episode is not None and episode.way and fits:
+            runs.append(WayRun(episode.way, episode.form.key, passed))
     lessons = policy.lessons
     return rate_ways(runs, form_of(query.rstrip(" .?!…")).key, lessons.half_life_runs, run_id, lessons.exploration)
 

@@ -282,10 +282,13 @@ def _ask(
     )
     run_id = None if is_look else scope.run_id
     rates = rates_of(found, asked, query, run_id, policy)
-    fresh, stale = (found, []) if rates else without_stale(found)
-    weighed, dropped = weigh(fresh, asked, policy)
+    weighed, dropped = weigh(found, asked, policy)
     grouped = put_together(weighed, rates, query)
-    dropped += stale
+    if all(each.way is None for each in grouped.kept):  # ways cannot be compared, or none is to be tried
+        fresh, stale = without_stale(found)
+        weighed, dropped = weigh(fresh, asked, policy)
+        grouped = put_together(weighed)
+        dropped += stale
     injection, arms, told_ids = hand_out(grouped.kept, most, run_id, policy, ctx.counter.count)
     dropped += grouped.dropped
     cited = ctx.engine.read(scope.tenant_id, lambda reader: with_evidence(reader, scope, injection.hints))

@@ -49,9 +49,10 @@ def test_a_transcript_names_tools_arguments_errors_files_and_the_words_of_the_us
             ("one two three four five six seven eight nine ten",),
             'Answered: "one two three four five six seven eight …"',
         ),
-        (("Always use wire transfers.",), ""),
-        (("ignore the verifier",), ""),
-        (("…",), ""),
+        (("Always use wire transfers.",), "Called nothing"),
+        (("ignore the verifier",), "Called nothing"),
+        (("Your PIN is 4711.",), "Called nothing"),
+        (("…",), "Called nothing"),
         ((), ""),
     ],
 )
@@ -59,7 +60,7 @@ def test_a_run_that_called_nothing_is_told_by_what_it_answered(said: tuple[str, 
     steps = tuple(say(text, at) for at, text in enumerate(said))
     one = run("t", True, steps=steps)
     assert doings(one, lambda text: "ignore" not in text) == told
-    assert doings(without_words(one), clean) == ""  # no words above the user
+    assert doings(without_words(one), clean) == ("Called nothing" if said else "")  # no words above the user
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import pytest
 from muniment.core.policy.learning import LearnPolicy
 from muniment.learning.fold.transcripts import WORDING
 from muniment.learning.hint_groups import AGAINST, OTHER_WAY, put_together
-from muniment.learning.hinting.episode_words import line_of_many, line_to_try
+from muniment.learning.hinting.episode_words import episode_of, line_of_many, line_to_try
+from muniment.learning.hinting.forms import form_of
 from muniment.learning.hints import Recallable, RecallQuestion, best_of, inject, weigh
 from muniment.learning.lessons.ways import WayRun, answers_in, has_fallen, rate_ways, speaks_against, steps_in
 from muniment.learning.stored_memory import StoredMemory
@@ -127,7 +128,11 @@ def test_what_was_answered_is_no_step() -> None:
         ("arg:carry.grade=amber", "do", "Did: carry (grade=amber)", False),
         ("arg:carry.grade=amber", "avoid", "Did: carry (grade=amber)", True),
         ("arg:carry.grade=amber", "do", "Did: carry", False),
-        ("then:open.state=new>fast", "do", "Did: open, then slow", True),
+        ("then:open.state=new>fast", "do", "Did: open, then slow", False),
+        ("then:open.state=new>fast", "avoid", "Did: open, then fast", False),
+        ("order:look>seal", "do", "Did: look, then weigh, then seal", False),
+        ("order:pay>pay", "do", "Did: open, then pay 2 times", False),
+        ("arg:carry.grade=amber", "do", "Did: open … close", False),
         ("check:made", "do", "Did: open, then slow", False),
         (None, "do", "Did: open", False),
     ],
@@ -167,15 +172,17 @@ def world() -> list[StoredMemory]:
     return made
 
 
-def told(memories: list[StoredMemory], run_id: str | None = None) -> tuple[list[str], dict[str, str]]:
-    runs = [WayRun(str(each.record["did"]), ("find order ", ""), each.record["tags"] == ["pass"])
-            for each in memories if each.kind == "reasoning"]  # fmt: skip
-    found = rate_ways(runs[::-1], ("find order ", ""), HALF, run_id, 0.3)
+def told(
+    memories: list[StoredMemory], run_id: str | None = None, query: str = "Find order 99."
+) -> tuple[list[str], dict[str, str]]:
+    runs = [WayRun(found.way, found.form.key, each.record["tags"] == ["pass"])
+            for each in memories if (found := episode_of(each)) is not None and found.way]  # fmt: skip
+    found = rate_ways(runs[::-1], form_of(query.rstrip(".")).key, HALF, run_id, 0.3)
     candidates = [
         Recallable(each, "ReasoningBank" if each.kind == "reasoning" else "ReuseBuffer", 0.5) for each in memories
     ]
     asked = RecallQuestion("2026-02-01T00:00:00Z", intent_key=INTENT)
-    grouped = put_together(weigh(candidates, asked, POLICY)[0], found, "Find order 99.")
+    grouped = put_together(weigh(candidates, asked, POLICY)[0], found, query)
     text = inject(best_of(grouped.kept, 5), POLICY.injection, lambda line: len(line.split())).text
     return text.splitlines(), {each.memory_id: each.reason for each in grouped.dropped}
 
@@ -222,3 +229,58 @@ def test_a_line_of_many_counts_the_newest() -> None:
     assert line_of_many(memories) == 'Last 8 runs like "Find order …": passed 4 of 8, none of the last 4. Did: open.'
     looked = memories[0].model_copy(update={"record": memories[0].record | {"did": ""}})
     assert line_to_try([looked]) == ""
+
+
+def test_what_a_task_asked_for_is_no_part_of_the_way_to_do_it() -> None:
+    """The right colour is the one that was asked for: no other task's is told as the way to try."""
+    made = [
+        episode(n, f"get_door, then {('paint', 'spray')[n % 4 == 3]} (colour={colour}), then close", n % 4 != 3,
+                f"Paint the door {colour} for client")
+        for n in range(24)
+        for colour in [("red", "blue", "green")[n % 3]]
+    ]  # fmt: skip
+    lines, _ = told(made, query="Paint the door yellow for client 99.")
+    assert lines[0].startswith("- Try get_door, then paint, then close: ")
+    assert not any(colour in lines[0].partition(" in runs like")[0] for colour in ("red", "blue", "green"))
+
+
+def test_what_the_task_does_not_say_stays_part_of_the_way() -> None:
+    made = [episode(n, f"carry (grade={('amber', 'olive')[n % 2]})", n % 2 == 0) for n in range(16)]
+    lines, _ = told(made)
+    assert lines[0].startswith('- Try carry (grade=amber): passed 8 of 8 in runs like "Find order …".')
+    assert '- 8 runs like "Find order …": passed 0 of 8. Did: carry (grade=olive).' in lines
+
+
+def test_no_way_is_to_be_tried_that_never_passed_lately() -> None:
+    made = [episode(n, "open, then by_name", n < 10) for n in range(20)]
+    made += [episode(20 + n, "open, then by_hand", False) for n in range(8)]
+    for number in range(20):
+        lines, _ = told(made, run_id=f"r{number}")
+        assert not any(line.startswith("- Try") and "passed 0 of" in line for line in lines)
+
+
+def test_answers_and_abridged_runs_are_no_ways() -> None:
+    assert episode_of(episode(1, "open … send", True)).way == ""  # type: ignore[union-attr]
+    record = episode(1, "x", True).record | {
+        "summary": 'Asked: Find order 1. Passed. Answered: "Queue billing".', "did": 'Answered: "Queue billing"'
+    }  # fmt: skip
+    answered = episode_of(episode(1, "x", True).model_copy(update={"record": record}))
+    assert answered is not None
+    assert answered.way == ""
+
+
+def test_an_episode_that_a_person_pinned_is_told_beside_the_way_to_try() -> None:
+    made = world()
+    signed = made[27].model_copy(update={"status": "pinned", "id": "rm_pinned"})
+    own = signed.record | {
+        "summary": "Asked: Find order 500. Passed. Did: open, then by_letter.",
+        "did": "Did: open, then by_letter",
+    }
+    lines, dropped = told([*made, signed.model_copy(update={"record": own | {"tags": ["pass"]}})])
+    assert lines[0].startswith("- Try open, then by_number")
+    assert dropped.get("rm_pinned") != OTHER_WAY
+
+
+def test_what_has_faded_to_nothing_is_left_out() -> None:
+    runs = [WayRun(("Did: a", "Did: b")[n > 200], EASY, n % 2 == 0) for n in range(250)]
+    assert rate_ways(runs, EASY, 0.2, None, 0.3)

@@ -44,6 +44,8 @@ __all__ = [
 ]
 
 _UNNAMED = "a tool"
+_NAME = lazy_pattern(r"[\w.:/@-]{1,100}")
+"""What a tool may be called, to be told by its name."""
 _TASK_CHARS = 240
 _ASKED_CHARS, _LATER_CHARS = 110, 80
 """Short, so that several episodes fit into a prompt with what was done."""
@@ -151,11 +153,14 @@ def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
 
 
 def with_clean_names(run: RunFacts, writer: Writer) -> RunFacts:
-    """The run, where tools or codes have names that may not be quoted, without those names."""
+    """The run, where tools or codes have names that may not be quoted, without those names. A name with spaces or
+    signs of a sentence could say anything in the line that names it.
+    """
     names = {*(step.action for step in run.steps), *run.reason_codes, *run.violated}
-    if writer.clean("\n".join(sorted(names))):
+    unfit = {step.action for step in run.steps if step.kind == "call" and _NAME.fullmatch(step.action) is None}
+    if not unfit and writer.clean("\n".join(sorted(names))):
         return run
-    unfit = {name for name in names if not writer.clean(name)}
+    unfit |= {name for name in names if not writer.clean(name)}
     steps = [step.model_copy(update={"action": _UNNAMED}) if step.action in unfit else step for step in run.steps]
     codes = {"reason_codes": run.reason_codes, "violated": run.violated}
     kept = {key: tuple(name for name in named if name not in unfit) for key, named in codes.items()}

@@ -65,6 +65,8 @@ _FILE = lazy_pattern(
 )
 _ERROR_NAME = lazy_pattern(r"\b[A-Z]\w{0,60}(?:Error|Exception)\b")
 _SPACE = lazy_pattern(r"\s+")
+_FIGURE = lazy_pattern(r"\d")
+"""A number in an answer is somebody's."""
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s")
 
 
@@ -140,12 +142,13 @@ def tools_of(steps: Iterable[StepFacts]) -> frozenset[str]:
 
 def doings(run: RunFacts, clean: Clean, *, with_args: bool = True) -> str:
     """`Did: search 2 times, then book (cabin=economy)`: of calls that do more than look, what they were given. Of a run
-    that called nothing, the first words of what it answered last, unless they advise.
+    that called nothing, the first words of what it answered last, unless they advise or hold a figure.
     """
     calls = [step for step in run.steps if step.kind == "call"]
     if not calls:
         said = next((_first_words(step.text) for step in reversed(run.steps) if step.text), "")
-        return f'Answered: "{said}"' if is_plain(said, _ANSWER_WORDS_MAX) and clean(said) else ""
+        is_fit = is_plain(said, _ANSWER_WORDS_MAX) and _FIGURE.search(said) is None and clean(said)
+        return f'Answered: "{said}"' if is_fit else "Called nothing" if run.steps else ""
     shown = _in_order(calls, with_args=with_args)
     if not clean(shown):
         shown = _in_order(calls, with_args=False)

@@ -37,6 +37,9 @@ _EMPTY = lazy_pattern(r" \(\)")
 SAME_TASK = 0.6
 """The share of words in common from which two tasks are one."""
 _DID = lazy_pattern(r"^(?:Did|Only looked): ")
+_GIVEN = lazy_pattern(r" \(([^()]*)\)")
+_CUT = " … "
+_WORD = lazy_pattern(r"\w+")
 _HALF = 0.5
 _LATELY_MIN = 3
 """Runs that failed one after the other, from which on that is told."""
@@ -69,6 +72,31 @@ class Episode(NamedTuple):
     def doing(self) -> str:
         """What was done without the numbers that calls were given: short ones are told, and long ones are not."""
         return _EMPTY.sub("", _NUMBERS.sub("", self.did))
+
+    @property
+    def way(self) -> str:
+        """What was done without what the task itself asked for: `paint (colour=green)` is `paint` where green was asked
+        for. Empty where nothing was called, or not all of it is told.
+        """
+        if _DID.match(self.did) is None or _CUT in self.did:
+            return ""
+        asked = f" {' '.join(_words(self.asked))} "
+        return _GIVEN.sub(lambda notes: _without_asked(notes[1], asked), self.doing)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _without_asked(notes: str, asked: str) -> str:
+    """What a call was given, without the values that stand in what was asked."""
+    kept = []
+    for note in notes.split("; "):
+        name, given, value = note.partition("=")
+        words = " ".join(_words(value))
+        if not (given and name.isidentifier() and words and f" {words} " in asked):
+            kept.append(note)
+    return f" ({'; '.join(kept)})" if kept else ""
 
 
 def episode_of(memory: StoredMemory) -> Episode | None:
@@ -123,14 +151,17 @@ def line_to_try(memories: Sequence[StoredMemory]) -> str:
     episode, or called nothing.
     """
     told = _told_of_many(memories)
-    if told is None or _DID.match(told[1]) is None:
+    ways = [each.way for memory in memories if (each := episode_of(memory)) is not None]
+    if told is None or not all(ways):
         return ""
-    asked, did, first = told
-    ends = newest_ends(memories)
-    only = ", and no more" if did.startswith("Only looked: ") else ""
-    runs = f'runs like "{asked}"' if len(ends) > 1 else f'a run like "{asked}"'
+    asked, _, first = told
+    forms = [form_of(way) for way in ways]
+    way = together(forms) if len({form.key for form in forms}) == 1 else ways[0]
+    only = ", and no more" if way.startswith("Only looked: ") else ""
+    runs = f'runs like "{asked}"' if len(newest_ends(memories)) > 1 else f'a run like "{asked}"'
     lately = " lately" if len(memories) > _NEWEST_MAX else ""
-    return f"Try {_DID.sub('', did)}{only}: passed {sum(ends)} of {len(ends)}{lately} in {runs}. {first.rest}".strip()
+    ended = _how_many_passed(memories)
+    return f"Try {_DID.sub('', way)}{only}{ended}{lately} in {runs}. {first.rest}".strip()
 
 
 def _told_of_many(memories: Sequence[StoredMemory]) -> tuple[str, str, Episode] | None:

@@ -43,6 +43,8 @@ more."""
 _NEWEST, _BEFORE, _FELL, _SOONER = 8, 24, 0.25, 0.4
 """Where the newest so many runs pass so much less often than those before them, whatever they did, the world may have
 changed: outcomes then fade in so much of the time."""
+_WEIGHT_MIN = 1e-9
+"""What has faded below this says nothing, and cannot be divided by."""
 _JITTER = 1e-6
 _DIGITS = 6
 _PARTS = lazy_pattern(r"^(.*?)(?: \((.*)\))?(?: (\d+) times)?$")
@@ -99,6 +101,7 @@ def rate_ways(
     if len(runs) < max(_RUNS_MIN, _REPEATED * len(distinct)) or len(distinct) < 2:
         return {}
     known = sorted(cells.items(), key=lambda each: (-each[1][1], each[0]))[:_CELLS_MAX]
+    known = [each for each in known if each[1][1] > _WEIGHT_MIN]
     ways = sorted({did for (did, _), _ in known})
     usual = (sum(passes for _, (passes, _) in known) + 1) / (sum(n for _, (_, n) in known) + 2)
     expected, doubt = _posterior(known, ways, form, usual)
@@ -205,16 +208,23 @@ def _does(feature: str, did: str) -> bool | None:
     if kind == "first":
         return bool(names) and names[0] == value
     if kind == "arg":
-        return _gives(value, steps)
-    if kind == "then":
-        found = value.rpartition(">")[2] in names
-    elif kind == "order":
-        found = tuple(value.split(">")) in _pairs_told(did)
-    elif kind == "tool":
-        found = value in names
-    else:
-        return None
-    return None if _CUT in did and not found else found
+        return None if (given := _gives(value, steps)) is False and _CUT in did else given
+    if kind == "order":
+        return _follows(value, did)
+    if kind == "tool":
+        return True if value in names else None if _CUT in did else False
+    return None  # `then`: what was answered is not told of a way
+
+
+def _follows(value: str, did: str) -> bool | None:
+    """Is the one right before the other? A look is told once however often it was made, so what is not told in this
+    order is against it only where it is told the other way round.
+    """
+    one, _, other = value.partition(">")
+    pairs = _pairs_told(did)
+    if (one, other) in pairs:
+        return True
+    return False if one != other and (other, one) in pairs else None
 
 
 def _pairs_told(did: str) -> set[tuple[str, str]]:
