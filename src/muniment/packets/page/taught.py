@@ -16,11 +16,15 @@ MERGED_WITH = "merged_with"
 _NOUNS = {"ReuseBuffer": "lesson", "ReasoningBank": "earlier run"}
 """What is recalled, by where it is kept: what runs teach together, and one run that can be read."""
 
+_TO_TRY = "by earlier runs"
+"""Before the way that is to be tried: no run said so, it is what came of them."""
+
 
 def taught_noun(hint: Any) -> str:
     """What the line of a hint begins with."""
     source = hint.get("source") if isinstance(hint, Mapping) else None
-    return _NOUNS.get(str(source), "hint")
+    noun = _NOUNS.get(str(source), "hint")
+    return _TO_TRY if noun == "earlier run" and str(hint.get("summary")).startswith("Try ") else noun
 
 
 def is_left_out(hint: Any) -> bool:
