@@ -11,15 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from effort import SOAK
 from kept_schemas import kept_schema
-from partition_room import url_of
 
-__all__ = ["DEPLOYMENTS", "EVERYWHERE", "IN_MEMORY", "Deployed", "FreshStore", "Stores", "on", "stores_of"]
+__all__ = ["DEPLOYMENTS", "EVERYWHERE", "IN_MEMORY", "Deployed", "FreshStore", "Stores", "on", "stores_of", "url_of"]
 
 IN_MEMORY = "memory"
 DEPLOYMENTS = ("sqlite", "postgres", "pooler", "replica", "partitions")
@@ -27,6 +26,12 @@ DEPLOYMENTS = ("sqlite", "postgres", "pooler", "replica", "partitions")
 EVERYWHERE = SOAK or "MUNIMENT_DEPLOYMENTS" in os.environ
 _PARTITIONS = 3
 _numbers = count(1)
+
+
+def url_of(dsn: str, schema: str, **more: Any) -> str:
+    return f"{dsn}{'&' if '?' in dsn else '?'}" + "&".join(
+        f"{name}={value}" for name, value in {"schema": schema, **more}.items()
+    )
 
 
 class Deployed(NamedTuple):

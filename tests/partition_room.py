@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 
+from deployments import url_of
 from muniment.core.ports.engine import Insert, Row, Select
 from muniment.core.ports.schema import TABLES
 from muniment.store.engines.postgres.engine import PostgresEngine
@@ -18,12 +19,6 @@ __all__ = ["BIG", "TENANTS", "converted", "fill", "held", "layout", "leftovers",
 
 TENANTS = ("acme", "globex", "o'neil\\é\"x", "initech")
 BIG = Layout.checked(3, {"acme": 2, "o'neil\\é\"x": 1})
-
-
-def url_of(dsn: str, schema: str, **more: Any) -> str:
-    return f"{dsn}{'&' if '?' in dsn else '?'}" + "&".join(
-        f"{name}={value}" for name, value in {"schema": schema, **more}.items()
-    )
 
 
 def target(dsn: str, schema: str) -> Target:
