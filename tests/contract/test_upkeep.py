@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -28,6 +29,7 @@ from muniment.handles.upkeep.watching import UpkeepWatch
 from muniment.memory.backlog import indexing
 from muniment.memory.extraction.model import ModelAnswer, SaidTurn
 from muniment.store.background.leases import LeaseLost, StillLeases, check_fence, take_free, take_over
+from muniment.surfaces.cli import upkeeping
 from partition_room import url_of
 from upkeep_room import SameSalts, add_behind, clock_ahead, leases, load, made, worker
 
@@ -371,6 +373,21 @@ def test_there_is_no_scrub_of_one_tenant() -> None:
         with pytest.raises(InvalidInput, match="whole store") as refused:
             mem.store.upkeep(kinds=["scrub"], tenant_id="default")
     assert (refused.value.path, bool(refused.value.hint)) == ("$.kinds", True)
+
+
+def test_whoever_goes_on_for_one_tenant_scrubs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the worker itself, whatever kinds it is handed, nor the command that looks again and again."""
+    with muniment.open(tmp_path / "store.db") as mem:
+        (event,) = mem.run(user_id="ana").observe_many([{"role": "user", "content": "the code is xyzzy"}])
+        monkeypatch.setattr(mem._ctx.engine, "scrub", lambda *_, **__: ScrubReport(False, False, "played", due=True))
+        mem.forget(event=event.id)
+        with worker(mem, "index", "scrub", tenant_id="acme") as upkeep:
+            assert upkeep.run().is_idle
+        with worker(mem, "scrub", tenant_id="default") as upkeep:
+            assert upkeep.run().is_idle
+        call = SimpleNamespace(memory=mem)
+        with pytest.raises(InvalidInput, match="whole store"):
+            next(upkeeping._watched(call, 1.0, kinds=["scrub"], tenant_id="default"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kinds", [["indices"], [], "everything", [None], 7])

@@ -172,7 +172,9 @@ class Upkeep:
         return UpkeepReport(**counted, held=sum(held.values()))
 
     def _places(self) -> list[str]:
-        of_the_store = [UPKEEP] if any(chore.is_of_the_store for chore in self._chores.values()) else []
+        """Where something may wait. For one tenant nothing is done that is of the store."""
+        is_for_all = self._tenant_id is None
+        of_the_store = [UPKEEP] if is_for_all and any(chore.is_of_the_store for chore in self._chores.values()) else []
         if all(chore.is_of_the_store for chore in self._chores.values()):
             return of_the_store
         tenants = self._ctx.engine.tenants() if self._tenant_id is None else [self._tenant_id]
