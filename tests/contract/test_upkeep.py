@@ -8,17 +8,19 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 
 import muniment
+from muniment.core.cancellation import checkpoint
 from muniment.core.ports.engine import ScrubReport
 from muniment.core.ports.server_rows import UPKEEP
 from muniment.errors import InvalidInput, MunimentError, StorageFailure, StorageReadOnly
@@ -491,6 +493,93 @@ def test_a_watch_outlives_an_error(tmp_path: Path, caplog: pytest.LogCaptureFixt
         watch._upkeep.run = fails_once  # type: ignore[method-assign]
         assert next(watch.reports()).index == 80
         assert "upkeep failed" in caplog.text
+
+
+class Embedder:
+    """One of a caller's own, whose server is away at first."""
+
+    identity = "away@1"
+    dim = 4
+
+    def __init__(self) -> None:
+        self.failures: list[BaseException] = [ConnectionError("down"), ZeroDivisionError()]
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        if self.failures:
+            raise self.failures.pop()
+        return np.ones((len(texts), 4), np.float32)
+
+
+def test_a_watch_outlives_a_defect_of_what_it_is_handed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    embedder = Embedder()
+    with muniment.open(tmp_path / "store.db", embedder=embedder) as mem:
+        watch = UpkeepWatch(mem._ctx, ("index",), lease_s=1, every_s=0.02)
+        watch.start()
+        for at in range(3):
+            load(mem, users=1, turns=2, tenant_id=f"t{at}")
+            _wait_until(lambda at=at: mem.store.overview(tenant_id=f"t{at}").unindexed == 0)  # type: ignore[misc]
+        watch.stop()
+        assert not embedder.failures
+        assert not any(leases(mem, f"t{at}") for at in range(3))
+    assert "ConnectionError: down" in caplog.text
+    assert "by a defect" in caplog.text
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if is_so():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("it never came")
+
+
+class Endless:
+    """A chore that goes on until it is stopped."""
+
+    pieces_max = 1
+    is_of_the_store = False
+
+    def __init__(self) -> None:
+        self.began = threading.Event()
+
+    def waiting(self, _ctx: Any, _place: str) -> list[str]:
+        return ["u"]
+
+    def do(self, _ctx: Any, _piece: Any, _progress: Any) -> int:
+        self.began.set()
+        while True:
+            checkpoint()
+            threading.Event().wait(0.01)
+
+
+def test_a_watch_that_is_stopped_gives_its_leases_back(opened: Opened, caplog: pytest.LogCaptureFixture) -> None:
+    mem = opened()
+    say(mem, users=1)
+    watch, chore = UpkeepWatch(mem._ctx, ("index",), lease_s=30, every_s=0.02), Endless()
+    watch._upkeep._chores = {"index": chore}
+    watch.start()
+    assert chore.began.wait(60)
+    assert len(leases(mem)) == 1
+    watch.stop()
+    assert leases(mem) == []
+    assert "given back" not in caplog.text
+
+
+def test_a_watch_that_is_broken_off_gives_its_leases_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a command is by Ctrl-C, in the middle of a piece."""
+    with muniment.open(tmp_path / "store.db") as mem:
+        say(mem, users=1)
+        watch, chore = UpkeepWatch(mem._ctx, ("index",), lease_s=30, every_s=0.02), Endless()
+        watch._upkeep._chores = {"index": chore}
+
+        def breaks_off(_going: Any, _timeout: Any = None) -> Any:
+            assert chore.began.wait(60)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Future, "exception", breaks_off)
+        with pytest.raises(KeyboardInterrupt):
+            next(watch.reports())
+        assert leases(mem) == []
 
 
 def test_it_stops_between_pieces(tmp_path: Path) -> None:
