@@ -30,7 +30,10 @@ from muniment.handles.upkeep.running import Upkeep
 from muniment.handles.upkeep.watching import UpkeepWatch
 from muniment.memory.backlog import indexing
 from muniment.memory.extraction.model import ModelAnswer, SaidTurn
+from muniment.store import forget as forget_room
+from muniment.store import scrub as scrub_room
 from muniment.store.background.leases import LeaseLost, StillLeases, check_fence, take_free, take_over
+from muniment.store.items import select_items
 from muniment.surfaces.cli import upkeeping
 from partition_room import url_of
 from upkeep_room import SameSalts, add_behind, clock_ahead, leases, load, made, worker
@@ -121,6 +124,72 @@ def test_a_scrub_that_is_due_is_done_once(opened: Opened, monkeypatch: pytest.Mo
     assert sum(report.scrub for report in reports) == 1
     assert asked == [False, True]
     assert not mem.store.attention(kind="scrub_due")
+    assert mem.verify().ok
+
+
+def _left_behind(needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+    del needles
+    return ScrubReport(clean=thorough, vacuumed=thorough, note="played", due=not thorough)
+
+
+def _versions(mem: Memory, receipt_id: str) -> list[str]:
+    rows = mem._ctx.engine.read("default", lambda reader: select_items(reader, (("id", "=", receipt_id),)))
+    return [row.status for row in rows]
+
+
+def test_a_forget_leaves_a_receipt_alone_that_another_has_settled(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process scrubs while the forget looks at the files: what it has said stands, and is answered."""
+    mem, other = opened(), opened()
+    (event,) = mem.run(user_id="ana").observe_many([{"role": "user", "content": "the code is xyzzy"}])
+
+    def in_between(needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+        if not thorough:
+            assert other.store.scrub().receipts == 1
+        return _left_behind(needles, thorough=thorough)
+
+    monkeypatch.setattr(other._ctx.engine, "scrub", _left_behind)
+    monkeypatch.setattr(mem._ctx.engine, "scrub", in_between)
+    receipt = mem.forget(event=event.id)
+    assert receipt.scrubbed
+    assert _versions(mem, receipt.receipt_id) == ["scrub_due", "issued"]
+    assert not mem.store.attention(kind="scrub_due")
+    assert mem.verify().ok
+
+
+def test_a_forget_and_a_scrub_write_one_receipt_at_once(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scrub is in the middle of its transaction when the forget begins with its own."""
+    mem, other = opened(), opened()
+    (event,) = mem.run(user_id="ana").observe_many([{"role": "user", "content": "the code is xyzzy"}])
+    is_erased, may_go_on = threading.Event(), threading.Event()
+
+    def looks(needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+        if not thorough:
+            is_erased.set()
+            assert may_go_on.wait(60)
+        return _left_behind(needles, thorough=thorough)
+
+    prove, is_first = forget_room.prove, [True]
+
+    def slow(*given: Any) -> None:
+        if is_erased.is_set() and is_first:
+            is_first.clear()
+            may_go_on.set()
+            threading.Event().wait(0.5)  # the forget comes to its last write
+        prove(*given)
+
+    for each in {id(mem): mem, id(other): other}.values():
+        monkeypatch.setattr(each._ctx.engine, "scrub", looks)
+    for room in (forget_room, scrub_room):
+        monkeypatch.setattr(room, "prove", slow, raising=False)
+    with ThreadPoolExecutor(1) as pool:
+        forgetting = pool.submit(mem.forget, event=event.id)
+        assert is_erased.wait(60)
+        assert other.store.scrub().receipts == 1
+        receipt = forgetting.result(60)
+    assert receipt.scrubbed
+    assert _versions(mem, receipt.receipt_id) == ["scrub_due", "issued"]
     assert mem.verify().ok
 
 
