@@ -8,16 +8,19 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 
 import muniment
+from muniment.core.cancellation import checkpoint
 from muniment.core.ports.engine import ScrubReport
 from muniment.core.ports.server_rows import UPKEEP
 from muniment.errors import InvalidInput, MunimentError, StorageFailure, StorageReadOnly
@@ -27,7 +30,11 @@ from muniment.handles.upkeep.running import Upkeep
 from muniment.handles.upkeep.watching import UpkeepWatch
 from muniment.memory.backlog import indexing
 from muniment.memory.extraction.model import ModelAnswer, SaidTurn
+from muniment.store import forget as forget_room
+from muniment.store import scrub as scrub_room
 from muniment.store.background.leases import LeaseLost, StillLeases, check_fence, take_free, take_over
+from muniment.store.items import select_items
+from muniment.surfaces.cli import upkeeping
 from partition_room import url_of
 from upkeep_room import SameSalts, add_behind, clock_ahead, leases, load, made, worker
 
@@ -117,6 +124,72 @@ def test_a_scrub_that_is_due_is_done_once(opened: Opened, monkeypatch: pytest.Mo
     assert sum(report.scrub for report in reports) == 1
     assert asked == [False, True]
     assert not mem.store.attention(kind="scrub_due")
+    assert mem.verify().ok
+
+
+def _left_behind(needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+    del needles
+    return ScrubReport(clean=thorough, vacuumed=thorough, note="played", due=not thorough)
+
+
+def _versions(mem: Memory, receipt_id: str) -> list[str]:
+    rows = mem._ctx.engine.read("default", lambda reader: select_items(reader, (("id", "=", receipt_id),)))
+    return [row.status for row in rows]
+
+
+def test_a_forget_leaves_a_receipt_alone_that_another_has_settled(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process scrubs while the forget looks at the files: what it has said stands, and is answered."""
+    mem, other = opened(), opened()
+    (event,) = mem.run(user_id="ana").observe_many([{"role": "user", "content": "the code is xyzzy"}])
+
+    def in_between(needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+        if not thorough:
+            assert other.store.scrub().receipts == 1
+        return _left_behind(needles, thorough=thorough)
+
+    monkeypatch.setattr(other._ctx.engine, "scrub", _left_behind)
+    monkeypatch.setattr(mem._ctx.engine, "scrub", in_between)
+    receipt = mem.forget(event=event.id)
+    assert receipt.scrubbed
+    assert _versions(mem, receipt.receipt_id) == ["scrub_due", "issued"]
+    assert not mem.store.attention(kind="scrub_due")
+    assert mem.verify().ok
+
+
+def test_a_forget_and_a_scrub_write_one_receipt_at_once(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scrub is in the middle of its transaction when the forget begins with its own."""
+    mem, other = opened(), opened()
+    (event,) = mem.run(user_id="ana").observe_many([{"role": "user", "content": "the code is xyzzy"}])
+    is_erased, may_go_on = threading.Event(), threading.Event()
+
+    def looks(needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
+        if not thorough:
+            is_erased.set()
+            assert may_go_on.wait(60)
+        return _left_behind(needles, thorough=thorough)
+
+    prove, is_first = forget_room.prove, [True]
+
+    def slow(*given: Any) -> None:
+        if is_erased.is_set() and is_first:
+            is_first.clear()
+            may_go_on.set()
+            threading.Event().wait(0.5)  # the forget comes to its last write
+        prove(*given)
+
+    for each in {id(mem): mem, id(other): other}.values():
+        monkeypatch.setattr(each._ctx.engine, "scrub", looks)
+    for room in (forget_room, scrub_room):
+        monkeypatch.setattr(room, "prove", slow, raising=False)
+    with ThreadPoolExecutor(1) as pool:
+        forgetting = pool.submit(mem.forget, event=event.id)
+        assert is_erased.wait(60)
+        assert other.store.scrub().receipts == 1
+        receipt = forgetting.result(60)
+    assert receipt.scrubbed
+    assert _versions(mem, receipt.receipt_id) == ["scrub_due", "issued"]
     assert mem.verify().ok
 
 
@@ -373,6 +446,21 @@ def test_there_is_no_scrub_of_one_tenant() -> None:
     assert (refused.value.path, bool(refused.value.hint)) == ("$.kinds", True)
 
 
+def test_whoever_goes_on_for_one_tenant_scrubs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the worker itself, whatever kinds it is handed, nor the command that looks again and again."""
+    with muniment.open(tmp_path / "store.db") as mem:
+        (event,) = mem.run(user_id="ana").observe_many([{"role": "user", "content": "the code is xyzzy"}])
+        monkeypatch.setattr(mem._ctx.engine, "scrub", lambda *_, **__: ScrubReport(False, False, "played", due=True))
+        mem.forget(event=event.id)
+        with worker(mem, "index", "scrub", tenant_id="acme") as upkeep:
+            assert upkeep.run().is_idle
+        with worker(mem, "scrub", tenant_id="default") as upkeep:
+            assert upkeep.run().is_idle
+        call = SimpleNamespace(memory=mem)
+        with pytest.raises(InvalidInput, match="whole store"):
+            next(upkeeping._watched(call, 1.0, kinds=["scrub"], tenant_id="default"))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("kinds", [["indices"], [], "everything", [None], 7])
 def test_kinds_that_are_none(kinds: Any) -> None:
     with muniment.open(":memory:") as mem, pytest.raises(InvalidInput) as refused:
@@ -474,6 +562,93 @@ def test_a_watch_outlives_an_error(tmp_path: Path, caplog: pytest.LogCaptureFixt
         watch._upkeep.run = fails_once  # type: ignore[method-assign]
         assert next(watch.reports()).index == 80
         assert "upkeep failed" in caplog.text
+
+
+class Embedder:
+    """One of a caller's own, whose server is away at first."""
+
+    identity = "away@1"
+    dim = 4
+
+    def __init__(self) -> None:
+        self.failures: list[BaseException] = [ConnectionError("down"), ZeroDivisionError()]
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        if self.failures:
+            raise self.failures.pop()
+        return np.ones((len(texts), 4), np.float32)
+
+
+def test_a_watch_outlives_a_defect_of_what_it_is_handed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    embedder = Embedder()
+    with muniment.open(tmp_path / "store.db", embedder=embedder) as mem:
+        watch = UpkeepWatch(mem._ctx, ("index",), lease_s=1, every_s=0.02)
+        watch.start()
+        for at in range(3):
+            load(mem, users=1, turns=2, tenant_id=f"t{at}")
+            _wait_until(lambda at=at: mem.store.overview(tenant_id=f"t{at}").unindexed == 0)  # type: ignore[misc]
+        watch.stop()
+        assert not embedder.failures
+        assert not any(leases(mem, f"t{at}") for at in range(3))
+    assert "ConnectionError: down" in caplog.text
+    assert "by a defect" in caplog.text
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if is_so():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("it never came")
+
+
+class Endless:
+    """A chore that goes on until it is stopped."""
+
+    pieces_max = 1
+    is_of_the_store = False
+
+    def __init__(self) -> None:
+        self.began = threading.Event()
+
+    def waiting(self, _ctx: Any, _place: str) -> list[str]:
+        return ["u"]
+
+    def do(self, _ctx: Any, _piece: Any, _progress: Any) -> int:
+        self.began.set()
+        while True:
+            checkpoint()
+            threading.Event().wait(0.01)
+
+
+def test_a_watch_that_is_stopped_gives_its_leases_back(opened: Opened, caplog: pytest.LogCaptureFixture) -> None:
+    mem = opened()
+    say(mem, users=1)
+    watch, chore = UpkeepWatch(mem._ctx, ("index",), lease_s=30, every_s=0.02), Endless()
+    watch._upkeep._chores = {"index": chore}
+    watch.start()
+    assert chore.began.wait(60)
+    assert len(leases(mem)) == 1
+    watch.stop()
+    assert leases(mem) == []
+    assert "given back" not in caplog.text
+
+
+def test_a_watch_that_is_broken_off_gives_its_leases_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a command is by Ctrl-C, in the middle of a piece."""
+    with muniment.open(tmp_path / "store.db") as mem:
+        say(mem, users=1)
+        watch, chore = UpkeepWatch(mem._ctx, ("index",), lease_s=30, every_s=0.02), Endless()
+        watch._upkeep._chores = {"index": chore}
+
+        def breaks_off(_going: Any, _timeout: Any = None) -> Any:
+            assert chore.began.wait(60)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Future, "exception", breaks_off)
+        with pytest.raises(KeyboardInterrupt):
+            next(watch.reports())
+        assert leases(mem) == []
 
 
 def test_it_stops_between_pieces(tmp_path: Path) -> None:

@@ -89,8 +89,8 @@ CURRENT: ContextVar[Cancellation | None] = ContextVar("muniment_cancellation", d
 
 
 @contextmanager
-def cancellable(cancellation: Cancellation) -> Iterator[None]:
-    """Carry out what is in the block as work that can be stopped."""
+def cancellable(cancellation: Cancellation | None) -> Iterator[None]:
+    """Carry out what is in the block as work that can be stopped; with None, as work that nobody stops."""
     before = CURRENT.set(cancellation)
     try:
         yield

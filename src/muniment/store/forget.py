@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from muniment.core.owners import is_corpus
-from muniment.core.ports.engine import Condition, Delete, Patch, ScrubReport, Transaction, Value
+from muniment.core.ports.engine import Condition, Delete, Lock, Patch, ScrubReport, Transaction, Value
 from muniment.core.ports.kept_rows import VALUES_SESSION
 from muniment.core.ports.rows import by_ids, chunked, get, texts
 from muniment.core.ports.schema import (
@@ -56,7 +56,7 @@ from muniment.store.proving.proofs import prove
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
 from muniment.store.turns import holders_of, names_of, users_of
 
-__all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "receipt_change", "receipt_fault", "scrubbed"]
+__all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "note_scrubbed", "receipt_change", "receipt_fault"]
 
 SCRUB_DUE = "scrub_due"
 """The status of a receipt for what may still lie in the store's files."""
@@ -136,16 +136,32 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     _index_again(ctx, tenant_id, erasure)
     ctx.clear_caches()
     cleared = clear_outside(ctx, tenant_id, (receipt_id, MOVED))
-    receipt, change = scrubbed(receipt, ctx.engine.scrub(erasure.needles), of_receipt(cleared, receipt_id))
-    ctx.engine.write(tenant_id, lambda tx: prove(ctx, tx, write_changes(tx, [change])))
+    report, outside = ctx.engine.scrub(erasure.needles), of_receipt(cleared, receipt_id)
+    return ctx.engine.write(tenant_id, lambda tx: note_scrubbed(ctx, tx, receipt_id, report, outside)) or receipt
+
+
+def note_scrubbed(
+    ctx: Context, tx: Transaction, receipt_id: str, report: ScrubReport, outside: Cleared
+) -> Receipt | None:
+    """Write into a receipt what was done to the files and outside; answers it as it stands then, None where none does.
+
+    One that waits no longer is left as it is: another process has scrubbed meanwhile, and said so.
+    """
+    tx.do(Lock(("scrub",)))
+    item = latest(tx, receipt_id)
+    if item is None or item.kind != "receipt":
+        return None
+    receipt = Receipt.from_wire(item.plain())
+    if item.status == SCRUB_DUE:
+        receipt, change = _scrubbed(receipt, report, outside)
+        prove(ctx, tx, write_changes(tx, [change]))
     return receipt
 
 
-def scrubbed(receipt: Receipt, report: ScrubReport, outside: Cleared | None = None) -> tuple[Receipt, Change]:
+def _scrubbed(receipt: Receipt, report: ScrubReport, cleared: Cleared) -> tuple[Receipt, Change]:
     """The receipt with what was done to the files and outside, and how it is written."""
     is_clean = report.clean and not (receipt.counts.get(LEFT_ITEMS) and not receipt.counts.get(LEFT_EVENTS))
     is_clean = is_clean and not receipt.counts.get(LEFT_DAMAGED)
-    cleared = outside or Cleared()
     told = {
         "counts": cleared.counted(receipt.counts),
         "scrubbed": is_clean and not cleared.left,

@@ -15,6 +15,7 @@ from muniment.store.items import (
     checked_item,
     get_version,
     item_of,
+    latest,
     put_lineage,
     row_digest,
     seal_lineages,
@@ -91,7 +92,13 @@ def _seal_items(ctx: Context, tx: Transaction) -> None:
             tx.do(Patch("items", this, {"digest": made.digest, "checked": made.checked}))
             prove(ctx, tx, [made])
     unsealed: tuple[Condition, ...] = (("checked", "<", LINKED), ("receipt_id", ">=", ""))
-    seal_lineages(tx, sorted({row.id for row in stream(tx, ITEMS, unsealed, into=_Unsealed)}))
+    ids = sorted({row.id for row in stream(tx, ITEMS, unsealed, into=_Unsealed)})
+    seal_lineages(tx, [id_ for id_ in ids if _is_to_be_sealed(latest(tx, id_))])
+
+
+def _is_to_be_sealed(newest: Item | None) -> bool:
+    """Was it forgotten, before links were sealed? What holds a seal keeps it: links may have been altered since."""
+    return newest is not None and newest.body is None and newest.receipt_id is not None and newest.checked < LINKED
 
 
 class _Replayed(NamedTuple):

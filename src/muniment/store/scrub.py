@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from muniment.core.ports.engine import Lock, Reader, ScrubReport, Transaction
+from muniment.core.ports.engine import Reader, ScrubReport, Transaction
 from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ITEMS
 from muniment.store.context import Context
-from muniment.store.forget import SCRUB_DUE, scrubbed
-from muniment.store.items import latest, write_changes
-from muniment.store.ledger.records import Receipt
+from muniment.store.forget import SCRUB_DUE, note_scrubbed
 from muniment.store.objects.clearing import Cleared, clear_outside, of_receipt
-from muniment.store.proving.proofs import prove
 from muniment.store.reports import ScrubbedFiles
 
 __all__ = ["due_receipts", "note_scrub", "scrub"]
@@ -81,9 +78,5 @@ def note_scrub(
 
     One that waits no longer is left alone: another process has scrubbed meanwhile, and said so.
     """
-    tx.do(Lock(("scrub",)))
     for id_ in receipt_ids:
-        item = latest(tx, id_)
-        if item is not None and item.kind == "receipt" and item.status == SCRUB_DUE:
-            _, change = scrubbed(Receipt.from_wire(item.plain()), report, of_receipt(outside or {}, id_))
-            prove(ctx, tx, write_changes(tx, [change]))
+        note_scrubbed(ctx, tx, id_, report, of_receipt(outside or {}, id_))

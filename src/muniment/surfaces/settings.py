@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from getpass import getuser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 from muniment.errors import InvalidInput
 from muniment.surfaces.given_names import checked_name
@@ -102,20 +103,37 @@ class Settings:
         return shown_db(self.db)
 
 
-_SECRET_OPTION = re.compile(r"(?i)(?<=[?&])((?:ssl)?password|passfile|sslkey)=[^&#]*")
-_REPLICA_LOGIN = re.compile(r"(?i)(?<=[?&])(replica=(?:[a-z]*(?:%3a%2f%2f|://))?)[^&#]*(?:%40|@)")
+_OPTION = re.compile(r"(?<=[?&])([^=&?]*)=([^&]*)")
+_SECRET_OPTIONS = frozenset(
+    ("password", "sslpassword", "passfile", "sslkey", "oauth_client_secret", "scram_client_key", "scram_server_key")
+)
+_HIDDEN = "…"
 
 
 def shown_db(db: str) -> str:
-    """The address of a store without a password, in whichever part of it one stands.
+    """The address of a store without a password, in whichever part of it one stands, and however that is encoded.
 
     A password may be written badly, with signs in it that end one: all up to the last @ counts as such.
     """
-    if "://" not in db:
-        return db
-    scheme, rest = _SECRET_OPTION.sub(r"\1=…", _REPLICA_LOGIN.sub(r"\1…%40", db)).split("://", 1)
-    login, at, place = rest.rpartition("@")
-    return f"{scheme}://{login.split(':', 1)[0]}{at}{place}"
+    scheme, slashes, rest = db.partition("://")
+    return f"{scheme}{slashes}{_shown_place(rest)}" if slashes else db
+
+
+def _shown_place(place: str) -> str:
+    login, at, rest = _OPTION.sub(_shown_option, place).rpartition("@")
+    return f"{login.split(':', 1)[0]}{at}{rest}"
+
+
+def _shown_option(found: re.Match[str]) -> str:
+    """An option of an address. A server reads its name decoded, and a replica is an address of its own."""
+    name = unquote(found[1]).strip().lower()
+    if name in _SECRET_OPTIONS:
+        return f"{found[1]}={_HIDDEN}"
+    if name != "replica":
+        return found[0]
+    replica = unquote(found[2])
+    shown = shown_db(replica) if "://" in replica else _shown_place(replica)
+    return found[0] if shown == replica else f"{found[1]}={quote(shown, safe='').replace(quote(_HIDDEN), _HIDDEN)}"
 
 
 def load_settings(given: Mapping[str, str | None], environ: Mapping[str, str] | None = None) -> Settings:

@@ -204,6 +204,29 @@ def test_a_store_of_before_is_sealed_by_a_rebuild(make: Callable[..., Memory], e
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_rebuild_does_not_vouch_for_links_that_were_altered(make: Callable[..., Memory], engine: str) -> None:
+    """An item of several versions has one seal, at its newest: the older ones do not call for another."""
+    mem = make(engine)
+    run = mem.run(user_id="ana", session_id="s1", run_id="run-ana")
+    for city in ("Lisbon", "Porto"):
+        said = run.observe("user", f"I live in {city}, by the river.")
+        run.remember("user.city", city, sources=[said.id])
+    run.patch(goal="cook rice")
+    run.patch(goal="cook lentils")
+    mem.forget(user_id="ana")
+    assert mem.verify().ok
+    rows = mem._ctx.engine.read("default", lambda reader: select(reader, ITEMS, (("version", "=", 2),), into=Item))
+    ids = {item.id for item in rows if item.body is None}
+    assert len(ids) >= 2
+    write(mem, lambda tx: insert(tx, LINKS, [LinkRow(OTHER, id_) for id_ in sorted(ids)]))
+    for _ in range(2):
+        assert ids <= {each.id for each in mem.verify().differing}
+        mem.store.rebuild()
+    with pytest.raises(StoreDamaged):
+        list(mem.export())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_what_was_forgotten_and_is_said_again_has_other_links(make: Callable[..., Memory], engine: str) -> None:
     mem = make(engine)
     run = mem.run(user_id="ana", session_id="s1", run_id="run-ana")

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.core.cancellation import checkpoint
+from muniment.core.cancellation import cancellable, checkpoint
 from muniment.core.ports.rows import chunked
 from muniment.core.ports.server_rows import UPKEEP
 from muniment.errors import MunimentError, StorageBusy
@@ -172,7 +172,9 @@ class Upkeep:
         return UpkeepReport(**counted, held=sum(held.values()))
 
     def _places(self) -> list[str]:
-        of_the_store = [UPKEEP] if any(chore.is_of_the_store for chore in self._chores.values()) else []
+        """Where something may wait. For one tenant nothing is done that is of the store."""
+        is_for_all = self._tenant_id is None
+        of_the_store = [UPKEEP] if is_for_all and any(chore.is_of_the_store for chore in self._chores.values()) else []
         if all(chore.is_of_the_store for chore in self._chores.values()):
             return of_the_store
         tenants = self._ctx.engine.tenants() if self._tenant_id is None else [self._tenant_id]
@@ -258,7 +260,9 @@ class Upkeep:
         return done > 0
 
     def _give_back(self, taken: Taken) -> None:
+        """Also where the work was stopped: then above all somebody else is to have it."""
         try:
-            self._ctx.engine.write(taken.place, partial(give_back, taken=taken))
+            with cancellable(None):
+                self._ctx.engine.write(taken.place, partial(give_back, taken=taken))
         except MunimentError as error:  # the lease stands still then, and another process takes it
             _LOGGER.warning("a lease of upkeep could not be given back", extra={"said": error.to_dict()})

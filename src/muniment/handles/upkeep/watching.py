@@ -1,7 +1,9 @@
 """Upkeep that goes on: a process, or a thread of a server, that looks again and again whether something waits.
 
 Where nothing was committed since it last found nothing, a look costs one question. An error of the store, of a model
-or of an object store is told, and the next look tries again; it never ends because of one.
+or of an object store is told, and the next look tries again; it never ends because of one, nor of a defect of what it
+is handed. Each look is carried out in a thread of its own, so that whoever waits for it can be broken off while it
+gives its leases back.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from muniment.core.cancellation import Cancellation, cancellable
@@ -41,24 +44,42 @@ class UpkeepWatch:
         self._every_s = every_s
         self._stopped = threading.Event()
         self._work = Cancellation(settles=False)
+        self._seen: str | None = None
+        """What the store said of its last commit when there was nothing to do."""
         self._thread: threading.Thread | None = None
 
     def reports(self) -> Iterator[UpkeepReport]:
-        """What was done, each time that something was, until it is stopped."""
-        seen: str | None = None
-        while not self._stopped.is_set():
+        """What was done, each time that something was, until it is stopped, or nobody asks any more."""
+        with ThreadPoolExecutor(1, "muniment-upkeep") as pool:
             try:
-                mark = self._engine.mark()
-                if mark != seen:
-                    with cancellable(self._work):
-                        report = self._upkeep.run()
-                    seen = mark if report.is_idle else None
-                    if report.pieces:
+                while not self._stopped.is_set():
+                    going = pool.submit(self._look)
+                    error = going.exception()
+                    if error is not None:
+                        self._tell(error)
+                    elif (report := going.result()) is not None and report.pieces:
                         yield report
-            except MunimentError as error:
-                if not self._stopped.is_set():
-                    _LOGGER.warning("upkeep failed, and is tried again", extra={"said": error.to_dict()})
-            self._stopped.wait(self._every_s)
+                    self._stopped.wait(self._every_s)
+            finally:
+                self._end()  # whoever waited may have been broken off, as by Ctrl-C
+
+    def _look(self) -> UpkeepReport | None:
+        """What was done; None where nothing was committed since there was nothing to do."""
+        mark = self._engine.mark()
+        if mark == self._seen:
+            return None
+        with cancellable(self._work):
+            report = self._upkeep.run()
+        self._seen = mark if report.is_idle else None
+        return report
+
+    def _tell(self, error: BaseException) -> None:
+        if self._stopped.is_set() and isinstance(error, MunimentError):
+            return
+        if isinstance(error, MunimentError):
+            _LOGGER.warning("upkeep failed, and is tried again", extra={"said": error.to_dict()})
+        else:
+            _LOGGER.error("upkeep failed by a defect, and is tried again", exc_info=error)
 
     def start(self) -> None:
         """Watch in a thread of its own."""
@@ -71,8 +92,11 @@ class UpkeepWatch:
 
     def stop(self) -> None:
         """End what is being done at its next transaction; what was written stays, and others go on with the rest."""
+        self._end()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _end(self) -> None:
         self._stopped.set()
         self._upkeep.stop()
         self._work.stop(lambda: Interrupted("the process that does upkeep is ending"))
-        if self._thread is not None:
-            self._thread.join()

@@ -33,7 +33,7 @@ def _watched(
 
     watch = UpkeepWatch(
         call.memory._ctx,
-        kinds_given(kinds or ("index", "episodes", "scrub")),
+        kinds_given(kinds or ("index", "episodes", "scrub"), tenant_id),
         lease_s=lease_given(lease_seconds),
         every_s=every_s,
         tenant_id=tenant_id,
