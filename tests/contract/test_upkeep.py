@@ -21,10 +21,20 @@ import pytest
 
 import muniment
 from muniment.core.cancellation import checkpoint
-from muniment.core.ports.engine import ScrubReport
+from muniment.core.ports.engine import Patch, ScrubReport
+from muniment.core.ports.rows import select
+from muniment.core.ports.schema import ENTRIES
 from muniment.core.ports.server_rows import UPKEEP
-from muniment.errors import InvalidInput, MunimentError, StorageFailure, StorageReadOnly
+from muniment.errors import (
+    InvalidInput,
+    ModelUnreachable,
+    MunimentError,
+    StorageFailure,
+    StorageReadOnly,
+    StoreDamaged,
+)
 from muniment.handles.memory import Memory
+from muniment.handles.upkeep import running
 from muniment.handles.upkeep.records import UpkeepKind
 from muniment.handles.upkeep.running import Upkeep
 from muniment.handles.upkeep.watching import UpkeepWatch
@@ -230,6 +240,130 @@ def test_several_share_it_and_the_bytes_are_those_of_one(
 def _places(rows: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Rows without what hangs on the moment at which a store was filled."""
     return {name: [row for row in found if not isinstance(row[-1], str)] for name, found in rows.items()}
+
+
+# -- what fails -----------------------------------------------------------------------------------------
+
+
+def _alter(mem: Memory, entry_id: str, tenant_id: str) -> None:
+    def work(tx: Any) -> None:
+        (row,) = select(tx, ENTRIES, (("id", "=", entry_id),))
+        tx.do(Patch("entries", (("id", "=", entry_id),), {"body": row.body.replace("ferry", "train")}))
+
+    mem._ctx.engine.write(tenant_id, work)
+    mem._ctx.clear_caches()
+
+
+def _make_due(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    (event,) = mem.run(user_id="ana").observe_many([{"role": "user", "content": "the code is xyzzy"}])
+    monkeypatch.setattr(mem._ctx.engine, "scrub", _left_behind)
+    mem.forget(event=event.id)
+    assert mem.store.attention(kind="scrub_due")
+
+
+def test_who_is_damaged_keeps_nobody_else_waiting(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither those who were taken together with them, nor later tenants, nor the scrub; the error is raised then."""
+    mem = opened()
+    load(mem, users=32, turns=2, tenant_id="aaa")
+    load(mem, users=3, turns=2, tenant_id="bbb")
+    _make_due(mem, monkeypatch)
+    _alter(mem, "evt_5", "aaa")
+    for _ in range(2):
+        with pytest.raises(StoreDamaged, match="evt_5"):
+            mem.store.upkeep(kinds=["index", "scrub"], lease_seconds=5)
+        assert {row[0] for row in made(mem, "aaa")["backlog"]} == {"u5"}
+        assert made(mem, "bbb")["backlog"] == []
+        assert not mem.store.attention(kind="scrub_due")
+        assert leases(mem, "aaa") == leases(mem, "bbb") == []
+
+
+def test_a_look_that_fails_keeps_no_other_tenant_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with muniment.open(tmp_path / "store.db") as mem, worker(mem, "index", "scrub") as upkeep:
+        for tenant in ("aaa", "bbb"):
+            load(mem, tenant_id=tenant)
+        _make_due(mem, monkeypatch)
+        waiting = upkeep._chores["index"].waiting
+
+        def fails(ctx: Any, place: str) -> list[str]:
+            if place == "aaa":
+                raise StoreDamaged("a row of the backlog is no row")
+            return waiting(ctx, place)
+
+        upkeep._chores["index"].waiting = fails  # type: ignore[method-assign]
+        with pytest.raises(StoreDamaged, match="backlog"):
+            upkeep.run()
+        assert (len(made(mem, "aaa")["backlog"]) > 0, made(mem, "bbb")["backlog"]) == (True, [])
+        assert not mem.store.attention(kind="scrub_due")
+
+
+def test_a_server_that_is_away_is_not_asked_for_each_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with muniment.open(tmp_path / "store.db", extract_model=Model()) as mem:
+        say(mem, users=4)
+        _make_due(mem, monkeypatch)
+        asked: list[str] = []
+
+        def away(_ctx: Any, piece: Any, _progress: Any) -> int:
+            asked.extend(piece.names)
+            raise ModelUnreachable("the model does not answer")
+
+        with worker(mem, "extract", "scrub") as upkeep:
+            upkeep._chores["extract"].do = away  # type: ignore[method-assign]
+            with pytest.raises(ModelUnreachable):
+                upkeep.run()
+        assert len(asked) == 1
+        assert not mem.store.attention(kind="scrub_due")
+        assert leases(mem) == []
+
+
+def test_what_had_nothing_in_it_is_not_left_alone_afterwards(opened: Opened) -> None:
+    """Nothing of a system's messages is indexed; what the same user says next is."""
+    mem = opened()
+    with worker(mem, "index") as upkeep:
+        for role, turns in (("system", 0), ("user", 1)):
+            event = {"user_id": "u", "session_id": role, "role": role, "content": "the ferry leaves at nine"}
+            mem.store.load([event], index=False)
+            assert upkeep.run().index == turns
+            assert mem.store.overview().unindexed == 0
+
+
+def test_who_finds_a_scrub_done_by_another_does_the_next(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    mem = opened()
+    _make_due(mem, monkeypatch)
+    with worker(mem, "scrub") as upkeep:
+        taken = upkeep._taken
+
+        def late(*given: Any) -> Iterator[Any]:
+            mem.store.scrub()
+            yield from taken(*given)
+
+        upkeep._taken = late  # type: ignore[method-assign]
+        assert upkeep.run().scrub == 0
+        upkeep._taken = taken  # type: ignore[method-assign]
+        _make_due(mem, monkeypatch)
+        assert upkeep.run().scrub == 1
+
+
+def test_a_watch_tries_again_what_it_could_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When its time is up, though nothing was committed since; and not at every look before."""
+    with muniment.open(tmp_path / "store.db") as mem:
+        _make_due(mem, monkeypatch)
+        monkeypatch.setattr(mem._ctx.engine, "scrub", lambda *_, **__: ScrubReport(False, False, "played", due=True))
+        watch = UpkeepWatch(mem._ctx, ("scrub",), lease_s=1, every_s=0.01)
+        run, runs = watch._upkeep.run, [0]
+
+        def counted() -> Any:
+            runs[0] += 1
+            return run()
+
+        watch._upkeep.run = counted  # type: ignore[method-assign]
+        watch.start()
+        threading.Event().wait(0.5)
+        assert 0 < runs[0] <= 3
+        assert mem.store.attention(kind="scrub_due")
+        monkeypatch.setattr(mem._ctx.engine, "scrub", _left_behind)
+        monkeypatch.setattr(running, "RETRY_S", 0.05)
+        _wait_until(lambda: not mem.store.attention(kind="scrub_due"))
+        watch.stop()
 
 
 # -- leases ---------------------------------------------------------------------------------------------

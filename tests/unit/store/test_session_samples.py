@@ -52,6 +52,60 @@ def test_a_sample_has_as_many_as_were_asked_for_or_all(names: set[tuple[str, str
     assert len(found) == min(count, len(names))
 
 
+NEAR = st.text(st.sampled_from([*"abz09-: !é\U0010ffff𝒳"]), min_size=1, max_size=3)
+
+
+@given(st.sets(st.tuples(NEAR, NEAR), max_size=12), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_few_are_sampled_whole_however_near_their_names_are(names: set[tuple[str, str]], is_one_user: bool) -> None:
+    named = {("u", session_id) for _, session_id in names} if is_one_user else names
+    assert sample(sorted(named), 64) == sorted(named)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [
+            (" \U0010ffff:", "!é"),
+            ("!", "0"),
+            ("!", "9"),
+            ("!\U0010ffff", "𝒳9\U0010ffff"),
+            ("- ", " -"),
+            ("0", "z-𝒳"),
+            ("9a𝒳", "zé"),
+            ("b!", "𝒳 b"),
+            ("z  ", " 𝒳"),
+            ("\U0010ffffzb", "- "),
+        ],
+        [
+            ("!", " "),
+            ("9\U0010ffffé", "\U0010ffff"),
+            (":", " "),
+            (":", "z"),
+            (":𝒳", "𝒳"),
+            ("a", ":\U0010ffff0"),
+            ("b0 ", "09"),
+            ("z!0", " 0-"),
+            ("é 𝒳", " b "),
+        ],
+        [
+            ("!", ":b"),
+            ("-é", "\U0010ffff9a"),
+            ("0", "é0b"),
+            ("9 !", "!"),
+            ("ab𝒳", "b"),
+            ("a\U0010ffffz", "𝒳"),
+            ("b", "-é"),
+            ("b", "bza"),
+            ("𝒳z!", "𝒳"),
+            ("\U0010ffff", "b:!"),
+        ],
+    ],
+)
+def test_names_without_a_middle_have_one_between_them(names: list[tuple[str, str]]) -> None:
+    assert sample(names, 64) == names
+
+
 @pytest.mark.parametrize(
     "names",
     [

@@ -2,6 +2,7 @@
 
 While it is at a piece it counts the lease on, four times in the time for which one may stand still
 (`store.background.leases`). A lease is judged by how long this process has seen it stand, never by anybody's calendar.
+What is damaged of one user or tenant keeps nobody else waiting: the rest is done first, and then the error is raised.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from muniment.core.cancellation import cancellable, checkpoint
 from muniment.core.ports.rows import chunked
 from muniment.core.ports.server_rows import UPKEEP
-from muniment.errors import MunimentError, StorageBusy
+from muniment.errors import EmbedderFailure, ModelFailure, MunimentError, StorageBusy, StorageFailure
 from muniment.handles.upkeep.chores import CHORES, Piece, names_of
 from muniment.handles.upkeep.records import KINDS, UpkeepKind, UpkeepReport
 from muniment.store.background.fenced import fenced
@@ -47,6 +48,8 @@ RETRY_S = 600.0
 _BEATS = 4
 _SHARES = 8
 """Into how many parts at least is cut what waits, so that others who come find something to do."""
+_AWAY = (EmbedderFailure, ModelFailure, StorageFailure)
+"""Errors of what a kind of upkeep asks for: the next piece of that kind would meet the same."""
 _LOGGER = logging.getLogger("muniment.upkeep")
 
 
@@ -118,6 +121,8 @@ class _Look(NamedTuple):
     still: list[LeaseRow]
     """Leases that nobody counts on."""
     held: list[str]
+    apart: list[str]
+    """Pieces that failed together, to be tried one by one: filled as it goes on."""
 
 
 class Upkeep:
@@ -143,15 +148,29 @@ class Upkeep:
         self._keeper = _Keeper(ctx.engine, lease_s)
         self._fruitless: dict[tuple[str, str], float] = {}
         """When a piece was tried last of which nothing could be done."""
+        self._failed: MunimentError | None = None
+        """The first error of a run."""
+        self._broken: set[tuple[str, str]] = set()
+        """Pieces that failed in it, which are not tried again before the next."""
+        self._out: set[UpkeepKind] = set()
+        """Kinds that it does no more of."""
         self._stop = threading.Event()
 
     def stop(self) -> None:
         """End as soon as the piece that is being done allows. For another thread."""
         self._stop.set()
 
+    @property
+    def is_retry_due(self) -> bool:
+        """Has a piece of which nothing could be done been left alone for its time?"""
+        return any(time.monotonic() - tried > RETRY_S for tried in self._fruitless.values())
+
     def run(self) -> UpkeepReport:
         """Do what waits, until nothing does or others are at what is left. Others that stand still are waited for, for
-        as long as a lease lasts, and their pieces are taken over."""
+        as long as a lease lasts, and their pieces are taken over. The first error is raised when the rest is done."""
+        self._failed, self._broken, self._out = None, set(), set()
+        now = time.monotonic()
+        self._fruitless = {piece: tried for piece, tried in self._fruitless.items() if now - tried <= RETRY_S}
         counted: Counter[str] = Counter(dict.fromkeys((*KINDS, "pieces", "taken_over", "lost"), 0))
         places = self._places()
         held: dict[str, int] = {}
@@ -169,6 +188,8 @@ class Upkeep:
                     self._stop.wait(self._lease_s / _BEATS)
         finally:
             self._keeper.close()
+        if self._failed is not None:
+            raise self._failed
         return UpkeepReport(**counted, held=sum(held.values()))
 
     def _places(self) -> list[str]:
@@ -191,14 +212,35 @@ class Upkeep:
         held[place] = 0
         for kind, chore in chores.items():
             checkpoint()
-            look = self._look(kind, chore.waiting(self._ctx, place), place, leases, still)
-            for taken in self._taken(place, chore, look):
-                if self._stop.is_set():
-                    self._give_back(taken)
-                    return has_moved
-                has_moved = self._do(kind, taken, counted) or has_moved
-            held[place] += len(look.held)
+            if kind in self._out:
+                continue
+            with self._told_later(kind):
+                look = self._look(kind, chore.waiting(self._ctx, place), place, leases, still)
+                for taken in self._taken(place, chore, look):
+                    if self._stop.is_set():
+                        self._give_back(taken)
+                        return has_moved
+                    with self._told_later(kind, taken, look):
+                        has_moved = self._do(kind, taken, counted) or has_moved
+                    if kind in self._out:
+                        break
+                held[place] += len(look.held)
         return has_moved
+
+    @contextmanager
+    def _told_later(self, kind: UpkeepKind, taken: Taken | None = None, look: _Look | None = None) -> Iterator[None]:
+        """An error of the block is raised when all else is done; at once where the work was stopped. Of several pieces
+        that were taken together, each is tried by itself then."""
+        try:
+            yield
+        except MunimentError as error:
+            checkpoint()
+            self._failed = self._failed or error
+            if isinstance(error, _AWAY):
+                self._out.add(kind)
+            elif taken is not None and look is not None:
+                self._broken |= {(taken.place, id_) for id_ in taken.ids}
+                look.apart.extend(taken.ids if len(taken.ids) > 1 else ())
 
     def _look(self, kind: str, waiting: list[str], place: str, leases: list[LeaseRow], still: list[LeaseRow]) -> _Look:
         """Pieces that can be taken, from a place by chance on: those who begin at once begin apart."""
@@ -209,12 +251,14 @@ class Upkeep:
         ids = ids[at:] + ids[:at]
         gone = {lease.id for lease in left}
         return _Look(
-            [id_ for id_ in ids if id_ not in others], left, [id_ for id_ in ids if id_ in others and id_ not in gone]
+            free=[id_ for id_ in ids if id_ not in others],
+            still=left,
+            held=[id_ for id_ in ids if id_ in others and id_ not in gone],
+            apart=[],
         )
 
     def _is_worth_trying(self, place: str, id_: str) -> bool:
-        tried = self._fruitless.get((place, id_))
-        return tried is None or time.monotonic() - tried > RETRY_S
+        return (place, id_) not in self._fruitless and (place, id_) not in self._broken
 
     # -- taking ---------------------------------------------------------------------------------------
 
@@ -223,7 +267,8 @@ class Upkeep:
         return f"{self._process}.{self._takings}"
 
     def _taken(self, place: str, chore: Chore, look: _Look) -> Iterator[Taken]:
-        """What this process gets, one after the other: what others have left, then what nobody has."""
+        """What this process gets, one after the other: what others have left, then what nobody has, then each of what
+        failed together."""
         engine = self._ctx.engine
         for lease in look.still:
             token = self._token()
@@ -234,9 +279,14 @@ class Upkeep:
             if is_mine:
                 yield Taken(place, token, (lease.id,), was_left=True)
         for ids in chunked(look.free, max(1, min(chore.pieces_max, len(look.free) // _SHARES))):
-            taken = engine.write(place, partial(take_free, place=place, ids=ids, token=self._token()))
-            if taken.ids:
-                yield taken
+            yield from self._taken_free(place, ids)
+        for id_ in look.apart:
+            yield from self._taken_free(place, [id_])
+
+    def _taken_free(self, place: str, ids: Sequence[str]) -> Iterator[Taken]:
+        taken = self._ctx.engine.write(place, partial(take_free, place=place, ids=ids, token=self._token()))
+        if taken.ids:
+            yield taken
 
     def _do(self, kind: UpkeepKind, taken: Taken, counted: Counter[str]) -> bool:
         """Do pieces that were taken, and give them back; answers whether anything was done."""
@@ -254,9 +304,11 @@ class Upkeep:
         finally:
             self._give_back(taken)
         counted[kind] += done
-        if not done:
-            now = time.monotonic()
-            self._fruitless |= {(taken.place, id_): now for id_ in taken.ids}
+        self._broken.difference_update((taken.place, id_) for id_ in taken.ids)
+        if not done:  # there may have been nothing in it, or another process has done it
+            left, now = set(chore.waiting(self._ctx, taken.place)), time.monotonic()
+            named = zip(piece.names, taken.ids, strict=True)
+            self._fruitless |= {(taken.place, id_): now for name, id_ in named if name in left}
         return done > 0
 
     def _give_back(self, taken: Taken) -> None:

@@ -66,8 +66,9 @@ class UpkeepWatch:
     def _look(self) -> UpkeepReport | None:
         """What was done; None where nothing was committed since there was nothing to do."""
         mark = self._engine.mark()
-        if mark == self._seen:
+        if mark == self._seen and not self._upkeep.is_retry_due:
             return None
+        self._seen = None
         with cancellable(self._work):
             report = self._upkeep.run()
         self._seen = mark if report.is_idle else None

@@ -1,8 +1,9 @@
 """A sample of a tenant's sessions, spread over their names, at a cost that does not grow with how many there are.
 
 The names are halved as numbers are: between two sessions that are known, the middle of their names is looked for, and
-the sessions on either side of it are two more. Gaps without a session are closed by that at once, so that a store of
-few sessions is sampled whole. Writes nothing, and reads no more than the sessions that it answers and their neighbours.
+the sessions on either side of it are two more. Where two names have no middle, the one behind the lower is looked for.
+Gaps without a session are closed by that at once, so that a store of few sessions is sampled whole. Writes nothing, and
+reads no more than the sessions that it answers and their neighbours.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def sampled_sessions(reader: Reader, count: int) -> list[SessionRow]:
     while gaps and len(found) < count:
         low, high = gaps.popleft()
         between = middle(low, high)
-        after = None if between is None else _beside(reader, between)
+        after = _beside(reader, low if between is None else between)
         before = None if after is None else _beside(reader, _name(after), is_down=True)
         for row in (after, before):
             if row is not None and low < _name(row) < high and len(found) < count:
