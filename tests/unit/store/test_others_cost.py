@@ -61,7 +61,7 @@ def tell_own(mem: Memory) -> None:
 
 
 def tell_others(mem: Memory, first: int, last: int) -> None:
-    """Of every kind of thing: turns, facts, builds, receipts; private documents of the first ten, whose names are read."""
+    """Of every kind of thing: turns, facts, builds, receipts; documents of the first ten, whose names are all read."""
     for number in range(first, last):
         run = mem.run(user_id=f"other-{number:03}", session_id="s")
         run.observe_many([{"role": "user", "content": f"I live in town {number}, street {n}."} for n in range(8)])
