@@ -30,6 +30,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+_GROUND = """isLight => {
+    const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)
+    return (red + green + blue > 380) === isLight
+}"""
+
+
 @pytest.fixture(scope="module")
 def address(site: Path) -> Iterator[str]:
     class Silent(SimpleHTTPRequestHandler):
@@ -62,8 +68,7 @@ def test_a_reader_searches_without_a_network(browser: Any, address: str, scheme:
     page.on("request", lambda request: hosts.add(request.url.split("/")[2]) if "://" in request.url else None)
     page.goto(f"{address}/")
     page.get_by_role("heading", name="Where to begin").wait_for()
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 380) is (scheme == "light")
+    page.wait_for_function(_GROUND, arg=scheme == "light")  # the page takes it up when its script has run
     page.get_by_placeholder("Search").click()
     page.get_by_placeholder("Search").fill("receipt forget")
     page.locator(".md-search-result__link").first.wait_for()

@@ -364,14 +364,13 @@ def test_how_the_replica_is_stands_among_the_figures(
             with muniment.open(f"{target}&replica={address}") as mem:
                 client = serve(mem)
                 assert client.post(f"{ANA}/runs/r1/events", json=TALK).status_code == 201
-                page = read(client.get("/metrics").text)
                 deadline = time.monotonic() + 30
-                while page.of("muniment_store_replica", state="behind") == 1 and time.monotonic() < deadline:
+                while (told := client.get("/v1/info").json()["replica"]) == "behind" and time.monotonic() < deadline:
                     time.sleep(0.05)  # it takes in what was just written
-                    page = read(client.get("/metrics").text)
-                assert page.of("muniment_store_replica", state=state) == 1
+                assert told == state
+                page = read(client.get("/metrics").text)
                 assert page.of("muniment_store_replica", state="none") == 0
-                assert client.get("/v1/info").json()["replica"] == state
+                assert page.of("muniment_store_replica", state=state) == 1
         with muniment.open(target) as mem:
             page = read(serve(mem).get("/metrics").text)
             assert page.of("muniment_store_replica", state="none") == 1
