@@ -96,8 +96,8 @@ def test_a_packet_beside_the_one_before_it(browser: Any, reader: Reader, story: 
 
     page.get_by_label("Only what changed").check()
     page.wait_for_url("**only=1**")
+    page.get_by_text("lines that are the same are not shown").wait_for()  # the address is there before the rows
     assert page.locator(".beside-row.same").count() == 0
-    page.get_by_text("lines that are the same are not shown").wait_for()
     page.get_by_role("heading", name="Two packets side by side").click()
     page.keyboard.press("j")
     page.keyboard.press("Enter")
