@@ -469,6 +469,17 @@ class EngineContract(EngineWalls):
         assert engine.read("t1", lambda reader: list(reader.stream(select))) == read(engine, select)
         assert engine.read("t1", lambda r: list(r.stream(Select("links", (("item_id", "in", ()),))))) == []
 
+    def test_a_stream_of_any_length_is_whole(self, engine: Engine) -> None:
+        write(engine, Insert("links", [(f"{n:04d}", "x") for n in range(1100)]))
+
+        def streamed(limit: int | None, rows: int) -> list[str]:
+            select = Select("links", (("source_id", "<", f"{rows:04d}"),), limit=limit)
+            return engine.read("t1", lambda reader: [row[0] for row in reader.stream(select)])
+
+        for rows in (0, 1, 499, 500, 501, 502, 1001, 1100):
+            for limit in (None, 0, 1, 500, 501, 502, 2000):
+                assert streamed(limit, rows) == [f"{n:04d}" for n in range(rows)][:limit], (rows, limit)
+
     def test_nothing_is_answered_after_the_end(self, engine: Engine) -> None:
         kept: list[Reader] = [
             engine.write("t1", lambda transaction: transaction),

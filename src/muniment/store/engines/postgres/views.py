@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from typing import Any, ClassVar, cast
 
@@ -20,6 +21,7 @@ from muniment.store.engines.sql_views import SqlReader, SqlTransaction
 __all__ = ["COPY_ROWS_MIN", "PostgresReader", "PostgresTransaction"]
 
 _STREAM_ROWS = 500
+_FEW = _STREAM_ROWS + 1
 _CANCEL_WAIT_S = 5.0
 _numbers = count(1)
 COPY_ROWS_MIN = 1000
@@ -56,8 +58,14 @@ class PostgresReader(SqlReader):
         return cast("list[Row]", self._run(table, statement, parameters).fetchall())
 
     def _rows(self, select: Select) -> Iterator[Row]:
+        """Few rows come with the answer. Where there are more, a cursor of the server begins again: it costs four more
+        questions, and most streams are short."""
         question = self._question(select)
         if question is None:
+            return
+        few = self._select(replace(select, limit=_FEW if select.limit is None else min(select.limit, _FEW)))
+        if len(few) < _FEW:
+            yield from few
             return
         cursor = self._connection.cursor(name=f"muniment_{next(_numbers)}")
         cursor.itersize = _STREAM_ROWS
