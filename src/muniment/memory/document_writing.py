@@ -31,7 +31,7 @@ from muniment.store.ledger.admission import admit
 from muniment.store.ledger.memory_events import DOCUMENT_ADDED, DOCUMENT_RETRACTED
 from muniment.store.ledger.records import EntryDraft, ToolCall
 from muniment.store.ledger.run_events import RUN_FINISHED
-from muniment.store.writing import Batch, append_batches, append_in, opening_draft, prepare_batch
+from muniment.store.writing import Batch, append_batches, append_in, opening_draft, prepare_batch, write_batches
 
 if TYPE_CHECKING:
     from muniment.memory.documents.document import Passage
@@ -177,7 +177,7 @@ def _add_as(
     if not batches:
         return ctx.engine.read(tenant_id, seen)
     try:
-        return ctx.engine.write(tenant_id, work)
+        return write_batches(ctx, tenant_id, batches, work)
     except KeyTaken:
         named = f"the document {added[0][1].document_id!r:.80} needs" if len(added) == 1 else "these documents need"
         raise DuplicateId(

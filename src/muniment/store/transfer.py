@@ -59,7 +59,7 @@ from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
 from muniment.store.lists.rows import relist
-from muniment.store.objects.sending import insert_blobs, send_rows
+from muniment.store.objects.sending import insert_blobs, send_rows, write_sent
 from muniment.store.proving.blob_checking import blob_fault, blobs_of
 from muniment.store.proving.mark_checking import check_marks
 from muniment.store.proving.proofs import check_proof, prove
@@ -225,8 +225,10 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
     for batch in _batches(read_dump(dump.open())):
         held = send_rows(ctx, dump.tenant_id, _rows_of(batch, EntryRow), _rows_of(batch, BlobRow))
         try:
-            done, more, salts = ctx.engine.write(
+            done, more, salts = write_sent(
+                ctx,
                 dump.tenant_id,
+                held.values(),
                 lambda tx, batch=batch, held=held: _write_batch(  # type: ignore[misc]
                     ctx, tx, dump.tenant_id, batch, gone, held
                 ),

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import salted_digest
@@ -24,7 +25,6 @@ from muniment.core.ports.schema import (
     ENTRIES,
     IDEMPOTENCY,
     IDS,
-    OBJECTS,
     SESSIONS,
     TENANTS,
     BlobRow,
@@ -57,7 +57,7 @@ from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
-from muniment.store.objects.sending import Leaving, given_up, insert_blobs, send_blobs
+from muniment.store.objects.sending import GivenUp, Leaving, insert_blobs, send_blobs, write_sent
 from muniment.store.proving.tombstones import forgotten, told_entry
 from muniment.store.sealing import add_seal, key_to_seal
 from muniment.store.turns import is_turn
@@ -78,9 +78,15 @@ __all__ = [
     "prepare_batch",
     "project_entries",
     "recorded_now",
+    "resending",
     "session_head",
     "store_rows",
+    "write_batches",
 ]
+
+R = TypeVar("R")
+
+_SENDS_MAX = 3
 
 
 def opening_draft(said: dict[str, Any]) -> EntryDraft:
@@ -124,11 +130,15 @@ def append(
 
     Secrets in the drafts are redacted. A run whose compaction failed takes nothing but what `repairs` it (CS-08).
     """
-    batch = replace(prepare(ctx, scope, drafts, opening), repairs=repairs)
-    try:
-        return ctx.engine.write(scope.tenant_id, lambda tx: _write(ctx, tx, batch))
-    except KeyTaken as taken:
-        raise (given_up() if taken.table == OBJECTS.name else _which_id(ctx, batch)) from None
+
+    def attempt() -> list[LedgerEntry]:
+        batch = replace(prepare(ctx, scope, drafts, opening), repairs=repairs)
+        try:
+            return write_batches(ctx, scope.tenant_id, [batch], lambda tx: _write(ctx, tx, batch))
+        except KeyTaken:
+            raise _which_id(ctx, batch) from None
+
+    return resending(attempt)
 
 
 def append_in(
@@ -147,7 +157,7 @@ def append_in(
     build on, "" where they build on none (see `Batch.after`). The caller has redacted the drafts: here their ids
     could not be told from card numbers.
     """
-    batch = prepare(ctx, scope, drafts, opening, is_redacted=True)
+    batch = prepare(ctx, scope, drafts, opening, is_redacted=True, is_inside=True)
     return _write(ctx, tx, replace(batch, after=after, repairs=repairs))
 
 
@@ -173,6 +183,19 @@ def append_batches(ctx: Context, tx: Transaction, batches: Sequence[Batch]) -> N
         _index(ctx, tx, [turns for turns in pending if turns.scope.user_id == user_id])
 
 
+def write_batches(ctx: Context, tenant_id: str, batches: Sequence[Batch], work: Callable[[Transaction], R]) -> R:
+    """The transaction that writes prepared batches. What was sent outside for them and is not written goes again."""
+    return write_sent(ctx, tenant_id, [row for batch in batches for row in batch.held.values()], work)
+
+
+def resending(attempt: Callable[[], R]) -> R:
+    """Try again where what was sent outside was deleted meanwhile, as whoever forgets does with what is not written."""
+    for _ in range(_SENDS_MAX - 1):
+        with suppress(GivenUp):
+            return attempt()
+    return attempt()
+
+
 def prepare(
     ctx: Context,
     scope: Scope,
@@ -181,8 +204,13 @@ def prepare(
     *,
     is_redacted: bool = False,
     is_indexed: bool = True,
+    is_inside: bool = False,
 ) -> Batch:
-    """Settle everything about a call that needs no transaction; of the index, only where it is written with it."""
+    """Settle everything about a call that needs no transaction; of the index, only where it is written with it.
+
+    Large contents are sent outside, unless a transaction is open already (`is_inside`): then they stay in their rows
+    until somebody moves them.
+    """
     policy = ctx.policy.ledger.model_copy(update={"redact_secrets": False}) if is_redacted else ctx.policy.ledger
     if len(drafts) > policy.batch_entries_max:
         raise TooLarge(
@@ -219,7 +247,7 @@ def prepare(
         keys=tuple(key_of(scope, draft) for draft in drafts),
         prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if is_indexed and policy.index_turns else {},
         seal_key=key_to_seal(ctx, (opening, *admitted)) if ctx.policy.ledger.redact == "seal" else None,
-        held=send_blobs(ctx, scope.tenant_id, leaving) if leaving else {},
+        held=send_blobs(ctx, scope.tenant_id, leaving) if leaving and not is_inside else {},
     )
 
 

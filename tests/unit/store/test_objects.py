@@ -19,7 +19,15 @@ from muniment.core.ports.engine import Count
 from muniment.core.ports.objects import Removal
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import BLOBS, OBJECTS
-from muniment.errors import Conflict, InvalidInput, ObjectsUnavailable, StorageBusy, StorageFull
+from muniment.errors import (
+    Conflict,
+    DuplicateId,
+    IdempotencyMismatch,
+    InvalidInput,
+    ObjectsUnavailable,
+    StorageBusy,
+    StorageFull,
+)
 from muniment.handles.memory import Memory
 from muniment.store.objects import sending
 from muniment.store.objects.view import near
@@ -151,8 +159,8 @@ def test_a_store_that_is_opened_without_its_objects_says_so(opened: Opener, fold
 # -- what a crash leaves ------------------------------------------------------------------------------
 
 
-class Crash(Exception):
-    """The process ends here."""
+class Crash(BaseException):
+    """The process ends here: nothing catches it."""
 
 
 @pytest.mark.req("LG-12")
@@ -206,6 +214,72 @@ def test_who_is_slower_than_a_sweep_is_told_to_call_again(
     assert mem.verify().ok, "never a row that points at nothing"
     assert told(mem)
     assert mem.verify().objects == 1
+
+
+@pytest.mark.req("LG-14")
+@pytest.mark.parametrize("how", ["observe", "load", "refused", "mismatch"])
+def test_what_is_not_written_leaves_no_object_behind(opened: Opener, folder: Path, how: str) -> None:
+    mem = opened()
+    given = {"user_id": "ana", "session_id": "s1", "role": "user", "content": TEXT, "idempotency_key": "k"}
+    if how == "load":
+        assert mem.store.load([given]).written == 1
+        assert mem.store.load([given]).already_present == 1
+    else:
+        event = told(mem, idempotency_key="k")
+        if how == "observe":
+            assert told(mem, idempotency_key="k") == event
+        elif how == "refused":
+            with pytest.raises(DuplicateId):
+                told(mem, OTHER, id=event)
+        else:
+            with pytest.raises(IdempotencyMismatch):
+                told(mem, OTHER, idempotency_key="k")
+    assert [path.read_text() for path in files(folder)] == [TEXT]
+    receipt = mem.forget(user_id="ana")
+    assert (receipt.counts["objects"], receipt.counts.get("left_objects", 0)) == (1, 0)
+    assert files(folder) == []
+
+
+@pytest.mark.req("LG-14")
+def test_a_forget_takes_what_a_crash_before_a_second_try_left(
+    opened: Opener, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem = opened()
+
+    def crash(*_: Any) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr("muniment.store.writing.insert_blobs", crash)
+        with pytest.raises(Crash):
+            told(mem, idempotency_key="k")
+    event = told(mem, idempotency_key="k")
+    assert len(files(folder)) == 2
+    assert "left_objects" not in mem.forget(event=event).counts
+    assert files(folder) == []
+
+
+@pytest.mark.req("LG-12")
+def test_a_write_that_meets_a_forget_is_sent_again(
+    opened: Opener, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem = opened()
+    gone = told(mem, "A short word.", user_id="ben")
+    send, forgets = sending.send_blobs, iter([gone])
+
+    def interrupted(*given: Any) -> Any:
+        sent = send(*given)
+        for event in forgets:
+            mem.forget(event=event)
+            assert files(folder) == [], "nobody wrote a row of it yet"
+        return sent
+
+    with monkeypatch.context() as patch:
+        patch.setattr("muniment.store.writing.send_blobs", interrupted)
+        event = told(mem)
+    assert unread(mem).ledger.content(event) == TEXT
+    assert len(files(folder)) == 1
+    assert mem.verify().ok
 
 
 @pytest.mark.req("LG-14")

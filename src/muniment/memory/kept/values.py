@@ -25,7 +25,7 @@ from muniment.store.ledger.records import EntryDraft
 from muniment.store.ledger.rows import check_header, read_body
 from muniment.store.ledger.secrets import redact_value
 from muniment.store.turns import blob_text
-from muniment.store.writing import append_batches, opening_draft, prepare_batch
+from muniment.store.writing import append_batches, opening_draft, prepare_batch, write_batches
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction
@@ -198,7 +198,7 @@ class Values:
             if beside is not None:
                 beside(tx, ids)
 
-        self.ctx.engine.write(self.tenant_id, work)
+        write_batches(self.ctx, self.tenant_id, batches, work)
 
     def _holder(self, labels: Labels) -> str | None:
         """Whose a namespace is; one that is not the user's, where there is one alone, is refused."""

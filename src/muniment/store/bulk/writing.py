@@ -42,8 +42,10 @@ from muniment.store.writing import (
     prepare,
     project_entries,
     recorded_now,
+    resending,
     session_head,
     store_rows,
+    write_batches,
 )
 
 __all__ = ["Part", "Written", "write_portion"]
@@ -72,11 +74,15 @@ class Written(NamedTuple):
 
 def write_portion(ctx: Context, tenant_id: str, parts: Sequence[Part], opening: Admitted) -> Written:
     """Write the events that were not written before, all of them or none; those of a session stand together."""
-    batches = [prepare(ctx, part.scope, part.drafts, opening, is_indexed=False) for part in parts]
+
+    def attempt() -> Written:
+        batches = [prepare(ctx, part.scope, part.drafts, opening, is_indexed=False) for part in parts]
+        return write_batches(ctx, tenant_id, batches, lambda tx: _Portion(ctx, tx, parts, batches).write())
+
     try:
-        return ctx.engine.write(tenant_id, lambda tx: _Portion(ctx, tx, parts, batches).write())
+        return resending(attempt)
     except KeyTaken:  # somebody wrote one of these keys or ids at the same time: by now it can be seen
-        return ctx.engine.write(tenant_id, lambda tx: _Portion(ctx, tx, parts, batches).write())
+        return resending(attempt)
 
 
 def _taken(id_: str, where: str) -> DuplicateId:

@@ -150,7 +150,7 @@ def _put_away(ctx: Context, tenant_id: str, place: _Place, rows: Sequence[EntryR
     name, salt = ctx.ids.salts(2)
     held = {str(number): (row.id, row.body or "") for number, row in enumerate(rows)}
     row, data = archive_row(outside, tenant_id, name, salt, held)
-    announce(ctx, tenant_id, row)
+    announce(ctx, tenant_id, [row])
     outside.store.put(row.held_at, data)
     ids = [id_ for id_, _ in held.values()]
 

@@ -26,6 +26,7 @@ __all__ = [
     "Cleared",
     "announce",
     "clear_outside",
+    "give_back",
     "note_outside",
     "of_receipt",
     "retire",
@@ -86,29 +87,44 @@ def note_outside(tx: Transaction, entry_ids: Sequence[str], receipt_id: str) -> 
         tx.do(Patch("objects", (("name", "=", row.name),), {"use": "rewrite", "subject": receipts}))
 
 
-def announce(ctx: Context, tenant_id: str, row: ObjectRow) -> ObjectRow:
-    """Before the content of events that are here already is put outside: it is due until somebody takes it up.
+def announce(ctx: Context, tenant_id: str, rows: Sequence[ObjectRow]) -> list[ObjectRow]:
+    """Before content is put outside: it is due until somebody takes it up.
 
-    So a crash leaves nothing that outlives a forget of these events unseen.
+    So neither a crash nor a repeat leaves anything that outlives a forget unseen.
     """
-    due = row._replace(name=ctx.ids.salts(1)[0], use="due", subject=MOVED, sealed_by=None)
-    ctx.engine.write(tenant_id, lambda tx: _put_due(tx, due))
+    due = [row._replace(name=ctx.ids.salts(1)[0], use="due", subject=MOVED, sealed_by=None) for row in rows]
+    if due:
+        ctx.engine.write(tenant_id, lambda tx: _put_due(tx, due))
     return due
+
+
+def give_back(ctx: Context, tenant_id: str, rows: Iterable[ObjectRow]) -> None:
+    """Of these that were announced, delete what nobody took up. What cannot be deleted now stays due."""
+    outside = ctx.outside
+    held_at = [row.held_at for row in rows]
+    if outside is None or not held_at:
+        return
+    try:
+        for row in ctx.engine.read(tenant_id, lambda reader: _due(reader, held_at)):
+            _settle(ctx, outside, tenant_id, row)
+    except (StorageFailure, ObjectsRefused, StorageBusy, NoObjectsKey):
+        return
 
 
 def withdraw(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> None:
     """What was put for nothing goes again. Whoever forgot meanwhile may have cleared what announced it before it was
     there: it is due once more until it is gone."""
     try:
-        due = announce(ctx, tenant_id, row)
+        (due,) = announce(ctx, tenant_id, [row])
     except KeyTaken:  # a sweep has seen it, and deletes it
         return
     _settle(ctx, outside, tenant_id, due)
 
 
-def _put_due(tx: Transaction, due: ObjectRow) -> None:
-    take_up(tx, due.held_at)
-    insert(tx, OBJECTS, [due])
+def _put_due(tx: Transaction, due: Sequence[ObjectRow]) -> None:
+    for row in due:
+        take_up(tx, row.held_at)
+    insert(tx, OBJECTS, due)
 
 
 def take_up(tx: Transaction, held_at: str) -> bool:
@@ -131,7 +147,7 @@ def clear_outside(ctx: Context, tenant_id: str, receipt_ids: Iterable[str] | Non
     wanted = None if receipt_ids is None else frozenset(receipt_ids)
     done: dict[str, Cleared] = {}
     silent = "" if ctx.outside is not None else _NOT_OPENED
-    for row in ctx.engine.read(tenant_id, _due):
+    for row in ctx.engine.read(tenant_id, _all_due):
         receipts = row.subject.split()
         if wanted is not None and wanted.isdisjoint(receipts):
             continue
@@ -154,8 +170,12 @@ def _said(error: MunimentError) -> str:
     return error.message.rstrip(".")
 
 
-def _due(reader: Reader) -> list[ObjectRow]:
+def _all_due(reader: Reader) -> list[ObjectRow]:
     return select(reader, OBJECTS, (("use", "in", ("rewrite", "due")),))
+
+
+def _due(reader: Reader, held_at: Sequence[str]) -> list[ObjectRow]:
+    return [*by_ids(reader, OBJECTS, held_at, column="held_at", where=(("use", "=", "due"),))]
 
 
 def _settle(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> str:
@@ -188,7 +208,7 @@ def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> 
     new: ObjectRow | None = None
     if left:
         new, data = archive_row(outside, tenant_id, row.name, ctx.ids.salts(1)[0], left)
-        announce(ctx, tenant_id, new)
+        announce(ctx, tenant_id, [new])
         outside.store.put(new.held_at, data)
 
     def change(tx: Transaction) -> None:

@@ -72,7 +72,7 @@ def move_blob(ctx: Context, tenant_id: str, name: bytes) -> int:
             f"the blob of event {blob.entry_id} is not what it was", details={"id": blob.entry_id, "blob": name.hex()}
         )
     planned = outside.blob_row(tenant_id, blob.entry_id, name, blob.size)
-    announce(ctx, tenant_id, planned)
+    announce(ctx, tenant_id, [planned])
     row = outside.send_blob(tenant_id, planned, salt, blob.data)
 
     def change(tx: Transaction) -> int:

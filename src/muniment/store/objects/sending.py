@@ -1,13 +1,14 @@
 """What goes out before a transaction begins, and the rows that the transaction writes of it.
 
-Object first, row second: a crash between leaves an object that no row names, which a sweep finds, and never a row that
-names nothing. No two attempts write one key.
+Announced first, then the object, then its row: until a transaction takes it up it is due, so what a crash leaves, or a
+call that turns out to be a repeat, is deleted by the next forget at the latest. No row ever names nothing, and no two
+attempts write one key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from muniment.core.cancellation import checkpoint
 from muniment.core.ports.engine import Transaction
@@ -15,11 +16,24 @@ from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import by_ids, insert
 from muniment.core.ports.schema import BLOBS, IDS, OBJECTS, BlobRow, EntryRow
 from muniment.errors import StorageBusy
+from muniment.store.objects.clearing import announce, give_back, take_up
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
 
-__all__ = ["Leaving", "given_up", "insert_blobs", "send_blobs", "send_rows"]
+__all__ = ["GivenUp", "Leaving", "insert_blobs", "send_blobs", "send_rows", "write_sent"]
+
+R = TypeVar("R")
+
+
+class GivenUp(StorageBusy):
+    """What was sent outside was deleted as left behind before it was written here: by a forget, or by a sweep."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "what was sent outside was given up as left behind before it was written here",
+            hint="call again: nothing was written",
+        )
 
 
 class Leaving(NamedTuple):
@@ -35,11 +49,16 @@ def send_blobs(ctx: Context, tenant_id: str, leaving: Iterable[Leaving]) -> dict
     """Put these outside where the store has an object store; answers their rows by name, none where it has not."""
     if ctx.outside is None:
         return {}
+    sent = [(each, ctx.outside.blob_row(tenant_id, each.entry_id, each.name, len(each.data))) for each in leaving]
+    announce(ctx, tenant_id, [row for _, row in sent])
     held: dict[bytes, ObjectRow] = {}
-    for each in leaving:
-        checkpoint()
-        row = ctx.outside.blob_row(tenant_id, each.entry_id, each.name, len(each.data))
-        held[each.name] = ctx.outside.send_blob(tenant_id, row, each.salt, each.data)
+    try:
+        for each, row in sent:
+            checkpoint()
+            held[each.name] = ctx.outside.send_blob(tenant_id, row, each.salt, each.data)
+    except Exception:
+        give_back(ctx, tenant_id, [row for _, row in sent])
+        raise
     return held
 
 
@@ -60,19 +79,25 @@ def send_rows(
     return send_blobs(ctx, tenant_id, leaving)
 
 
-def given_up() -> StorageBusy:
-    """The error for a call that took so long that a sweep took its object for one left behind."""
-    return StorageBusy(
-        "what was sent outside was given up as left behind before it was written here",
-        hint="call again: nothing was written",
-    )
+def write_sent(ctx: Context, tenant_id: str, sent: Collection[ObjectRow], work: Callable[[Transaction], R]) -> R:
+    """A transaction that takes up what was sent for it. What it does not, as a repeat does not, goes again."""
+    if not sent:
+        return ctx.engine.write(tenant_id, work)
+    try:
+        answer = ctx.engine.write(tenant_id, work)
+    except Exception:
+        give_back(ctx, tenant_id, sent)
+        raise
+    give_back(ctx, tenant_id, sent)
+    return answer
 
 
 def insert_blobs(tx: Transaction, blobs: Sequence[BlobRow], held: Mapping[bytes, ObjectRow]) -> None:
     """Write the rows of these contents: without the bytes, where those were sent outside."""
     out = [held[blob.hash] for blob in blobs if blob.hash in held]
-    if out and any(True for _ in by_ids(tx, OBJECTS, [row.held_at for row in out], column="held_at")):
-        raise given_up()
+    for row in out:
+        if not take_up(tx, row.held_at):
+            raise GivenUp
     insert(tx, BLOBS, [blob._replace(data=None) if blob.hash in held else blob for blob in blobs])
     if out:
         insert(tx, OBJECTS, out)

@@ -1,7 +1,9 @@
-"""Objects that no row names: left by a call that ended between its object and its transaction.
+"""Objects that no row needs: left by a call that ended between its object and its transaction.
 
-A key is claimed by a row before its object is deleted. Whoever put the object and is only slow meets that row, and is
-told to call again: no row ever names what a sweep has taken. Nothing that a row names is touched.
+They were announced as due (`store.objects.sending`), and a forget deletes them. This is for stores that forget nothing,
+and for what earlier versions left, which no row names. A key is claimed by a row before its object is deleted. Whoever
+put the object and is only slow meets that row, and is told to call again: no row ever names what a sweep has taken.
+Nothing that a row needs is touched.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from muniment.core.ports.objects import Listed, ObjectRow
 from muniment.core.ports.rows import ASKED_MAX, by_ids, insert
 from muniment.core.ports.schema import OBJECTS
 from muniment.errors import Conflict, InvalidInput
+from muniment.store.objects.clearing import MOVED, take_up
 from muniment.store.reports import SweepReport
 
 if TYPE_CHECKING:
@@ -80,7 +83,7 @@ def _pages(some: Iterator[Listed]) -> Iterator[list[Listed]]:
 
 
 def _claimed(ctx: Context, tenant_id: str | None, keys: Sequence[str]) -> list[str]:
-    """Those of these keys that no row names, claimed so that none will."""
+    """Those of these keys that no row needs, claimed so that none will."""
     if tenant_id is None:
         return list(keys)
     orphans = ctx.engine.read(tenant_id, lambda reader: _unnamed(reader, keys))
@@ -88,16 +91,23 @@ def _claimed(ctx: Context, tenant_id: str | None, keys: Sequence[str]) -> list[s
     for key in orphans:
         row = ObjectRow(sha256(key.encode()).digest(), "swept", "", key, None, int(_seconds(ctx)))
         try:
-            ctx.engine.write(tenant_id, lambda tx, row=row: insert(tx, OBJECTS, [row]))  # type: ignore[misc]
+            ctx.engine.write(tenant_id, lambda tx, row=row: _claim(tx, row))  # type: ignore[misc]
         except KeyTaken:  # whoever put it has written its row just now
             continue
         taken.append(key)
     return taken
 
 
+def _claim(tx: Transaction, row: ObjectRow) -> None:
+    take_up(tx, row.held_at)
+    insert(tx, OBJECTS, [row])
+
+
 def _unnamed(reader: Reader, keys: Sequence[str]) -> list[str]:
-    """Those that stand in no row. One that was claimed and is there again came late: it waits until its claim ends."""
-    named = {row.held_at for row in by_ids(reader, OBJECTS, keys, column="held_at")}
+    """Those that stand in no row, or were only announced. One that was claimed and is there again came late: it waits
+    until its claim ends."""
+    rows = by_ids(reader, OBJECTS, keys, column="held_at")
+    named = {row.held_at for row in rows if (row.use, row.subject) != ("due", MOVED)}
     return [key for key in keys if key not in named]
 
 
