@@ -211,6 +211,8 @@ class Grammar:
     """Does what a rule reads hold, by all that is seen around it?"""
     wide: Callable[[View, Sequence[Clause], int, Talk], Iterable[Wide]] | None = None
     """What else a sentence says for sure, up to a place in it."""
+    is_anothers: Callable[[View, Clause, Told], bool] | None = None
+    """Is what was told by the way somebody else's than the speaker's?"""
     mend: Callable[[Sequence[Proposal], Sentence, View], Sequence[Proposal] | None] | None = None
     """What a sentence that corrects makes of what was said before in the same message; None: it corrects nothing."""
 
@@ -355,7 +357,11 @@ class Grammar:
                 place = Place(view, clause, Subject(USER, match.start()), talk)
                 if not rule.negates and self.denies(view, match.start(), match.end()):
                     continue
-                yield from self._proposals(rule, rule.read(match, place), place, taken, match.span())
+                told = [each for each in rule.read(match, place) if self._is_own(view, clause, each)]
+                yield from self._proposals(rule, told, place, taken, match.span())
+
+    def _is_own(self, view: View, clause: Clause, told: Told) -> bool:
+        return self.is_anothers is None or not self.is_anothers(view, clause, told)
 
     def _proposals(
         self, rule: Rule, told: Iterable[Told], place: Place, taken: list[tuple[str, int, int]], span: tuple[int, int]

@@ -8,6 +8,7 @@ from muniment.memory.extraction.english.candidates import around
 from muniment.memory.extraction.english.clauses import clauses, denies, quoted, silence
 from muniment.memory.extraction.english.corrections import correct, mend
 from muniment.memory.extraction.english.endings import ENDINGS
+from muniment.memory.extraction.english.others import is_anothers
 from muniment.memory.extraction.english.spelling import view_english
 from muniment.memory.extraction.english.subjects import subjects
 from muniment.memory.extraction.grammar import Grammar
@@ -38,4 +39,5 @@ ENGLISH = Grammar(
     around=around,
     accepts=accepts,
     wide=wide,
+    is_anothers=is_anothers,
 )
