@@ -46,6 +46,8 @@ _OWN = [
     ("Penicillin gives me a rash.", "allergy", "penicillin"),
     ("Due to my asthma I avoid smoke.", "health", "asthma"),
     ("I can't eat gluten, my kids can.", "avoids", "gluten"),
+    ("My husband drives me to a specialist for my arthritis.", "health", "arthritis"),
+    ("When it flares up, my doctor prescribed meloxicam 7.5 mg.", "medication", "meloxicam 7.5 mg"),
 ]
 
 

@@ -32,8 +32,12 @@ _BE = frozenset(_WORDS.words("verbs of a subject"))
 _WITH = frozenset(_WORDS.words("behind several"))
 _ENDS = _BE | frozenset(_WORDS.words("ends of a noun"))
 _NO_NAMES = frozenset(_WORDS.words("no names"))
+_HEALERS = frozenset(_WORDS.words("healers"))
 _BEINGS = frozenset(("kin", "person", "worker", "animal"))
 _WORD = re.compile(r"[a-z][a-z'-]*")
+_MY = re.compile(r"\bmy $")
+_AS_A = re.compile(r"(?:^|[,.;:!?] ?|\b(?:and|so|but|because|since) )$")
+"""What stands before `as a nurse`, where it is the speaker who is one."""
 _NOUN_AWAY_MAX = 4
 _REACH = 240
 """How far around the words is looked, in characters: a sentence may be as long as a message."""
@@ -48,6 +52,8 @@ class _Named(NamedTuple):
 def is_anothers(view: View, clause: Clause, told: Told) -> bool:
     """Do the words speak of somebody other than the one who says them?"""
     if told.key not in _OWN:
+        return False
+    if _MY.search(view.text, max(0, told.start - 4), told.start) and not _is_being(str(told.value).lower()):
         return False
     named = [*_named(view, max(0, told.start - _REACH), min(clause.end, told.end + _REACH))]
     before = [each for each in named if each.end <= told.start]
@@ -76,11 +82,14 @@ def _named(view: View, begin: int, stop: int) -> Iterator[_Named]:
         at += 1
         if word in _I or (word in ("my", "our") and following in _BODY):
             yield _Named(start, end, is_own=True)
+        elif word == "as" and following in ("a", "an") and _AS_A.search(view.text, max(0, start - 9), start):
+            yield _Named(start, end, is_own=True)
+            at += 1
         elif word in _THIRD:
             yield _Named(start, end, is_own=False)
         elif word in _BEFORE:
             noun = _being_behind(view, words, at)
-            if noun is not None:
+            if noun is not None and not _heals(words[noun][0]):
                 is_own = word in ("a", "an") and at > 1 and words[at - 2][0] in _AS
                 yield _Named(start, words[noun].end(), is_own=is_own)
                 at = noun + 1
@@ -97,6 +106,11 @@ def _being_behind(view: View, words: list[re.Match[str]], first: int) -> int | N
         if _is_being(word.removesuffix("'s")):
             return number
     return None
+
+
+def _heals(noun: str) -> bool:
+    """`my doctor prescribed …` is said of the speaker."""
+    return noun in _HEALERS or noun.endswith(("ologist", "iatrist"))
 
 
 def _is_several(word: str, following: str) -> bool:
