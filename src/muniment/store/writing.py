@@ -185,7 +185,8 @@ def append_batches(ctx: Context, tx: Transaction, batches: Sequence[Batch]) -> N
 
 def write_batches(ctx: Context, tenant_id: str, batches: Sequence[Batch], work: Callable[[Transaction], R]) -> R:
     """The transaction that writes prepared batches. What was sent outside for them and is not written goes again."""
-    return write_sent(ctx, tenant_id, [row for batch in batches for row in batch.held.values()], work)
+    sent = [row for batch in batches for row in batch.held.values()]
+    return write_sent(ctx, tenant_id, sent, work) if sent else ctx.engine.write(tenant_id, work)
 
 
 def resending(attempt: Callable[[], R]) -> R:

@@ -107,7 +107,7 @@ def give_back(ctx: Context, tenant_id: str, rows: Iterable[ObjectRow]) -> None:
     try:
         for row in ctx.engine.read(tenant_id, lambda reader: _due(reader, held_at)):
             _settle(ctx, outside, tenant_id, row)
-    except (StorageFailure, ObjectsRefused, StorageBusy, NoObjectsKey):
+    except (StorageFailure, NoObjectsKey):
         return
 
 

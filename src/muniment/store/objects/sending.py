@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from muniment.core.cancellation import checkpoint
-from muniment.core.ports.engine import Transaction
+from muniment.core.ports.engine import KeyTaken, Transaction
 from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import by_ids, insert
 from muniment.core.ports.schema import BLOBS, IDS, OBJECTS, BlobRow, EntryRow
-from muniment.errors import StorageBusy
+from muniment.errors import MunimentError, StorageBusy
 from muniment.store.objects.clearing import announce, give_back, take_up
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def send_blobs(ctx: Context, tenant_id: str, leaving: Iterable[Leaving]) -> dict
         for each, row in sent:
             checkpoint()
             held[each.name] = ctx.outside.send_blob(tenant_id, row, each.salt, each.data)
-    except Exception:
+    except (MunimentError, KeyTaken):
         give_back(ctx, tenant_id, [row for _, row in sent])
         raise
     return held
@@ -81,11 +81,9 @@ def send_rows(
 
 def write_sent(ctx: Context, tenant_id: str, sent: Collection[ObjectRow], work: Callable[[Transaction], R]) -> R:
     """A transaction that takes up what was sent for it. What it does not, as a repeat does not, goes again."""
-    if not sent:
-        return ctx.engine.write(tenant_id, work)
     try:
         answer = ctx.engine.write(tenant_id, work)
-    except Exception:
+    except (MunimentError, KeyTaken):
         give_back(ctx, tenant_id, sent)
         raise
     give_back(ctx, tenant_id, sent)
