@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from muniment.core.owners import is_corpus
-from muniment.core.ports.engine import Condition, Delete, Lock, Patch, ScrubReport, Transaction, Value
+from muniment.core.ports.engine import Condition, Delete, Patch, ScrubReport, Transaction, Value
 from muniment.core.ports.kept_rows import VALUES_SESSION
 from muniment.core.ports.rows import by_ids, chunked, get, texts
 from muniment.core.ports.schema import (
