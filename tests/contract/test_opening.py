@@ -87,8 +87,11 @@ def test_postgres_with_a_pool_size_in_the_url(postgres_dsn: str) -> None:
         try:
             assert isinstance(engine, PostgresEngine)
             assert engine._pool.max_size == 2
-            with engine.snapshot("t1"), engine.snapshot("t1"):
+            with engine._pool.connection(), engine._pool.connection():
                 assert engine._pool.get_stats()["pool_size"] == 2
+            with engine.snapshot("t1"), engine.snapshot("t1"):
+                assert engine._long_pool is not None
+                assert engine._long_pool.get_stats()["pool_size"] == engine._long_pool.max_size == 2
             with engine._pool.connection() as connection:
                 assert connection.execute("SHOW search_path").fetchone() == ("mine",)
         finally:

@@ -19,7 +19,7 @@ from muniment.core.ports.schema import ITEMS, LISTINGS
 from muniment.core.record import Absent, Count, Items, Record, Timestamp
 from muniment.core.vocabulary import ScopeLevel
 from muniment.learning.banks import held_of
-from muniment.memory.backlog.reading import count_waiting
+from muniment.memory.backlog.reading import count_waiting, users_unembedded
 from muniment.memory.facts.records import StoredCandidate, StoredFact
 from muniment.rules.rule_promoting import verdict_of
 from muniment.rules.rulebook_writing import Book
@@ -71,6 +71,9 @@ class Overview(Record):
     builds: Count
     unindexed: Count = 0
     """Events that were loaded in bulk and are not in the index yet: no search finds them. `muniment store index`."""
+    unembedded: Count = 0
+    """Users of whom some turns are in the index and lack their vectors, since an embedder failed or was broken off:
+    words alone find them. `muniment store upkeep` or `muniment store index` tries again."""
     under_way: Count = 0
     """Pieces of upkeep that some process is at, of whichever kind. `muniment store upkeep`."""
     at_least: Items[str]
@@ -228,6 +231,8 @@ def overview(ctx: Context, tenant_id: str) -> Overview:
     told: dict[str, Any] = {name: at for name, at in seen.items() if at is not None}
     told |= {name: most if count is None else min(count, most) for name, (count, most) in counted.items()}
     told["unindexed"] = ctx.engine.read(tenant_id, count_waiting)
+    if ctx.embedder is not None:
+        told["unembedded"] = len(ctx.engine.read(tenant_id, users_unembedded))
     told["under_way"] = ctx.engine.read(tenant_id, lambda reader: len(open_leases(reader)))
     told["at_least"] = [name for name, (count, most) in counted.items() if count is None or count > most]
     return Overview.from_wire(told)

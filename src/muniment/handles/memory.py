@@ -333,7 +333,8 @@ class Memory:
         model: Any = None,
         budget: ExtractionBudget | Mapping[str, float] | int | None = None,
         progress: Callable[[int], None] | None = None,
-        voids_claims: bool = False,
+        lease: str | None = None,
+        left_by: str | None = None,
     ) -> ExtractionReport:
         from muniment.memory import pending_extracting as pending
 
@@ -359,7 +360,8 @@ class Memory:
             budget=budget,
             done=done,
             progress=progress,
-            voids_claims=voids_claims,
+            lease=lease,
+            left_by=left_by,
         )
 
     # -- documents, research, learning ----------------------------------------------------------------

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from muniment.core.instants import parse_instant
 from muniment.core.memos import remembered
 from muniment.core.ports.engine import Condition, Delete, Lock, Reader, Transaction
-from muniment.core.ports.rows import by_ids, chunked, stream
+from muniment.core.ports.rows import by_ids, chunked, put, select, stream
 from muniment.core.ports.schema import BACKLOG, ENTRIES, EntryRow
 from muniment.core.ports.schema import SEGMENTS as SEGMENT_ROWS
 from muniment.core.text.analyzer import analyze, term_hash, term_hashes
 from muniment.errors import StoreDamaged
+from muniment.memory.backlog.reading import FOR_INDEX, for_vectors
 from muniment.memory.recall.index import ReadPassage, field_terms, index_text, read_text
 from muniment.memory.recall.segments import (
     IndexedPassage,
@@ -200,7 +201,7 @@ def reindex_user(tx: Transaction, tenant_id: str, user_id: str) -> int:
     """Make the user's index anew from the ledger; answers how many turns it holds."""
     tx.do(Lock(("index", user_id)))
     tx.do(Delete("segments", (("user_id", "=", user_id),)))
-    tx.do(Delete("backlog", (("user_id", "=", user_id),)))
+    _take_off_backlog(tx, user_id)
     order = ("recorded_at", "user_id", "session_id", "seq")
     held: list[IndexedTurn] = []
     count = 0
@@ -214,6 +215,15 @@ def reindex_user(tx: Transaction, tenant_id: str, user_id: str) -> int:
     return count
 
 
+def _take_off_backlog(tx: Transaction, user_id: str) -> None:
+    """What waited for the index waits for its vectors now, as what did before: those are not made from the ledger."""
+    of_user: Condition = ("user_id", "=", user_id)
+    rows = select(tx, BACKLOG, (of_user, FOR_INDEX))
+    if rows:
+        tx.do(Delete("backlog", (of_user, FOR_INDEX)))
+        put(tx, BACKLOG, [for_vectors(rows[-1])])
+
+
 class _TurnKey(NamedTuple):
     id: str
     kind: str
@@ -225,7 +235,7 @@ class _TurnKey(NamedTuple):
 def _waiting(reader: Reader, user_id: str) -> dict[str, list[range]]:
     """By session, which entries of a user were loaded in bulk and are not indexed yet."""
     found: dict[str, list[range]] = {}
-    for row in stream(reader, BACKLOG, (("user_id", "=", user_id),)):
+    for row in stream(reader, BACKLOG, (("user_id", "=", user_id), FOR_INDEX)):
         found.setdefault(row.session_id, []).append(range(row.first, row.last + 1))
     return found
 

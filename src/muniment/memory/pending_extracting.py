@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from hashlib import sha256
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
@@ -55,6 +56,7 @@ EXTRACT_SESSION = "extract"
 """The session that the patches of extraction stand in, so that no conversation waits for them."""
 PATTERNS = Extractor(BY_PATTERNS, 1)
 PAGE_TURNS = 64
+_CLAIM = "ext"
 Stop = Literal["done", "claimed", "calls", "turns", "tokens", "tokens_in", "tokens_out", "usd"]
 
 
@@ -134,15 +136,19 @@ def extract_pending(
     budget: Any,
     done: Callable[[str, bool], None] = lambda _user, _is_stopped: None,
     progress: Callable[[int], None] | None = None,
-    voids_claims: bool = False,
+    lease: str | None = None,
+    left_by: str | None = None,
     **options: Any,
 ) -> ExtractionReport:
     """Read what is pending of a user, or of all; `writer_of` opens a user's run, `done` ends it.
 
-    With `voids_claims` a claim keeps nobody from reading: who made it is known to have ended, or to write nothing more.
+    Who reads under a `lease` claims in its name. Where that was taken over from who `left_by`, the claims of that one
+    keep nobody from reading: who made them has ended, or writes nothing more. All others may be of somebody alive.
     """
     asker = model_asked(ctx, _nothing if model is None else model, budget, **options)
-    worker = _Worker(ctx, tenant_id, asker, has_model=model is not None, progress=progress, voids_claims=voids_claims)
+    worker = _Worker(
+        ctx, tenant_id, asker, has_model=model is not None, progress=progress, lease=lease, left_by=left_by
+    )
     users = [user_id] if user_id is not None else [user.user_id for user in list_users(ctx, tenant_id)]
     stopped: Limit | None = None
     for each in users:
@@ -180,7 +186,8 @@ class _Worker:
         *,
         has_model: bool,
         progress: Callable[[int], None] | None = None,
-        voids_claims: bool = False,
+        lease: str | None = None,
+        left_by: str | None = None,
     ) -> None:
         self._ctx = ctx
         self._tenant_id = tenant_id
@@ -188,7 +195,9 @@ class _Worker:
         self._model = asker if has_model else None
         self._limits = asker
         self._progress = progress
-        self._voids_claims = voids_claims
+        self._claims = _CLAIM if lease is None else _claims_of(lease)
+        self._void = None if left_by is None else f"{_claims_of(left_by)}_"
+        """How the claims begin that keep nobody from reading."""
         self._policy = ctx.policy.memory.extraction
         self.tally = _Tally()
 
@@ -243,7 +252,8 @@ class _Worker:
         mark = self._ctx.engine.read(
             self._tenant_id, lambda reader: _mark_in(reader, self._ctx, user_id, session.session_id, self._extractor)
         )
-        return mark._replace(is_claimed=mark.is_claimed and not self._voids_claims)
+        is_void = self._void is not None and mark.note is not None and mark.note[0].startswith(self._void)
+        return mark._replace(is_claimed=mark.is_claimed and not is_void)
 
     def _next(self, writer: Writer, session: _Session) -> _Batch | None:
         """The next batch of a session; None where all of it is read, or somebody else is reading it."""
@@ -303,7 +313,7 @@ class _Worker:
             room = self._model.room(batch.turns, context)  # before anything is claimed
             if isinstance(room, LimitReached):
                 return room.limit
-        with _Claim(writer, self._extractor, batch, self._ctx) as claim:
+        with _Claim(writer, self._extractor, batch, self._ctx, self._claims) as claim:
             if not claim.is_held:
                 return None  # another worker was faster: look again
             try:
@@ -408,15 +418,20 @@ def _mark_in(reader: Reader, ctx: Context, user_id: str, session_id: str, extrac
     return _Mark(seq, (item.id, item.version), is_claimed)
 
 
+def _claims_of(lease: str) -> str:
+    """How the ids of claims begin that are made under a lease: whoever takes it over knows them by that."""
+    return f"{_CLAIM}_{sha256(lease.encode()).hexdigest()[:16]}"
+
+
 class _Claim:
     """A batch that is this worker's for a while; given back where it was not read."""
 
-    def __init__(self, writer: Writer, extractor: Extractor, batch: _Batch, ctx: Context) -> None:
+    def __init__(self, writer: Writer, extractor: Extractor, batch: _Batch, ctx: Context, prefix: str) -> None:
         self._writer = writer
         self._extractor = extractor
         self._batch = batch
         self._ctx = ctx
-        self._id = ctx.ids.new("ext")
+        self._id = ctx.ids.new(prefix)
         self.is_held = False
 
     def __enter__(self) -> Self:

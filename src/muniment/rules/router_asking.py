@@ -46,16 +46,17 @@ class Routing:
         """How to try a task: what is known of it as a `RouteRequest`, its plain form, or by name."""
         request = request_of(asked, more)
         window = self._window(request.bucket_key, intent)
-        with self._ctx.engine.snapshot(self._tenant_id) as reader:
-            stats, hits = read_stats(reader, window, request.cluster_id)
+        stats, hits = self._ctx.engine.read(
+            self._tenant_id, lambda reader: read_stats(reader, window, request.cluster_id)
+        )
         if not request.cluster_hits and hits:
             request = request.model_copy(update={"cluster_hits": hits})
         return route(request, stats, self._ctx.policy.route)
 
     def stats(self, bucket_key: str | None = None, *, intent: Any = None) -> BucketStats:
         """What a decision on a bucket rests on."""
-        with self._ctx.engine.snapshot(self._tenant_id) as reader:
-            return read_stats(reader, self._window(bucket_named(bucket_key), intent))[0]
+        window = self._window(bucket_named(bucket_key), intent)
+        return self._ctx.engine.read(self._tenant_id, lambda reader: read_stats(reader, window))[0]
 
     def rates(
         self,
@@ -68,9 +69,10 @@ class Routing:
         start, end = instant_of(since, "$.since"), instant_of(until, "$.until")
         check_window(start, end)
         policy, bucket = self._ctx.policy.route, bucket_named(bucket_key)
-        with self._ctx.engine.snapshot(self._tenant_id) as reader:
-            window = LogWindow(self._owner, start, end, bucket)
-            total, buckets = read_rates(reader, window, policy.observe.clusters_max)
+        window = LogWindow(self._owner, start, end, bucket)
+        total, buckets = self._ctx.engine.read(
+            self._tenant_id, lambda reader: read_rates(reader, window, policy.observe.clusters_max)
+        )
         seen = observables_of(total, policy, bucket_key=bucket, start=start, end=end)
         apart = (
             observables_of(each, policy, bucket_key=name or None, start=start, end=end)

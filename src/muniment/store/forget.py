@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from muniment.core.owners import is_corpus
-from muniment.core.ports.engine import Condition, Delete, Lock, Patch, ScrubReport, Transaction, Value
+from muniment.core.ports.engine import Condition, Delete, Patch, ScrubReport, Transaction, Value
 from muniment.core.ports.kept_rows import VALUES_SESSION
 from muniment.core.ports.rows import by_ids, chunked, get, texts
 from muniment.core.ports.schema import (
@@ -43,6 +43,7 @@ from muniment.store.items import (
     latest,
     links_from,
     lock_memory,
+    lock_receipts,
     lock_shared,
     select_items,
     write_changes,
@@ -137,22 +138,23 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     ctx.clear_caches()
     cleared = clear_outside(ctx, tenant_id, (receipt_id, MOVED))
     report, outside = ctx.engine.scrub(erasure.needles), of_receipt(cleared, receipt_id)
-    return ctx.engine.write(tenant_id, lambda tx: note_scrubbed(ctx, tx, receipt_id, report, outside)) or receipt
+    return ctx.engine.write(tenant_id, lambda tx: note_scrubbed(ctx, tx, receipt_id, 1, report, outside)) or receipt
 
 
 def note_scrubbed(
-    ctx: Context, tx: Transaction, receipt_id: str, report: ScrubReport, outside: Cleared
+    ctx: Context, tx: Transaction, receipt_id: str, version: int, report: ScrubReport, outside: Cleared
 ) -> Receipt | None:
     """Write into a receipt what was done to the files and outside; answers it as it stands then, None where none does.
 
-    One that waits no longer is left as it is: another process has scrubbed meanwhile, and said so.
+    One that waits no longer is left as it is: another process has scrubbed meanwhile, and said so. So is one that has
+    another version than it had before the scrub: an import has emptied more, and its words may lie in the files.
     """
-    tx.do(Lock(("scrub",)))
+    lock_receipts(tx)
     item = latest(tx, receipt_id)
     if item is None or item.kind != "receipt":
         return None
     receipt = Receipt.from_wire(item.plain())
-    if item.status == SCRUB_DUE:
+    if item.status == SCRUB_DUE and item.version == version:
         receipt, change = _scrubbed(receipt, report, outside)
         prove(ctx, tx, write_changes(tx, [change]))
     return receipt

@@ -40,6 +40,7 @@ __all__ = [
     "links_of",
     "lock_item",
     "lock_memory",
+    "lock_receipts",
     "lock_shared",
     "newest_items",
     "newest_of",
@@ -446,3 +447,8 @@ def lock_shared(tx: Transaction) -> None:
 def lock_item(tx: Transaction, *item_ids: str) -> None:
     for item_id in sorted(set(item_ids)):
         tx.do(Lock(("item", item_id)))
+
+
+def lock_receipts(tx: Transaction) -> None:
+    """One at a time says what became of receipts; last of all but the locks of proofs."""
+    tx.do(Lock(("scrub",)))

@@ -6,7 +6,7 @@ could take. Emptying rows is `forget`'s business.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from muniment.core.ports.engine import Reader, ScrubReport, Transaction
@@ -14,7 +14,7 @@ from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ITEMS
 from muniment.store.context import Context
 from muniment.store.forget import SCRUB_DUE, note_scrubbed
-from muniment.store.objects.clearing import Cleared, clear_outside, of_receipt
+from muniment.store.objects.clearing import Cleared, Silence, clear_outside, of_receipt
 from muniment.store.reports import ScrubbedFiles
 
 __all__ = ["due_receipts", "note_scrub", "scrub"]
@@ -23,7 +23,8 @@ __all__ = ["due_receipts", "note_scrub", "scrub"]
 def scrub(ctx: Context) -> ScrubbedFiles:
     """Rebuild what holds content, of all tenants. Receipts that were given meanwhile wait for the next one."""
     due = {tenant_id: ctx.engine.read(tenant_id, due_receipts) for tenant_id in ctx.engine.tenants()}
-    outside = {tenant_id: clear_outside(ctx, tenant_id) for tenant_id in due}
+    silence = Silence()
+    outside = {tenant_id: clear_outside(ctx, tenant_id, silence=silence) for tenant_id in due}
     report = ctx.engine.scrub((), thorough=True)
     settled = _settle(ctx, due, report, outside)
     left = sum(each.left for cleared in outside.values() for each in cleared.values())
@@ -39,44 +40,49 @@ def scrub(ctx: Context) -> ScrubbedFiles:
 
 class _Status(NamedTuple):
     id: str
+    version: int
     status: str
 
 
-def due_receipts(reader: Reader) -> list[str]:
-    """The ids of those whose newest version waits."""
+def due_receipts(reader: Reader) -> dict[str, int]:
+    """The ids of those whose newest version waits, each with the number of that version."""
     receipts = stream(reader, ITEMS, (("kind", "=", "receipt"),), into=_Status, order=("id", "version"))
-    status = {receipt.id: receipt.status for receipt in receipts}
-    return [id_ for id_, state in status.items() if state == SCRUB_DUE]
+    newest = {receipt.id: receipt for receipt in receipts}
+    return {id_: receipt.version for id_, receipt in newest.items() if receipt.status == SCRUB_DUE}
 
 
 def _settle(
-    ctx: Context, due: Mapping[str, list[str]], report: ScrubReport, outside: Mapping[str, Mapping[str, Cleared]]
+    ctx: Context,
+    due: Mapping[str, Mapping[str, int]],
+    report: ScrubReport,
+    outside: Mapping[str, Mapping[str, Cleared]],
 ) -> int:
     """Write the receipts that waited; answers how many of them wait no longer. Where the files need another scrub,
     only what changed outside is written."""
     settled = 0
     for tenant_id, waiting in due.items():
         cleared = outside[tenant_id]
-        ids = [id_ for id_ in waiting if id_ in cleared] if report.due else waiting
-        if ids:
+        noted = {id_: version for id_, version in waiting.items() if not report.due or id_ in cleared}
+        if noted:
             ctx.engine.write(
                 tenant_id,
-                lambda tx, ids=ids, cleared=cleared: note_scrub(ctx, tx, ids, report, cleared),  # type: ignore[misc]
+                lambda tx, noted=noted, cleared=cleared: note_scrub(ctx, tx, noted, report, cleared),  # type: ignore[misc]
             )
-        settled += sum(not of_receipt(cleared, id_).left for id_ in waiting)
+            left = ctx.engine.read(tenant_id, due_receipts)
+            settled += sum(id_ not in left for id_ in waiting)
     return settled
 
 
 def note_scrub(
     ctx: Context,
     tx: Transaction,
-    receipt_ids: Iterable[str],
+    versions: Mapping[str, int],
     report: ScrubReport,
     outside: Mapping[str, Cleared] | None = None,
 ) -> None:
     """Write into these receipts what a scrub has done to the files and outside, and whether another is due.
 
-    One that waits no longer is left alone: another process has scrubbed meanwhile, and said so.
+    `versions` are those that they had before the scrub: one that has another by now, or waits no longer, is left alone.
     """
-    for id_ in receipt_ids:
-        note_scrubbed(ctx, tx, id_, report, of_receipt(outside or {}, id_))
+    for id_, version in versions.items():
+        note_scrubbed(ctx, tx, id_, version, report, of_receipt(outside or {}, id_))

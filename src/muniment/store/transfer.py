@@ -50,6 +50,8 @@ from muniment.store.items import (
     latest,
     lineage_fault,
     links_of,
+    lock_receipts,
+    lock_shared,
     put_links,
     seal_lineages,
     stream_items,
@@ -65,7 +67,7 @@ from muniment.store.proving.mark_checking import check_marks
 from muniment.store.proving.proofs import check_proof, prove
 from muniment.store.proving.session_checking import check_sessions, damaged_session
 from muniment.store.proving.table_checking import key_fault, lost_keys
-from muniment.store.proving.tombstones import Listed, check_dumped
+from muniment.store.proving.tombstones import Listed, check_dumped, emptied_since
 from muniment.store.reports import ImportReport
 from muniment.store.scrub import due_receipts, note_scrub
 from muniment.store.turns import names_of
@@ -221,8 +223,11 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
     written, skipped = Counter[str](), Counter[str]()
     gone: dict[str, str] = {}
     emptied: list[bytes] = []
+    emptied_there: set[str] = set()
     waited = ctx.engine.read(dump.tenant_id, due_receipts)
     for batch in _batches(read_dump(dump.open())):
+        emptied_there.update(row.id for row in _rows_of(batch, EntryRow) if row.receipt_id is not None)
+        emptied_there.update(row.id for row in _rows_of(batch, ItemRow) if row.body is None)
         held = send_rows(ctx, dump.tenant_id, _rows_of(batch, EntryRow), _rows_of(batch, BlobRow))
         try:
             done, more, salts = write_sent(
@@ -230,7 +235,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
                 dump.tenant_id,
                 held.values(),
                 lambda tx, batch=batch, held=held: _write_batch(  # type: ignore[misc]
-                    ctx, tx, dump.tenant_id, batch, gone, held
+                    ctx, tx, dump.tenant_id, batch, gone, held, emptied_there
                 ),
             )
         except KeyTaken as error:
@@ -248,19 +253,20 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         ctx.engine.write(dump.tenant_id, lambda tx: _complete_links(tx, dump.links, gone))
     ctx.clear_caches()
     if emptied:
+        due = ctx.engine.read(dump.tenant_id, due_receipts)
+        longer = {id_: due[id_] for id_ in set(gone.values()).difference(waited) if id_ in due}
         report = ctx.engine.scrub(emptied)
-        longer = set(gone.values()).difference(waited)
-        ctx.engine.write(
-            dump.tenant_id, lambda tx: note_scrub(ctx, tx, [id_ for id_ in due_receipts(tx) if id_ in longer], report)
-        )
+        ctx.engine.write(dump.tenant_id, lambda tx: note_scrub(ctx, tx, longer, report))
     proven = written.pop(_PROVEN, 0)
     return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped), proven=proven)
 
 
 def _complete_links(tx: Transaction, links: Sequence[LinkRow], gone: dict[str, str]) -> None:
-    """Links that the ledger gives and the dump did not bring, of the items that came whole."""
+    """Links that the ledger gives and the dump did not bring, of the items that came whole and still are."""
+    lock_shared(tx)
     for item_id, own in groupby(links, key=lambda link: link.item_id):
-        if item_id not in gone and get(tx, IDS, (item_id,)) is not None:
+        there = None if item_id in gone else latest(tx, item_id)
+        if there is not None and there.body is not None:
             put_links(tx, item_id, [link.source_id for link in own])
 
 
@@ -288,8 +294,9 @@ def _write_batch(
     batch: list[Line],
     gone: dict[str, str],
     held: Mapping[bytes, ObjectRow],
+    emptied_there: Set[str],
 ) -> tuple[Counter[str], dict[str, str], list[bytes]]:
-    """Write what is not there yet; refuse what is there with other bytes.
+    """Write what is not there yet; refuse what is there with other bytes. Nobody forgets until it is written.
 
     `gone`, and the second answer, which adds to it: ids that the dump has and that were forgotten here → the receipt.
     The third: the salts of entries that were emptied on the way in, and of answers that were kept.
@@ -298,7 +305,10 @@ def _write_batch(
     entries, links = _rows_of(batch, EntryRow), _rows_of(batch, LinkRow)
     for user_id, session_id in sorted({(row.user_id, row.session_id) for row in entries}):
         tx.do(Lock(("session", user_id, session_id)))
+    lock_shared(tx)  # whoever forgets takes it
     new_entries, more = _sort_entries(tx, entries)
+    owners = [row.owner for row in _rows_of(batch, PartRow)]
+    more |= emptied_since(tx, [*(link.source_id for link in links), *owners], emptied_there)
     _write_heads(tx, tenant_id, _rows_of(batch, SessionRow), new_entries, done)
     fresh = {row.id for row in new_entries}
     new_blobs = [row for row in _rows_of(batch, BlobRow) if row.entry_id in fresh]
@@ -538,6 +548,8 @@ def _empty_carriers(ctx: Context, tx: Transaction, gone: dict[str, str]) -> list
     for entry_of_item in entries_of_items(tx, gone):
         emptied.setdefault(gone[entry_of_item.item_id], {})[entry_of_item.entry_id] = entry_of_item.hash
         salts.append(entry_of_item.salt)
+    if emptied:
+        lock_receipts(tx)
     for receipt_id, entries in emptied.items():
         empty_rows(ctx, tx, list(entries), list(entries), receipt_id)
         item = latest(tx, receipt_id)

@@ -8,7 +8,12 @@ __all__ = ["checked_name"]
 
 
 def checked_name(given: str, name: str) -> str:
-    """What was given for a store or a user: an empty text, such as a variable that was not set leaves, is none."""
+    """What was given for a store or a user: an empty text, such as a variable that was not set leaves, is none. Nor is
+    a store named by keywords, with a password in them."""
     if given.strip():
+        if name == "db":
+            from muniment.store.engines.opening import refuse_keywords
+
+            refuse_keywords(given, "$.db")
         return given
     raise InvalidInput(f"{name} is given and empty", path=f"$.{name}", hint="leave it out for the default, or name one")

@@ -14,9 +14,11 @@ from muniment.core.owners import is_reserved
 from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import SESSIONS
 from muniment.core.ports.server_rows import UPKEEP
+from muniment.errors import EmbedderFailure
+from muniment.handles.upkeep.resting import Rest
 from muniment.memory.backlog.catching_up import catch_up_users, users_behind
 from muniment.memory.backlog.indexing import index_backlog
-from muniment.memory.backlog.reading import users_waiting
+from muniment.memory.backlog.reading import users_unembedded, users_waiting
 from muniment.store.scrub import due_receipts, scrub
 
 if TYPE_CHECKING:
@@ -35,8 +37,10 @@ class Piece(NamedTuple):
 
     place: str
     names: list[str]
-    was_left: bool
-    """Did another process begin with it, that is gone or held up?"""
+    token: str
+    """Of the taking (`store.background.leases`)."""
+    left_by: str | None = None
+    """That of another process, which began with it and is gone or held up."""
 
 
 class Chore(Protocol):
@@ -46,6 +50,8 @@ class Chore(Protocol):
     """How many are taken at once."""
     is_of_the_store: bool
     """Is there one piece for all tenants together?"""
+    rest: Rest
+    """Of what it asks for a part of each piece, where the other part goes on without."""
 
     def waiting(self, ctx: Context, place: str) -> list[str]:
         """The names of the pieces for which there is something to do."""
@@ -57,14 +63,32 @@ class Chore(Protocol):
 
 
 class _Index:
+    """Words, and vectors where there is an embedder. One that fails rests, and words go on."""
+
     pieces_max = 64
     is_of_the_store = False
 
+    def __init__(self) -> None:
+        self.rest = Rest()
+
     def waiting(self, ctx: Context, place: str) -> list[str]:
-        return ctx.engine.read(place, users_waiting)
+        users = ctx.engine.read(place, users_waiting)
+        if ctx.embedder is not None and not self.rest.is_resting:
+            users += ctx.engine.read(place, users_unembedded)
+        return list(dict.fromkeys(users))
 
     def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
-        return index_backlog(ctx, piece.place, progress, of_users=piece.names)
+        """Vectors that were given later count as a piece that was done, though no turn of it was indexed."""
+        embeds = ctx.embedder is not None and not self.rest.is_resting
+        due = ctx.engine.read(piece.place, users_unembedded) if embeds else []
+        try:
+            turns = index_backlog(ctx, piece.place, progress, of_users=piece.names, embeds=embeds)
+        except EmbedderFailure:
+            self.rest.fail()
+            raise
+        if due:
+            self.rest.work()
+        return turns or len(set(due).intersection(piece.names))
 
 
 class _Episodes:
@@ -75,6 +99,7 @@ class _Episodes:
     is_of_the_store = False
 
     def __init__(self) -> None:
+        self.rest = Rest()
         self._whole: set[str] = set()
 
     def waiting(self, ctx: Context, place: str) -> list[str]:
@@ -106,6 +131,7 @@ class _Extract:
     is_of_the_store = False
 
     def __init__(self) -> None:
+        self.rest = Rest()
         self._read: dict[tuple[str, str], int] = {}
         """How the sessions of a user stood when nothing of them was left to read."""
 
@@ -129,7 +155,7 @@ class _Extract:
         memory, turns = Memory(ctx), 0
         for user_id in piece.names:
             turns += memory._extract(
-                user_id=user_id, tenant_id=piece.place, progress=progress, voids_claims=piece.was_left
+                user_id=user_id, tenant_id=piece.place, progress=progress, lease=piece.token, left_by=piece.left_by
             ).turns
         return turns
 
@@ -137,6 +163,9 @@ class _Extract:
 class _Scrub:
     pieces_max = 1
     is_of_the_store = True
+
+    def __init__(self) -> None:
+        self.rest = Rest()
 
     def waiting(self, ctx: Context, place: str) -> list[str]:
         assert place == UPKEEP

@@ -3,6 +3,7 @@
 While it is at a piece it counts the lease on, four times in the time for which one may stand still
 (`store.background.leases`). A lease is judged by how long this process has seen it stand, never by anybody's calendar.
 What is damaged of one user or tenant keeps nobody else waiting: the rest is done first, and then the error is raised.
+A tenant that is busy is come back to. A server that is away is left alone, longer each time (`resting`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from muniment.core.cancellation import cancellable, checkpoint
 from muniment.core.ports.rows import chunked
 from muniment.core.ports.server_rows import UPKEEP
-from muniment.errors import EmbedderFailure, ModelFailure, MunimentError, StorageBusy, StorageFailure
+from muniment.errors import (
+    EmbedderFailure,
+    ModelFailure,
+    MunimentError,
+    ObjectsRefused,
+    ObjectsUnavailable,
+    StorageBusy,
+    StorageFailure,
+)
 from muniment.handles.upkeep.chores import CHORES, Piece, names_of
 from muniment.handles.upkeep.records import KINDS, UpkeepKind, UpkeepReport
+from muniment.handles.upkeep.resting import Rest
 from muniment.store.background.fenced import fenced
 from muniment.store.background.leases import (
     LeaseLost,
@@ -50,6 +60,10 @@ _SHARES = 8
 """Into how many parts at least is cut what waits, so that others who come find something to do."""
 _AWAY = (EmbedderFailure, ModelFailure, StorageFailure)
 """Errors of what a kind of upkeep asks for: the next piece of that kind would meet the same."""
+_RESTING = (EmbedderFailure, ModelFailure, ObjectsRefused, ObjectsUnavailable)
+"""Those of servers beside the store, which are not asked again at each look."""
+_BUSY_TRIES = 3
+"""How often a run comes to a place that is busy."""
 _LOGGER = logging.getLogger("muniment.upkeep")
 
 
@@ -154,6 +168,11 @@ class Upkeep:
         """Pieces that failed in it, which are not tried again before the next."""
         self._out: set[UpkeepKind] = set()
         """Kinds that it does no more of."""
+        self._busy: Counter[str] = Counter()
+        """How often a place was busy in it."""
+        self._met_busy: dict[str, StorageBusy] = {}
+        """Places that were when it came there last, and how they said so."""
+        self._rests: dict[UpkeepKind, Rest] = {kind: Rest() for kind in kinds}
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -162,13 +181,18 @@ class Upkeep:
 
     @property
     def is_retry_due(self) -> bool:
-        """Has a piece of which nothing could be done been left alone for its time?"""
-        return any(time.monotonic() - tried > RETRY_S for tried in self._fruitless.values())
+        """Has a piece of which nothing could be done, or a server that failed, been left alone for its time?"""
+        rests = (*self._rests.values(), *(chore.rest for chore in self._chores.values()))
+        return any(rest.is_due for rest in rests) or any(
+            time.monotonic() - tried > RETRY_S for tried in self._fruitless.values()
+        )
 
     def run(self) -> UpkeepReport:
         """Do what waits, until nothing does or others are at what is left. Others that stand still are waited for, for
         as long as a lease lasts, and their pieces are taken over. The first error is raised when the rest is done."""
-        self._failed, self._broken, self._out = None, set(), set()
+        self._failed, self._broken = None, set()
+        self._out = {kind for kind, rest in self._rests.items() if rest.is_resting}
+        self._busy, self._met_busy = Counter(), {}
         now = time.monotonic()
         self._fruitless = {piece: tried for piece, tried in self._fruitless.items() if now - tried <= RETRY_S}
         counted: Counter[str] = Counter(dict.fromkeys((*KINDS, "pieces", "taken_over", "lost"), 0))
@@ -180,7 +204,8 @@ class Upkeep:
                 moved = {place for place in places if self._go_through(place, counted, held)}
                 now = time.monotonic()
                 waited_since = now if moved or waited_since is None else waited_since
-                others = {place for place, count in held.items() if count}
+                busy = {place for place in self._met_busy if self._busy[place] < _BUSY_TRIES}
+                others = {place for place, count in held.items() if count} | busy
                 if not moved and others and now - waited_since > self._lease_s * (1 + 1 / _BEATS):
                     break  # they are alive
                 places = [place for place in places if place in moved or place in others]
@@ -188,8 +213,9 @@ class Upkeep:
                     self._stop.wait(self._lease_s / _BEATS)
         finally:
             self._keeper.close()
-        if self._failed is not None:
-            raise self._failed
+        failed = self._failed or next(iter(self._met_busy.values()), None)
+        if failed is not None:
+            raise failed
         return UpkeepReport(**counted, held=sum(held.values()))
 
     def _places(self) -> list[str]:
@@ -202,25 +228,30 @@ class Upkeep:
         return [*tenants, *of_the_store]
 
     def _go_through(self, place: str, counted: Counter[str], held: dict[str, int]) -> bool:
-        """Do what is to be done in one place; answers whether something moved."""
+        """Do what is to be done in one place; answers whether something moved. One that is busy is come back to."""
         if self._stop.is_set():
             return False
+        held[place] = 0
+        self._met_busy.pop(place, None)
+        try:
+            leases = self._ctx.engine.read(place, open_leases)
+        except StorageBusy as error:
+            self._note_busy(place, error)
+            return False
         chores = {kind: chore for kind, chore in self._chores.items() if chore.is_of_the_store == (place == UPKEEP)}
-        leases = self._ctx.engine.read(place, open_leases)
         still = self._still.look(place, leases, time.monotonic())
         has_moved = False
-        held[place] = 0
         for kind, chore in chores.items():
             checkpoint()
             if kind in self._out:
                 continue
-            with self._told_later(kind):
+            with self._told_later(kind, place):
                 look = self._look(kind, chore.waiting(self._ctx, place), place, leases, still)
                 for taken in self._taken(place, chore, look):
                     if self._stop.is_set():
                         self._give_back(taken)
                         return has_moved
-                    with self._told_later(kind, taken, look):
+                    with self._told_later(kind, place, taken, look):
                         has_moved = self._do(kind, taken, counted) or has_moved
                     if kind in self._out:
                         break
@@ -228,19 +259,36 @@ class Upkeep:
         return has_moved
 
     @contextmanager
-    def _told_later(self, kind: UpkeepKind, taken: Taken | None = None, look: _Look | None = None) -> Iterator[None]:
+    def _told_later(
+        self, kind: UpkeepKind, place: str, taken: Taken | None = None, look: _Look | None = None
+    ) -> Iterator[None]:
         """An error of the block is raised when all else is done; at once where the work was stopped. Of several pieces
         that were taken together, each is tried by itself then."""
         try:
             yield
         except MunimentError as error:
             checkpoint()
+            if isinstance(error, StorageBusy):
+                if taken is not None and look is not None and len(taken.ids) > 1:
+                    look.apart.extend(taken.ids)
+                else:
+                    self._note_busy(place, error)
+                return
             self._failed = self._failed or error
+            if isinstance(error, EmbedderFailure) and self._chores[kind].rest.is_resting:
+                return  # words go on without it
+            if isinstance(error, _RESTING):
+                self._rests[kind].fail()
             if isinstance(error, _AWAY):
                 self._out.add(kind)
             elif taken is not None and look is not None:
                 self._broken |= {(taken.place, id_) for id_ in taken.ids}
                 look.apart.extend(taken.ids if len(taken.ids) > 1 else ())
+
+    def _note_busy(self, place: str, error: StorageBusy) -> None:
+        """Told as an error where it is so when all else is done as well."""
+        self._busy[place] += place not in self._met_busy
+        self._met_busy[place] = error
 
     def _look(self, kind: str, waiting: list[str], place: str, leases: list[LeaseRow], still: list[LeaseRow]) -> _Look:
         """Pieces that can be taken, from a place by chance on: those who begin at once begin apart."""
@@ -277,7 +325,7 @@ class Upkeep:
             except StorageBusy:  # whoever has it is held up in the middle of a transaction, which the server ends
                 is_mine = False
             if is_mine:
-                yield Taken(place, token, (lease.id,), was_left=True)
+                yield Taken(place, token, (lease.id,), left_by=lease.owner)
         for ids in chunked(look.free, max(1, min(chore.pieces_max, len(look.free) // _SHARES))):
             yield from self._taken_free(place, ids)
         for id_ in look.apart:
@@ -292,9 +340,9 @@ class Upkeep:
         """Do pieces that were taken, and give them back; answers whether anything was done."""
         chore = self._chores[kind]
         counted["pieces"] += len(taken.ids)
-        counted["taken_over"] += taken.was_left
+        counted["taken_over"] += taken.left_by is not None
         ctx = fenced(self._ctx, taken, self._keeper.is_lost)
-        piece = Piece(taken.place, names_of(kind, taken.ids), taken.was_left)
+        piece = Piece(taken.place, names_of(kind, taken.ids), taken.token, taken.left_by)
         try:
             with self._keeper.holding(taken):
                 done = chore.do(ctx, piece, self._tell)
@@ -303,6 +351,7 @@ class Upkeep:
             return False
         finally:
             self._give_back(taken)
+        self._rests[kind].work()
         counted[kind] += done
         self._broken.difference_update((taken.place, id_) for id_ in taken.ids)
         if not done:  # there may have been nothing in it, or another process has done it

@@ -2,7 +2,8 @@
 
 The turns of a piece are read and analysed before its transaction, which then takes the rows of `backlog` that it was
 made of: who finds one of them gone or changed writes nothing. So several processes may index at once, one that was held
-up and comes back writes nothing twice, and one that is killed leaves what it had not done. Never touches the ledger.
+up and comes back writes nothing twice, and one that is killed leaves what it had not done. Vectors follow: a row of
+`backlog` says that they are due until they are there, whatever becomes of the embedder. Never touches the ledger.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.cancellation import checkpoint
 from muniment.core.ports.engine import Condition, Delete, Lock
-from muniment.core.ports.rows import by_ids, find, insert, select, stream, texts
+from muniment.core.ports.rows import by_ids, find, insert, put, select, stream, texts
 from muniment.core.ports.schema import BACKLOG, ENTRIES, BacklogRow
+from muniment.memory.backlog.reading import FOR_INDEX, FOR_VECTORS, for_vectors, users_unembedded
 from muniment.memory.indexing import SEGMENTS, indexed, segments_of
 from muniment.memory.recall.segments import build_segment
 from muniment.memory.reembedding import reembed_user
@@ -24,6 +26,7 @@ from muniment.store.ledger.rows import entry_of_row
 from muniment.store.turns import is_turn, text_of
 
 if TYPE_CHECKING:
+    from muniment.core.ports.embedding import Embedder
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.memory.recall.segments import IndexedTurn
     from muniment.store.context import Context
@@ -51,15 +54,21 @@ class _Piece(NamedTuple):
 
 
 def index_backlog(
-    ctx: Context, tenant_id: str, progress: Callable[[int], None], *, of_users: Sequence[str] | None = None
+    ctx: Context,
+    tenant_id: str,
+    progress: Callable[[int], None],
+    *,
+    of_users: Sequence[str] | None = None,
+    embeds: bool = True,
 ) -> int:
     """Index all that waits of a tenant, or of some of its users; answers how many turns this call has indexed.
 
     It can be stopped and run again at any time: what is done stays done. Each call begins somewhere else, and where it
-    meets another it goes elsewhere: so those who index at once seldom do the same piece twice.
+    meets another it goes elsewhere: so those who index at once seldom do the same piece twice. An embedder that fails
+    keeps no word out of the index: its error is raised when all of that is done, and the vectors stay due. Without
+    `embeds` it is not asked.
     """
     turns = 0
-    users: set[str] = set()
     start = "" if of_users is not None else _anywhere(ctx, tenant_id)
     while True:
         checkpoint()
@@ -75,34 +84,45 @@ def index_backlog(
         else:
             turns += len(piece.turns)
             progress(sum(stretch.last - stretch.row.first + 1 for stretch in piece.stretches))
-            users.update(stretch.row.user_id for stretch in piece.stretches)
-            if ctx.embedder is not None:
-                _embed(ctx, tenant_id, users, piece)
-    if ctx.embedder is not None:
-        _embed(ctx, tenant_id, users, None)
+    if ctx.embedder is not None and embeds:
+        _embed(ctx, tenant_id, ctx.embedder, of_users)
     return turns
 
 
-def _embed(ctx: Context, tenant_id: str, users: set[str], piece: _Piece | None) -> None:
-    """Vectors of those who have nothing waiting any more: all but the last of a piece, whom the next may go on with."""
-    assert ctx.embedder is not None
-    going_on = None if piece is None else piece.stretches[-1].row.user_id
-    for user_id in sorted(users - {going_on}):
-        reembed_user(ctx, tenant_id, user_id, ctx.embedder, None)
-        users.discard(user_id)
+def _embed(ctx: Context, tenant_id: str, embedder: Embedder, of_users: Sequence[str] | None) -> None:
+    """Vectors of those to whom they are due. The rows that said so before the turns were read go when all are there:
+    what somebody else indexes meanwhile has a row of its own."""
+    for user_id in ctx.engine.read(tenant_id, users_unembedded):
+        if of_users is not None and user_id not in of_users:
+            continue
+        checkpoint()
+        due: tuple[Condition, ...] = (("user_id", "=", user_id), FOR_VECTORS)
+        rows = ctx.engine.read(tenant_id, lambda reader, due=due: select(reader, BACKLOG, due))  # type: ignore[misc]
+        reembed_user(ctx, tenant_id, user_id, embedder, None)
+        ctx.engine.write(tenant_id, partial(_settle, rows))
+
+
+def _settle(rows: Sequence[BacklogRow], tx: Transaction) -> None:
+    for row in rows:
+        named = zip(("user_id", "session_id", "first"), row, strict=False)
+        tx.do(Delete("backlog", tuple((name, "=", value) for name, value in named)))
 
 
 def _anywhere(ctx: Context, tenant_id: str) -> str:
     """One of those of whom something waits, by chance; "" where there is nobody."""
-    users = sorted(set(ctx.engine.read(tenant_id, lambda reader: texts(reader, BACKLOG, "user_id", limit=_LOOKED_AT))))
+
+    def look(reader: Reader) -> list[str]:
+        return texts(reader, BACKLOG, "user_id", (FOR_INDEX,), limit=_LOOKED_AT)
+
+    users = sorted(set(ctx.engine.read(tenant_id, look)))
     return users[int.from_bytes(ctx.ids.salts(1)[0], "big") % len(users)] if users else ""
 
 
 def _read_piece(tenant_id: str, reader: Reader, *, start: str = "", of_users: Sequence[str] | None = None) -> _Piece:
     """What waits of a user and of those who come next by their names, as much as one transaction takes."""
-    where: tuple[Condition, ...] = (("user_id", ">=", start),) if start else ()
+    where: tuple[Condition, ...] = (FOR_INDEX, ("user_id", ">=", start)) if start else (FOR_INDEX,)
     if of_users is not None:
-        where = (("user_id", "in", tuple(of_users)),)
+        where = (FOR_INDEX, ("user_id", "in", tuple(of_users)))
     cut = _cut(select(reader, BACKLOG, where, limit=_ROWS))
     stretches = [_Stretch(row, last, list(_turns(reader, tenant_id, row, last))) for row, last in cut]
     made = [indexed(entry, text) for stretch in stretches for entry, text in stretch.said]
@@ -184,3 +204,5 @@ def _write_user(
         firsts = tuple(stretch.row.first for stretch in each)
         of_session: tuple[Condition, ...] = (("user_id", "=", user_id), ("session_id", "=", session_id))
         tx.do(Delete("backlog", (*of_session, ("first", "in", firsts))))
+    if made and ctx.embedder is not None:
+        put(tx, BACKLOG, [for_vectors(stretches[-1].row._replace(last=stretches[-1].last))])

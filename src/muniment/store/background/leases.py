@@ -48,8 +48,8 @@ class Taken(NamedTuple):
     token: str
     """Of this taking alone."""
     ids: tuple[str, ...]
-    was_left: bool = False
-    """Did another process begin with it, and end or stop before it was done?"""
+    left_by: str | None = None
+    """The taking of another process, which began with it and ended or stopped before it was done."""
 
 
 class _Owner(NamedTuple):

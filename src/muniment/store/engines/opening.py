@@ -16,12 +16,47 @@ from muniment.errors import InvalidInput
 if TYPE_CHECKING:
     from muniment.store.engines.postgres.partitioning import Step
 
-__all__ = ["citus_script", "durability_named", "file_named", "open_engine", "partition_store"]
+__all__ = ["citus_script", "durability_named", "file_named", "open_engine", "partition_store", "refuse_keywords"]
 
 _OWN = ("schema", "pool_size", "partitions", "replica", "replica_lag")
 _POOL_SIZE_MAX = 1000
 _PARTITIONS_MAX = 64
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):")
+_KEYWORD = re.compile(r"[\s;'\"]*([A-Za-z][A-Za-z0-9_ ]*?)\s*=")
+_KEYWORDS = frozenset(
+    (
+        "application_name",
+        "channel_binding",
+        "client_encoding",
+        "connect_timeout",
+        "database",
+        "dbname",
+        "gssencmode",
+        "host",
+        "hostaddr",
+        "keepalives",
+        "load_balance_hosts",
+        "options",
+        "passfile",
+        "passwd",
+        "password",
+        "port",
+        "pwd",
+        "require_auth",
+        "server",
+        "service",
+        "sslcert",
+        "sslkey",
+        "sslmode",
+        "sslpassword",
+        "sslrootcert",
+        "target_session_attrs",
+        "uid",
+        "user",
+        "username",
+    )
+)
+_SECRET = re.compile(r"(?i)\b(ssl_?|pgpass|user )?(password|passwd|pwd)\s*=")
 
 
 def open_engine(
@@ -44,6 +79,7 @@ def open_engine(
         raise InvalidInput("a store is named by a path or URL", hint=_HINT)
     if isinstance(target, os.PathLike):
         return _sqlite(name, level, read_only)
+    refuse_keywords(name, "$.target")
     if name == ":memory:":
         from muniment.store.engines.memory.engine import MemoryEngine
 
@@ -61,7 +97,21 @@ def open_engine(
 
             return _sqlite(unquote(name[len("sqlite:///") :]), level, read_only)
         case other:
-            raise InvalidInput(f"no engine for {other}: in {_without_secrets(name)}", hint=_HINT)
+            raise InvalidInput(f"no engine for {other}:", path="$.target", hint=_HINT)
+
+
+def refuse_keywords(target: str, path: str) -> None:
+    """Refuse `host=… password=…`, which is no name of a file: one would be made, with the password in its name. What
+    was given is not repeated. A file that is there is meant, whatever it is called."""
+    keyword = _KEYWORD.match(target)
+    if keyword is None or os.path.exists(target):
+        return
+    if keyword[1].lower() in _KEYWORDS or _SECRET.search(target) is not None:
+        raise InvalidInput(
+            "a store on PostgreSQL is named by a URL, and not by keywords",
+            path=path,
+            hint="write postgresql://user@host:5432/database; a password is best left to PGPASSWORD or ~/.pgpass",
+        )
 
 
 def durability_named(name: str) -> Durability:
@@ -79,6 +129,7 @@ def durability_named(name: str) -> Durability:
 
 def file_named(target: str) -> str | None:
     """The path of the SQLite file that a target names; None where it names another kind of store."""
+    refuse_keywords(target, "$.db")
     scheme = None if target == ":memory:" or os.path.exists(target) else _SCHEME.match(target)
     if target == ":memory:":
         return None
@@ -122,6 +173,7 @@ def citus_script(target: str, shards: int) -> str:
 
 
 def _postgres_url(target: str) -> str:
+    refuse_keywords(target, "$.db")
     scheme = None if os.path.exists(target) else _SCHEME.match(target)
     if scheme is None or scheme[1].lower() not in ("postgresql", "postgres"):
         raise InvalidInput(
@@ -137,10 +189,6 @@ def _check_schema(schema: str) -> None:
 
 
 _HINT = "give :memory:, a path, sqlite:///path or postgresql://host/database"
-
-
-def _without_secrets(name: str) -> str:
-    return re.sub(r"//[^/@]*@", "//…@", name)
 
 
 def _sqlite(path: str, durability: Durability, read_only: bool) -> Engine:

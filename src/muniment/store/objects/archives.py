@@ -14,21 +14,17 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_bytes, parse_json
-from muniment.core.ports.engine import Reader
-from muniment.core.ports.objects import ARCHIVE_GONE, ARCHIVED, ObjectRow
-from muniment.core.ports.rows import get
-from muniment.core.ports.schema import OBJECTS
+from muniment.core.ports.objects import ARCHIVED, ObjectRow
 from muniment.core.ports.sealing import BrokenSeal
 from muniment.errors import InvalidJson
 from muniment.store.objects.outside import Outside
 
-__all__ = ["MARK", "ArchivedEntries", "Archives", "Marker", "archive_row", "marker_of", "read_archive"]
+__all__ = ["MARK", "ArchivedEntries", "Marker", "archive_row", "marker_of", "read_archive"]
 
 MARK = ARCHIVED
 FORMAT = "archive.v1"
 ARCHIVE_BYTES_MAX = 512 * 1024 * 1024
 """What one archive may come to when it is unpacked."""
-_USES = ("archive", "rewrite")
 
 
 ArchivedEntries = Mapping[str, tuple[str, str]]
@@ -52,29 +48,6 @@ def marker_of(body: str) -> Marker | None:
         return Marker(bytes.fromhex(name), int(number)) if body.startswith(MARK) else None
     except ValueError:
         return None
-
-
-class Archives:
-    """Bodies of entries, read out of the archives of one tenant."""
-
-    def __init__(self, reader: Reader, tenant_id: str, outside: Outside) -> None:
-        self._reader = reader
-        self._tenant_id = tenant_id
-        self._outside = outside
-        self._rows: dict[bytes, ObjectRow | None] = {}
-        """Those that were asked for: a transaction that writes an archive anew reads none of it after that."""
-
-    def body(self, written: str) -> str:
-        """The body that stands behind a marker."""
-        marker = marker_of(written)
-        if marker is not None and marker.name not in self._rows:
-            self._rows[marker.name] = get(self._reader, OBJECTS, (marker.name,))
-        row = None if marker is None else self._rows[marker.name]
-        if marker is None or row is None or row.use not in _USES:
-            return ARCHIVE_GONE
-        held = read_archive(self._outside, self._tenant_id, row)
-        found = None if held is None else held.get(str(marker.number))
-        return ARCHIVE_GONE if found is None else found[1]
 
 
 def read_archive(outside: Outside, tenant_id: str, row: ObjectRow) -> ArchivedEntries | None:

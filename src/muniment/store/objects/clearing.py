@@ -7,6 +7,7 @@ that is down, or a bucket that keeps what it has, never keeps the store itself f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.ports.engine import Condition, Count, Delete, KeyTaken, Patch, Reader, Transaction
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MOVED",
     "Cleared",
+    "Silence",
     "announce",
     "clear_outside",
     "give_back",
@@ -139,26 +141,38 @@ def retire(ctx: Context, tx: Transaction, row: ObjectRow, receipt_id: str) -> No
     insert(tx, OBJECTS, [row._replace(name=ctx.ids.salts(1)[0], use="due", subject=receipt_id, sealed_by=None)])
 
 
-def clear_outside(ctx: Context, tenant_id: str, receipt_ids: Iterable[str] | None = None) -> dict[str, Cleared]:
+@dataclass(slots=True)
+class Silence:
+    """Why an object store is not asked any more, for as long as this is handed on; "" while it answers."""
+
+    reason: str = ""
+
+
+def clear_outside(
+    ctx: Context, tenant_id: str, receipt_ids: Iterable[str] | None = None, silence: Silence | None = None
+) -> dict[str, Cleared]:
     """Delete outside what is due, under these receipts or all; answers by receipt what came of it.
 
-    The first answer that does not come ends the attempt for the rest: a server that is down is not asked for each.
+    The first answer that does not come ends the attempt for the rest, and for whoever has the same `silence`: a server
+    that is down is not asked for each.
     """
     wanted = None if receipt_ids is None else frozenset(receipt_ids)
     done: dict[str, Cleared] = {}
-    silent = "" if ctx.outside is not None else _NOT_OPENED
+    silence = silence or Silence()
+    if ctx.outside is None:
+        silence.reason = _NOT_OPENED
     for row in ctx.engine.read(tenant_id, _all_due):
         receipts = row.subject.split()
         if wanted is not None and wanted.isdisjoint(receipts):
             continue
-        reason = silent
-        if ctx.outside is not None and not silent:
+        reason = silence.reason
+        if ctx.outside is not None and not reason:
             try:
                 reason = _settle(ctx, ctx.outside, tenant_id, row)
             except (ObjectsRefused, StorageBusy, NoObjectsKey) as error:  # of this object alone
                 reason = _said(error)
             except StorageFailure as error:
-                reason = silent = _said(error)
+                reason = silence.reason = _said(error)
         for receipt_id in receipts:
             before = done.get(receipt_id, Cleared())
             after = before._replace(removed=before.removed + 1)

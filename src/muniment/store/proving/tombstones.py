@@ -5,19 +5,29 @@ nothing. Reads; writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
+from typing import NamedTuple
 
 from muniment.core.canonical import read_canonical
 from muniment.core.memos import remembered
-from muniment.core.ports.engine import Reader
+from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids
-from muniment.core.ports.schema import ITEMS, EntryRow
+from muniment.core.ports.schema import ENTRIES, ITEMS, EntryRow
 from muniment.errors import Forgotten, MunimentError, StoreDamaged
 from muniment.store.items import Item
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryReceipt, damaged_entry, entry_of_row
 
-__all__ = ["Listed", "check_dumped", "forgotten", "is_receipted", "listed_by", "told_entries", "told_entry"]
+__all__ = [
+    "Listed",
+    "check_dumped",
+    "emptied_since",
+    "forgotten",
+    "is_receipted",
+    "listed_by",
+    "told_entries",
+    "told_entry",
+]
 
 Listed = dict[str, frozenset[str] | None]
 """What each receipt lists; None for one that is not here, or is not as it was written."""
@@ -94,3 +104,20 @@ def forgotten(entry: LedgerEntry, words: str, *, path: str | None = None) -> For
         else f"receipt {receipt_id} says when and by which request"
     )
     return Forgotten(words, path=path, hint=hint, details={"id": entry.id, "receipt_id": receipt_id})
+
+
+class _Emptied(NamedTuple):
+    id: str
+    receipt_id: str | None
+
+
+def emptied_since(reader: Reader, ids: Sequence[str], emptied_there: Set[str]) -> dict[str, str]:
+    """Those of these entries and items that are forgotten here, by their receipts, and were not where a dump was made.
+
+    The dump may have brought them whole a moment ago: what it has of them elsewhere is not to come in either.
+    """
+    asked = sorted(set(ids) - emptied_there)
+    is_gone: tuple[Condition, ...] = (("receipt_id", ">=", ""),)
+    found = [*by_ids(reader, ENTRIES, asked, where=is_gone, into=_Emptied)]
+    found += by_ids(reader, ITEMS, asked, where=(*is_gone, ("body", "=", None)), into=_Emptied)
+    return {row.id: row.receipt_id for row in found if row.receipt_id is not None}

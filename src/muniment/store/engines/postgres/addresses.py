@@ -98,9 +98,14 @@ def _place(given: str, usual_port: str) -> tuple[str, str]:
     if not colon or port.endswith("]"):
         host, port = given.strip(), usual_port
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not _is_port(port) or "@" in host:
-        raise InvalidInput(f"no host and port: {given.rpartition('@')[2]!r:.60}", path="$.target", hint=_HINT)
+    if not host or not _is_port(port) or "@" in host or "=" in host:
+        raise InvalidInput(f"no host and port: {_shown(given)!r:.60}", path="$.target", hint=_HINT)
     return host, port
+
+
+def _shown(given: str) -> str:
+    """What was given for a replica, without a login; of keywords nothing, since a password may be any of them."""
+    return "…" if "=" in given else given.rpartition("@")[2]
 
 
 def _is_port(given: str) -> bool:

@@ -130,6 +130,7 @@ class PostgresEngine:
         self._replica_settings = replica
         self._replica = self._open_replica()
         self._pool = self._open_home_pool()
+        self._long_pool: Pool | None = None
 
     @property
     def info(self) -> EngineInfo:
@@ -205,7 +206,7 @@ class PostgresEngine:
         check_tenant(tenant_id)
         with self._turns:
             self._here()
-        with self._view(tenant_id) as reader:
+        with self._view(tenant_id, self._apart()) as reader:
             yield reader
 
     def mark(self) -> str:
@@ -267,6 +268,8 @@ class PostgresEngine:
         with self._turns, self._forking:
             if self._pid == os.getpid() and not self._closed:
                 self._pool.close()
+                if self._long_pool is not None:
+                    self._long_pool.close()
                 if self._replica is not None:
                     self._replica.close()
             self._closed = True
@@ -277,9 +280,18 @@ class PostgresEngine:
     def _context(self) -> dict[str, Any]:
         return {"statements": self._statements, "schema": self._target.schema, "location": self._ready.location}
 
-    def _open_home_pool(self) -> Pool:
+    def _open_home_pool(self, *, is_long: bool = False) -> Pool:
         ready, timeout_s = self._ready, self._target.busy_timeout_s
-        return self._open_pool(self._target.dsn, ready.is_pooled, role=ready.role, timeout_s=timeout_s)
+        sizes = (0, self._pool_sizes[1]) if is_long else self._pool_sizes
+        return self._open_pool(self._target.dsn, ready.is_pooled, role=ready.role, timeout_s=timeout_s, sizes=sizes)
+
+    def _apart(self) -> Pool:
+        """Connections for long views alone: whoever takes an export in slowly, or waits for a bucket in the middle of
+        one, keeps nobody else from reading and writing. They are opened when asked for, and closed when idle."""
+        with self._forking:
+            if self._long_pool is None and not self._closed:
+                self._long_pool = self._open_home_pool(is_long=True)
+            return self._long_pool or self._pool
 
     def _open_replica(self) -> Replica | None:
         if self._replica_settings is None:
@@ -289,10 +301,12 @@ class PostgresEngine:
     def _open_replica_pool(self, dsn: str, is_pooled: bool) -> Pool:
         """Its sessions keep no role: it may not have come so far as to know it. Each transaction names it."""
         timeout_s = min(_REPLICA_WAIT_S, self._target.busy_timeout_s)
-        return self._open_pool(dsn, is_pooled, role=None, timeout_s=timeout_s)
+        return self._open_pool(dsn, is_pooled, role=None, timeout_s=timeout_s, sizes=self._pool_sizes)
 
-    def _open_pool(self, dsn: str, is_pooled: bool, *, role: str | None, timeout_s: float) -> Pool:
-        smallest, largest = self._pool_sizes
+    def _open_pool(
+        self, dsn: str, is_pooled: bool, *, role: str | None, timeout_s: float, sizes: tuple[int, int]
+    ) -> Pool:
+        smallest, largest = sizes
 
         def configure(connection: Connection) -> None:
             """A second wall where the session is ours alone: outside of a transaction, too, it is bound."""
@@ -336,7 +350,9 @@ class PostgresEngine:
         if self._pid != os.getpid():
             with self._forking:
                 if self._pid != os.getpid():
-                    self._left_behind += [self._pool] if self._replica is None else [self._pool, self._replica]
+                    held = (self._pool, self._replica, self._long_pool)
+                    self._left_behind += [each for each in held if each is not None]
+                    self._long_pool = None
                     if not self._closed:
                         self._replica = self._open_replica()
                         self._pool = self._open_home_pool()
@@ -428,6 +444,8 @@ class PostgresEngine:
             return error
         connection.close()
         pool.drain()
+        if self._long_pool is not None:
+            self._long_pool.drain()
         if self._replica is not None:
             self._replica.moved()
         return _Moved(error.message, hint=error.hint, details=error.details)

@@ -66,6 +66,8 @@ def _show_overview(call: Call) -> Iterator[str]:
         yield f"{name + ':':<10} {getattr(held, name)}{more}"
     if held.unindexed:
         yield f"{counted(held.unindexed, 'event')} wait for the index: `muniment store index`"
+    if held.unembedded:
+        yield f"{counted(held.unembedded, 'user')} without vectors for some turns: `muniment store index`"
     if held.under_way:
         yield f"{counted(held.under_way, 'piece')} of upkeep under way"
     for name, at in (("last run", held.last_run_at), ("last build", held.last_build_at)):
