@@ -18,8 +18,8 @@ _PYTEST_OWN = frozenset(
 )
 _ASSERTING = frozenset(
     {"assertpy", "ddt", "deepdiff", "dirty_equals", "expects", "hamcrest", "hypothesis", "inline_snapshot",
-     "jsonschema", "mock", "nose", "numpy", "pandas", "parameterized", "polars", "schemathesis", "scipy", "snapshottest", "sure",
-     "syrupy", "testfixtures", "testtools", "torch", "unittest2", "xarray"}
+     "jsonschema", "mock", "nose", "numpy", "pandas", "parameterized", "polars", "schemathesis", "scipy",
+     "snapshottest", "sure", "syrupy", "testfixtures", "testtools", "torch", "unittest2", "xarray"}
 )  # fmt: skip
 """What suites compare with: an output that brings one of these says by it what its own tests find."""
 _RUN_BY_NAME = frozenset({"conftest", "sitecustomize", "usercustomize"})
