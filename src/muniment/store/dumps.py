@@ -37,6 +37,7 @@ from muniment.errors import ChainBroken, InvalidInput, MunimentError
 from muniment.store.dump_replay import DumpReplay
 from muniment.store.ledger.chain import Head, genesis, head_after, head_of, link_fault
 from muniment.store.ledger.foreign import entry_fault, is_id, is_instant, item_fault
+from muniment.store.proving.dumped_forgets import DumpedForgets
 
 __all__ = [
     "EXPORTED",
@@ -230,10 +231,7 @@ class _Check:
     session: SessionRow | None = None
     item: ItemRow | None = None
     salt: bytes | None = None
-    emptied: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By receipt, the entries that say they were forgotten by it, and their lines."""
-    listed: dict[str, set[str]] = field(default_factory=dict)
-    """By receipt that the dump brings, those of these that it lists."""
+    forgets: DumpedForgets = field(default_factory=DumpedForgets)
     blob: tuple[str, str, int] | None = None
     """(entry id, name, size) of the blob that must come next."""
 
@@ -272,7 +270,7 @@ class _Check:
         if self.blob is not None:
             raise ChainBroken(f"the blob of {self.blob[0]} is missing", path="$", hint=_ALTERED)
         self._end_session()
-        self._check_emptied()
+        self.forgets.end(self.header.scope)
         self.items.end()
 
     def _see_session(self, row: SessionRow, number: int) -> None:
@@ -295,6 +293,8 @@ class _Check:
         fault = link_fault(self.header.tenant_id, row, head)
         if fault is None and row.recorded_at < head.recorded_at:
             fault = "recorded before its predecessor"
+        if fault is None and row.seq == 1 and session is not None and row.recorded_at != session.created_at:
+            fault = "its session began at another time"
         if fault is not None:
             place = {"id": row.id, "user_id": row.user_id, "session_id": row.session_id, "seq": row.seq}
             raise ChainBroken(
@@ -308,8 +308,7 @@ class _Check:
             raise InvalidInput(f"line {number}: not an entry: {fault}", path="$.row")
         self.head = head_after(row)
         self.items.see_entry(row)
-        if row.receipt_id is not None:
-            self.emptied.setdefault(row.receipt_id, {})[row.id] = number
+        self.forgets.see_entry(row, number)
         body = parse_json(row.body) if row.body is not None and '"blob":"' in row.body else {}
         if "blob" in body:
             self.salt = row.salt
@@ -337,38 +336,18 @@ class _Check:
             raise InvalidInput(f"line {number}: not an item: {fault}", path="$.row")
         self._in_scope(row.user_id, row.session_id, number)
         self.items.see(row, number)
-        self._see_receipt(row)
+        self.forgets.see_item(row, number)
         self.item = row
         self.keys.pop("links", None)
         self.keys.pop("parts", None)
         self.kinds.add(row.kind)
-
-    def _see_receipt(self, row: ItemRow) -> None:
-        """What a receipt lists was forgotten by it; its last version lists all."""
-        if row.kind == "receipt" and row.body is not None and row.id in self.emptied:
-            listed = {gone.get("id") for gone in parse_json(row.body).get("erased", ()) if isinstance(gone, dict)}
-            self.listed[row.id] = self.emptied[row.id].keys() & listed
-
-    def _check_emptied(self) -> None:
-        """An entry without its content names the receipt that lists it. A dump of a part of a store has no receipts."""
-        for receipt_id, entries in self.emptied.items():
-            if receipt_id not in self.listed and self.header.scope:
-                continue
-            unlisted = sorted(entries.keys() - self.listed.get(receipt_id, set()))
-            if unlisted:
-                raise ChainBroken(
-                    f"line {entries[unlisted[0]]}: the entry {unlisted[0]!r} was emptied, and its receipt"
-                    f" {receipt_id!r:.80} {'does not list it' if receipt_id in self.listed else 'is not in the dump'}",
-                    path="$.row.receipt_id",
-                    hint="the dump was altered; of a store that took in a part of another, export user by user",
-                    details={"id": unlisted[0], "receipt_id": receipt_id},
-                )
 
     def _see_link(self, row: LinkRow, number: int) -> None:
         if self.item is None or row.item_id != self.item.id or not is_id(row.source_id):
             raise InvalidInput(f"line {number}: a link away from its item", path="$.row")
         self._in_order("links", row, number)
         self.items.see_link(row, number)
+        self.forgets.see_link(row)
 
     def _see_part(self, row: PartRow, number: int) -> None:
         if self.item is None or row.owner != self.item.id:
@@ -382,6 +361,7 @@ class _Check:
         if not (is_id(row.user_id) and is_id(row.session_id) and is_id(row.evidence_id) and row.number > 0):
             raise InvalidInput(f"line {number}: not a mark", path="$.row")
         self._in_scope(row.user_id, row.session_id, number)
+        self.forgets.see_mark(row, number)
 
     def _see_key(self, row: IdempotencyRow, number: int) -> None:
         self._in_order("idempotency", (row.user_id, row.key_hash), number)

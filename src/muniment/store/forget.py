@@ -256,6 +256,8 @@ def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
         return error.message
     if item.status not in ("issued", SCRUB_DUE):
         return "its status is not one of a receipt"
+    if receipt.selector.get("tenant_id", receipt.tenant_id) != receipt.tenant_id:
+        return "it was asked for in another tenant"
     made = item_of(receipt_change(receipt, item.status), item.version)
     named = [name for name, one, other in zip(Item._fields, item, made, strict=True) if one != other]
     named = [name for name in named if item.checked or name not in ("digest", "checked")]

@@ -133,7 +133,7 @@ def _attempt(
         return attempt_of(seen[-1])
     taken = shadowed(output, harness.files)
     if taken:
-        said = f"not judged: the output has modules that are named like Python's own: {', '.join(taken)}"
+        said = f"not judged: the output has modules of names that the suite takes from elsewhere: {', '.join(taken)}"
         return Attempt("UNKNOWN", "exec_unavailable", said)
     suite = Suite(harness.pytest or (), harness.files, output, harness.policy, where, trace_id)
     if harness.judge == "in_process":

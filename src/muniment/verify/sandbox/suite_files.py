@@ -16,6 +16,12 @@ __all__ = ["beside_suite", "module_names", "roots_of", "shadowed"]
 _PYTEST_OWN = frozenset(
     {"_pytest", "colorama", "exceptiongroup", "iniconfig", "packaging", "pluggy", "py", "pygments", "tomli"}
 )
+_ASSERTING = frozenset(
+    {"assertpy", "ddt", "deepdiff", "dirty_equals", "expects", "hamcrest", "hypothesis", "inline_snapshot",
+     "jsonschema", "mock", "nose", "numpy", "pandas", "parameterized", "polars", "schemathesis", "scipy",
+     "snapshottest", "sure", "syrupy", "testfixtures", "testtools", "torch", "unittest2", "xarray"}
+)  # fmt: skip
+"""What suites compare with: an output that brings one of these says by it what its own tests find."""
 _RUN_BY_NAME = frozenset({"conftest", "sitecustomize", "usercustomize"})
 _SETTINGS = frozenset(
     {"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml"}
@@ -81,9 +87,9 @@ def _names_of(path: str, roots: Iterable[str]) -> set[str]:
 
 
 def shadowed(output: Iterable[str], suite: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Modules of Python's own that the suite imports and the output has as well: which one is meant is not known."""
-    roots = roots_of(suite)
-    mine = {name for path in output for name in _names_of(path, roots) if name in sys.stdlib_module_names}
+    """Modules that the suite imports from Python, or compares with, and the output has as well: which is not known."""
+    roots, known = roots_of(suite), sys.stdlib_module_names | _ASSERTING
+    mine = {name for path in output for name in _names_of(path, roots) if name in known}
     return tuple(sorted(mine & {name for data in suite.values() for name in _imported(data)})) if mine else ()
 
 

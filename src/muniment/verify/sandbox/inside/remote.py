@@ -9,12 +9,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+import pytest
 from stubs import ClassStub, ExceptionType, ObjectStub, number_of  # type: ignore[import-not-found]
 from wire import Broken, Caught, Link, NotPlain, decode, encode  # type: ignore[import-not-found]
 
 __all__ = ["Remote"]
 
 _SAFE_MODULES = frozenset(sys.stdlib_module_names) - {"__main__"}
+_FAILED = pytest.fail.Exception
 _SAFE_FUNCTIONS = ("len", "abs", "max", "min", "sum", "sorted", "repr", "print")
 
 
@@ -28,6 +30,10 @@ class Remote:
         self._about: dict[int, dict[str, Any]] = {}
         self._callables: list[Any] = []
         self.doubts: dict[str, None] = {}
+        self.differences: set[int] = set()
+        """Objects that the code made of a value of the test by an operator that compares: their size is its word."""
+        self.sayers: set[int] = set()
+        """Methods of the code by which an object says how it compares with another."""
         self.contacts = 0
         """How often the code was asked for something."""
 
@@ -215,6 +221,8 @@ class Remote:
         raised = caught.error
         if raised is None:
             return {"ok": made}
+        if isinstance(raised, AssertionError | _FAILED):
+            self.doubt("a check in a function that the code was handed failed there, and only the code could tell")
         names = [each.__name__ for each in type(raised).__mro__ if each.__module__ == "builtins"]
         number = vars(raised).get("_muniment_number")
         held = {} if number is None else {"object": number}

@@ -1,10 +1,13 @@
 """Stands in the judge's process for objects of the code under test, which live in another sandbox.
 
 What a test asks of a stub is done over there, and what comes back is plain, or a stub again. No line of the code runs
-here. Two things are not as in ordinary Python, so that the code cannot speak its own verdict:
+here. Some things are not as in ordinary Python, so that the code cannot speak its own verdict:
 
 - an object of the code that is asked whether it equals, differs from, precedes or holds something may deny it; where it
   agrees, that is a doubt, because an object can be made to agree with anything. The very same object equals itself.
+- the same holds where the question is put as a difference (`abs(found - 0.3) < 1e-9`, `found ^ {1, 2}`): an object that
+  is handed a value of the test by such an operator, and answers with a plain one, is believed no more. Nor is one that
+  agrees by a method that texts and sets have (`startswith`, `issubset`).
 - of what class an object is was said when it came over, before anybody asked.
 """
 
@@ -15,6 +18,10 @@ from typing import Any
 
 __all__ = ["ClassStub", "ExceptionType", "ModuleStub", "Numbered", "ObjectStub", "number_of"]
 
+_SAYS = frozenset(
+    {"startswith", "endswith", "issubset", "issuperset", "isdisjoint", "difference", "symmetric_difference"}
+)
+"""What texts and sets are asked about another: an object of the code that has such a method says what it likes."""
 _KEPT_DUNDERS = frozenset({"__dict__", "__annotations__", "__members__", "__version__", "__dataclass_fields__"})
 
 
@@ -62,7 +69,10 @@ class ObjectStub:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in _KEPT_DUNDERS:
             raise AttributeError(name)
-        return self._remote.ask("get", target=["object", self._number], name=name)
+        found = self._remote.ask("get", target=["object", self._number], name=name)
+        if name in _SAYS and type(found) is ObjectStub:
+            self._remote.sayers.add(found._number)
+        return found
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._remote.ask("set", target=["object", self._number], name=name, value=self._remote.out(value))
@@ -71,7 +81,10 @@ class ObjectStub:
         self._remote.ask("del", target=["object", self._number], name=name)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        return self._remote.call("call", self, args, named)
+        said = self._remote.call("call", self, args, named)
+        if self._number in self._remote.sayers:
+            return _weighed(self, self.__name__, said, is_plain=said is not False)
+        return said
 
     def __repr__(self) -> str:
         return f"<{self.__name__} of the code under test>"
@@ -111,21 +124,24 @@ class ObjectStub:
     # What comes back is looked at by the test.
 
     def __len__(self) -> int:
-        return _whole(self._remote.act("len", self), self._remote)
+        return _whole(_measured(self, "len"), self._remote)
 
     def __index__(self) -> int:
-        return _whole(self._remote.act("index", self), self._remote)
+        return _whole(_measured(self, "index"), self._remote)
 
     def __bool__(self) -> bool:
-        return self._remote.act("bool", self) is True
+        return _measured(self, "bool") is True
 
     def __iter__(self) -> Iterator[Any]:
-        held = self._remote.act("iter", self)
+        held, is_empty = self._remote.act("iter", self), True
         while True:
             try:
                 value = self._remote.act("next", held)
             except StopIteration:
+                if is_empty and self._number in self._remote.differences:
+                    _weighed(self, "iter", None)
                 return
+            is_empty = False
             yield value
 
     def __next__(self) -> Any:
@@ -186,48 +202,49 @@ def _unlike(remote: Any, wanted: str) -> Any:
     raise TypeError(f"a {wanted} was wanted")
 
 
-def _two_sided(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+def _weighed(stub: ObjectStub, act: str, said: Any, *, is_plain: bool = True) -> Any:
+    """What an object answers that knows the value it is held against: a plain answer is its own word, and a doubt.
+
+    Another object is remembered as the difference that it is, for the questions that follow.
+    """
+    number, remote = number_of(said), stub._remote
+    if number is not None:
+        remote.differences.add(number)
+    elif is_plain:
+        remote.doubt(f"an object of the code, {stub.__name__}, says of itself how it compares with something ({act})")
+    return said
+
+
+def _measured(stub: ObjectStub, act: str, *args: Any) -> Any:
+    """What an object says of its size or truth; of a difference with a value of the test, that is its own word."""
+    said = stub._remote.act(act, stub, *args)
+    return _weighed(stub, act, said) if stub._number in stub._remote.differences else said
+
+
+def _two_sided(name: str, *, compares: bool) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    def weighed(stub: ObjectStub, other: Any, said: Any) -> Any:
+        held = {stub._number, number_of(other)}
+        is_held_against = compares and (None in held or held & stub._remote.differences)
+        return _weighed(stub, name, said) if is_held_against else said
+
     def mine(stub: ObjectStub, other: Any) -> Any:
-        return stub._remote.act(name, stub, other)
+        return weighed(stub, other, stub._remote.act(name, stub, other))
 
     def theirs(stub: ObjectStub, other: Any) -> Any:
-        return stub._remote.act(name, other, stub)
+        return weighed(stub, other, stub._remote.act(name, other, stub))
 
     return mine, theirs
 
 
-for _name in (
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "matmul",
-    "lshift",
-    "rshift",
-    "and_",
-    "or_",
-    "xor",
-):
-    _mine, _theirs = _two_sided(_name)
+_COMPARING = ("add", "sub", "truediv", "floordiv", "mod", "and_", "or_", "xor")
+"""By these the value that a test wants can be put to an object, and a neutral answer says that it is the same."""
+for _name in (*_COMPARING, "mul", "pow", "matmul", "lshift", "rshift"):
+    _mine, _theirs = _two_sided(_name, compares=_name in _COMPARING)
     setattr(ObjectStub, f"__{_name.rstrip('_')}__", _mine)
     setattr(ObjectStub, f"__r{_name.rstrip('_')}__", _theirs)
-for _name in (
-    "neg",
-    "pos",
-    "abs",
-    "invert",
-    "int",
-    "float",
-    "bytes",
-    "round",
-    "reversed",
-    "getitem",
-    "setitem",
-    "delitem",
-):
+for _name in ("neg", "pos", "abs", "invert", "int", "float", "round"):
+    setattr(ObjectStub, f"__{_name}__", lambda stub, *args, _act=_name: _measured(stub, _act, *args))
+for _name in ("bytes", "reversed", "getitem", "setitem", "delitem"):
     setattr(ObjectStub, f"__{_name}__", lambda stub, *args, _act=_name: stub._remote.act(_act, stub, *args))
 
 
