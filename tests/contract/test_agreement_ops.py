@@ -25,10 +25,12 @@ from muniment.core.ports.engine import (
     Insert,
     KeyTaken,
     Lock,
+    LockAll,
     Op,
     Patch,
     Put,
     Reader,
+    Remove,
     Select,
     Transaction,
 )
@@ -157,7 +159,9 @@ changes = tables.flatmap(
         st.lists(rows(spec), max_size=4).map(lambda r: Put(spec.name, r)),
         patches(spec),
         wheres(spec, 1).map(lambda w: Delete(spec.name, w)),
+        finds(spec).map(lambda f: Remove(f.table, f.by, f.keys)),  # type: ignore[attr-defined]
         st.just(Lock(("a", spec.name))),
+        st.just(LockAll([("a", spec.name), ("b", spec.name)])),
     )
 )
 

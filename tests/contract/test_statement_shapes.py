@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 import muniment
-from muniment.core.ports.engine import Count, Delete, Find, Get, Insert, Lock, Patch, Put, Select
+from muniment.core.ports.engine import Count, Delete, Find, Get, Insert, Lock, LockAll, Patch, Put, Remove, Select
 from muniment.core.ports.schema import TABLES, column_names
 from muniment.errors import MunimentError
 from muniment.store.engines.postgres.engine import PostgresEngine
@@ -116,7 +116,12 @@ def _use_the_engine(engine: PostgresEngine) -> None:
             value = rows[0][names.index(free)]
             engine.write("walls", lambda tx, s=spec, w=where, f=free, v=value: tx.do(Patch(s.name, w, {f: v})))  # type: ignore[misc]
         engine.write("walls", lambda tx, spec=spec, where=where: tx.do(Delete(spec.name, where)))  # type: ignore[misc]
+        for by in (spec.key, *spec.unique) if spec.key else ():
+            gone = [tuple(row[names.index(name)] for name in by) for row in rows]
+            if all(value is not None for each in gone for value in each):
+                engine.write("walls", lambda tx, s=spec, b=by, k=gone: tx.do(Remove(s.name, b, k)))  # type: ignore[misc]
     engine.write("walls", lambda tx: tx.do(Lock(("session", "a"))))
+    engine.write("walls", lambda tx: tx.do(LockAll([("session", "a"), ("session", "b")])))
     engine.mark(), engine.tenants(), engine.unlisted_tenants(), engine.sizes()
 
 

@@ -73,7 +73,7 @@ class SessionExtracts:
         session_id: str,
         last_seq: int,
         written: int,
-        said: Sequence[tuple[LedgerEntry, str]],
+        turns: Sequence[tuple[int, str]],
     ) -> None:
         """Nothing: the next row says by its number how far the session was read."""
 

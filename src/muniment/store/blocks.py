@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence, Set
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from muniment.core.canonical import digest
-from muniment.core.ports.engine import Condition, Delete, Reader, Row, Transaction
-from muniment.core.ports.rows import insert, select
+from muniment.core.ports.engine import Condition, Delete, Find, Reader, Row, Select, Transaction
+from muniment.core.ports.rows import chunked, insert, remove, select
 from muniment.core.ports.schema import table
 from muniment.errors import StoreDamaged
 
@@ -24,6 +24,7 @@ __all__ = [
     "Codec",
     "Listed",
     "append_block",
+    "append_blocks",
     "drop_from_blocks",
     "list_blocks",
     "load_blocks",
@@ -157,9 +158,72 @@ def append_block(
     `kept` is a tenant and the cache that its searches look into: what was just written is often asked for next.
     """
     listed = list_blocks(tx, place)
-    first = listed[-1].first + listed[-1].turns if listed else 0
-    count, taken = codec.size(block), 0
-    level = _level(count)
+    count = codec.size(block)
+    taken, level = _to_merge(listed, count)
+    older = listed[len(listed) - taken :]
+    if older:
+        parts = _taken(tx, place, codec, older, kept)
+        block = codec.merge([*parts, block])
+        firsts = tuple(entry.first for entry in older)
+        tx.do(Delete(place.table, (*place.where, ("first", "in", firsts))))
+    data = codec.encode(block)
+    name = _digest(data)
+    insert(tx, table(place.table), [place.row(*_placed(listed, older, count, level), name, data)])
+    if kept is not None:
+        tenant_id, cache = kept
+        cache.offer((tenant_id, place, name), codec.hold(block))
+
+
+def append_blocks(tx: Transaction, name: str, column: str, codec: Codec[B], blocks: Mapping[str, B]) -> None:
+    """`append_block` for many places of one table, by the value of the one column that leads its key: what it asks and
+    writes it asks and writes for all of them at once."""
+    spec, by = table(name), (column, "first")
+    listed: dict[str, list[Listed]] = {}
+    for some in chunked(list(blocks)):
+        where: tuple[Condition, ...] = ((column, "in", some),)
+        for owner, *block_row in tx.do(Select(name, where, order=by, columns=(column, *_BlockRow._fields))):
+            listed.setdefault(str(owner), []).append(Listed._make(block_row))
+    plans = {owner: _to_merge(listed.get(owner, ()), codec.size(block)) for owner, block in blocks.items()}
+    older = {owner: listed[owner][-taken:] for owner, (taken, _) in plans.items() if taken}
+    keys = [(owner, entry.first) for owner, entries in older.items() for entry in entries]
+    data = _data_of(tx, name, column, keys)
+    rows: list[Row] = []
+    for owner, block in blocks.items():
+        place = BlockScope(name, ((column, owner),))
+        before, merged, count = listed.get(owner, []), older.get(owner, []), codec.size(block)
+        for entry in merged:
+            if not _is_intact(data[owner, entry.first], entry.digest):
+                raise _damaged(place, entry.first)
+        if merged:
+            block = codec.merge([*(codec.decode(data.pop((owner, entry.first))) for entry in merged), block])
+        made = codec.encode(block)
+        rows.append(place.row(*_placed(before, merged, count, plans[owner][1]), _digest(made), made))
+    if keys:
+        remove(tx, spec, by, keys)
+    insert(tx, spec, rows)
+
+
+def _data_of(reader: Reader, name: str, column: str, keys: Sequence[tuple[str, int]]) -> dict[Any, bytes]:
+    """The encoded blocks with these keys, as they are."""
+    found: dict[Any, bytes] = {}
+    for some in chunked(keys):
+        rows = reader.do(Find(name, (column, "first"), some, (column, "first", "data")))
+        found |= {(owner, first): data for owner, first, data in rows}  # type: ignore[misc]
+    return found
+
+
+def _placed(listed: Sequence[Listed], older: Sequence[Listed], count: int, level: int) -> tuple[int, int, int]:
+    """Where a block of so many turns begins that goes with the older ones behind those that are listed; how many turns
+    it then has, and its level."""
+    if older:
+        count += sum(entry.turns for entry in older)
+        return older[0].first, count, max(level, _level(count))
+    return (listed[-1].first + listed[-1].turns if listed else 0), count, max(level, _level(count))
+
+
+def _to_merge(listed: Sequence[Listed], count: int) -> tuple[int, int]:
+    """How many of the last blocks go into one of so many turns that is put behind them, and the level it has then."""
+    taken, level = 0, _level(count)
     while True:
         run = 0
         while run < len(listed) - taken and listed[-1 - taken - run].level < level:
@@ -167,24 +231,9 @@ def append_block(
         same = run
         while same < len(listed) - taken and listed[-1 - taken - same].level == level:
             same += 1
-        if same - run >= FANOUT - 1:
-            taken, level = taken + same, level + 1
-            continue
-        taken += run
-        break
-    if taken:
-        older = listed[-taken:]
-        parts = _taken(tx, place, codec, older, kept)
-        block = codec.merge([*parts, block])
-        firsts = tuple(entry.first for entry in older)
-        tx.do(Delete(place.table, (*place.where, ("first", "in", firsts))))
-        first, count = older[0].first, sum(entry.turns for entry in older) + count
-    data = codec.encode(block)
-    name = _digest(data)
-    insert(tx, table(place.table), [place.row(first, count, max(level, _level(count)), name, data)])
-    if kept is not None:
-        tenant_id, cache = kept
-        cache.offer((tenant_id, place, name), codec.hold(block))
+        if same - run < FANOUT - 1:
+            return taken + run, level
+        taken, level = taken + same, level + 1
 
 
 def _taken(

@@ -46,16 +46,16 @@ class Listeners:
         self._heard: dict[tuple[str, str | None], tuple[Project, ...]] = {}
 
     def of(self, entry: LedgerEntry) -> tuple[Project, ...]:
-        named = entry.metadata.get("event")
-        event = named if isinstance(named, str) and named in self._events else None
-        key = (entry.kind, event)
+        return self.named(entry.kind, entry.metadata.get("event"))
+
+    def named(self, kind: str, event: object) -> tuple[Project, ...]:
+        """Those that want to see an entry of a kind whose metadata name an event, or none."""
+        key = (kind, event if isinstance(event, str) and event in self._events else None)
         if key not in self._heard:
             self._heard[key] = tuple(
                 each.project
                 for each in self._kinds.values()
-                if each.project is not None
-                and entry.kind in each.listens
-                and (each.events is None or event in each.events)
+                if each.project is not None and kind in each.listens and (each.events is None or key[1] in each.events)
             )
         return self._heard[key]
 
@@ -140,6 +140,10 @@ class Context:
     def listeners(self, entry: LedgerEntry) -> tuple[Project, ...]:
         """The projections that want to see an entry, in the order in which they are declared."""
         return self._listeners.of(entry)
+
+    def hears(self, kind: str, event: object) -> bool:
+        """Does a projection want to see an entry of this kind, whose metadata name this event?"""
+        return bool(self._listeners.named(kind, event))
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:

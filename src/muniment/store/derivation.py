@@ -138,9 +138,10 @@ class SessionFold(Protocol):
         session_id: str,
         last_seq: int,
         written: int,
-        said: Sequence[tuple[LedgerEntry, str]],
+        turns: Sequence[tuple[int, str]],
     ) -> None:
-        """As `extend`, of a load: what takes its time is left to `catch_up`."""
+        """As `extend`, of a load: what takes its time is left to `catch_up`. `turns` are those among the entries, by
+        their number, with the time when each was said."""
         ...
 
     def catch_up(

@@ -27,6 +27,7 @@ __all__ = [
     "clear_answers",
     "clearing_of",
     "hold_answers",
+    "key_named",
     "key_of",
     "match_keys",
     "put_keys",
@@ -40,12 +41,19 @@ CLEARED = ("works", "replies")
 
 def key_of(scope: Scope, draft: EntryDraft) -> tuple[bytes, bytes] | None:
     """The hash of a draft's key and the request it stands for; None where it has no key."""
-    if draft.idempotency_key is None:
-        return None
+    return None if draft.idempotency_key is None else key_named(draft, *_names(scope))
+
+
+def _names(scope: Scope) -> tuple[str, str, str, str]:
+    return scope.tenant_id, scope.user_id, scope.agent_id, scope.session_id
+
+
+def key_named(draft: EntryDraft, tenant_id: str, user_id: str, agent_id: str, session_id: str) -> tuple[bytes, bytes]:
+    """The hash of the key that a draft has, and the request it stands for, under these names."""
     request = draft.model_dump(mode="json", exclude={"idempotency_key", "cited"}, exclude_defaults=True)
-    request["scope"] = [scope.session_id, scope.agent_id]
+    request["scope"] = [session_id, agent_id]
     # Never the bare digest of the key: a caller may well use the content, or its hash, as the key (LG-07).
-    named = canonical_bytes(["muniment.idempotency.v1", scope.tenant_id, scope.user_id, draft.idempotency_key])
+    named = canonical_bytes(["muniment.idempotency.v1", tenant_id, user_id, draft.idempotency_key])
     return digest(named), canonical_bytes(request)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from muniment.core.canonical import canonical_text
 from muniment.core.ports.engine import Condition, Patch, Reader, Transaction
@@ -26,6 +27,9 @@ from muniment.store.ledger.seals import SealOwner, Unsealed, is_seal_body, open_
 from muniment.store.proving.tombstones import forgotten, told_entry
 from muniment.store.reports import SealReport
 
+if TYPE_CHECKING:
+    from muniment.store.bulk.records import Checked
+
 __all__ = ["KIND", "add_seal", "key_to_seal", "reseal", "seal_fault", "unseal"]
 
 KIND = "seal"
@@ -36,7 +40,7 @@ _NO_KEY_HINT = "open the store with seal_key: file:<path>, env:<NAME>, or a func
 # -- writing ------------------------------------------------------------------------------------------
 
 
-def key_to_seal(ctx: Context, drafts: Sequence[Admitted]) -> SealKey | None:
+def key_to_seal(ctx: Context, drafts: Sequence[Admitted | Checked]) -> SealKey | None:
     """The key for what these drafts held, under a policy that seals; None where there is nothing to seal.
 
     A store whose policy seals takes nothing without a key, whether or not there is a secret in it: what works today

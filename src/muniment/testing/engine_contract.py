@@ -29,10 +29,12 @@ from muniment.core.ports.engine import (
     Insert,
     KeyTaken,
     Lock,
+    LockAll,
     Op,
     Patch,
     Put,
     Reader,
+    Remove,
     Row,
     Select,
     Transaction,
@@ -300,6 +302,27 @@ class EngineContract(EngineWalls):
             with pytest.raises(InvalidInput):
                 read(engine, Find("entries", by, [key]))
 
+    def test_rows_are_removed_by_values_of_a_unique_key(self, engine: Engine) -> None:
+        rows = [row_with("entries", n, id=f"e{n}", user_id="u", session_id=f"s{n % 7}", seq=n) for n in range(60)]
+        write(engine, Insert("entries", rows))
+        write(engine, Insert("entries", rows[:9]), tenant="t2")
+        by = ("user_id", "session_id", "seq")
+        gone = [("u", f"s{n % 7}", n) for n in range(0, 60, 3)]
+        asked = [*reversed(gone), ("u", "s1", 2), ("x", "s1", 1), gone[0]]  # others' and those that are not there
+        assert write(engine, Remove("entries", by, asked)) == [20]
+        left = [row for n, row in enumerate(rows) if n % 3]
+        assert sorted(read(engine, Select("entries"))) == sorted(left)
+        assert write(engine, Remove("entries", ("id",), [("e1",), ("e3",), ("e99",)])) == [1]
+        assert write(engine, Remove("entries", by, []), Remove("entries", by, gone)) == [0, 0]
+        assert read(engine, Count("entries")) == 39
+        assert read(engine, Count("entries"), tenant="t2") == 9
+        for odd in (("seq",), ("user_id", "session_id")):
+            with pytest.raises(InvalidInput):
+                write(engine, Remove("entries", odd, [("u",) * len(odd)]))
+        for key in (("u", "s1"), ("u", "s1", None), ("u", "s1", "1"), ("u", "s\0", 1)):
+            with pytest.raises(InvalidInput):
+                write(engine, Remove("entries", by, [key]))
+
     def test_pages_meet_without_gap_or_overlap(self, engine: Engine) -> None:
         write(
             engine,
@@ -395,11 +418,12 @@ class EngineContract(EngineWalls):
         reader.do(Count("links"))
         raise _Stop
 
-    def test_locks_let_one_in_at_a_time(self, engine: Engine) -> None:
+    @pytest.mark.parametrize("lock", [Lock(("session", "u", "s")), LockAll([("a",), ("session", "u", "s"), ("z",)])])
+    def test_locks_let_one_in_at_a_time(self, engine: Engine, lock: Op[None]) -> None:
         write(engine, Insert("sessions", [row_with("sessions", 1, user_id="u", session_id="s", head_seq=0)]))
 
         def work(transaction: Transaction) -> None:
-            transaction.do(Lock(("session", "u", "s")))
+            transaction.do(lock)
             row = transaction.do(Get("sessions", ("u", "s")))
             assert row is not None
             assert isinstance(row[2], int)

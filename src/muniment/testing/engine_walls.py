@@ -18,10 +18,12 @@ from muniment.core.ports.engine import (
     Insert,
     KeyTaken,
     Lock,
+    LockAll,
     Op,
     Patch,
     Put,
     Reader,
+    Remove,
     Row,
     Select,
 )
@@ -216,6 +218,8 @@ class EngineWalls:
             Patch("items", (("id", "=", "a"),), {"body": "x"}),
             Delete("links", (("item_id", "=", "b"),)),
             Lock(("a",)),
+            LockAll([("a",), ("b",)]),
+            Remove("links", ("source_id", "item_id"), [("a", "b")]),
         ],
         ids=lambda op: type(op).__name__,
     )

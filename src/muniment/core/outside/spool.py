@@ -11,6 +11,7 @@ import pickle
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
@@ -38,13 +39,15 @@ class Spool:
         self._files: dict[int, BinaryIO] = {}
         self.count = 0
         """Of the records that were added."""
+        self.label: object = None
+        """What whoever fills it wants to tell whoever reads it of all records together."""
 
     def add(self, owner: str, name: str, record: Any) -> None:
         way = crc32(owner.encode()) % WAYS
         file = self._files.get(way)
         if file is None:
             file = self._files[way] = self._open.enter_context((self._folder / f"{way}").open("wb"))
-        pickle.dump((owner, name, record), file, pickle.HIGHEST_PROTOCOL)
+        _write(file, (owner, name, record))
         self.count += 1
 
     def read(self) -> Iterator[Spooled]:
@@ -55,7 +58,7 @@ class Spool:
 
     def _sorted(self, path: Path, *, is_split: bool) -> Iterator[Spooled]:
         if path.stat().st_size <= self._sorted_bytes_max:
-            yield from sorted(_records(path), key=lambda each: (each.owner, each.name))
+            yield from sorted(_records(path), key=itemgetter(0, 1))
         elif is_split:  # few names, or one: as they came
             yield from _records(path)
         else:
@@ -70,19 +73,27 @@ class Spool:
                 part = path.with_name(f"{path.name}-{crc32(f'{each.name} {each.owner}'.encode()) % WAYS}")
                 if part not in files:
                     files[part] = opened.enter_context(part.open("wb"))
-                pickle.dump(tuple(each), files[part], pickle.HIGHEST_PROTOCOL)
+                _write(files[part], tuple(each))
         path.unlink()
         return sorted(files)
+
+
+_SIZE_BYTES = 4
+
+
+def _write(file: BinaryIO, record: tuple[Any, ...]) -> None:
+    """A record behind its length: it is read in two goes, which is a fraction of what a reader takes that looks for its
+    end."""
+    data = pickle.dumps(record, pickle.HIGHEST_PROTOCOL)
+    file.write(len(data).to_bytes(_SIZE_BYTES, "little"))
+    file.write(data)
 
 
 def _records(path: Path) -> Iterator[Spooled]:
     """What this process wrote into a folder of its own a moment ago, and nobody else."""
     with path.open("rb") as file:
-        while True:
-            try:
-                yield Spooled(*pickle.load(file))
-            except EOFError:
-                return
+        while size := file.read(_SIZE_BYTES):
+            yield Spooled(*pickle.loads(file.read(int.from_bytes(size, "little"))))
 
 
 @contextmanager

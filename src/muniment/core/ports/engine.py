@@ -27,10 +27,12 @@ __all__ = [
     "Insert",
     "KeyTaken",
     "Lock",
+    "LockAll",
     "Op",
     "Patch",
     "Put",
     "Reader",
+    "Remove",
     "ReplicaState",
     "Row",
     "ScrubReport",
@@ -159,6 +161,25 @@ class Lock(Op[None]):
     parts: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LockAll(Op[None]):
+    """`Lock` for each of these, one after another in this order, in one go."""
+
+    names: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Remove(Op[int]):
+    """Remove the rows that have one of these values of a unique key (without tenant); answers how many.
+
+    `by` are the columns of the primary or a unique key, as in `Find`.
+    """
+
+    table: str
+    by: tuple[str, ...]
+    keys: Sequence[Row]
+
+
 class Reader(Protocol):
     """A consistent view of one tenant."""
 
@@ -170,7 +191,7 @@ class Reader(Protocol):
 
 
 class Transaction(Reader, Protocol):
-    """A Reader that also takes Insert, Put, Patch, Delete and Lock."""
+    """A Reader that also takes Insert, Put, Patch, Delete, Remove, Lock and LockAll."""
 
 
 class ScrubReport(NamedTuple):

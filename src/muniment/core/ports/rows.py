@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
-from muniment.core.ports.engine import Condition, Find, Get, Insert, Put, Reader, Row, Select, Transaction
+from muniment.core.ports.engine import Condition, Find, Get, Insert, Put, Reader, Remove, Row, Select, Transaction
 from muniment.core.ports.schema import Table, column_names, table
 from muniment.errors import InvalidInput
 
@@ -26,6 +26,7 @@ __all__ = [
     "get",
     "insert",
     "put",
+    "remove",
     "select",
     "stream",
     "stream_texts",
@@ -144,6 +145,11 @@ def insert(tx: Transaction, spec: Table[R], rows: Sequence[R]) -> None:
 def put(tx: Transaction, spec: Table[R], rows: Sequence[R]) -> None:
     """Add rows, replacing those with the same primary key."""
     tx.do(Put(spec.name, rows))
+
+
+def remove(tx: Transaction, spec: AnyTable, by: tuple[str, ...], keys: Sequence[Row]) -> int:
+    """Remove the rows that have one of these values of a unique key, however many these are; answers how many."""
+    return sum(tx.do(Remove(spec.name, by, portion)) for portion in chunked(keys))
 
 
 def _question(spec: AnyTable, where: Where, *, into: Any = None, **asked: Any) -> tuple[Callable[[Row], Any], Select]:

@@ -8,20 +8,21 @@ up and comes back writes nothing twice, and one that is killed leaves what it ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.cancellation import checkpoint
-from muniment.core.ports.engine import Condition, Delete, Lock
-from muniment.core.ports.rows import by_ids, find, insert, put, select, stream, texts
-from muniment.core.ports.schema import BACKLOG, ENTRIES, BacklogRow
+from muniment.core.ports.engine import Condition, LockAll
+from muniment.core.ports.rows import by_ids, chunked, find, insert, put, remove, select, stream, texts
+from muniment.core.ports.schema import BACKLOG, ENTRIES, EXTRACTS, BacklogRow
 from muniment.memory.backlog.reading import FOR_INDEX, FOR_VECTORS, for_vectors, users_unembedded
-from muniment.memory.indexing import SEGMENTS, indexed, segments_of
+from muniment.memory.indexing import SEGMENTS, indexed
 from muniment.memory.recall.segments import build_segment
 from muniment.memory.reembedding import reembed_user
-from muniment.store.blocks import append_block
+from muniment.store.blocks import append_blocks
+from muniment.store.bulk.gathering import Gathered
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.turns import is_turn, text_of
 
@@ -36,6 +37,7 @@ __all__ = ["index_backlog"]
 
 PIECE_ENTRIES = 4_096
 _ROWS = 500
+_BY = ("user_id", "session_id", "first")
 _LOOKED_AT = 20_000
 """Rows among which a call chooses where to begin."""
 
@@ -103,9 +105,7 @@ def _embed(ctx: Context, tenant_id: str, embedder: Embedder, of_users: Sequence[
 
 
 def _settle(rows: Sequence[BacklogRow], tx: Transaction) -> None:
-    for row in rows:
-        named = zip(("user_id", "session_id", "first"), row, strict=False)
-        tx.do(Delete("backlog", tuple((name, "=", value) for name, value in named)))
+    remove(tx, BACKLOG, _BY, [row[:3] for row in rows])
 
 
 def _anywhere(ctx: Context, tenant_id: str) -> str:
@@ -171,38 +171,55 @@ class _Live(NamedTuple):
     receipt_id: str | None
 
 
+class _Session(NamedTuple):
+    user_id: str
+    session_id: str
+
+
 def _write_piece(ctx: Context, piece: _Piece, tx: Transaction) -> bool:
     """Put a piece into the index and take it off the backlog; False where somebody else did meanwhile."""
     rows = [stretch.row for stretch in piece.stretches]
+    sessions = sorted({_Session(row.user_id, row.session_id) for row in rows})
     users = sorted({row.user_id for row in rows})
-    for user_id, session_id in sorted({(row.user_id, row.session_id) for row in rows}):
-        tx.do(Lock(("session", user_id, session_id)))
-    for name in ("extracts", "index"):
-        for user_id in users:
-            tx.do(Lock((name, user_id)))
-    by = ("user_id", "session_id", "first")
-    if set(find(tx, BACKLOG, by, [row[:3] for row in rows], into=BacklogRow)) != set(rows):
+    out = Gathered(tx)
+    out.do(LockAll([("session", *session) for session in sessions]))
+    out.do(LockAll([(name, user_id) for name in ("extracts", "index") for user_id in users]))
+    keys = [row[:3] for row in rows]
+    if set(find(tx, BACKLOG, _BY, keys, into=BacklogRow)) != set(rows):
         return False
     alive = {row.id for row in by_ids(tx, ENTRIES, [t.id for t in piece.turns], into=_Live) if row.receipt_id is None}
-    by_id = {turn.id: turn for turn in piece.turns if turn.id in alive}
-    for user_id, stretches in groupby(piece.stretches, key=lambda each: each.row.user_id):
-        _write_user(ctx, tx, user_id, list(stretches), by_id)
+    made = _write_segments(tx, piece, alive)
+    out.tell_absent(EXTRACTS, ("user_id", "session_id"), set(sessions) - _extracted(tx, sessions))
+    for row, last, said in piece.stretches:
+        left = [each for each in said if each[0].id in alive]
+        ctx.derived.extracts.catch_up(out, row.user_id, row.session_id, range(row.first, last + 1), left)
+    out.flush()
+    remove(tx, BACKLOG, _BY, keys)
     insert(tx, BACKLOG, [row._replace(first=last + 1) for row, last, _ in piece.stretches if last < row.last])
+    if ctx.embedder is not None:
+        ends = {row.user_id: row._replace(last=last) for row, last, _ in piece.stretches if row.user_id in made}
+        put(tx, BACKLOG, [for_vectors(row) for row in ends.values()])
     return True
 
 
-def _write_user(
-    ctx: Context, tx: Transaction, user_id: str, stretches: list[_Stretch], turns: Mapping[str, IndexedTurn]
-) -> None:
-    made = [turns[entry.id] for stretch in stretches for entry, _ in stretch.said if entry.id in turns]
-    if made:
-        append_block(tx, segments_of(user_id), SEGMENTS, build_segment(made))
-    for row, last, said in stretches:
-        left = [each for each in said if each[0].id in turns]
-        ctx.derived.extracts.catch_up(tx, user_id, row.session_id, range(row.first, last + 1), left)
-    for session_id, each in groupby(stretches, key=lambda stretch: stretch.row.session_id):
-        firsts = tuple(stretch.row.first for stretch in each)
-        of_session: tuple[Condition, ...] = (("user_id", "=", user_id), ("session_id", "=", session_id))
-        tx.do(Delete("backlog", (*of_session, ("first", "in", firsts))))
-    if made and ctx.embedder is not None:
-        put(tx, BACKLOG, [for_vectors(stretches[-1].row._replace(last=stretches[-1].last))])
+def _extracted(reader: Reader, sessions: Sequence[_Session]) -> set[_Session]:
+    """Those of these sessions that have extracts."""
+    found: set[_Session] = set()
+    for some in chunked(sessions):
+        where: tuple[Condition, ...] = (
+            ("user_id", "in", tuple({session.user_id for session in some})),
+            ("session_id", "in", tuple({session.session_id for session in some})),
+        )
+        found.update(stream(reader, EXTRACTS, where, into=_Session))
+    return found
+
+
+def _write_segments(tx: Transaction, piece: _Piece, alive: Set[str]) -> Set[str]:
+    """The turns that are left of a piece, each into the index of its user; answers whose index has more now."""
+    by_id = {turn.id: turn for turn in piece.turns if turn.id in alive}
+    made: dict[str, list[IndexedTurn]] = {}
+    for row, _, said in piece.stretches:
+        made.setdefault(row.user_id, []).extend(by_id[entry.id] for entry, _ in said if entry.id in by_id)
+    segments = {user_id: build_segment(turns) for user_id, turns in made.items() if turns}
+    append_blocks(tx, "segments", "user_id", SEGMENTS, segments)
+    return segments.keys()

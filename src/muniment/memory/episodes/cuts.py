@@ -26,13 +26,15 @@ def unbegun(user_id: str, session_id: str) -> EpisodeRow:
 
 def cut(row: EpisodeRow, turns: Iterable[TurnPlace]) -> list[EpisodeRow]:
     """The episode with these turns after it, and those that begin among them."""
-    found = [row]
+    user_id, session_id, first, last, count, started_at, ended_at = row
+    ended = parse_instant(ended_at) if count else None
+    found: list[EpisodeRow] = []
     for seq, ts in turns:
-        last = found[-1]
-        if not last.turns:
-            found[-1] = last._replace(last=seq, turns=1, started_at=ts, ended_at=ts)
-        elif last.turns >= EPISODE_TURNS_MAX or parse_instant(ts) - parse_instant(last.ended_at) > GAP:
-            found.append(EpisodeRow(row.user_id, row.session_id, seq, seq, 1, ts, ts))
-        else:
-            found[-1] = last._replace(last=seq, turns=last.turns + 1, ended_at=ts)
-    return found
+        moment = parse_instant(ts)
+        if ended is None:
+            started_at = ts
+        elif count >= EPISODE_TURNS_MAX or moment - ended > GAP:
+            found.append(EpisodeRow(user_id, session_id, first, last, count, started_at, ended_at))
+            first, count, started_at = seq, 0, ts
+        last, count, ended_at, ended = seq, count + 1, ts, moment
+    return [*found, EpisodeRow(user_id, session_id, first, last, count, started_at, ended_at)]

@@ -56,9 +56,10 @@ class SessionPlaces:
         session_id: str,
         last_seq: int,
         written: int,
-        said: Sequence[tuple[LedgerEntry, str]],
+        turns: Sequence[tuple[int, str]],
     ) -> None:
-        self.extend(tx, user_id, session_id, last_seq, written, said)
+        del turns
+        self.extend(tx, user_id, session_id, last_seq, written)
 
     def catch_up(
         self, tx: Transaction, user_id: str, session_id: str, place: range, said: Sequence[tuple[LedgerEntry, str]]

@@ -46,18 +46,8 @@ class SessionEpisodes:
     ) -> None:
         if is_reserved(user_id):
             return
-        of_session = _of_session(user_id, session_id)
-        last = first(tx, EPISODES, of_session, order=ORDER, descending=True)
-        start = last_seq - written
-        if last is not None and last.first == 0:
-            tx.do(Delete("episodes", of_session))
-        if last is None or last.first == 0:
-            last, start = unbegun(user_id, session_id), 0
-        if said is not None and start == last_seq - written:
-            turns = [TurnPlace(entry.seq, entry.ts) for entry, _ in said]
-        else:
-            turns = list(_turns(tx, user_id, session_id, start))
-        put(tx, EPISODES, cut(last, turns))
+        turns = None if said is None else [TurnPlace(entry.seq, entry.ts) for entry, _ in said]
+        _extend(tx, user_id, session_id, last_seq - written, turns)
 
     def postpone(
         self,
@@ -66,9 +56,10 @@ class SessionEpisodes:
         session_id: str,
         last_seq: int,
         written: int,
-        said: Sequence[tuple[LedgerEntry, str]],
+        turns: Sequence[tuple[int, str]],
     ) -> None:
-        self.extend(tx, user_id, session_id, last_seq, written, said)
+        if not is_reserved(user_id):
+            _extend(tx, user_id, session_id, last_seq - written, list(map(TurnPlace._make, turns)))
 
     def catch_up(
         self, tx: Transaction, user_id: str, session_id: str, place: range, said: Sequence[tuple[LedgerEntry, str]]
@@ -105,6 +96,21 @@ class SessionEpisodes:
             number = (held if len(held) > len(made) else made)[at].first
             return number, f"its episode from entry {number} on is missing, or one too many"
         return None
+
+
+def _extend(
+    tx: Transaction, user_id: str, session_id: str, written_after: int, turns: Sequence[TurnPlace] | None
+) -> None:
+    """The turns behind an entry of a session go on with its last episode, or begin others."""
+    of_session = _of_session(user_id, session_id)
+    last, start = first(tx, EPISODES, of_session, order=ORDER, descending=True), written_after
+    if last is not None and last.first == 0:
+        tx.do(Delete("episodes", of_session))
+    if last is None or last.first == 0:
+        last, start = unbegun(user_id, session_id), 0
+    if turns is None or start != written_after:
+        turns = list(_turns(tx, user_id, session_id, start))
+    put(tx, EPISODES, cut(last, turns))
 
 
 def sessions_uncut(reader: Reader, where: tuple[Condition, ...] = ()) -> Iterator[tuple[str, str]]:
@@ -152,10 +158,10 @@ class SessionFolds:
         session_id: str,
         last_seq: int,
         written: int,
-        said: Sequence[tuple[LedgerEntry, str]],
+        turns: Sequence[tuple[int, str]],
     ) -> None:
         for fold in self._folds if is_corpus(user_id) else self._of_users:
-            fold.postpone(tx, user_id, session_id, last_seq, written, said)
+            fold.postpone(tx, user_id, session_id, last_seq, written, turns)
 
     def catch_up(
         self, tx: Transaction, user_id: str, session_id: str, place: range, said: Sequence[tuple[LedgerEntry, str]]

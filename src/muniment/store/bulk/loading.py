@@ -17,8 +17,9 @@ from muniment.core.canonical import canonical_bytes
 from muniment.core.owners import is_reserved
 from muniment.core.scope import Scope, scope_given
 from muniment.errors import InvalidInput, MunimentError
-from muniment.store.bulk.records import LoadEvent
+from muniment.store.bulk.records import Checked, LoadEvent, checked_of
 from muniment.store.bulk.writing import Part, write_portion
+from muniment.store.idempotency import key_named
 from muniment.store.ledger.admission import admit
 from muniment.store.ledger.drafts import refuse_reserved
 from muniment.store.writing import opening_draft
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from muniment.core.outside.spool import Spool
     from muniment.core.policy.policy import LedgerPolicy
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft
 
 __all__ = ["LoadPhase", "Loaded", "Progress", "event_key", "spool_events", "write_spooled"]
 
@@ -36,6 +36,8 @@ PORTION_CHARS = 8 << 20
 PORTION_SESSIONS = 500
 """Sessions that one transaction locks: a server has room for some thousands of locks, of everybody together."""
 RUNS_MAX = 4_096
+SCOPES_MAX = 1 << 15
+"""Names that are known to be in order: a log has its users in turns."""
 
 LoadPhase = Literal["checked", "written", "indexed"]
 Progress = Callable[[LoadPhase, int], None]
@@ -54,13 +56,6 @@ class Loaded(NamedTuple):
     sessions: int = 0
 
 
-class _Record(NamedTuple):
-    agent_id: str
-    run_id: str | None
-    draft: EntryDraft
-    where: str
-
-
 def event_key(address: Address, number: int, event: dict[str, Any]) -> str:
     """The idempotency key of an event that has none. It depends on the event and its place in the session alone, so
     that the same events given again write nothing."""
@@ -71,17 +66,17 @@ def spool_events(
     events: Iterable[LoadEvent], policy: LedgerPolicy, spool: Spool, tenant_id: str, progress: Progress
 ) -> None:
     """Bring every event to the door of the ledger without letting one in; raises for the first that it would refuse."""
+    spool.label = (tenant_id, policy)
     scopes: set[Address] = set()
     for event in events:
         checkpoint()
         try:
             _check_scope(event, tenant_id, scopes)
-            _check_draft(event.draft, policy)
+            checked = _check_draft(event, policy, tenant_id)
         except MunimentError as error:
             error.message = f"{event.where}: {error.message}"
             raise
-        record = _Record(event.agent_id, event.run_id, event.draft, event.where)
-        spool.add(event.user_id, event.session_id, record)
+        spool.add(event.user_id, event.session_id, (event.agent_id, event.run_id, event.where, tuple(checked)))
         progress("checked", 1)
 
 
@@ -96,7 +91,7 @@ def _check_scope(event: LoadEvent, tenant_id: str, seen: set[Address]) -> None:
             hint="documents are added through mem.corpus(…)",
         )
     _scope(tenant_id, address, "run")
-    if len(seen) >= RUNS_MAX:
+    if len(seen) >= SCOPES_MAX:
         seen.clear()
     seen.add(address)
 
@@ -107,18 +102,23 @@ def _scope(tenant_id: str, address: Address, run_id: str) -> Scope:
     return scope_given(names | {"run_id": run_id if named is None else named})
 
 
-def _check_draft(draft: EntryDraft, policy: LedgerPolicy) -> None:
+def _check_draft(event: LoadEvent, policy: LedgerPolicy, tenant_id: str) -> Checked:
+    draft = event.draft
     if draft.idempotency_key is None:
         raise InvalidInput("an event that is loaded has a key", path="$.idempotency_key")
     if draft.cited is not None:
         said = "what an answer cites is read from its marks, and not of what is loaded in bulk"
         raise InvalidInput(said, path="$.cited", hint="observe such answers one by one, with their build")
     refuse_reserved(draft, "$")
-    admit(draft, policy)
+    key = key_named(draft, tenant_id, event.user_id, event.agent_id, event.session_id)
+    return checked_of(admit(draft, policy), key)
 
 
 def write_spooled(ctx: Context, tenant_id: str, spool: Spool, progress: Progress) -> Loaded:
     """Write all that was spooled and is not there yet."""
+    if spool.count and spool.label != (tenant_id, ctx.policy.ledger):
+        said = "these events were checked for another tenant or under another policy"
+        raise InvalidInput(said, path="$.policy", hint="check them with what the store was opened with")
     opening = admit(opening_draft({"task_type": "generic"}), ctx.policy.ledger)
     total = Loaded()
     last: tuple[str, str] | None = None
@@ -126,7 +126,7 @@ def write_spooled(ctx: Context, tenant_id: str, spool: Spool, progress: Progress
         checkpoint()
         done = write_portion(ctx, tenant_id, parts, opening)
         places = dict.fromkeys((part.scope.user_id, part.scope.session_id) for part in parts)
-        count = sum(len(part.drafts) for part in parts)
+        count = sum(len(part.events) for part in parts)
         total = Loaded(
             total.events + count,
             total.written + done.written,
@@ -144,21 +144,23 @@ def _parts(ctx: Context, tenant_id: str, spool: Spool) -> Iterator[Part]:
     runs: OrderedDict[Address, Scope] = OrderedDict()
     held: Part | None = None
     chars = 0
-    for user_id, session_id, record in spool.read():
-        address = (user_id, record.agent_id, session_id, record.run_id)
+    for user_id, session_id, (agent_id, run_id, where, record) in spool.read():
+        event = Checked(*record)
+        address = (user_id, agent_id, session_id, run_id)
         scope, is_new = runs.get(address), False
         if scope is None:
-            is_new = record.run_id is None
-            scope = runs[address] = _scope(tenant_id, address, ctx.ids.new("run") if record.run_id is None else "")
+            is_new = run_id is None
+            scope = runs[address] = _scope(tenant_id, address, ctx.ids.new("run") if run_id is None else "")
             if len(runs) > RUNS_MAX:
                 runs.popitem(last=False)
-        chars += len(record.draft.content)
-        if held is None or scope != held.scope or len(held.drafts) >= PORTION_EVENTS or chars > PORTION_CHARS:
+        chars += event.size
+        is_full = held is None or len(held.events) >= PORTION_EVENTS or chars > PORTION_CHARS
+        if held is None or is_full or (scope is not held.scope and scope != held.scope):
             if held is not None:
                 yield held
-            held, chars = Part(scope, [], [], is_new), len(record.draft.content)
-        held.drafts.append(record.draft)
-        held.where.append(record.where)
+            held, chars = Part(scope, [], [], is_new), event.size
+        held.events.append(event)
+        held.where.append(where)
     if held is not None:
         yield held
 
@@ -168,13 +170,13 @@ def _portions(parts: Iterable[Part]) -> Iterator[list[Part]]:
     held: list[Part] = []
     events = chars = 0
     for part in parts:
-        size = sum(len(draft.content) for draft in part.drafts)
-        is_full = events + len(part.drafts) > PORTION_EVENTS or chars + size > PORTION_CHARS
+        size = sum(event.size for event in part.events)
+        is_full = events + len(part.events) > PORTION_EVENTS or chars + size > PORTION_CHARS
         if held and (is_full or len(held) >= PORTION_SESSIONS):
             yield held
             held, events, chars = [], 0, 0
         held.append(part)
-        events += len(part.drafts)
+        events += len(part.events)
         chars += size
     if held:
         yield held

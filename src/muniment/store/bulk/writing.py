@@ -6,47 +6,44 @@ left for later: the stretches that wait for them stand in `backlog`, written wit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from muniment.core.canonical import salted_digest
-from muniment.core.ports.engine import KeyTaken, Lock, Transaction
-from muniment.core.ports.rows import by_ids, find, insert
+from muniment.core.ports.engine import KeyTaken, LockAll, Transaction
+from muniment.core.ports.objects import ObjectRow
+from muniment.core.ports.rows import by_ids, find, insert, put
 from muniment.core.ports.schema import (
     BACKLOG,
     ENTRIES,
+    EPISODES,
     IDEMPOTENCY,
     IDS,
+    ITEMS,
     SESSIONS,
     BacklogRow,
+    BlobRow,
     EntryRow,
     IdempotencyRow,
+    IdRow,
     SessionRow,
 )
+from muniment.core.ports.sealing import SealKey
 from muniment.core.scope import Scope
 from muniment.errors import DuplicateId, IdempotencyMismatch
+from muniment.store.bulk.gathering import Gathered
+from muniment.store.bulk.records import Checked, checked_of
 from muniment.store.context import Context
 from muniment.store.idempotency import put_keys
 from muniment.store.ledger.admission import Admitted
-from muniment.store.ledger.chain import Head, genesis, seal
-from muniment.store.ledger.records import EntryDraft, LedgerEntry
+from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.rows import entry_of_row
-from muniment.store.sealing import add_seal
-from muniment.store.turns import is_turn
-from muniment.store.writing import (
-    Batch,
-    advance_head,
-    enter_tenant,
-    must_open,
-    prepare,
-    project_entries,
-    recorded_now,
-    resending,
-    session_head,
-    store_rows,
-    write_batches,
-)
+from muniment.store.objects.sending import Leaving, insert_blobs, send_blobs, write_sent
+from muniment.store.sealing import add_seal, key_to_seal
+from muniment.store.turns import can_be_turn
+from muniment.store.writing import enter_tenant, must_open, project_entries, recorded_now, resending, session_head
 
 __all__ = ["Part", "Written", "write_portion"]
 
@@ -58,7 +55,7 @@ class Part(NamedTuple):
     """Consecutive events of one session that are of one run, and where each stood in what was given."""
 
     scope: Scope
-    drafts: list[EntryDraft]
+    events: list[Checked]
     where: list[str]
     is_new: bool
     """The run was just made for it, and nothing is there of it."""
@@ -75,14 +72,68 @@ class Written(NamedTuple):
 def write_portion(ctx: Context, tenant_id: str, parts: Sequence[Part], opening: Admitted) -> Written:
     """Write the events that were not written before, all of them or none; those of a session stand together."""
 
-    def attempt() -> Written:
-        batches = [prepare(ctx, part.scope, part.drafts, opening, is_indexed=False) for part in parts]
-        return write_batches(ctx, tenant_id, batches, lambda tx: _Portion(ctx, tx, parts, batches).write())
+    def attempt(*, is_wary: bool) -> Written:
+        settled = _settle(ctx, tenant_id, parts, opening)
+
+        def work(tx: Transaction) -> Written:
+            return _Portion(ctx, tx, parts, settled, is_wary=is_wary).write()
+
+        sent = settled.sent.values()
+        return write_sent(ctx, tenant_id, sent, work) if sent else ctx.engine.write(tenant_id, work)
 
     try:
-        return resending(attempt)
+        return resending(partial(attempt, is_wary=False))
     except KeyTaken:  # somebody wrote one of these keys or ids at the same time: by now it can be seen
-        return resending(attempt)
+        return resending(partial(attempt, is_wary=True))
+
+
+class _Batch(NamedTuple):
+    """The events of a part with all that needs no transaction."""
+
+    scope: Scope
+    events: list[Checked]
+    ids: list[str]
+    salts: list[bytes]
+    blobs: dict[str, BlobRow]
+    """By the id of its entry, where an event has one."""
+
+    @property
+    def leaving(self) -> list[Leaving]:
+        salts = dict(zip(self.ids, self.salts, strict=True)) if self.blobs else {}
+        return [Leaving(row.entry_id, row.hash, salts[row.entry_id], row.data or b"") for row in self.blobs.values()]
+
+
+class _Settled(NamedTuple):
+    """All that is settled of a portion before its transaction, so that the work can be run again."""
+
+    opening: Admitted
+    batches: list[_Batch]
+    seal_key: SealKey | None
+    sent: Mapping[bytes, ObjectRow]
+    """By the names of blobs, what was sent outside already."""
+
+
+def _settle(ctx: Context, tenant_id: str, parts: Sequence[Part], opening: Admitted) -> _Settled:
+    batches = [_settled(ctx, part) for part in parts]
+    is_sealed = ctx.policy.ledger.redact == "seal"
+    seal_key = key_to_seal(ctx, [event for part in parts for event in part.events]) if is_sealed else None
+    leaving = [each for batch in batches for each in batch.leaving]
+    sent = send_blobs(ctx, tenant_id, leaving) if leaving else {}
+    return _Settled(opening, batches, seal_key, sent)
+
+
+def _settled(ctx: Context, part: Part) -> _Batch:
+    mint = ctx.ids.new
+    salts = ctx.ids.salts(len(part.events))
+    ids = [event.id or mint("evt") for event in part.events]
+    events, blobs = part.events, {}
+    if any(event.blob is not None for event in events):
+        events = list(events)
+        for at, event in enumerate(events):
+            if event.blob is not None:
+                events[at], name = event.placed(salts[at])
+                blobs[ids[at]] = BlobRow(name, ids[at], len(event.blob), event.blob)
+    return _Batch(part.scope, events, ids, salts, blobs)
 
 
 def _taken(id_: str, where: str) -> DuplicateId:
@@ -96,6 +147,18 @@ class _Held(NamedTuple):
     request_hash: bytes | None
 
 
+class _Id(NamedTuple):
+    id: str
+
+
+class _End(NamedTuple):
+    user_id: str
+    session_id: str
+    seq: int
+    hash: bytes
+    recorded_at: str
+
+
 class _Salted(NamedTuple):
     id: str
     salt: bytes | None
@@ -106,63 +169,97 @@ class _Salted(NamedTuple):
 class _Session:
     """A session within the transaction: where its chain ends by now, and what was put behind it."""
 
-    scope: Scope
     head: Head | None
-    is_new: bool
+    created_at: str | None
+    """None of one that is new."""
     first: int
     begun: str = ""
     """When the first of what was put behind it was recorded."""
-    said: list[tuple[LedgerEntry, str]] = field(default_factory=list)
+    turns: list[tuple[int, str]] = field(default_factory=list)
+    """Those among what was put behind it, by their number, with the time when each was said."""
 
 
 class _Portion:
-    """One try at writing a portion: the engine may ask for another after a lost race."""
+    """One try at writing a portion: the engine may ask for another after a lost race.
 
-    def __init__(self, ctx: Context, tx: Transaction, parts: Sequence[Part], batches: Sequence[Batch]) -> None:
-        self._ctx, self._tx, self._parts, self._batches = ctx, tx, parts, batches
+    With `is_wary`, each session is held against its last entries by itself: a key was taken, and nobody knows by whom.
+    """
+
+    def __init__(
+        self, ctx: Context, tx: Transaction, parts: Sequence[Part], settled: _Settled, *, is_wary: bool = False
+    ) -> None:
+        self._ctx, self._tx, self._parts, self._settled = ctx, tx, parts, settled
+        self._is_wary = is_wary
+        self._opening = checked_of(settled.opening)
+        self._out = Gathered(tx)
         self._rows: list[EntryRow] = []
-        self._admitted: list[Admitted] = []
         self._keys: list[IdempotencyRow] = []
         self._sessions: dict[Place, _Session] = {}
         self._open = {part.scope.run_id: False for part in parts}
         """By run, whether it was seen to have begun."""
         self._new = {part.scope.run_id for part in parts if part.is_new}
-        self._known_sessions: set[Place] = set()
+        self._known_sessions: dict[Place, SessionRow] = {}
         self._seen: dict[tuple[str, bytes], bytes] = {}
+        self._odd: set[Place] = set()
+        """Sessions that do not end where their heads say."""
         self._forgotten = self._known = self._written = 0
 
     def write(self) -> Written:
         skipped = self._skipped()
         self._check_ids(skipped)
-        places = sorted({(batch.scope.user_id, batch.scope.session_id) for batch in self._batches})
-        for place in places:
-            self._tx.do(Lock(("session", *place)))
-        held = find(self._tx, SESSIONS, ("user_id", "session_id"), places, into=SessionRow)
-        self._known_sessions = {(row.user_id, row.session_id) for row in held}
-        sealed: list[tuple[Batch, list[EntryRow], list[Admitted]]] = []
-        for number, batch in enumerate(self._batches):
-            fresh = [at for at in range(len(batch.admitted)) if (number, at) not in skipped]
+        places = sorted({(part.scope.user_id, part.scope.session_id) for part in self._parts})
+        self._tx.do(LockAll([("session", *place) for place in places]))
+        self._look(places)
+        sealed: list[tuple[Scope, list[EntryRow], list[Checked]]] = []
+        for number, batch in enumerate(self._settled.batches):
+            fresh = [at for at in range(len(batch.events)) if (number, at) not in skipped]
             if fresh:
                 sealed.append(self._seal(batch, fresh))
         if not self._rows:
             return Written(0, self._known, self._forgotten)
-        sent = {name: row for batch in self._batches for name, row in batch.held.items()}
-        store_rows(self._tx, self._rows, self._admitted, sent)
+        self._store_entries()
         self._store_sessions()
         if self._keys:
-            put_keys(self._tx, self._keys, are_new=True)
-        for batch, rows, admitted in sealed:
-            self._derive(batch, rows, admitted)
+            put_keys(self._out, self._keys, are_new=True)
+        for scope, rows, events in sealed:
+            self._derive(scope, rows, events)
         self._leave_for_later()
+        self._out.flush()
         return Written(self._written, self._known, self._forgotten)
+
+    def _look(self, places: Sequence[Place]) -> None:
+        """What is there of these sessions and runs, in a few questions for all of them."""
+        held = find(self._tx, SESSIONS, ("user_id", "session_id"), places, into=SessionRow)
+        self._known_sessions = {(row.user_id, row.session_id): row for row in held}
+        new = [place for place in places if place not in self._known_sessions]
+        self._out.tell_absent(EPISODES, ("user_id", "session_id"), new)
+        runs = list(self._open)
+        items = {row.id for row in by_ids(self._tx, ITEMS, runs, into=_Id)}
+        self._out.tell_absent(ITEMS, ("id",), [(run_id,) for run_id in runs if run_id not in items])
+        ids = {row.id for row in by_ids(self._tx, IDS, runs)}
+        self._out.tell_absent(IDS, ("id",), [(run_id,) for run_id in runs if run_id not in ids])
+        if not self._is_wary:
+            self._check_ends()
+
+    def _check_ends(self) -> None:
+        """Each session ends where its head says: that entry is there, and none behind it."""
+        by = ("user_id", "session_id", "seq")
+        ends = {(*place, row.head_seq): row for place, row in self._known_sessions.items() if row.head_seq}
+        behind = [(*place, row.head_seq + 1) for place, row in self._known_sessions.items()]
+        found = {row[:3]: row for row in find(self._tx, ENTRIES, by, [*ends, *behind], into=_End)}
+        for key, row in ends.items():
+            last = found.pop(key, None)
+            if last is None or (last.hash, last.recorded_at) != (row.head_hash, row.head_recorded_at):
+                found[key] = last or _End(*key, b"", "")
+        self._odd = {key[:2] for key in found}
 
     def _skipped(self) -> set[tuple[int, int]]:
         """Which events were written before, by their keys; raises where a key was used for another request."""
         wanted = {
-            (batch.scope.user_id, key[0]): (number, at)
-            for number, batch in enumerate(self._batches)
-            for at, key in enumerate(batch.keys)
-            if key is not None
+            (part.scope.user_id, event.key[0]): None
+            for part in self._parts
+            for event in part.events
+            if event.key is not None
         }
         by = ("user_id", "key_hash")
         held = {(row.user_id, row.key_hash): row for row in find(self._tx, IDEMPOTENCY, by, list(wanted), into=_Held)}
@@ -170,11 +267,12 @@ class _Portion:
             row.id: row for row in by_ids(self._tx, ENTRIES, [row.entry_id for row in held.values()], into=_Salted)
         }
         skipped: set[tuple[int, int]] = set()
-        for number, batch in enumerate(self._batches):
-            for at, key in enumerate(batch.keys):
+        for number, part in enumerate(self._parts):
+            for at, event in enumerate(part.events):
+                key = event.key
                 if key is None:
                     continue
-                named = (batch.scope.user_id, key[0])
+                named = (part.scope.user_id, key[0])
                 if named in self._seen:
                     self._hold_against(self._seen[named] == key[1], number, at)
                     self._known += 1
@@ -189,11 +287,11 @@ class _Portion:
         """Ids that the caller chose are free."""
         chosen: dict[str, str] = {}
         for number, part in enumerate(self._parts):
-            for at, (draft, where) in enumerate(zip(part.drafts, part.where, strict=True)):
-                if draft.id is not None and (number, at) not in skipped:
-                    if draft.id in chosen:
-                        raise _taken(draft.id, where)
-                    chosen[draft.id] = where
+            for at, (event, where) in enumerate(zip(part.events, part.where, strict=True)):
+                if event.id is not None and (number, at) not in skipped:
+                    if event.id in chosen:
+                        raise _taken(event.id, where)
+                    chosen[event.id] = where
         taken = {row.id for row in by_ids(self._tx, IDS, list(chosen))}
         for id_, where in chosen.items():
             if id_ in taken:
@@ -218,63 +316,72 @@ class _Portion:
         place = (scope.user_id, scope.session_id)
         held = self._sessions.get(place)
         if held is None:
+            row = self._known_sessions.get(place)
             # Of a new session nothing is looked for: an entry without its session would take the first number.
-            head = session_head(self._ctx, self._tx, scope) if place in self._known_sessions else None
+            head = None if row is None else head_of(row)
+            if head is not None and (self._is_wary or place in self._odd):
+                head = session_head(self._ctx, self._tx, scope)
             first = 1 if head is None else head.seq + 1
-            held = self._sessions[place] = _Session(scope, head, is_new=head is None, first=first)
+            held = self._sessions[place] = _Session(head, None if row is None else row.created_at, first)
         return held
 
-    def _seal(self, batch: Batch, fresh: list[int]) -> tuple[Batch, list[EntryRow], list[Admitted]]:
+    def _seal(self, batch: _Batch, fresh: list[int]) -> tuple[Scope, list[EntryRow], list[Checked]]:
         """Put the fresh events of a part behind the chain of its session."""
         scope, session = batch.scope, self._session(batch.scope)
-        admitted = [batch.admitted[at] for at in fresh]
+        events = [batch.events[at] for at in fresh]
         ids, salts = [batch.ids[at] for at in fresh], [batch.salts[at] for at in fresh]
         if not self._open[scope.run_id]:
             self._open[scope.run_id] = True
-            if scope.run_id in self._new or must_open(self._tx, scope, batch.opening, repairs=False):
+            if scope.run_id in self._new or must_open(self._out, scope, self._settled.opening, repairs=False):
                 ids, salts = [self._ctx.ids.new("evt"), *ids], [*self._ctx.ids.salts(1), *salts]
-                admitted = [batch.opening, *admitted]
+                events = [self._opening, *events]
         recorded_at = recorded_now(self._ctx, session.head, "")
         start = session.head or genesis(scope.tenant_id, scope.user_id, scope.session_id)
-        rows, session.head = seal(scope, start, admitted, ids, salts, recorded_at)
+        rows, session.head = seal(scope, start, events, ids, salts, recorded_at)
         session.begun = session.begun or recorded_at
         self._rows += rows
-        self._admitted += admitted
         for at, row in zip(fresh, rows[len(rows) - len(fresh) :], strict=True):
-            key = batch.keys[at]
+            key = batch.events[at].key
             if key is not None:
                 request_hash = salted_digest(batch.salts[at], key[1])
                 self._keys.append(IdempotencyRow(scope.user_id, key[0], row.id, request_hash))
         self._written += len(fresh)
-        return batch, rows, admitted
+        return scope, rows, events
+
+    def _store_entries(self) -> None:
+        insert(self._out, IDS, [IdRow(row.id, "event") for row in self._rows])
+        insert(self._out, ENTRIES, self._rows)
+        held = {id_: blob for batch in self._settled.batches for id_, blob in batch.blobs.items()}
+        blobs = [held[row.id] for row in self._rows if row.id in held] if held else []
+        if blobs:
+            insert_blobs(self._tx, blobs, self._settled.sent)
 
     def _store_sessions(self) -> None:
         new: list[SessionRow] = []
+        going_on: list[SessionRow] = []
         for (user_id, session_id), session in self._sessions.items():
             end = session.head
             assert end is not None
-            if session.is_new:
-                new.append(SessionRow(user_id, session_id, end.seq, end.hash, end.recorded_at, session.begun))
-            else:
-                advance_head(self._tx, user_id, session_id, end)
+            created_at = session.created_at or session.begun
+            row = SessionRow(user_id, session_id, end.seq, end.hash, end.recorded_at, created_at)
+            (new if session.created_at is None else going_on).append(row)
         if new:
             enter_tenant(self._tx, min(row.created_at for row in new))
             insert(self._tx, SESSIONS, new)
+        if going_on:
+            put(self._tx, SESSIONS, going_on)
 
-    def _derive(self, batch: Batch, rows: list[EntryRow], admitted: list[Admitted]) -> None:
+    def _derive(self, scope: Scope, rows: list[EntryRow], events: list[Checked]) -> None:
         """What stands in items comes with the entries, as it does one by one."""
-        scope = batch.scope
-        entries = [
-            entry_of_row(scope.tenant_id, row, scope=scope, body=item.body)
-            for row, item in zip(rows, admitted, strict=True)
-        ]
-        project_entries(self._ctx, self._tx, entries)
-        said = self._sessions[scope.user_id, scope.session_id].said
-        for entry, item in zip(entries, admitted, strict=True):
-            if item.secrets:
-                add_seal(self._ctx, self._tx, scope, batch.seal_key, entry, item.secrets)
-            if is_turn(entry):
-                said.append((entry, item.text))
+        turns = self._sessions[scope.user_id, scope.session_id].turns
+        for row, event in zip(rows, events, strict=True):
+            if can_be_turn(row.kind, row.role):
+                turns.append((row.seq, row.ts))
+            if event.secrets or self._ctx.hears(event.kind, event.event):
+                entry = entry_of_row(scope.tenant_id, row, scope=scope, body=event.body)
+                project_entries(self._ctx, self._out, [entry])
+                if event.secrets:
+                    add_seal(self._ctx, self._out, scope, self._settled.seal_key, entry, event.secrets)
 
     def _leave_for_later(self) -> None:
         backlog: list[BacklogRow] = []
@@ -282,7 +389,7 @@ class _Portion:
             assert session.head is not None
             last = session.head.seq
             self._ctx.derived.extracts.postpone(
-                self._tx, user_id, session_id, last, last - session.first + 1, session.said
+                self._out, user_id, session_id, last, last - session.first + 1, session.turns
             )
             backlog.append(BacklogRow(user_id, session_id, session.first, last))
         if self._ctx.policy.ledger.index_turns:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any
 
-from muniment.core.ports.engine import Condition, Count, Delete, Find, Patch, Row, Select, Value
+from muniment.core.ports.engine import Condition, Count, Delete, Find, Patch, Remove, Row, Select, Value
 from muniment.store.engines.checks import Shape
 
 __all__ = ["Question", "Statements", "quoted"]
@@ -93,26 +93,53 @@ class Statements:
 
     def find(self, shape: Shape, tenant_id: str, op: Find) -> Question:
         """The keys stand first, as a table that leads to the rows one by one: a list of them would be walked along."""
-        keys: list[Row] = list(dict.fromkeys(op.keys))
-        parameters: list[Any]
-        if self._arrays:
-            size = 0
-            parameters = [list(values) for values in zip(*keys, strict=True)]
-        else:  # filled up with keys that no row has, so that few statements serve all lengths
-            size = 1 << (len(keys) - 1).bit_length()
-            parameters = [value for key in keys for value in key]
-            parameters.extend([None] * (len(op.by) * (size - len(keys))))
+        size, parameters = self._keys(op)
         asked = ("find", op.table, op.by, op.columns, size)
         return self._kept(asked, lambda: self._find(shape, op, size)), [*parameters, tenant_id]
 
-    def _find(self, shape: Shape, op: Find, count: int) -> str:
+    def remove(self, shape: Shape, tenant_id: str, op: Remove) -> Question:
+        """The keys stand first, as in `find`."""
+        size, parameters = self._keys(op)
+
+        def text() -> str:
+            names, given = self._asked(shape, op, size)
+            table = self.table(shape)
+            if not self._arrays:  # SQLite counts what goes only where a statement begins with it
+                columns = ", ".join(map(self._name, op.by))
+                return (
+                    f"DELETE FROM {table} WHERE ({columns}) IN ({given}) AND {self._name('tenant_id')} = {self._mark}"
+                )
+            pairs = " AND ".join(
+                f"{table}.{self._name(name)} = asked.{key}" for name, key in zip(op.by, names, strict=True)
+            )
+            return (
+                f"WITH asked({', '.join(names)}) AS ({given}) DELETE FROM {table} USING asked "
+                f"WHERE {table}.{self._name('tenant_id')} = {self._mark} AND {pairs}"
+            )
+
+        return self._kept(("remove", op.table, op.by, size), text), [*parameters, tenant_id]
+
+    def _keys(self, op: Find | Remove) -> tuple[int, list[Any]]:
+        """How many keys the statement has room for, and their values as it takes them."""
+        keys: list[Row] = list(dict.fromkeys(op.keys))
+        if self._arrays:
+            return 0, [list(values) for values in zip(*keys, strict=True)]
+        size = 1 << (len(keys) - 1).bit_length()
+        parameters: list[Any] = [value for key in keys for value in key]
+        parameters.extend([None] * (len(op.by) * (size - len(keys))))  # keys that no row has: few statements serve all
+        return size, parameters
+
+    def _asked(self, shape: Shape, op: Find | Remove, count: int) -> tuple[list[str], str]:
+        """The names of the columns of a table of keys, and what gives its rows."""
         names = [f"key_{number}" for number in range(len(op.by))]
         if self._arrays:
             arrays = ", ".join(f"{self._mark}::{_ARRAY[shape.column[name].type]}" for name in op.by)
-            given = f"SELECT * FROM unnest({arrays})"
-        else:
-            marks = f"({', '.join([self._mark] * len(op.by))})"
-            given = "VALUES " + ", ".join([marks] * count)
+            return names, f"SELECT * FROM unnest({arrays})"
+        marks = f"({', '.join([self._mark] * len(op.by))})"
+        return names, "VALUES " + ", ".join([marks] * count)
+
+    def _find(self, shape: Shape, op: Find, count: int) -> str:
+        names, given = self._asked(shape, op, count)
         table = self.table(shape)
         columns = ", ".join(f"{table}.{self._name(name)}" for name in shape.output(op.columns))
         pairs = " AND ".join(

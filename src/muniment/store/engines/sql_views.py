@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
-from muniment.core.ports.engine import Count, Delete, Find, Get, Insert, Lock, Patch, Put, Row, Select
+from muniment.core.ports.engine import Count, Delete, Find, Get, Insert, Lock, LockAll, Patch, Put, Remove, Row, Select
 from muniment.store.engines.checks import check_key, check_rows, shape_of
 from muniment.store.engines.sql import Question, Statements
 from muniment.store.engines.turns import View
@@ -94,7 +94,8 @@ class SqlTransaction(SqlReader):
         """The statement for each of these rows, with the tenant before it."""
 
     @abstractmethod
-    def _lock(self, op: Lock) -> None: ...
+    def _lock(self, names: Sequence[tuple[str, ...]]) -> None:
+        """Hold these locks, taken in this order."""
 
     def _insert(self, op: Insert) -> None:
         shape = shape_of(op.table)
@@ -118,11 +119,19 @@ class SqlTransaction(SqlReader):
             return 0
         return self._run(op.table, *self._statements.delete(shape, self._tenant_id, op)).rowcount
 
+    def _remove(self, op: Remove) -> int:
+        shape = shape_of(op.table)
+        if not shape.check_find(Find(op.table, op.by, op.keys)):
+            return 0
+        return self._run(op.table, *self._statements.remove(shape, self._tenant_id, op)).rowcount
+
     ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]] = {
         **SqlReader.ops,
         Insert: _insert,
         Put: _put,
         Patch: _patch,
         Delete: _delete,
-        Lock: lambda view, op: view._lock(op),
+        Remove: _remove,
+        Lock: lambda view, op: view._lock((op.parts,)),
+        LockAll: lambda view, op: view._lock(op.names),
     }

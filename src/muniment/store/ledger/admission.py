@@ -13,7 +13,7 @@ from muniment.core.trust import TRUST_RANK
 from muniment.core.vocabulary import TRUST_ORDER, Trust
 from muniment.errors import InvalidInput, TooLarge
 from muniment.store.ledger.orders import reads_like_instructions
-from muniment.store.ledger.records import IMPORTED, INSTRUCTION_LIKE, PARTLY_ANALYSED, EntryDraft, Role
+from muniment.store.ledger.records import IMPORTED, INSTRUCTION_LIKE, PARTLY_ANALYSED, EntryDraft, EntryKind, Role
 from muniment.store.ledger.redaction_trace import RedactedValue, redacted_values
 from muniment.store.ledger.secrets import may_hold_secret, redact_text, redact_value
 
@@ -64,6 +64,14 @@ class Admitted(NamedTuple):
     """Content that is too large for the row. The body then has no content until `place_blob`."""
     secrets: tuple[RedactedValue, ...] = ()
     """What was redacted, where the policy keeps it: sealed before anything is written."""
+
+    @property
+    def kind(self) -> EntryKind:
+        return self.draft.kind
+
+    @property
+    def role(self) -> Role:
+        return self.draft.role
 
     @property
     def text(self) -> str:

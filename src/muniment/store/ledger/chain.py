@@ -15,19 +15,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from muniment.core.canonical import canonical_bytes, canonical_text, digest, salted_digest
 from muniment.core.memos import remembered
 from muniment.core.ports.objects import ARCHIVE_GONE
 from muniment.core.ports.schema import EntryRow, SessionRow
 from muniment.core.scope import Scope
+from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidJson
 
-if TYPE_CHECKING:
-    from muniment.store.ledger.admission import Admitted
-
-__all__ = ["Head", "genesis", "head_after", "head_of", "header_hash", "link_fault", "seal"]
+__all__ = ["Head", "Sealable", "genesis", "head_after", "head_of", "header_hash", "link_fault", "seal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +35,23 @@ class Head:
     seq: int
     hash: bytes
     recorded_at: str
+
+
+class Sealable(Protocol):
+    """What an entry is made of besides its place, its id and its salt."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def trust(self) -> Trust: ...
+    @property
+    def ts(self) -> str | None: ...
+    @property
+    def flags(self) -> tuple[str, ...]: ...
+    @property
+    def body_text(self) -> str: ...
 
 
 def genesis(tenant_id: str, user_id: str, session_id: str) -> Head:
@@ -83,7 +98,7 @@ def header_hash(tenant_id: str, row: EntryRow) -> bytes:
 def seal(
     scope: Scope,
     head: Head,
-    admitted: Sequence[Admitted],
+    admitted: Sequence[Sealable],
     ids: Sequence[str],
     salts: Sequence[bytes],
     recorded_at: str,
@@ -95,16 +110,14 @@ def seal(
     seq, last = head.seq, head.hash
     for item, id_, salt in zip(admitted, ids, salts, strict=True):
         seq += 1
-        kind, role, trust = item.draft.kind, item.draft.role, item.trust
+        kind, role, trust, body = item.kind, item.role, item.trust, item.body_text
         ts, flags = item.ts or recorded_at, ",".join(item.flags)
-        content_hash = sha256(salt + item.body_text.encode()).digest()
+        content_hash = sha256(salt + body.encode()).digest()
         own = canonical_text([id_, seq, ts, recorded_at])[1:-1]
         header = f"{header_start},{own},{_header_end(kind, role, trust, flags)}"
         own_hash = sha256(last + content_hash + header.encode()).digest()
         hashes = (content_hash, last, own_hash)
-        rows.append(
-            EntryRow(id_, *where, seq, ts, recorded_at, kind, role, trust, flags, *hashes, salt, item.body_text, None)
-        )
+        rows.append(EntryRow(id_, *where, seq, ts, recorded_at, kind, role, trust, flags, *hashes, salt, body, None))
         last = own_hash
     return rows, Head(seq, last, recorded_at)
 

@@ -21,9 +21,11 @@ from muniment.core.ports.engine import (
     Insert,
     KeyTaken,
     Lock,
+    LockAll,
     Patch,
     Put,
     Reader,
+    Remove,
     Row,
     ScrubReport,
     Select,
@@ -217,13 +219,17 @@ class TableRows:
         return self._picked(found, output)
 
     def find(self, find: Find) -> list[Row]:
-        path = next(path for path in self._paths if path.columns == find.by)
-        found = []
-        for key in sorted(set(find.keys), key=lambda key: [cast("Any", value) for value in key]):
-            start = path.given(0, len(find.by), dict(zip(find.by, key, strict=True)))
+        return self._picked(self.having(find.by, find.keys), self.shape.output(find.columns))
+
+    def having(self, by: tuple[str, ...], keys: Sequence[Row]) -> list[Row]:
+        """The rows with one of these values of a unique key, sorted by it."""
+        path = next(path for path in self._paths if path.columns == by)
+        found: list[Row] = []
+        for key in sorted(set(keys), key=lambda key: [cast("Any", value) for value in key]):
+            start = path.given(0, len(by), dict(zip(by, key, strict=True)))
             low, high = path.span(start, (*start, _TOP))
             found += [self.rows[entry[-1]] for entry in path.entries[low:high]]
-        return self._picked(found, self.shape.output(find.columns))
+        return found
 
     def _picked(self, rows: list[Row], output: tuple[str, ...]) -> list[Row]:
         if output == self.shape.names:
@@ -444,7 +450,16 @@ class _MemoryTransaction(_MemoryReader):
             table.delete(row, self._journal)
         return len(rows)
 
-    def _lock(self, op: Lock) -> None:
+    def _remove(self, op: Remove) -> int:
+        table = self._table(op.table)
+        if not table.shape.check_find(Find(op.table, op.by, op.keys)):
+            return 0
+        rows = table.having(op.by, op.keys)
+        for row in rows:
+            table.delete(row, self._journal)
+        return len(rows)
+
+    def _lock(self, op: Lock | LockAll) -> None:
         """Only one transaction runs at a time, so every lock is held already."""
 
     ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]] = {
@@ -453,7 +468,9 @@ class _MemoryTransaction(_MemoryReader):
         Put: _put,
         Patch: _patch,
         Delete: _delete,
+        Remove: _remove,
         Lock: _lock,
+        LockAll: _lock,
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 import psycopg
 
-from muniment.core.ports.engine import Insert, KeyTaken, Lock, Row, Select
+from muniment.core.ports.engine import Insert, KeyTaken, Row, Select
 from muniment.errors import MunimentError
 from muniment.store.engines.checks import Shape, check_rows, shape_of
 from muniment.store.engines.postgres.failures import translate
@@ -129,8 +129,12 @@ class PostgresTransaction(PostgresReader, SqlTransaction):
         if failure is not None:
             raise self._failed(failure, table) from failure
 
-    def _lock(self, op: Lock) -> None:
-        number = lock_number("lock", self._schema, self._tenant_id, *op.parts)
-        self._run("", "SELECT pg_advisory_xact_lock(%s)", (number,))
+    def _lock(self, names: Sequence[tuple[str, ...]]) -> None:
+        numbers = [lock_number("lock", self._schema, self._tenant_id, *parts) for parts in names]
+        if len(numbers) == 1:
+            self._run("", "SELECT pg_advisory_xact_lock(%s)", (numbers[0],))
+        elif numbers:  # a function in a SELECT over one list is called for its values as they stand
+            asked = "SELECT pg_advisory_xact_lock(each) FROM unnest(%s::bigint[]) AS given(each)"
+            self._run("", asked, (numbers,))
 
     ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]] = {**SqlTransaction.ops, Insert: _insert}

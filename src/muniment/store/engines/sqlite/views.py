@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from muniment.core.ports.engine import KeyTaken, Lock, Row, Select
+from muniment.core.ports.engine import KeyTaken, Row, Select
 from muniment.errors import MunimentError
 from muniment.store.engines.sql import Statements
 from muniment.store.engines.sql_views import SqlReader, SqlTransaction
@@ -95,5 +95,5 @@ class SqliteTransaction(SqliteReader, SqlTransaction):
         except sqlite3.Error as error:
             raise self._failure(error, table) from error
 
-    def _lock(self, op: Lock) -> None:
+    def _lock(self, names: Sequence[tuple[str, ...]]) -> None:
         """A file has one writer at a time, so every lock is held already."""
