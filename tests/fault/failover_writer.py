@@ -1,4 +1,4 @@
-"""Run by test_failover.py in processes of their own: writers that reconnect by themselves and repeat what broke off.
+"""Writers that reconnect by themselves and repeat what broke off, and what they were told: in threads, or as processes:
 
     python failover_writer.py TARGET ACKS NAME DURABILITY
 
@@ -13,12 +13,14 @@ import os
 import select
 import sys
 import time
+from collections import Counter
+from pathlib import Path
 from typing import Any, Literal, cast
 
 import muniment
 from muniment.errors import NotFound, StorageFailure
 
-__all__ = ["write"]
+__all__ = ["Acks", "check", "write"]
 
 
 def write(target: str, acks: int, name: str, durability: str, is_over: Any) -> None:
@@ -47,6 +49,37 @@ def write(target: str, acks: int, name: str, durability: str, is_over: Any) -> N
                 _tell(acks, {"missed": entry.id, "key": key})
             except StorageFailure as error:
                 _tell(acks, {"failed": error.code, "key": key})
+
+
+class Acks:
+    """What writers were told, from a file that they add to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.touch()
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.path.read_text().splitlines()]
+
+    def acknowledged(self) -> dict[str, str]:
+        return {line["key"]: line["id"] for line in self.lines() if "id" in line}
+
+    def count(self, name: str) -> int:
+        return sum(key.rpartition("-")[0] == name for key in self.acknowledged())
+
+
+def check(target: str, acks: Acks, *, lost: int) -> None:
+    """Every acknowledged event is there once, in chains that hold; at most so many are not there at all."""
+    acknowledged = acks.acknowledged()
+    with muniment.open(target) as mem:
+        report = mem.verify()
+        assert report.ok, report
+        entries = list(mem.ledger.entries(user_id="ana"))
+    said = Counter(entry.content for entry in entries if entry.kind == "message")
+    assert not [content for content, count in said.items() if count > 1], "written twice"
+    there = {entry.id for entry in entries}
+    missing = [key for key, id_ in acknowledged.items() if id_ not in there]
+    assert len(missing) <= lost, f"{len(missing)} of {len(acknowledged)} acknowledged events are gone: {missing[:10]}"
 
 
 def _tell(acks: int, said: dict[str, Any]) -> None:

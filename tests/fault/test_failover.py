@@ -5,20 +5,18 @@ Three servers, writers in threads and in processes of their own. They are told o
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from failover_writer import write
+from failover_writer import Acks, check, write
 
 import muniment
 from muniment.core.ports.engine import Insert
@@ -40,23 +38,6 @@ def until(holds: Callable[[], Any], seconds: float = 90.0) -> Any:
 
 def url_of(*servers: PostgresProcess, more: str = "") -> str:
     return f"postgresql://postgres@{','.join(server.address for server in servers)}/postgres{more}"
-
-
-class Acks:
-    """What writers were told, from a file that they add to."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        path.touch()
-
-    def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.path.read_text().splitlines()]
-
-    def acknowledged(self) -> dict[str, str]:
-        return {line["key"]: line["id"] for line in self.lines() if "id" in line}
-
-    def count(self, name: str) -> int:
-        return sum(key.rpartition("-")[0] == name for key in self.acknowledged())
 
 
 @contextmanager
@@ -108,20 +89,6 @@ def furthest(replicas: list[PostgresProcess]) -> PostgresProcess:
     """The replica that was sent most, which is the one to be promoted; what it has not replayed yet, it will first."""
     asked = "SELECT (pg_last_wal_receive_lsn() - '0/0')::bigint"
     return max(replicas, key=lambda replica: replica.execute(asked))
-
-
-def check(target: str, acks: Acks, *, lost: int) -> None:
-    """Every acknowledged event is there once, in chains that hold; at most so many are not there at all."""
-    acknowledged = acks.acknowledged()
-    with muniment.open(target) as mem:
-        report = mem.verify()
-        assert report.ok, report
-        entries = list(mem.ledger.entries(user_id="ana"))
-    said = Counter(entry.content for entry in entries if entry.kind == "message")
-    assert not [content for content, count in said.items() if count > 1], "written twice"
-    there = {entry.id for entry in entries}
-    missing = [key for key, id_ in acknowledged.items() if id_ not in there]
-    assert len(missing) <= lost, f"{len(missing)} of {len(acknowledged)} acknowledged events are gone: {missing[:10]}"
 
 
 @pytest.mark.slow

@@ -41,15 +41,18 @@ _FOLDERS = ("/usr/sbin", "/usr/local/sbin")
 
 
 @contextmanager
-def pooled(dsn: str, *, connections: int = 2) -> Iterator[str]:
-    """The URL of the same server behind a pooler; raises `Unavailable` where there is none."""
+def pooled(dsn: str, *, connections: int = 2, port: int | None = None) -> Iterator[str]:
+    """The URL of the same server behind a pooler; raises `Unavailable` where there is none.
+
+    On a port that is named, one can be started where another was before.
+    """
     program = shutil.which("pgbouncer") or next(
         (path for folder in _FOLDERS if os.access(path := f"{folder}/pgbouncer", os.X_OK)), None
     )
     if program is None:
         raise Unavailable("no PgBouncer on this machine (apt-get install pgbouncer)")
     url = urlsplit(dsn)
-    port = _free_port()
+    port = port or _free_port()
     with tempfile.TemporaryDirectory(prefix="muniment-pooler-") as folder:
         config = Path(folder) / "pgbouncer.ini"
         host = parse_qs(url.query).get("host", [unquote(url.hostname or "127.0.0.1")])[0]

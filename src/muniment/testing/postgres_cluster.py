@@ -20,8 +20,8 @@ import subprocess
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -112,18 +112,32 @@ class PostgresProcess:
 
     def kill(self) -> None:
         """`kill -9` of the server and of each of its processes: as near as one machine gets to one that is gone."""
-        import psutil  # type: ignore[import-untyped]
-
         if self._process is None or self._process.poll() is not None:
             return
+        self._signal(signal.SIGKILL)
+        self._process.wait(10)
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Each of its processes is stopped until the block ends: it answers nothing, and no connection breaks."""
+        self._signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        """To the server, and then to each of its processes."""
+        import psutil  # type: ignore[import-untyped]
+
+        assert self._process is not None
         with suppress(psutil.Error):
             parent = psutil.Process(self._process.pid)
             others = parent.children(recursive=True)
-            parent.kill()
+            parent.send_signal(number)
             for other in others:
                 with suppress(psutil.Error):
-                    other.kill()
-        self._process.wait(10)
+                    other.send_signal(number)
 
     def stop(self) -> None:
         """Let it end in order, without waiting for its clients."""

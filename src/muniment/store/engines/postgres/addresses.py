@@ -11,10 +11,10 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from muniment.errors import InvalidInput, StorageFailure
+from muniment.store.engines.postgres.patience import Connection
 
-__all__ = ["LAG_S_MAX", "Connection", "has_several_hosts", "lag_seconds", "location_of", "replica_dsn", "writable_dsn"]
+__all__ = ["LAG_S_MAX", "has_several_hosts", "lag_seconds", "location_of", "replica_dsn", "writable_dsn"]
 
-Connection = psycopg.Connection[tuple[Any, ...]]
 LAG_S_MAX = 3600.0
 _PATIENCE: dict[str, str] = {
     "keepalives_idle": "10",

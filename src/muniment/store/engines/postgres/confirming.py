@@ -15,8 +15,8 @@ from types import TracebackType
 import psycopg
 
 from muniment.errors import InvalidInput, StorageFailure, StorageLost
-from muniment.store.engines.postgres.addresses import Connection
 from muniment.store.engines.postgres.failures import translate
+from muniment.store.engines.postgres.patience import Connection
 
 __all__ = ["commit_confirmed", "has_standbys"]
 

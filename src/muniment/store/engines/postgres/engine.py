@@ -23,13 +23,14 @@ import psycopg_pool
 
 from muniment.core.ports.engine import Durability, EngineInfo, Reader, ScrubReport, StoreSizes, Transaction
 from muniment.core.ports.server_rows import SERVER
-from muniment.errors import Closed, InvalidInput, StorageBusy, StorageFailure, StorageLost, StorageReadOnly
+from muniment.errors import Closed, InvalidInput, StorageFailure, StorageLost, StorageReadOnly
 from muniment.store.engines.checks import TENANT_ANY, check_tenant
 from muniment.store.engines.postgres.addresses import has_several_hosts, writable_dsn
 from muniment.store.engines.postgres.confirming import commit_confirmed
-from muniment.store.engines.postgres.failures import LostRace, translate
+from muniment.store.engines.postgres.failures import LostRace, NoConnection, translate
 from muniment.store.engines.postgres.layouts import Layout
 from muniment.store.engines.postgres.opening import Connection, Ready, Target, connect, prepare
+from muniment.store.engines.postgres.patience import NoAnswer
 from muniment.store.engines.postgres.replicas import Pool, Replica, ReplicaSettings
 from muniment.store.engines.postgres.views import PostgresReader, PostgresTransaction
 from muniment.store.engines.sql import Statements
@@ -117,6 +118,7 @@ class PostgresEngine:
         self._target = Target(dsn, schema, app_role, connect_timeout_s, busy_timeout_s, read_only, partitions)
         self._durability: Durability = durability
         self._pool_sizes = (pool_min, pool_max)
+        self._patience_s = max(busy_timeout_s, connect_timeout_s)
         self._has_several_hosts = has_several_hosts(dsn)
         self._rebuild_bytes_max = rebuild_bytes_max
         self._ready: Ready = prepare(self._target, is_confirmed=durability == "replicated" and not read_only)
@@ -301,10 +303,17 @@ class PostgresEngine:
     def _open_replica_pool(self, dsn: str, is_pooled: bool) -> Pool:
         """Its sessions keep no role: it may not have come so far as to know it. Each transaction names it."""
         timeout_s = min(_REPLICA_WAIT_S, self._target.busy_timeout_s)
-        return self._open_pool(dsn, is_pooled, role=None, timeout_s=timeout_s, sizes=self._pool_sizes)
+        return self._open_pool(dsn, is_pooled, role=None, timeout_s=timeout_s, sizes=self._pool_sizes, is_replica=True)
 
     def _open_pool(
-        self, dsn: str, is_pooled: bool, *, role: str | None, timeout_s: float, sizes: tuple[int, int]
+        self,
+        dsn: str,
+        is_pooled: bool,
+        *,
+        role: str | None,
+        timeout_s: float,
+        sizes: tuple[int, int],
+        is_replica: bool = False,
     ) -> Pool:
         smallest, largest = sizes
 
@@ -312,9 +321,12 @@ class PostgresEngine:
             """A second wall where the session is ours alone: outside of a transaction, too, it is bound."""
             if role is not None and not is_pooled:
                 connection.execute(f'SET ROLE "{role}"')
+            if is_replica:  # the primary can be asked instead
+                connection.patience_s = self._patience_s
 
         pool: Pool = psycopg_pool.ConnectionPool(
             dsn,
+            connection_class=Connection,
             kwargs={
                 "autocommit": True,  # every BEGIN is said
                 "connect_timeout": self._target.connect_timeout_s,
@@ -369,10 +381,24 @@ class PostgresEngine:
             raise Closed("the store has been closed") from error
         except psycopg_pool.PoolTimeout as error:
             if pool.get_stats().get("connections_errors", 0) > failed_before:
-                raise StorageLost(f"cannot reach {self._ready.location}", hint="is the server up?") from error
-            raise StorageBusy(
-                f"all {pool.max_size} connections to {self._ready.location} are in use", hint="try again"
+                raise self._refusal(pool) from error
+            raise NoConnection(
+                f"all {pool.max_size} connections to {self._ready.location} are in use",
+                hint="try again; close views and streams that were left half way, or raise pool_size in the URL",
             ) from error
+
+    def _refusal(self, pool: Pool) -> StorageFailure:
+        """Why no connection was made. A pool does not tell, so the server is asked once more."""
+        lost = StorageLost(f"cannot reach {self._ready.location}", hint="is the server up?")
+        if pool is not self._pool:
+            return lost  # a replica: the primary is asked
+        try:
+            connect(self._target).close()
+        except StorageLost:
+            return lost
+        except StorageFailure as error:
+            return error
+        return NoConnection(f"no connection to {self._ready.location} was made in time", hint="try again")
 
     def _begin(
         self, pool: Pool, beginning: str, tenant_id: str, check: Callable[[Connection], None] | None = None
@@ -384,11 +410,12 @@ class PostgresEngine:
             try:
                 if check is not None:
                     check(connection)
-                self._say(psycopg.ClientCursor(connection), beginning, tenant_id)
+                with connection.patient(self._patience_s):
+                    self._say(psycopg.ClientCursor(connection), beginning, tenant_id)
                 begun = True
                 return connection
             except psycopg.Error as error:
-                if not connection.broken and not connection.closed:
+                if isinstance(error, NoAnswer) or not (connection.broken or connection.closed):
                     raise translate(error, self._ready.location) from error
             finally:
                 if not begun:

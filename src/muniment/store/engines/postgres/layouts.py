@@ -119,6 +119,8 @@ SELECT tree.oid, parent, name, bound, partstrat,
              JOIN pg_attribute ON attrelid = tree.oid AND attnum = key.number ORDER BY place)
 FROM tree LEFT JOIN pg_partitioned_table ON partrelid = tree.oid
 """
+_LOOKS = 3
+"""How often a layout that is nobody's is looked at: a conversion may end between what is asked of the catalog."""
 _MODULUS = re.compile(r"FOR VALUES WITH \(modulus (\d+), remainder (\d+)\)")
 _VALUE = re.compile(r"FOR VALUES IN \((.*)\)", re.DOTALL)
 
@@ -137,7 +139,7 @@ def read_shapes(connection: Connection, schema: str) -> dict[str, Shape]:
     rows = connection.execute(_TREE, (f'"{schema}"', list(partitioned_names()))).fetchall()
     for oid, _, name, bound, strategy, keys in rows:
         plain = strategy.decode() if isinstance(strategy, bytes) else strategy
-        nodes[oid] = _Node(name, bound, plain, tuple(keys), [])
+        nodes[oid] = _Node(name, bound or "", plain, tuple(keys), [])  # no bound: dropped since the query began
     roots: list[_Node] = []
     for oid, parent, *_ in rows:
         (nodes[parent].below if parent else roots).append(nodes[oid])
@@ -202,9 +204,13 @@ def check_layout(connection: Connection, schema: str, location: str, wanted: int
 
     One that is being converted is in use all the while, so it is opened by a URL that says nothing of partitions.
     """
-    shapes = read_shapes(connection, schema)
-    found = layout_of(shapes)
-    if is_under_way(connection, schema):
+    for _ in range(_LOOKS):
+        shapes = read_shapes(connection, schema)
+        found = layout_of(shapes)
+        under_way = is_under_way(connection, schema)
+        if under_way or found is not None:
+            break
+    if under_way:
         if wanted is not None:
             raise SchemaMismatch(
                 f"{location} is being partitioned, and that was not finished",

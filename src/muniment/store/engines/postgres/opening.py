@@ -16,7 +16,7 @@ import psycopg
 
 from muniment.errors import MunimentError, SchemaMismatch, StorageFailure, StorageLost
 from muniment.store.engines.migrations import Applied, Migration, load, pending
-from muniment.store.engines.postgres.addresses import Connection, location_of
+from muniment.store.engines.postgres.addresses import location_of
 from muniment.store.engines.postgres.confirming import has_standbys
 from muniment.store.engines.postgres.failures import translate
 from muniment.store.engines.postgres.layouts import (
@@ -28,6 +28,7 @@ from muniment.store.engines.postgres.layouts import (
     read_shapes,
 )
 from muniment.store.engines.postgres.partitions import replace_new
+from muniment.store.engines.postgres.patience import Connection
 
 __all__ = ["Connection", "Ready", "Target", "connect", "is_pooled", "lock_number", "prepare"]
 
@@ -72,7 +73,7 @@ def lock_number(*parts: str) -> int:
 
 def connect(target: Target) -> Connection:
     try:
-        return psycopg.connect(
+        return Connection.connect(
             target.dsn,
             autocommit=True,
             connect_timeout=target.connect_timeout_s,

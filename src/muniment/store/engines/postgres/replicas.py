@@ -22,8 +22,9 @@ import psycopg_pool
 
 from muniment.core.ports.engine import ReplicaState
 from muniment.errors import InvalidInput, MunimentError, StorageBusy, StorageLost
-from muniment.store.engines.postgres.failures import translate
+from muniment.store.engines.postgres.failures import NoConnection, translate
 from muniment.store.engines.postgres.opening import Connection, Target, connect, is_pooled
+from muniment.store.engines.postgres.patience import NoAnswer
 
 __all__ = ["Behind", "Pool", "Position", "Replica", "ReplicaSettings"]
 
@@ -41,6 +42,8 @@ _REST_S = 1.0
 _REST_S_MAX = 30.0
 """A replica that is gone is left alone for so long; twice as long each time, up to the second."""
 _POLL_S = 0.001
+_ANSWER_S = 2.0
+"""So long a replica may take to say where it is. One whose processes stand still says nothing, and does not break."""
 _NEVER = float("-inf")
 Pool = psycopg_pool.ConnectionPool[Connection]
 
@@ -120,7 +123,8 @@ class Replica:
         deadline = time.monotonic() + (0.0 if self._state == "behind" else self._settings.wait_s)
         pause = _POLL_S
         while True:
-            row = connection.execute(_REPLAYED).fetchone()
+            with connection.patient(_ANSWER_S):
+                row = connection.execute(_REPLAYED).fetchone()
             assert row is not None
             is_replica, system, timeline, lsn = row
             if not is_replica or system != self._system:
@@ -145,7 +149,7 @@ class Replica:
 
     def failed(self, error: MunimentError) -> None:
         """A read could not be answered here. One that is gone, or follows nobody, is left alone for a while."""
-        is_gone = isinstance(error, StorageLost)
+        is_gone = isinstance(error, StorageLost | NoConnection)
         if is_gone or self._state in ("promoted", "stranger"):
             self._away_until_s = time.monotonic() + self._rest_s
             self._rest_s = min(2 * self._rest_s, _REST_S_MAX)
@@ -240,10 +244,14 @@ class Replica:
                 try:
                     if self._asked_by is None:
                         self._asked_by = connect(self._primary)
-                    self._note_row(self._asked_by.execute(_POSITION).fetchone())
+                    with self._asked_by.patient(self._primary.connect_timeout_s):
+                        self._note_row(self._asked_by.execute(_POSITION).fetchone())
                     self._asked_s = began_s
                     self._hear()
                     return True
+                except NoAnswer:
+                    self._hang_up()
+                    break
                 except (psycopg.Error, MunimentError):
                     self._hang_up()
                     if is_fresh:

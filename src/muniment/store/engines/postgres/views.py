@@ -67,6 +67,7 @@ class PostgresReader(SqlReader):
         if len(few) < _FEW:
             yield from few
             return
+        del few  # not kept beside what the cursor brings
         cursor = self._connection.cursor(name=f"muniment_{next(_numbers)}")
         cursor.itersize = _STREAM_ROWS
         try:

@@ -1,0 +1,61 @@
+"""Connections that can lose patience: a server that stands still answers nothing, and its connections do not break.
+
+The machine of a server whose processes are stopped goes on confirming what it is sent, so no keepalive notices it.
+Where a question is answered at once or not at all, or another server can be asked, the wait is bounded here. A
+connection that was given up is closed, since its answer may still come. Statements of a write are bounded by the server
+alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+__all__ = ["Connection", "NoAnswer"]
+
+
+class NoAnswer(psycopg.OperationalError):
+    """The server said nothing for so long that its connection was given up."""
+
+
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """As psycopg's, and waits for ever as that does, but where it is told for how long."""
+
+    patience_s: float | None = None
+
+    @contextmanager
+    def patient(self, seconds: float | None) -> Iterator[None]:
+        """Each question of this block is answered within these seconds, or raises `NoAnswer`."""
+        before, self.patience_s = self.patience_s, seconds
+        try:
+            yield
+        finally:
+            self.patience_s = before
+
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **kwargs: Any) -> Any:
+        if self.patience_s is None:
+            return super().wait(gen, *args, **kwargs)
+        try:
+            return super().wait(_bounded(gen, self.patience_s), *args, **kwargs)
+        except NoAnswer:
+            self.close()
+            raise
+
+
+def _bounded(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
+    """psycopg asks several times a second whether the socket is ready, and goes on where it is not: that is counted."""
+    deadline = time.monotonic() + seconds
+    ready: Any = None
+    while True:
+        try:
+            wanted = gen.send(ready)
+        except StopIteration as done:
+            return done.value
+        ready = yield wanted
+        if not ready and time.monotonic() > deadline:
+            gen.close()
+            raise NoAnswer(f"the server did not answer for {seconds:g} s")
