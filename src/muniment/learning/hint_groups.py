@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
+from muniment.learning.hinting.culprits import LIKE, passing_like, words_beside
 from muniment.learning.hinting.episode_words import (
     SAME_TASK,
     episode_of,
@@ -20,9 +21,9 @@ from muniment.learning.hinting.episode_words import (
     newest_ends,
     passed_of,
     share_of,
-    words_beside,
 )
 from muniment.learning.hinting.forms import form_of
+from muniment.learning.hinting.requests import TaskForm, task_form
 from muniment.learning.hinting.tool_likeness import rarities, tool_likeness, tools_told
 from muniment.learning.hints import Dropped, Weighed, tells_of_failure
 from muniment.learning.lessons.ways import WayRate, answers_in, speaks_against
@@ -41,8 +42,6 @@ _NEAR, _NEAR_MAX, _FAR_MAX = 0.1, 2, 2
 
 _SAME_DOING = 0.8
 """The share of words in common from which two ways of doing a task are one."""
-_LIKE = 0.5
-"""How alike two runs must be in their tools for the one to be told beside the other."""
 _FAILED_MAX = 2
 """Where no run passed, so many that failed are told."""
 
@@ -63,6 +62,7 @@ def put_together(weighed: Sequence[Weighed], rates: Mapping[str, WayRate] | None
     often each way of doing passes (`rates`), the one that was drawn comes first, as the way to try.
     """
     merged = _merge(weighed, by_way=bool(rates))
+    found = [each.candidate.memory for each in weighed]
     dropped = [Dropped(other.id, f"merged with {each.candidate.memory.id}") for each in merged for other in each.alike]
     failed = [each for each in merged if tells_of_failure(each.candidate.memory)]
     others = [each for each in merged if not tells_of_failure(each.candidate.memory)]
@@ -75,11 +75,17 @@ def put_together(weighed: Sequence[Weighed], rates: Mapping[str, WayRate] | None
         left = failed[_FAILED_MAX:]
         others += failed[:_FAILED_MAX]
     else:
-        beside = _like(others[place], failed)
-        others[place] = others[place]._replace(beside=beside)
+        beside, passing = _like(others[place], failed, found)
+        others[place] = others[place]._replace(beside=beside, passing=passing)
         left = [each for each in failed if beside is None or each.candidate.memory.id != beside.id]
     dropped += [Dropped(each.candidate.memory.id, FAILED) for each in left]
-    return Grouped(others, dropped)
+    return Grouped([_beside_passing(each, found) for each in others], dropped)
+
+
+def _beside_passing(each: Weighed, found: Sequence[StoredMemory]) -> Weighed:
+    """An episode of a run that failed, with the runs like it that passed."""
+    memory = each.candidate.memory
+    return each._replace(passing=passing_like(memory, found)) if tells_of_failure(memory) else each
 
 
 def _by_way(
@@ -91,16 +97,17 @@ def _by_way(
     Lessons that speak against the way to try are left out of this run; what a person signed stays. Answered with the
     failures that are still untold, and with what was left out.
     """
-    form = form_of(query.rstrip(" .?!…")).key
+    task = task_form(query)
     rated = {each.candidate.memory.id: rate for each in (*others, *failed) if (rate := _rate(each, rates)) is not None}
     passing = [each for each in others if each.candidate.memory.id in rated]
 
     def order(each: Weighed) -> tuple[bool, float]:
         episode = episode_of(each.candidate.memory)
-        return episode is None or episode.form.key != form, -rated[each.candidate.memory.id].drawn
+        return episode is None or not episode.is_of(task), -rated[each.candidate.memory.id].drawn
 
-    trouble = [answers_in(_doing(each)) for each in passing]
-    plain = [each for each, notes in zip(passing, trouble, strict=True) if notes == min(trouble) and _has_passed(each)]
+    fitting = [each for each in passing if _fits(each, task)]
+    trouble = [answers_in(_doing(each)) for each in fitting]
+    plain = [each for each, notes in zip(fitting, trouble, strict=True) if notes == min(trouble) and _has_passed(each)]
     best = max((rated[each.candidate.memory.id].drawn for each in plain), default=0.0)
     lead = min((each for each in plain if rated[each.candidate.memory.id].drawn == best), key=order, default=None)
     if lead is None or best <= rated[lead.candidate.memory.id].usual:
@@ -132,6 +139,12 @@ def _doing(each: Weighed) -> str:
     return "" if episode is None else episode.way
 
 
+def _fits(each: Weighed, task: TaskForm) -> bool:
+    """May its way be tried on this task? What was mended in one file is no way to mend another."""
+    episode = episode_of(each.candidate.memory)
+    return episode is not None and (episode.is_of(task) or not episode.is_of_one_place)
+
+
 def _has_passed(each: Weighed) -> bool:
     """Did one of the newest runs that it tells of pass?"""
     return any(newest_ends((each.candidate.memory, *each.alike)))
@@ -156,20 +169,28 @@ def _mostly_failed(each: Weighed) -> bool:
     return each.candidate.memory.kind == "reasoning" and 2 * sum(ended) < len(ended)
 
 
-def _like(passed: Weighed, failed: Sequence[Weighed]) -> StoredMemory | None:
+def _like(
+    passed: Weighed, failed: Sequence[Weighed], found: Sequence[StoredMemory]
+) -> tuple[StoredMemory | None, tuple[StoredMemory, ...]]:
     """Of the runs that failed, the one that did most alike, if any did: where two part, something is to be learnt.
 
     Where some were asked the same, only these are looked at. One that says nothing that the passing run does not say
-    too is left out: that one passed all the same.
+    too is left out: that one passed all the same. Answered with the other runs like it that passed.
     """
     ours = passed.candidate.memory
     same = [each for each in failed if is_same_task(ours, each.candidate.memory)]
-    failed = [each for each in same or failed if words_beside(ours, each.candidate.memory)]
+    passing = {each.candidate.memory.id: passing_like(each.candidate.memory, found) for each in same or failed}
+    failed = [
+        each for each in same or failed if words_beside(ours, each.candidate.memory, passing[each.candidate.memory.id])
+    ]
     tools = tools_told(ours)
     rarity = rarities([tools, *(tools_told(each.candidate.memory) for each in failed)])
     likeness = [tool_likeness(tools, tools_told(each.candidate.memory), rarity) for each in failed]
     best = max(likeness, default=0.0)
-    return failed[likeness.index(best)].candidate.memory if best >= _LIKE else None
+    if best < LIKE:
+        return None, ()
+    chosen = failed[likeness.index(best)].candidate.memory
+    return chosen, passing[chosen.id]
 
 
 def _merge(weighed: Sequence[Weighed], *, by_way: bool) -> list[Weighed]:
@@ -205,7 +226,7 @@ def _keys(memory: StoredMemory) -> list[object]:
     episode = episode_of(memory)
     if episode is None or not episode.form.has_words:
         return [hint_text(memory)]
-    return [hint_text(memory), (episode.form.key, form_of(episode.doing).key, tools_told(memory))]
+    return [hint_text(memory), (episode.asked_key, form_of(episode.doing).key, tools_told(memory))]
 
 
 def _alike(ours: Sequence[Words], theirs: Sequence[Words]) -> bool:

@@ -17,14 +17,15 @@ from muniment.core.policy.learning import InjectionBudget, LearnPolicy
 from muniment.core.predicates import RUN_FEATURES, parse
 from muniment.core.stats.bounds import Beta, Prior
 from muniment.core.stats.counts import Tally
+from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
+from muniment.learning.hinting.culprits import rest_told, words_beside
 from muniment.learning.hinting.episode_words import (
     episode_of,
     hint_text,
     line_of_many,
     line_to_try,
     passed_of,
-    words_beside,
 )
 from muniment.learning.hinting.forms import form_of
 from muniment.learning.hinting.tool_likeness import rarities, tool_likeness, tools_told
@@ -68,6 +69,8 @@ _CAREFUL, _SURE = 0.2, 0.95
 """Quantiles of the posterior: what quality reads, and what must lie below the hopeless rate."""
 _EACH_FIRST = 2
 """Of each store so many come first: episodes that read like the task should leave room for what runs have in common."""
+_IN_RUNS = lazy_pattern(r"(?s) in (?:runs|a run) like \".*$")
+"""Of a way to try: where it was taken, and what stands behind."""
 _CUT_TOKENS_MIN = 12
 """A hint of which less would be left is not worth a line."""
 
@@ -119,6 +122,8 @@ class Weighed(NamedTuple):
     """Others that say the same, for which it stands."""
     beside: StoredMemory | None = None
     """The episode of a run that failed, to be told with it."""
+    passing: tuple[StoredMemory, ...] = ()
+    """Runs that were found, passed, and are like the one that failed: what they did too decided nothing."""
     way: WayRate | None = None
     """Of the episode whose way is to be tried: how often it passes, and what was drawn."""
 
@@ -346,7 +351,12 @@ def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[
         full = _full_text(each)
         most = budget.tactic_tokens_max if memory.kind == "tactic" else budget.hint_tokens_max
         room = min(most, budget.total_tokens_max - total)
-        text = _lesson_fitted(full, room, count) if memory.kind == "tactic" else _fitted(full, room, count)
+        if memory.kind == "tactic":
+            text = _whole((full, sentence_of(full)), room, count)
+        elif each.way is not None:
+            text = _whole((full, _IN_RUNS.sub(".", full)), room, count)
+        else:
+            text = _fitted(full, room, count)
         if not _says_what_was_done(memory, text):
             text = ""  # what was asked, without what was done, helps nobody
         line = _line(text)
@@ -378,7 +388,7 @@ def _says_what_was_done(memory: StoredMemory, text: str) -> bool:
     episode = episode_of(memory)
     if episode is None:
         return True
-    ways = (form_of(each).key[0].partition(": ")[2] for each in (episode.did, episode.way) if each)
+    ways = (form_of(each).key[0].partition(": ")[2].partition(" (")[0] for each in (episode.did, episode.way) if each)
     return any(way in text.casefold() for way in ways)
 
 
@@ -386,9 +396,10 @@ def _full_text(each: Weighed) -> str:
     """A record, or as many as say the same; and how a run like it failed."""
     memory = each.candidate.memory
     told = (memory, *each.alike)
-    many = line_to_try(told) if each.way is not None else line_of_many(told) if each.alike else ""
-    said = [many or hint_text(memory)]
-    beside = "" if each.beside is None else words_beside(memory, each.beside)
+    rest = rest_told(memory, each.passing)
+    many = line_to_try(told) if each.way is not None else line_of_many(told, rest) if each.alike else ""
+    said = [many or hint_text(memory, rest)]
+    beside = "" if each.beside is None else words_beside(memory, each.beside, each.passing)
     return " ".join([*said, beside] if beside else said)
 
 
@@ -396,9 +407,11 @@ def _line(text: str) -> str:
     return f"- {text}"
 
 
-def _lesson_fitted(text: str, room: int, count: Callable[[str], int]) -> str:
-    """A lesson whole, without its figures, or not at all: half a condition is another one, half a figure is none."""
-    return next((each for each in (text, sentence_of(text)) if count(_line(each)) <= room), "")
+def _whole(texts: Sequence[str], room: int, count: Callable[[str], int]) -> str:
+    """A lesson whole, without its figures, or not at all: half a condition is another one, half a figure is none. A way
+    to try whole, without the runs it was taken in, or not at all: half a way is another one.
+    """
+    return next((each for each in texts if count(_line(each)) <= room), "")
 
 
 def _fitted(text: str, room: int, count: Callable[[str], int]) -> str:

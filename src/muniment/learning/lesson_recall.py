@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.owners import bank_owner
 from muniment.learning.hinting.episode_words import episode_of
-from muniment.learning.hinting.forms import form_of
+from muniment.learning.hinting.requests import task_form
 from muniment.learning.hints import Dropped, Injection, Recallable, Weighed, best_of, inject, outcome_told
 from muniment.learning.keys import clashes, read_intent_key
 from muniment.learning.lesson_state import LessonArm
@@ -93,14 +93,16 @@ def rates_of(
     if family is None or family.task_family is None:
         return {}
     name = core_name(asked.intent_key)
+    task = task_form(query)
+    here = (task.whole,)
     runs = []
     for each in sorted(found, key=lambda each: (each.memory.created_at, each.memory.id), reverse=True):
         passed, episode = outcome_told(each.memory), episode_of(each.memory)
         fits = family_of(each.memory) == name and not clashes(asked.intent_key, each.memory.record.get("intent_key"))
         if passed is not None and episode is not None and episode.way and fits:
-            runs.append(WayRun(episode.way, episode.form.key, passed))
+            runs.append(WayRun(episode.way, here if episode.is_of(task) else episode.task_key, passed))
     lessons = policy.lessons
-    return rate_ways(runs, form_of(query.rstrip(" .?!…")).key, lessons.half_life_runs, run_id, lessons.exploration)
+    return rate_ways(runs, here, lessons.half_life_runs, run_id, lessons.exploration)
 
 
 def without_stale(found: Sequence[Recallable]) -> tuple[list[Recallable], list[Dropped]]:

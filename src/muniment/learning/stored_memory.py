@@ -135,6 +135,8 @@ class RunFacts(Record):
     """The task in one line."""
     task: Absent[str] = None
     """Which task it was, by a digest of the whole request: runs that were asked the same have the same."""
+    asked_form: Absent[str] = None
+    """The form of the whole request, by a digest: the same where numbers, ids, names and courtesies differ."""
     attempt: Absent[Count] = None
     """Of several attempts at one task, which one this was: what follows a failure is compared with its like."""
     said: Absent[str] = None

@@ -41,7 +41,7 @@ def made_of(runs: list[RunFacts], old: Any = None, distilling: Distilling = DIST
 @pytest.mark.req("RC-10")
 def test_an_episode_says_what_was_asked_how_it_ended_and_what_was_done() -> None:
     told = episode(run("t", True, ("search", "search", "book")), DISTILLING)
-    assert told.summary == "Asked: Book a flight to Oslo. Passed. Did: search, then book."
+    assert told.summary == "Asked: Book a flight to Oslo. Passed. Did: search 2 times, then book."
     assert (told.status, told.pass_p_hat, told.ttl, told.trace_ids) == ("active", 1.0, "days:90", ("t",))
     assert told.intent_key == intent_key(INTENT)
     assert told.tags == ("pass", "tool:book", "tool:search")
@@ -171,7 +171,7 @@ def test_every_tactic_is_valid_and_its_predicates_parse(runs: list[RunFacts]) ->
 
 
 def test_what_was_done_outlasts_a_long_question() -> None:
-    tight = DISTILLING._replace(writer=Writer(count_words, 24, clean))
+    tight = DISTILLING._replace(writer=Writer(count_words, 23, clean))
     steps = (call("search", 0), call("book", 1, detail='{"cabin":"economy"}'))
     asked = {
         "x_summary": "Please find me something to fly to Oslo with on Friday",

@@ -47,6 +47,6 @@ def test_a_sentence_holds_no_figures_of_when_it_was_written(said: str | None, se
 
 def test_figures_say_nothing_of_a_side_without_runs() -> None:
     some, none = Tally(n=12, passes=9), Tally()
-    assert figure_words(some, Tally(n=11, passes=3)) == "passed 9 of 12 with it, 3 of 11 without"
-    assert figure_words(some, none) == "passed 9 of 12 with it"
+    assert figure_words(some, Tally(n=11, passes=3)) == "Runs told this passed 9 of 12, others 3 of 11."
+    assert figure_words(some, none) == "Runs told this passed 9 of 12."
     assert figure_words(none, none) == ""

@@ -43,7 +43,19 @@ def held(text: str, *, had: tuple[int, int] = (0, 0), without: tuple[int, int] =
         ),
         (
             held("Look it up by number: passed 3 of 3 with it, 0 of 3 without.", had=(9, 12), without=(3, 11)),
-            "Look it up by number: passed 9 of 12 with it, 3 of 11 without.",
+            "Look it up by number. Runs told this passed 9 of 12, others 3 of 11.",
+        ),
+        (
+            held("Do not give way=sea: passed 0 of 3 with it, 5 of 5 without. Those that passed gave way=air."),
+            "Do not give way=sea: passed 0 of 3 with it, 5 of 5 without. Those that passed gave way=air.",
+        ),
+        (
+            held(
+                "Do not give way=sea: passed 0 of 3 with it, 5 of 5 without. Those that passed gave way=air.",
+                had=(16, 25),
+                without=(2, 7),
+            ),
+            "Do not give way=sea. Those that passed gave way=air. Runs told this passed 16 of 25, others 2 of 7.",
         ),
         (held("Look it up by number.", had=(9, 12)), "Look it up by number."),
         (
@@ -72,7 +84,7 @@ def test_a_lesson_says_sentence_condition_and_figures_once(memory: StoredMemory,
 def test_a_lesson_that_is_not_in_force_is_told_as_such_with_its_figures(stage: str, start: str) -> None:
     state = LessonState.model_validate({"stage": stage, "since": "2026-01-01T00:00:00Z", "why": "a test"})
     memory = held("Look it up by number.", had=(9, 12), without=(3, 11)).model_copy(update={"lesson": state})
-    assert lesson_line(memory) == f"{start}Look it up by number: passed 9 of 12 with it, 3 of 11 without."
+    assert lesson_line(memory) == f"{start}Look it up by number. Runs told this passed 9 of 12, others 3 of 11."
     assert sentence_of(lesson_line(memory)) == f"{start}Look it up by number."  # also where there is no room for more
     signed = memory.model_copy(update={"status": "pinned"})
     assert lesson_line(signed).startswith("Look it up")

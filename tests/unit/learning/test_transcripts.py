@@ -84,7 +84,7 @@ def test_what_was_done_is_told_with_what_calls_that_act_were_given() -> None:
         call("book", 3, detail='{"cabin":"economy","payment_id":"card_7712"}'),
     ]
     told = run("t", True, steps=steps)
-    assert doings(told, clean) == "Did: get_user, then search_flights, then book (cabin=economy)"
+    assert doings(told, clean) == "Did: get_user, then search_flights, then get_user, then book (cabin=economy)"
     assert doings(run("t", True, ("get_user", "list_orders")), clean) == "Only looked: get_user, then list_orders"
     assert doings(run("t", True, [f"step_{number}" for number in range(12)]), clean) == (
         "Did: step_0, then step_1 … step_9, then step_10, then step_11"

@@ -21,6 +21,7 @@ from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.features import features_of, steps_with
 from muniment.learning.fold.transcripts import WORDING, doings, ending, suspicion, transcript
 from muniment.learning.fold.wording import Writer
+from muniment.learning.hinting.requests import ASKED_CHARS, LATER, request_of, task_form
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.stored_memory import IntentParts, RunFacts, StoredMemory, Tally
 from muniment.verify.verdicts import score_of
@@ -47,9 +48,7 @@ _UNNAMED = "a tool"
 _NAME = lazy_pattern(r"[\w.:/@-]{1,100}")
 """What a tool may be called, to be told by its name."""
 _TASK_CHARS = 240
-_ASKED_CHARS, _LATER_CHARS = 110, 80
-"""Short, so that several episodes fit into a prompt with what was done."""
-_GREETING = lazy_pattern(r"(?i)^(?:(?:hi|hello|hey|sure|great|yes|okay|ok|thanks|thank you)(?: there)?[!,.]\s*){1,3}")
+_LATER_CHARS = 80
 _TAGS_MAX = 24
 _TRACES_MAX = 12
 _EVENTS_MAX = 4
@@ -120,10 +119,10 @@ def episode_id(run: RunFacts) -> str:
 def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
     """The run as a reusable unit: what was asked, how it ended and why, what was done; and what a search reads."""
     writer = distilling.writer
-    first = writer.quote(_GREETING.sub("", run.x_summary, count=1), _ASKED_CHARS)
-    later = writer.quote(_GREETING.sub("", run.x_later or "", count=1), _LATER_CHARS)
+    first = writer.quote(request_of(run.x_summary), ASKED_CHARS)
+    later = writer.quote(request_of(run.x_later or ""), _LATER_CHARS)
     short = f"Asked: {first or 'not quoted'}"
-    asked = f"{short} – {later}" if later else short
+    asked = f"{short}{LATER}{later}" if later else short
     how = ending(run, writer.clean) if is_judged(run) else ""
     guess = suspicion(run, writer.clean) if is_judged(run) and not how else ""
     tail = [f"It {said}" for said in (how, guess) if said]
@@ -149,6 +148,8 @@ def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
         plain["pass_p_hat"] = float(run.passed)
     found = {"did": did, "ending": how, "transcript": transcript(run, writer.clean)}
     plain |= {name: text for name, text in found.items() if text} | {"wording": WORDING}
+    if run.asked_form is not None:
+        plain["forms"] = [run.asked_form, *([task_form(run.x_later).whole] if run.x_later else [])]
     return ReasoningMemory.from_wire(plain)
 
 

@@ -27,6 +27,7 @@ from muniment.learning.fold.features import scalar_text
 from muniment.learning.fold.signals import derived_bucket, derived_cluster, failure_sign, failure_words
 from muniment.learning.fold.strata import task_digest
 from muniment.learning.fold.transcripts import asked_later, said_words
+from muniment.learning.hinting.requests import task_form
 from muniment.learning.keys import intent_key, state_key
 from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
@@ -129,7 +130,7 @@ def build_facts(run: Finished, features: Sequence[Feature] = ()) -> RunFacts:
         "at": run.entries[-1].ts if run.entries else "",
     }
     if asked is not None and (task := task_digest(asked.content or "")) is not None:
-        plain["task"] = task
+        plain |= {"task": task, "asked_form": task_form(asked.content or "").whole}
     if run.blocks.attempt is not None:
         plain["attempt"] = run.blocks.attempt
     if run.bucket_key is not None:
@@ -201,7 +202,7 @@ def _labels(said: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if scalar_text(value) is not None}
 
 
-_SAID = ("said", "x_later", "y_summary", "steps", "cluster_sign", "task")
+_SAID = ("said", "x_later", "y_summary", "steps", "cluster_sign", "task", "asked_form")
 _WORDS = ("text", "detail")
 _VALUES = ("arg:", "met:", "then:", "edit:", "mend:", "mended:", "retried:", "about:")
 """Features that hold what a call was given or answered: as often as not the user's own words."""

@@ -10,22 +10,24 @@ linear in what a fold has read of the run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import stop_words
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.blame import blame, is_error, only_looks
+from muniment.learning.fold.doing_words import in_order
 from muniment.learning.fold.edits import EDIT, TEXTS, edit_parts, edits_in
 from muniment.learning.fold.features import read_arguments
 from muniment.learning.fold.plain_names import VALUE_WORDS_MAX, is_plain, is_plain_path
 from muniment.learning.fold.results import error_words, is_error_condition, met
 from muniment.learning.fold.wording import Clean
+from muniment.learning.hinting.requests import is_closing
 from muniment.learning.stored_memory import RunFacts, StepFacts
 
 __all__ = [
     "SAID_CHARS_MAX",
     "WORDING",
+    "WORDING_LOOKS_ONCE",
     "asked_later",
     "did_words",
     "doings",
@@ -36,17 +38,20 @@ __all__ = [
     "transcript",
 ]
 
-WORDING = 2
-"""Stands in an episode whose words were written as they are here: without any of a tool's own."""
+WORDING = 3
+"""Stands in an episode whose words were written as they are here: without any of a tool's own, and every call told."""
+WORDING_LOOKS_ONCE = 2
+"""Stands in episodes of earlier versions, which told each tool that only looks once, however often it was called."""
 SAID_CHARS_MAX = 400
 DID_CHARS_MAX = 700
 _READ_CHARS_MAX = 8_000
 _STEPS_READ_MAX = 120
 _ARGS_MAX, _SHOWN_ARGS_MAX = 6, 3
 _VALUE_CHARS_MAX, _ERROR_CHARS_MAX = 40, 90
-_PARTS_MAX = 5
 _ANSWER_WORDS_MAX = 16
 """Of an answer half as many words are told; a written word may be two of those that are looked at."""
+_TELLING_MIN = 3
+"""A sentence of fewer words is a word of politeness, unless an answer has no other."""
 _ADDS_MIN = 3
 """A later message that adds fewer telling words than this says nothing of the task."""
 _TEXTS_READ_MAX = 40
@@ -142,11 +147,12 @@ def tools_of(steps: Iterable[StepFacts]) -> frozenset[str]:
 
 def doings(run: RunFacts, clean: Clean, *, with_args: bool = True) -> str:
     """`Did: search 2 times, then book (cabin=economy)`: of calls that do more than look, what they were given. Of a run
-    that called nothing, the first words of what it answered last, unless they advise or hold a figure.
+    that called nothing, the first words of what it answered last but for taking leave, unless they advise or hold a
+    figure.
     """
     calls = [step for step in run.steps if step.kind == "call"]
     if not calls:
-        said = next((_first_words(step.text) for step in reversed(run.steps) if step.text), "")
+        said = _answered([step.text for step in reversed(run.steps) if step.text])
         is_fit = is_plain(said, _ANSWER_WORDS_MAX) and _FIGURE.search(said) is None and clean(said)
         return f'Answered: "{said}"' if is_fit else "Called nothing" if run.steps else ""
     shown = _in_order(calls, with_args=with_args)
@@ -176,28 +182,25 @@ def suspicion(run: RunFacts, clean: Clean) -> str:
     return full if clean(full) else f"may have gone wrong at {step.action}"
 
 
-def _first_words(text: str) -> str:
-    """The first sentence in one line, or as much of it as is told."""
-    line = _SENTENCE_END.split(_SPACE.sub(" ", text).strip(), maxsplit=1)[0].replace('"', "'").rstrip(".,;:!?")
+def _answered(texts: Sequence[str]) -> str:
+    """Of answers, the last first, the first sentence that says something; else the first of all."""
+    sentences = [each for text in texts for each in _SENTENCE_END.split(_SPACE.sub(" ", text).strip())]
+    telling = (each for each in sentences if len(each.split()) >= _TELLING_MIN and not is_closing(each))
+    return _first_words(next(telling, sentences[0] if sentences else ""))
+
+
+def _first_words(sentence: str) -> str:
+    """A sentence, or as much of it as is told."""
+    line = sentence.replace('"', "'").rstrip(".,;:!?")
     words = line.split(" ")
     return line if len(words) <= _ANSWER_WORDS_MAX // 2 else f"{' '.join(words[: _ANSWER_WORDS_MAX // 2])} …"
 
 
 def _in_order(calls: Sequence[StepFacts], *, with_args: bool) -> str:
-    """Calls one after the other: of those that only look each tool once, of many the first and the last."""
-    looked: set[str] = set()
-    names = []
-    for step in calls:
-        if step.action not in looked or is_error(step):
-            names.append(_shown(step) if with_args else step.action)
-        if only_looks(step.action):
-            looked.add(step.action)
-    runs = [(name, len(list(together))) for name, together in groupby(names)]
-    parts = [name if times == 1 else f"{name} {times} times" for name, times in runs]
-    first, last = parts[: _PARTS_MAX // 2], parts[_PARTS_MAX // 2 - _PARTS_MAX :]
-    if len(parts) <= _PARTS_MAX:
-        return ", then ".join(parts)
-    return f"{', then '.join(first)} … {', then '.join(last)}"
+    """All calls one after the other, looks too: a run that looked again before it acted did something else than one
+    that did not.
+    """
+    return in_order([_shown(step) if with_args else step.action for step in calls])
 
 
 def _shown(step: StepFacts) -> str:

@@ -6,13 +6,17 @@ and the names of its tools are told.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.patterns import lazy_pattern
-from muniment.learning.fold.transcripts import WORDING
-from muniment.learning.hinting.forms import Form, form_of, together
+from muniment.learning.fold.blame import only_looks
+from muniment.learning.fold.doing_words import THEN, is_cut, is_given, name_of, step_texts, with_counts, without_counts
+from muniment.learning.fold.transcripts import WORDING, WORDING_LOOKS_ONCE
+from muniment.learning.hinting.forms import LEFT_OPEN, Form, form_of, together
+from muniment.learning.hinting.requests import TaskForm, request_form, told_form
 from muniment.learning.hinting.tool_likeness import tools_told
 from muniment.learning.lessons.wording import lesson_line
 from muniment.learning.stored_memory import StoredMemory
@@ -28,7 +32,7 @@ __all__ = [
     "newest_ends",
     "passed_of",
     "share_of",
-    "words_beside",
+    "without_asked",
 ]
 
 _ASKED = lazy_pattern(r"(?s)Asked: (.*?)[.?!…]* ((?:Passed|Failed|Not judged yet)(?:: [^.]*)?)\. ?$")
@@ -38,8 +42,9 @@ SAME_TASK = 0.6
 """The share of words in common from which two tasks are one."""
 _DID = lazy_pattern(r"^(?:Did|Only looked): ")
 _GIVEN = lazy_pattern(r" \(([^()]*)\)")
-_CUT = " … "
 _WORD = lazy_pattern(r"\w+")
+_PLACE = lazy_pattern(r"[(;] ?(?:wrote `|\w+=[\w.-]+/|\w+=[\w-]+\.[a-z]{1,5}[;)])")
+_ALONE = lazy_pattern(r"^It ")
 _HALF = 0.5
 _LATELY_MIN = 3
 """Runs that failed one after the other, from which on that is told."""
@@ -58,30 +63,65 @@ class Episode(NamedTuple):
     """What stands behind: how it failed, or may have."""
     how: str
     """How it failed, as a clause."""
+    forms: tuple[str, ...] = ()
+    """The forms of what was asked and of what was asked later, by digests of the whole; none of earlier versions."""
+    is_abridged: bool = False
+    """Of earlier versions: a tool that only looks is told once, however often it was called."""
 
     @property
     def text(self) -> str:
         asked = self.asked if self.asked[-1:] in ("…", "?", "!") else f"{self.asked}."
-        return " ".join(part for part in (f"Asked: {asked}", f"{self.end}.", f"{self.did}.", self.rest) if part)
+        return " ".join(part for part in (f"Asked: {asked}", f"{self.end}.", f"{self.did_told}.", self.rest) if part)
+
+    @property
+    def did_told(self) -> str:
+        return f"{self.did} (each look is told once)" if self.is_abridged else self.did
 
     @property
     def form(self) -> Form:
-        return form_of(self.asked)
+        """Of what is told of the request."""
+        return request_form(self.asked)
+
+    @property
+    def task_key(self) -> tuple[str, ...]:
+        """The same for tasks of one form, whatever was asked later."""
+        return self.forms[:1] or told_form(self.asked)
+
+    @property
+    def asked_key(self) -> tuple[str, ...]:
+        """The same for tasks of one form of which the same was asked later."""
+        return self.forms or self.form.key
+
+    @property
+    def is_of_one_place(self) -> bool:
+        """Does its way name a file, or what was written? Then it is a way for this task and no other."""
+        return _PLACE.search(self.way) is not None
+
+    def is_of(self, task: TaskForm) -> bool:
+        """Was it asked what is asked now, but for numbers, ids and names?"""
+        return self.forms[0] == task.whole if self.forms else self.task_key == task.told
 
     @property
     def doing(self) -> str:
-        """What was done without the numbers that calls were given: short ones are told, and long ones are not."""
-        return _EMPTY.sub("", _NUMBERS.sub("", self.did))
+        """What was done without the numbers that calls were given, and without how often what came again did: short
+        ones are told, and long ones are not.
+        """
+        return without_counts(_EMPTY.sub("", _NUMBERS.sub("", self.did)))
 
     @property
     def way(self) -> str:
         """What was done without what the task itself asked for: `paint (colour=green)` is `paint` where green was asked
-        for. Empty where nothing was called, or not all of it is told.
+        for. Empty where nothing was called, or not all of it is told: half a way is another one.
         """
-        if _DID.match(self.did) is None or _CUT in self.did:
+        if _DID.match(self.did) is None or is_cut(self.did) or self.is_abridged:
             return ""
-        asked = f" {' '.join(_words(self.asked))} "
-        return _GIVEN.sub(lambda notes: _without_asked(notes[1], asked), self.doing)
+        return without_asked(self.doing, self.asked)
+
+
+def without_asked(doing: str, asked: str) -> str:
+    """What was done without the values that stand in what was asked."""
+    words = f" {' '.join(_words(asked))} "
+    return _GIVEN.sub(lambda notes: _without_asked(notes[1], words), doing)
 
 
 def _words(text: str) -> list[str]:
@@ -111,26 +151,35 @@ def episode_of(memory: StoredMemory) -> Episode | None:
         return None
     asked, end = start[len("Asked: ") : parts.end(1)], parts[2]
     asked = f"{asked}{start[parts.end(1) : parts.start(2)].strip().rstrip('.')}"
-    if record.get("wording") == WORDING:
-        how = record.get("ending")
-        return Episode(asked, end, did, rest.removeprefix(".").strip(), how if isinstance(how, str) else "")
+    wording = record.get("wording")
+    if wording in (WORDING, WORDING_LOOKS_ONCE):
+        how, forms = record.get("ending"), record.get("forms")
+        return Episode(
+            asked,
+            end,
+            did,
+            rest.removeprefix(".").strip(),
+            how if isinstance(how, str) else "",
+            tuple(map(str, forms)) if isinstance(forms, list | tuple) else (),
+            wording == WORDING_LOOKS_ONCE and any(only_looks(name_of(step)) for step in step_texts(did)),
+        )
     tools = ", ".join(sorted(tools_told(memory)))
     return Episode(asked, end, f"Called: {tools}" if tools else "Called nothing", "", "")
 
 
-def hint_text(memory: StoredMemory) -> str:
-    """What a record says in a prompt."""
+def hint_text(memory: StoredMemory, rest: str | None = None) -> str:
+    """What a record says in a prompt; of an episode `rest` in place of what stands behind."""
     if memory.kind == "tactic":
         return lesson_line(memory)
     if (episode := episode_of(memory)) is not None:
-        return episode.text
+        return (episode if rest is None else episode._replace(rest=rest)).text
     record: Mapping[str, Any] = memory.record
     injection = record.get("injection")
     said = injection.get("content") if isinstance(injection, Mapping) else None
     return _one_line(said or record.get("summary") or record.get("body"))
 
 
-def line_of_many(memories: Sequence[StoredMemory]) -> str:
+def line_of_many(memories: Sequence[StoredMemory], rest: str | None = None) -> str:
     """Episodes that say the same, as one: `4 runs like "Find order …": passed 4 of 4. Did: by_number.`
 
     The first stands for all; where they are of one form, what varies is left open. Empty for what is no episode.
@@ -138,11 +187,12 @@ def line_of_many(memories: Sequence[StoredMemory]) -> str:
     told = _told_of_many(memories)
     if told is None:
         return ""
-    asked, did, first = told
     ended = _how_many_passed(memories)
-    reasons = first.end.partition(": ")[2]
+    ends = {each.end.partition(": ")[2] for memory in memories if (each := episode_of(memory)) is not None}
+    reasons = f" ({', '.join(ends)})" if len(ends) == 1 and all(ends) else ""
     count = f"Last {_NEWEST_MAX}" if len(memories) > _NEWEST_MAX else str(len(memories))
-    said = [f'{count} runs like "{asked}"{ended}{f" ({reasons})" if reasons else ""}.', f"{did}.", first.rest]
+    behind = _ALONE.sub("They ", told.first.rest if rest is None else rest)
+    said = [f'{count} runs like "{told.asked}"{ended}{reasons}.', f"{told.did}.", behind]
     return " ".join(part for part in said if part)
 
 
@@ -151,30 +201,55 @@ def line_to_try(memories: Sequence[StoredMemory]) -> str:
     episode, or called nothing.
     """
     told = _told_of_many(memories)
-    ways = [each.way for memory in memories if (each := episode_of(memory)) is not None]
-    if told is None or not all(ways):
+    if told is None or not told.way:
         return ""
-    asked, _, first = told
-    forms = [form_of(way) for way in ways]
-    way = together(forms) if len({form.key for form in forms}) == 1 else ways[0]
-    only = ", and no more" if way.startswith("Only looked: ") else ""
-    runs = f'runs like "{asked}"' if len(newest_ends(memories)) > 1 else f'a run like "{asked}"'
+    only = ", and no more" if told.way.startswith("Only looked: ") else ""
+    runs = f'runs like "{told.asked}"' if len(newest_ends(memories)) > 1 else f'a run like "{told.asked}"'
     lately = " lately" if len(memories) > _NEWEST_MAX else ""
     ended = _how_many_passed(memories)
-    return f"Try {_DID.sub('', way)}{only}{ended}{lately} in {runs}. {first.rest}".strip()
+    return f"Try {_GIVEN.sub(_with_answers, _DID.sub('', told.way))}{only}{ended}{lately} in {runs}."
 
 
-def _told_of_many(memories: Sequence[StoredMemory]) -> tuple[str, str, Episode] | None:
-    """What was asked and what was done in words for all of them, and the first; None where one is no episode."""
+def _with_answers(notes: re.Match[str]) -> str:
+    """Nobody is asked for what a tool answered: it is told as such."""
+    told = [note if is_given(note) or THEN in note else f"answered {note}" for note in notes[1].split("; ")]
+    return f" ({'; '.join(told)})"
+
+
+class _Many(NamedTuple):
+    """What several episodes say, in words that hold for all of them."""
+
+    asked: str
+    did: str
+    way: str
+    """Empty where not all of them say what was done, and whole."""
+    first: Episode
+
+
+def _told_of_many(memories: Sequence[StoredMemory]) -> _Many | None:
+    """None where one is no episode."""
     episodes = [each for memory in memories if (each := episode_of(memory)) is not None]
     if len(episodes) < len(memories):
         return None
     first = episodes[0]
-    forms = [each.form for each in episodes]
-    asked = together(forms) if len({form.key for form in forms}) == 1 else first.asked
-    whole, bare = ([form_of(did) for did in told] for told in zip(*((e.did, e.doing) for e in episodes), strict=True))
-    did = next((together(told) for told in (whole, bare) if len({form.key for form in told}) == 1), first.did)
-    return asked, did, first
+    asked = together([each.form for each in episodes]) if len({each.asked_key for each in episodes}) == 1 else ""
+    if asked and first.asked.endswith(LEFT_OPEN) and not asked.endswith(LEFT_OPEN):
+        asked += LEFT_OPEN  # it was cut
+    dids = [each.did for each in episodes]
+    did = next(
+        filter(None, (_as_one(told, dids) for told in (list(map(without_counts, dids)), [e.doing for e in episodes]))),
+        "",
+    )
+    ways = [each.way for each in episodes]
+    way = (_as_one(ways, dids) or with_counts(ways[0], dids[:1])) if all(ways) else ""
+    whole = first._replace(did=did or first.did).did_told
+    return _Many(asked or first.asked, whole, way, first)
+
+
+def _as_one(told: Sequence[str], dids: Sequence[str]) -> str:
+    """Lines of one form as one, with how often what came again did; nothing where they are of several forms."""
+    forms = [form_of(each) for each in told]
+    return with_counts(together(forms), dids) if len({form.key for form in forms}) == 1 else ""
 
 
 def newest_ends(memories: Sequence[StoredMemory]) -> list[bool]:
@@ -195,39 +270,18 @@ def _how_many_passed(memories: Sequence[StoredMemory]) -> str:
     return f": passed {sum(judged)} of {len(judged)}{rest}"
 
 
-def words_beside(passed: StoredMemory, failed: StoredMemory) -> str:
-    """What a run that failed says beside one that passed: how it failed, or what it did that the other did not.
-
-    Empty where it says nothing else: an error that the passing run met too did not decide.
-    """
-    ours, theirs = episode_of(passed), episode_of(failed)
-    if theirs is None:
-        return ""
-    known = "" if ours is None else ours.did
-    if theirs.how and theirs.how.removeprefix("failed after ") not in known:
-        return f"A run like it {theirs.how}."
-    if not theirs.how or not is_same_task(passed, failed):
-        return ""
-    steps = [step for step in _steps(theirs.did) if step not in _steps(known)]
-    return f"A run like it called {steps[0]} instead, and failed." if steps else ""
-
-
 def is_same_task(one: StoredMemory, other: StoredMemory) -> bool:
     """Were two runs asked the same: in one form, or in much the same words?"""
     ours, theirs = episode_of(one), episode_of(other)
     if ours is None or theirs is None:
         return False
     words = [frozenset(analyze(each.asked)) for each in (ours, theirs)]
-    return ours.form.key == theirs.form.key or share_of(*words) >= SAME_TASK
+    return ours.asked_key == theirs.asked_key or share_of(*words) >= SAME_TASK
 
 
 def share_of(a: frozenset[str], b: frozenset[str]) -> float:
     """The words that two texts have in common, as a share of all."""
     return len(a & b) / len(a | b) if a or b else 1.0
-
-
-def _steps(did: str) -> list[str]:
-    return [step for part in _DID.sub("", did).split(" … ") for step in part.split(", then ")]
 
 
 def passed_of(memory: StoredMemory) -> bool | None:

@@ -6,13 +6,13 @@ all of them is told as it stands, also where it is a name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from muniment.core.memos import remembered
 from muniment.core.text.patterns import lazy_pattern
 
-__all__ = ["Form", "form_of", "together"]
+__all__ = ["LEFT_OPEN", "Form", "Token", "form_of", "make_form", "together"]
 
 LEFT_OPEN = "…"
 _TOKEN = lazy_pattern(
@@ -43,17 +43,52 @@ class Form(NamedTuple):
         return any(character.isalpha() for piece in self.fixed for character in piece)
 
 
+class Token(NamedTuple):
+    """A word, number or id of a text, and what stands around it."""
+
+    text: str
+    before: str
+    """A little of what stands before it."""
+    after: str
+    goes_on: bool
+    """Does it stand right behind what is left open?"""
+    in_code: bool
+    """Does it stand between backticks?"""
+
+    @property
+    def is_id(self) -> bool:
+        return any(sign.isdigit() or sign in "@/" for sign in self.text)
+
+    @property
+    def is_capital(self) -> bool:
+        return self.text[0].isupper()
+
+    @property
+    def starts_sentence(self) -> bool:
+        return not self.before.strip() or _SENTENCE_END.search(self.before) is not None
+
+
 @remembered(4096)
 def form_of(text: str) -> Form:
-    """The form of a text. A word that begins with a capital is a name, unless it begins a sentence."""
+    """The form of a text. A word that begins with a capital is a name, unless it begins a sentence; what is written as
+    code is told word for word.
+    """
+    return make_form(text, _may_vary)
+
+
+def make_form(text: str, may_vary: Callable[[Token], bool]) -> Form:
+    """The form of a text, by what of it may be another in the next."""
     fixed = [""]
     places: list[str] = []
     end = 0
     for found in _TOKEN.finditer(text):
         before = text[end : found.start()]
-        if not _may_vary(found[0], text[max(0, found.start() - _LOOKED_BACK) : found.start()]):
+        goes_on = bool(places) and not fixed[-1] and not before.strip()
+        around = text[max(0, found.start() - _LOOKED_BACK) : found.start()], text[found.end() :][:_LOOKED_BACK]
+        in_code = text.count("`", 0, found.start()) % 2 == 1
+        if not may_vary(Token(found[0], *around, goes_on, in_code)):
             fixed[-1] += before + found[0]
-        elif places and not fixed[-1] and not before.strip():  # names of several words
+        elif goes_on:  # names of several words
             places[-1] += before + found[0]
         else:
             fixed[-1] += before
@@ -64,17 +99,26 @@ def form_of(text: str) -> Form:
     return Form(tuple(fixed), tuple(places))
 
 
-def _may_vary(token: str, before: str) -> bool:
-    if any(sign.isdigit() or sign in "@/" for sign in token):
-        return True
-    return token[0].isupper() and bool(before.strip()) and _SENTENCE_END.search(before) is None
+def _may_vary(token: Token) -> bool:
+    return not token.in_code and (token.is_id or (token.is_capital and not token.starts_sentence))
 
 
 def together(forms: Sequence[Form]) -> str:
-    """Texts of one form as one: what is not the same in all of them is left open."""
-    first = forms[0]
-    shown = [_shared([form.open[place].split() for form in forms]) for place in range(len(first.open))]
-    return "".join(part for pair in zip(first.fixed, (*shown, ""), strict=True) for part in pair)
+    """Texts of one form as one: what is not the same in all of them is left open. Of texts of one form that were cut
+    at different words, as far as they go together.
+    """
+    keys = [form.key for form in forms]
+    least = min(map(len, keys))
+    same = next((at for at in range(least) if len({key[at] for key in keys}) > 1), least)
+    if all(len(key) == same for key in keys):
+        return _filled(forms, same)
+    return f"{_filled(forms, same)}{LEFT_OPEN}" if same else ""
+
+
+def _filled(forms: Sequence[Form], pieces: int) -> str:
+    """So many pieces, and the places between them."""
+    shown = [_shared([form.open[place].split() for form in forms]) for place in range(max(0, pieces - 1))]
+    return "".join(part for pair in zip(forms[0].fixed[:pieces], (*shown, ""), strict=True) for part in pair)
 
 
 def _shared(values: Sequence[Sequence[str]]) -> str:

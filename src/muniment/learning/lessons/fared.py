@@ -8,11 +8,11 @@ stale: the world that it tells of is gone. It comes back by itself once runs tha
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from muniment.learning.fold.doing_words import name_of, step_texts
 from muniment.learning.lessons.lately import chance_of
 from muniment.learning.lessons.uses import family_of
 from muniment.learning.stored_memory import StoredMemory
@@ -25,7 +25,6 @@ _STALE = 0.15
 """The chance of doing better than the others below which an episode is stale."""
 _SURE_MIN = 4.0
 """Faded runs of both sides, below which nothing is stale."""
-_GIVEN = re.compile(r"\s*\([^()]*\)")
 
 _Doing = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
 """The steps of a run in pairs, one after the other: with what they were given, and by name alone."""
@@ -84,9 +83,8 @@ def _fared(doing: _Doing, sums: dict[_Doing, list[float]], whole: Sequence[float
 
 
 def _doing(did: str) -> _Doing:
-    steps = did.partition(": ")[2].split(", then ")
-    names = [_GIVEN.sub("", step) for step in steps]
-    return _pairs(steps), _pairs(names)
+    steps = step_texts(did)
+    return _pairs(steps), _pairs([name_of(step) for step in steps])
 
 
 def _pairs(steps: Sequence[str]) -> frozenset[tuple[str, str]]:

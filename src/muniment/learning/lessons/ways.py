@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from muniment.core.canonical import digest
 from muniment.core.memos import remembered
 from muniment.core.stats.bounds import normal_quantile
-from muniment.core.text.patterns import lazy_pattern
+from muniment.learning.fold.doing_words import is_cut, is_given, name_of, notes_of, step_texts, stretches
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,8 +47,6 @@ _WEIGHT_MIN = 1e-9
 """What has faded below this says nothing, and cannot be divided by."""
 _JITTER = 1e-6
 _DIGITS = 6
-_PARTS = lazy_pattern(r"^(.*?)(?: \((.*)\))?(?: (\d+) times)?$")
-_CUT = " … "
 
 
 class Step(NamedTuple):
@@ -169,25 +167,17 @@ def _traits(did: str) -> tuple[frozenset[tuple[str, ...]], frozenset[tuple[str, 
 
 @remembered(2048)
 def steps_in(did: str) -> tuple[Step, ...]:
-    """`Did: pack, then carry (grade=amber; an error)` as steps; what was answered is left out."""
-    told = did.partition(": ")[2]
-    found = (_PARTS.match(each) for part in told.split(_CUT) for each in part.split(", then "))
+    """`Did: pack, then carry (grade=amber; an error)` as steps; what was answered is left out. What came again stands
+    there twice.
+    """
     return tuple(
-        Step(each[1], tuple(filter(_is_given, (each[2] or "").split("; "))))
-        for each in found
-        if each is not None and each[1]
+        Step(name, tuple(filter(is_given, notes_of(each)))) for each in step_texts(did) if (name := name_of(each))
     )
 
 
 def answers_in(did: str) -> int:
     """How many calls are told with what they answered, which is told of errors alone."""
-    notes = [_PARTS.match(each) for part in did.partition(": ")[2].split(_CUT) for each in part.split(", then ")]
-    told = [note for each in notes if each is not None and each[2] for note in each[2].split("; ")]
-    return sum(not _is_given(note) for note in told)
-
-
-def _is_given(note: str) -> bool:
-    return "=" in note or note.startswith("wrote ")
+    return sum(not is_given(note) for step in step_texts(did) for note in notes_of(step))
 
 
 # -- lessons beside a way -----------------------------------------------------------------------------
@@ -208,30 +198,20 @@ def _does(feature: str, did: str) -> bool | None:
     if kind == "first":
         return bool(names) and names[0] == value
     if kind == "arg":
-        return None if (given := _gives(value, steps)) is False and _CUT in did else given
+        return None if (given := _gives(value, steps)) is False and is_cut(did) else given
     if kind == "order":
         return _follows(value, did)
     if kind == "tool":
-        return True if value in names else None if _CUT in did else False
+        return True if value in names else None if is_cut(did) else False
     return None  # `then`: what was answered is not told of a way
 
 
 def _follows(value: str, did: str) -> bool | None:
-    """Is the one right before the other? A look is told once however often it was made, so what is not told in this
-    order is against it only where it is told the other way round.
-    """
+    """Is the one right before the other? What was cut out may hold it."""
     one, _, other = value.partition(">")
-    pairs = _pairs_told(did)
-    if (one, other) in pairs:
+    if any((one, other) in pairwise(map(name_of, part)) for part in stretches(did)):
         return True
-    return False if one != other and (other, one) in pairs else None
-
-
-def _pairs_told(did: str) -> set[tuple[str, str]]:
-    """Steps right after one another; what was cut out between two is not told."""
-    parts = did.split(_CUT)
-    whole = [parts[0], *(f": {part}" for part in parts[1:])]
-    return {pair for part in whole for pair in pairwise([step.name for step in steps_in(part)])}
+    return None if is_cut(did) else False
 
 
 def _gives(value: str, steps: Sequence[Step]) -> bool | None:

@@ -25,6 +25,7 @@ ANY_TASK = "any task"
 _EQUAL = lazy_pattern(r'(?:x_features\.)?([A-Za-z_][\w.]*) == ("(?:[^"\\]|\\.)*"|true|false|-?[0-9][0-9.eE+-]*)')
 _FIGURES = lazy_pattern(
     r"\s*[:(]?\s*((?:passed|mended) \d+ of \d+ with it, \d+ of \d+ without(?:, on the same tasks)?)\)?"
+    r"|(?<=[.!?]) Runs told this passed \d+ of \d+(?:, others \d+ of \d+)?\."
 )
 _STANDINGS: Mapping[str, str] = {"trial": "On trial: ", "suspended": "In doubt: "}
 _MEASURED_MIN = 5
@@ -86,10 +87,12 @@ def _name(path: str) -> str:
 
 
 def figure_words(had: Tally, without: Tally) -> str:
-    """`passed 9 of 12 with it, 3 of 11 without`; of a side without runs nothing is said."""
-    sides = ((had, "with it"), (without, "without"))
-    parts = [f"{tally.passes} of {tally.n} {word}" for tally, word in sides if tally.n]
-    return f"passed {', '.join(parts)}" if parts else ""
+    """`Runs told this passed 9 of 12, others 3 of 11.` Of a side without runs nothing is said.
+
+    What a lesson was learnt from says `with it` of a call, this of the lesson: of a warning the two are opposite.
+    """
+    others = f", others {without.passes} of {without.n}" if without.n else ""
+    return f"Runs told this passed {had.passes} of {had.n}{others}." if had.n else ""
 
 
 def lesson_line(memory: StoredMemory) -> str:
@@ -108,13 +111,11 @@ def lesson_line(memory: StoredMemory) -> str:
     when = own.get("when") if isinstance(own, Mapping) else None
     conditions = [when] if isinstance(when, str) and when else _conditions(texts_in(record, "predicates"))[1]
     missing = [each for each in conditions if each.casefold() not in sentence.casefold()]
-    learnt = _FIGURES.search(said)
     is_measured = min(memory.with_tally.n, memory.without_tally.n) >= _MEASURED_MIN
-    figures = figure_words(memory.with_tally, memory.without_tally) if is_measured else learnt[1] if learnt else ""
-    if missing:
-        sentence = f"When {' and '.join(missing)}: {sentence}"
-    sentence = f"{standing_words(memory)}{sentence}"
-    return f"{sentence[:-1]}: {figures}." if figures and sentence.endswith(".") else f"{sentence} {figures}".strip()
+    told = f"{sentence} {figure_words(memory.with_tally, memory.without_tally)}" if is_measured else said
+    told = told if told.endswith((".", "!", "?")) or not told else f"{told}."
+    start = f"When {' and '.join(missing)}: " if missing else ""
+    return f"{standing_words(memory)}{start}{told}"
 
 
 def standing_words(memory: StoredMemory) -> str:
