@@ -64,6 +64,7 @@
     ├── SandboxFailure          nothing was run: neither in a sandbox nor, ever, outside of one
     │   ├── SandboxUnavailable  what it takes is not installed, or not for this machine
     │   └── SandboxDenied       the system or the policy refuses
+    ├── LearningFailed          a run could not be learnt from by a defect or a plug-in; what was said of it is kept
     ├── Interrupted             the process that carried out a long work ended before the work did
     ├── AnswerNotRecorded       a model answered, and its answer could not be recorded; carries it
     ├── Closed                  used after close()
@@ -79,18 +80,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 __all__ = [
-    "AnswerNotRecorded", "ArtifactEdited", "BlobCorrupt", "ChainBroken", "ClockWentBack", "Closed",
-    "ComposedBefore", "Conflict", "DeadlineExceeded", "DuplicateId", "EmbedderFailure", "EmbedderMalformed",
-    "EmbedderRefused", "EmbedderUnreachable", "EvaluationFailed", "Forbidden", "Forgotten", "GateFailed",
-    "IdempotencyMismatch", "IllConditioned", "IntegrityFailure", "Interrupted", "InvalidInput", "InvalidJson",
-    "InvalidRecord", "Issue", "LessonRefused", "MessagesDiffer", "MissingDependency", "ModelFailure", "ModelMalformed",
+    "AnswerNotRecorded", "ArtifactEdited", "BlobCorrupt", "ChainBroken", "ClockWentBack", "Closed", "ComposedBefore",
+    "Conflict", "DeadlineExceeded", "DuplicateId", "EmbedderFailure", "EmbedderMalformed", "EmbedderRefused",
+    "EmbedderUnreachable", "EvaluationFailed", "Forbidden", "Forgotten", "GateFailed", "IdempotencyMismatch",
+    "IllConditioned", "IntegrityFailure", "Interrupted", "InvalidInput", "InvalidJson", "InvalidRecord", "Issue",
+    "LearningFailed", "LessonRefused", "MessagesDiffer", "MissingDependency", "ModelFailure", "ModelMalformed",
     "ModelRefused", "ModelUnreachable", "MunimentError", "NoObjectsKey", "NoSealKey", "NotADatabase", "NotFound",
-    "ObjectsRefused", "ObjectsUnavailable", "Overloaded",
-    "QueueFull", "QuoteMismatch", "RateLimited", "Refused", "RunFinished", "RunLocked", "SandboxDenied",
-    "SandboxFailure", "SandboxUnavailable", "SchemaMismatch", "StaleState", "Stopped", "StorageBusy",
-    "StorageFailure", "StorageFull", "StorageLost", "StorageReadOnly", "StoreDamaged", "TooLarge", "TooSlow",
-    "Unauthorized", "UnknownKind", "UnknownRoute", "UnknownScope", "UnsafeFile", "UnsupportedMedia", "WrongMethod",
-    "WrongStage",
+    "ObjectsRefused", "ObjectsUnavailable", "Overloaded", "QueueFull", "QuoteMismatch", "RateLimited", "Refused",
+    "RunFinished", "RunLocked", "SandboxDenied", "SandboxFailure", "SandboxUnavailable", "SchemaMismatch", "StaleState",
+    "Stopped", "StorageBusy", "StorageFailure", "StorageFull", "StorageLost", "StorageReadOnly", "StoreDamaged",
+    "TooLarge", "TooSlow", "Unauthorized", "UnknownKind", "UnknownRoute", "UnknownScope", "UnsafeFile",
+    "UnsupportedMedia", "WrongMethod", "WrongStage",
 ]  # fmt: skip
 
 
@@ -218,8 +218,6 @@ class TooLarge(InvalidInput):
 
 
 class UnsafeFile(InvalidInput):
-    """Nothing of it was run, and nothing was written."""
-
     code = "unsafe_file"
     usual_hint = "export it anew from the system it comes from, and do not use this file elsewhere"
 
@@ -569,9 +567,12 @@ class SandboxDenied(SandboxFailure):
     status = 403
 
 
-class Interrupted(MunimentError):
-    """Told of an operation whose process ended, and that no other could take up."""
+class LearningFailed(MunimentError):
+    code = "learning_failed"
+    usual_hint = "see to the cause; then `run.learning.learn(verifier_result)` learns from it, also after its end"
 
+
+class Interrupted(MunimentError):
     code = "interrupted"
     status = 503
     usual_hint = "start it again: what it had done is kept, and it takes up from there"

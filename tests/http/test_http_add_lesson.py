@@ -8,7 +8,7 @@ import pytest
 from http_support import ANA, TENANT, Serve
 
 import muniment
-from muniment.errors import InvalidInput, LessonRefused
+from muniment.errors import InvalidInput, LearningFailed, LessonRefused
 
 SAID = {"text": "Call run_tests on tests/test_cart.py", "when": "cart.py was edited"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
@@ -55,3 +55,35 @@ def test_over_a_connection_it_is_the_same_and_no_model_is_given(serve: Serve) ->
             run.observe("user", "Fix it")
             with pytest.raises(InvalidInput, match="over a connection"):
                 run.finish(verifier_result=PASS, lessons=model)
+
+
+@pytest.mark.parametrize("door", ["address", "connection"])
+def test_a_run_whose_fold_fails_is_judged_and_ended_and_the_failure_told(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    def broken(*_args: object, **_named: object) -> None:
+        raise KeyError("a word of somebody's")
+
+    with muniment.open() as memory:
+        client = serve(memory)
+        with muniment.connect("http://testserver", http=client) as mem:
+            run = mem.run(user_id="ana", session_id="s", run_id="run_1")
+            run.observe("user", "Fix cart.py")
+            with monkeypatch.context() as patch:
+                patch.setattr("muniment.learning.folding.fold", broken)
+                if door == "connection":
+                    with pytest.raises(LearningFailed) as failed:
+                        run.finish(verifier_result=PASS, intent={"task_family": "coding"})
+                    told = failed.value.to_dict()
+                else:
+                    path = f"{ANA}/runs/run_1/finish"
+                    said = client.post(path, json={"verifier_result": PASS, "intent": {"task_family": "coding"}})
+                    assert said.status_code == 500
+                    told = said.json()
+            assert told["code"] == "learning_failed"
+            assert told["details"] == {"run_id": "run_1", "cause": "KeyError"}
+            assert "somebody" not in json.dumps(told)
+            assert run.state().stop_reason == "OBJECTIVE_ACHIEVED"
+            verdicts = [each.metadata for each in run.ledger.entries() if "result" in each.metadata]
+            assert [said["result"]["verdict"] for said in verdicts] == ["PASS"]
+            assert mem.learning.learn("run_1", PASS, intent={"task_family": "coding"}).fold.produced.reasoning_ids

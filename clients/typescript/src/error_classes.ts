@@ -317,6 +317,11 @@ export class SandboxDenied extends SandboxFailure {
   static override readonly code: string = "sandbox_denied";
 }
 
+/** A run could not be learnt from by a defect or a plug-in; what was said of it is kept. */
+export class LearningFailed extends MunimentError {
+  static override readonly code: string = "learning_failed";
+}
+
 /** The process that carried out a long work ended before the work did. */
 export class Interrupted extends MunimentError {
   static override readonly code: string = "interrupted";

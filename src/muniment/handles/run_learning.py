@@ -246,9 +246,10 @@ def _learn(
     is_final: bool,
     ws_id: str | None,
 ) -> tuple[Learned, bool]:
+    from muniment.core.outside.calling import caught
     from muniment.core.owners import bank_owner
     from muniment.learning.folding import Ending, learn_run
-    from muniment.learning.learn_requests import LEARNING, learn_request
+    from muniment.learning.learn_requests import LEARNING, is_defect, learn_request, learning_failed
     from muniment.learning.tidying import bank_length, tidy_sometimes
 
     unknown = sorted(set(said) - set(LEARNING))
@@ -267,5 +268,9 @@ def _learn(
     tenant_id, owner = writer.scope.tenant_id, bank_owner(writer.scope, asked.level)
     since = bank_length(writer.ctx, tenant_id, owner)
     learnt = learn_run(writer.ctx, writer.scope, asked, None if ending is None else Ending(writer, ending))
-    tidy_sometimes(writer.ctx, tenant_id, owner, since=since)
-    return learnt
+    tidied = caught(lambda: tidy_sometimes(writer.ctx, tenant_id, owner, since=since)).exception()
+    if tidied is None:
+        return learnt
+    if is_defect(tidied):
+        raise learning_failed(tidied, writer.scope.run_id, "was learnt from, and its bank not tidied") from tidied
+    raise tidied

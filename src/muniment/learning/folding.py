@@ -16,12 +16,13 @@ from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryActionPlan
 from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse
 from muniment.contracts.run_records import EventLog, SelectedRuleMirror, TraceCapsule
 from muniment.core.canonical import digest_of, read_canonical
+from muniment.core.outside.calling import caught
 from muniment.core.owners import bank_owner, owners_seen
 from muniment.core.ports.engine import Condition, Lock
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.errors import Conflict, InvalidInput, MunimentError, StorageFailure
+from muniment.errors import Conflict, InvalidInput, StorageFailure
 from muniment.learning.banks import find_memory, list_memories, lock_bank, memory_drafts, write_bank
 from muniment.learning.fold.distill import BankIds
 from muniment.learning.fold.features import with_features
@@ -37,7 +38,15 @@ from muniment.learning.fold.run_logs import (
 )
 from muniment.learning.fold.triggers import Moment, triggers_of
 from muniment.learning.keys import intent_key
-from muniment.learning.learn_requests import LearnRequest, Verdict, keep_verdict, with_verdict
+from muniment.learning.learn_requests import (
+    LearnRequest,
+    Verdict,
+    is_defect,
+    keep_verdict,
+    keep_verdict_and_end,
+    learning_failed,
+    with_verdict,
+)
 from muniment.learning.lesson_asking import LessonsAsked, ask_lessons, told
 from muniment.learning.lesson_moving import Moves, lesson_moves, run_arms, with_moves
 from muniment.learning.lessons.life import changed_at_of, outlived
@@ -298,16 +307,20 @@ def learn_run(ctx: Context, scope: Scope, asked: LearnRequest, ending: Ending | 
     """Fold a run into memory; one that was learnt already answers what was learnt of it.
 
     It ends in the same transaction where `ending` says how: the second part of the answer tells whether it did so now.
-    Where nothing can be learnt of it, what the verifier said is kept all the same.
+    Where nothing can be learnt of it, what the verifier said is kept all the same; and where no caller could help it,
+    since a part of the program or a plug-in failed, its end is kept too, and it may be learnt from later.
     """
-    try:
-        return _learn_run(ctx, scope, asked, ending)
-    except StorageFailure:
-        raise
-    except MunimentError:
-        if ending is not None and asked.verdict is not None:
-            keep_verdict(ending.writer, asked.verdict)
-        raise
+    outcome = caught(partial(_learn_run, ctx, scope, asked, ending))
+    error = outcome.exception()
+    if error is None:
+        return cast("tuple[Learned, bool]", outcome.result())
+    if is_defect(error):
+        if ending is not None:
+            keep_verdict_and_end(ending.writer, asked.verdict, ending.draft)
+        raise learning_failed(error, scope.run_id, "could not be learnt from") from error
+    if ending is not None and asked.verdict is not None and not isinstance(error, StorageFailure):
+        keep_verdict(ending.writer, asked.verdict)
+    raise error
 
 
 def _learn_run(ctx: Context, scope: Scope, asked: LearnRequest, ending: Ending | None) -> tuple[Learned, bool]:

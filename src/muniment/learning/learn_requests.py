@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast, get_args
@@ -15,7 +16,17 @@ from muniment.core.ports.engine import Condition
 from muniment.core.record import RULECRAFT_VERSION, Record
 from muniment.core.requests import Request, checked, one_of
 from muniment.core.vocabulary import ScopeLevel
-from muniment.errors import InvalidInput, InvalidRecord, RunFinished
+from muniment.errors import (
+    EmbedderFailure,
+    IntegrityFailure,
+    InvalidInput,
+    InvalidRecord,
+    LearningFailed,
+    MissingDependency,
+    ModelFailure,
+    MunimentError,
+    RunFinished,
+)
 from muniment.learning.keys import read_intent_key, read_state_key
 from muniment.learning.recall_reading import latest_recall
 from muniment.learning.recalling import bucket_named, check_small, features_given, intent_given, state_given
@@ -32,7 +43,17 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft
 
-__all__ = ["LEARNING", "LearnRequest", "Verdict", "keep_verdict", "learn_request", "with_verdict"]
+__all__ = [
+    "LEARNING",
+    "LearnRequest",
+    "Verdict",
+    "is_defect",
+    "keep_verdict",
+    "keep_verdict_and_end",
+    "learn_request",
+    "learning_failed",
+    "with_verdict",
+]
 
 R = TypeVar("R", bound=Record)
 _GENERIC = "generic"
@@ -50,6 +71,7 @@ LEARNING: Mapping[str, Any] = {
 }
 """What may be said of a run when it is learnt from, and what is taken where it is not."""
 _COST_MAX = 10**15
+_BESIDE = (EmbedderFailure, IntegrityFailure, MissingDependency, ModelFailure)
 _NO_BLOCKS = RunBlocks.model_construct()
 
 
@@ -286,6 +308,32 @@ def keep_verdict(writer: Writer, verdict: Verdict) -> str | None:
         return write_patches(writer, decide, verdict.kept)
     except RunFinished:  # it has ended: the EventLog alone says what came of it
         return None
+
+
+def is_defect(error: BaseException) -> bool:
+    """Whether a fold failed by what no caller can help: our own code, a plug-in, a server beside it, damaged bytes."""
+    return not isinstance(error, MunimentError) or isinstance(error, _BESIDE)
+
+
+def learning_failed(error: BaseException, run_id: str, words: str) -> LearningFailed:
+    """What is told of a run of which something failed while it was learnt from: which run, what was raised, and
+    nothing of what the error says, which may be anybody's words.
+    """
+    raised = error.code if isinstance(error, MunimentError) else type(error).__name__
+    return LearningFailed(f"the run {run_id} {words}: {raised} was raised", details={"run_id": run_id, "cause": raised})
+
+
+def keep_verdict_and_end(writer: Writer, verdict: Verdict | None, ending: EntryDraft) -> None:
+    """Keep a result with its run, where it is not kept yet, and that the run has ended: of a run that cannot be learnt
+    from. One that has ended meanwhile stays as it is.
+    """
+
+    def decide(tx: Transaction) -> Decided:
+        judged = [] if verdict is None or verdict.kept(tx) is not None else [verdict.draft]
+        return Decided([*judged, ending])
+
+    with suppress(RunFinished):
+        write_patches(writer, decide, lambda _reader: None)
 
 
 def _kept(writer: Writer, result: VerifierResult, reader: Reader) -> str | None:

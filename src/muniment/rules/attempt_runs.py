@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.contracts.run_records import VerifierResult
 from muniment.core.outside.calling import outcome_of
+from muniment.errors import LearningFailed
 from muniment.memory.patches import need_grant
 from muniment.verify.judging import failure, judged
 from muniment.verify.outputs import Output, Usage
@@ -118,10 +119,23 @@ class Bench:
         )
 
     def learn(self, trial: Trial, blocks: RunBlocks) -> Learned:
-        """Learn from an attempt's run, and end it."""
-        asked, result = self.asked, trial.judged
-        learned = trial.run.learning.learn(
-            result,
+        """Learn from an attempt's run, and end it; one that cannot be learnt from has ended all the same."""
+        try:
+            learned = self._fold(trial, blocks)
+        except LearningFailed:
+            self._end(trial)
+            raise
+        self._end(trial)
+        return learned
+
+    def _end(self, trial: Trial) -> None:
+        if not trial.is_over:
+            trial.run.finish("OBJECTIVE_ACHIEVED" if trial.judged.verdict == "PASS" else "NO_EVIDENCE")
+
+    def _fold(self, trial: Trial, blocks: RunBlocks) -> Learned:
+        asked = self.asked
+        return trial.run.learning.learn(
+            trial.judged,
             intent=asked.intent or {},
             state=self.state(trial.task.mode, trial.tier),
             bucket_key=asked.bucket_key,
@@ -133,9 +147,6 @@ class Bench:
             level=self.level,
             lessons=self.lessons,
         )
-        if not trial.is_over:
-            trial.run.finish("OBJECTIVE_ACHIEVED" if result.verdict == "PASS" else "NO_EVIDENCE")
-        return learned
 
     def count(self, text: str) -> int:
         return self.memory._ctx.counter.count(text)

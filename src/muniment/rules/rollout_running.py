@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from muniment.contracts.run_records import ExperimentBlock, RunCost
-from muniment.errors import MunimentError, RunFinished
+from muniment.errors import LearningFailed, MunimentError, RunFinished
 from muniment.learning.run_blocks import RunBlocks, TaskBlock, TriedAttempt
 from muniment.rules.attempt_records import Done, Trial, attempt_of
 from muniment.rules.attempts import Answered, call_agents
@@ -226,10 +226,18 @@ class Rollout:
         if not alone and self._selection is None:
             self._selection = self._select()
         failed, attempts = 0, []
+        unlearnt: list[LearningFailed] = []
         for trial in self._trials:
-            learned = self._bench.learn(trial, self._blocks(trial, failed))
+            blocks = self._blocks(trial, failed)
             failed += not is_pass(trial.judged.verdict, trial.judged.outcome)
+            try:
+                learned = self._bench.learn(trial, blocks)
+            except LearningFailed as error:  # the others are learnt from, and all have ended, before it is told
+                unlearnt.append(error)
+                continue
             attempts.append(attempt_of(trial, learned, None if alone else self._summary(trial)))
+        if unlearnt:
+            raise unlearnt[0]
         chosen = attempts[stands.number]
         return Done(
             chosen.run_id,

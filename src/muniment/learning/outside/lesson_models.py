@@ -7,9 +7,9 @@ the time that the whole of it may take; what fails is raised as a `ModelFailure`
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast, get_args
 
-from muniment.core.outside.calling import outcome_of, settled
+from muniment.core.outside.calling import caught, outcome_of, settled
 from muniment.core.outside.chat_model import ChatModel
 from muniment.core.policy.learning import WritingPolicy
 from muniment.core.ports.tokens import TokenCounter
@@ -22,7 +22,7 @@ from muniment.errors import (
     MunimentError,
 )
 from muniment.learning.proposals.prompts import answer_schema, messages_of, read_answer
-from muniment.learning.proposals.records import LessonAnswer, LessonQuestion, LessonWriter
+from muniment.learning.proposals.records import Advice, LessonAnswer, LessonProposal, LessonQuestion, LessonWriter
 from muniment.memory.outside.models import load_chat
 
 __all__ = ["Asked", "ask_writer", "lesson_writer"]
@@ -58,13 +58,18 @@ def lesson_writer(given: Any, policy: WritingPolicy = _USUAL) -> LessonWriter | 
             tokens_max=policy.answer_tokens_max,
         )
         return _Served(chat)
-    if callable(getattr(given, "write", None)) and isinstance(getattr(given, "name", None), str):
-        return given  # type: ignore[no-any-return]
-    if callable(given):
-        return _Chat(given)
+    looked_at = caught(lambda: _writer_of(given))
+    if looked_at.exception() is None and (writer := looked_at.result()) is not None:
+        return cast("LessonWriter", writer)
     raise InvalidInput(
         "who writes lessons is an address, a function of messages, or able to write", path="$.lessons", hint=_HINT
     )
+
+
+def _writer_of(given: Any) -> LessonWriter | None:
+    if callable(getattr(given, "write", None)) and isinstance(getattr(given, "name", None), str):
+        return cast("LessonWriter", given)
+    return _Chat(given) if callable(given) else None
 
 
 class _Served:
@@ -108,7 +113,7 @@ def ask_writer(writer: LessonWriter, question: LessonQuestion, policy: WritingPo
         outcome = outcome_of(lambda: writer.write(question, policy.answer_tokens_max), policy.timeout_s)
         error = _failure(outcome.exception(), writer) if outcome.done() else _late(policy.timeout_s)
         answer = outcome.result() if error is None else None
-        if answer is not None and not isinstance(answer, LessonAnswer):
+        if answer is not None and not _is_answer(answer):
             answer, error = None, ModelMalformed("who writes lessons answers no LessonAnswer")
         calls += 1
         took = (answer.tokens_in, answer.tokens_out) if answer is not None else _spent(error)
@@ -119,6 +124,22 @@ def ask_writer(writer: LessonWriter, question: LessonQuestion, policy: WritingPo
         if not isinstance(error, ModelMalformed) or calls >= policy.attempts_max:
             kept = answer if answer is None else answer._replace(proposals=answer.proposals[:_PROPOSALS_MAX])
             return Asked(kept, error, calls, tokens_in, tokens_out, is_estimated)
+
+
+def _is_answer(given: Any) -> bool:
+    """Whether it is an answer as it should be in all its parts: who writes may be a class of the caller's."""
+    if not isinstance(given, LessonAnswer) or not isinstance(given.proposals, tuple):
+        return False
+    figures = given.malformed, given.tokens_in or 0, given.tokens_out or 0
+    are_counts = all(type(each) is int and each >= 0 for each in figures)
+    return are_counts and isinstance(given.said, str) and all(map(_is_proposal, given.proposals))
+
+
+def _is_proposal(given: Any) -> bool:
+    if not isinstance(given, LessonProposal) or not isinstance(given.event_ids, tuple):
+        return False
+    texts = given.text, given.when, *given.event_ids
+    return all(isinstance(each, str) for each in texts) and given.advice in get_args(Advice)
 
 
 def _failure(error: BaseException | None, writer: LessonWriter) -> ModelFailure | None:
