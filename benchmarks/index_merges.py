@@ -13,6 +13,7 @@ import argparse
 import random
 import statistics
 import time
+from datetime import date
 from typing import Any, NamedTuple
 
 from benchmarks.harness import report, without_collections
@@ -25,6 +26,7 @@ from muniment.store.engines.memory.engine import MemoryEngine
 
 __all__ = ["main"]
 
+DAY = date(2026, 5, 1)
 WORDS = 3_000
 WORDS_A_TURN = 20
 
@@ -63,7 +65,7 @@ def turns(count: int) -> list[IndexedTurn]:
     weights = [1 / (number + 1) for number in range(WORDS)]
     said: list[IndexedPassage] = []
     for _ in range(2_000):
-        said.extend(index_text(" ".join(rng.choices(words, weights, k=WORDS_A_TURN)), None)[:1])
+        said.extend(index_text(" ".join(rng.choices(words, weights, k=WORDS_A_TURN)), DAY)[:1])
 
     def turn(number: int) -> IndexedTurn:
         passages = (said[number % len(said)],)
@@ -80,7 +82,7 @@ def written(count: int) -> list[Write]:
 
         def work(tx: Transaction, block: Any = block) -> Counting:
             counting = Counting(tx)
-            append_block(counting, place, SEGMENTS, block, ("default", cache))  # type: ignore[arg-type]
+            append_block(counting, place, SEGMENTS, block, ("default", cache))
             return counting
 
         start = time.process_time()
@@ -97,7 +99,7 @@ def main() -> None:
         found = written(asked.turns)
     by_size = sorted(found, key=lambda each: each.size_bytes)
     worst = by_size[-1]
-    rows = {
+    rows: dict[str, dict[str, Any]] = {
         "median": {"bytes": int(statistics.median(each.size_bytes for each in found))},
         "99 of 100": {"bytes": by_size[int(len(found) * 0.99)].size_bytes},
         "999 of 1000": {"bytes": by_size[int(len(found) * 0.999)].size_bytes},

@@ -209,6 +209,36 @@ def test_turns_indexed_while_others_embed_keep_their_own_due(opened: Opened) -> 
     assert mem.store.overview().unembedded == 0
 
 
+@pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, ZeroDivisionError])
+def test_a_process_that_ends_between_words_and_vectors_leaves_them_due(
+    opened: Opened, end: type[BaseException]
+) -> None:
+    embedder = Embedder()
+    mem = opened(embedder=embedder)
+    load(mem, users=2, turns=3)
+    answer = embedder.embed
+
+    def ends(_texts: Sequence[str]) -> Any:
+        raise end
+
+    embedder.embed = ends  # type: ignore[method-assign]
+    with pytest.raises(end):
+        mem.store.index()
+    embedder.embed = answer  # type: ignore[method-assign]
+    other = opened(embedder=embedder)
+    assert (other.store.overview().unindexed, other.store.overview().unembedded) == (0, 2)
+    other.store.upkeep(kinds=["index"])
+    assert vectors(other) == 6
+
+
+def test_a_store_without_an_embedder_owes_no_vectors(opened: Opened) -> None:
+    mem = opened()
+    load(mem, users=2, turns=3)
+    mem.store.index()
+    assert mem.store.overview().unembedded == 0
+    assert mem.store.upkeep(kinds=["index"]).is_idle
+
+
 def test_a_rebuild_keeps_what_is_due(opened: Opened) -> None:
     embedder = Embedder()
     mem = opened(embedder=embedder)

@@ -104,8 +104,12 @@ def _embed(ctx: Context, tenant_id: str, embedder: Embedder, of_users: Sequence[
 
 def _settle(rows: Sequence[BacklogRow], tx: Transaction) -> None:
     for row in rows:
-        named = zip(("user_id", "session_id", "first"), row, strict=False)
-        tx.do(Delete("backlog", tuple((name, "=", value) for name, value in named)))
+        of_row: tuple[Condition, ...] = (
+            ("user_id", "=", row.user_id),
+            ("session_id", "=", row.session_id),
+            ("first", "=", row.first),
+        )
+        tx.do(Delete("backlog", of_row))
 
 
 def _anywhere(ctx: Context, tenant_id: str) -> str:
