@@ -99,6 +99,7 @@ def rests(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 # -- an embedder that is away -------------------------------------------------------------------------
 
 
+@pytest.mark.req("UK-05")
 @pytest.mark.parametrize("how", ["index", "load", "upkeep"])
 def test_vectors_stay_due_where_the_embedder_failed(opened: Opened, how: str) -> None:
     embedder = Embedder()
@@ -268,6 +269,7 @@ def test_what_was_forgotten_meanwhile_is_due_no_longer(opened: Opened) -> None:
 # -- a tenant that is busy ----------------------------------------------------------------------------
 
 
+@pytest.mark.req("UK-05")
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_busy_tenant_is_passed_over_and_come_back_to(opened: Opened, times: int) -> None:
     mem = opened()
@@ -408,6 +410,7 @@ def leave_a_lease(mem: Memory, user_id: str, owner: str = "gone.1") -> None:
     mem._ctx.engine.write("default", lambda tx: insert(tx, LEASES, [row]))
 
 
+@pytest.mark.req("UK-05")
 @pytest.mark.parametrize("taken_over", [False, True])
 def test_a_claim_of_somebody_who_is_alive_is_left_alone(opened: Opened, taken_over: bool) -> None:
     """A caller without a lease reads a user's turns; upkeep comes to the same user, by a lease that was left or not."""
