@@ -152,6 +152,7 @@ CALLS: dict[str, Callable[[Memory, list[str]], Any]] = {
 }
 
 
+@pytest.mark.req("LG-18")
 @pytest.mark.parametrize("call", CALLS)
 def test_nothing_outside_is_asked_within_a_transaction(opened: Opened, call: str) -> None:
     room = opened()
@@ -182,6 +183,7 @@ STALLED: dict[str, Callable[[Memory, list[str]], Any]] = {
 }
 
 
+@pytest.mark.req("LG-18")
 @pytest.mark.parametrize("call", STALLED)
 def test_a_bucket_that_stands_still_keeps_no_other_user_waiting(opened: Opened, call: str) -> None:
     """Three at once wait for it, with a pool of two. Of long views two, which have a pool of their own."""

@@ -99,6 +99,7 @@ def rests(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 # -- an embedder that is away -------------------------------------------------------------------------
 
 
+@pytest.mark.req("UK-05")
 @pytest.mark.parametrize("how", ["index", "load", "upkeep"])
 def test_vectors_stay_due_where_the_embedder_failed(opened: Opened, how: str) -> None:
     embedder = Embedder()
@@ -209,6 +210,36 @@ def test_turns_indexed_while_others_embed_keep_their_own_due(opened: Opened) -> 
     assert mem.store.overview().unembedded == 0
 
 
+@pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, ZeroDivisionError])
+def test_a_process_that_ends_between_words_and_vectors_leaves_them_due(
+    opened: Opened, end: type[BaseException]
+) -> None:
+    embedder = Embedder()
+    mem = opened(embedder=embedder)
+    load(mem, users=2, turns=3)
+    answer = embedder.embed
+
+    def ends(_texts: Sequence[str]) -> Any:
+        raise end
+
+    embedder.embed = ends  # type: ignore[method-assign]
+    with pytest.raises(end):
+        mem.store.index()
+    embedder.embed = answer  # type: ignore[method-assign]
+    other = opened(embedder=embedder)
+    assert (other.store.overview().unindexed, other.store.overview().unembedded) == (0, 2)
+    other.store.upkeep(kinds=["index"])
+    assert vectors(other) == 6
+
+
+def test_a_store_without_an_embedder_owes_no_vectors(opened: Opened) -> None:
+    mem = opened()
+    load(mem, users=2, turns=3)
+    mem.store.index()
+    assert mem.store.overview().unembedded == 0
+    assert mem.store.upkeep(kinds=["index"]).is_idle
+
+
 def test_a_rebuild_keeps_what_is_due(opened: Opened) -> None:
     embedder = Embedder()
     mem = opened(embedder=embedder)
@@ -238,6 +269,7 @@ def test_what_was_forgotten_meanwhile_is_due_no_longer(opened: Opened) -> None:
 # -- a tenant that is busy ----------------------------------------------------------------------------
 
 
+@pytest.mark.req("UK-05")
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_busy_tenant_is_passed_over_and_come_back_to(opened: Opened, times: int) -> None:
     mem = opened()
@@ -378,6 +410,7 @@ def leave_a_lease(mem: Memory, user_id: str, owner: str = "gone.1") -> None:
     mem._ctx.engine.write("default", lambda tx: insert(tx, LEASES, [row]))
 
 
+@pytest.mark.req("UK-05")
 @pytest.mark.parametrize("taken_over", [False, True])
 def test_a_claim_of_somebody_who_is_alive_is_left_alone(opened: Opened, taken_over: bool) -> None:
     """A caller without a lease reads a user's turns; upkeep comes to the same user, by a lease that was left or not."""
