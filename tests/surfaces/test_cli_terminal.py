@@ -9,10 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
 import muniment
 from effort import one_in
+from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.terminal import echo, strong, style, visible
 
 ESCAPES = "\x1b]0;owned\x07 \x1b[2J \x1b[31mred\x1b[8mhidden\x1b[0m \x9b31m \r over \b\b \u202eturned \U000e0041tag"
@@ -81,6 +84,34 @@ def test_no_command_lets_a_control_character_through(folder: Path, arguments: tu
     assert "Rome" in shown or arguments[0] in ("ingest", "check") or "such" in arguments[-1]
     left = OURS.sub("", shown)
     assert not [char for char in left if char != "\n" and char != "\t" and visible(char) != char], repr(left)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("forget", "--user", f"ana{ESCAPES}"),
+        ("forget", "--event", f"evt{ESCAPES}"),
+        ("forget", "--user", "ana", "--session", f"s1{ESCAPES}"),
+        ("corpus", "forget", "--corpus", "books", f"a{ESCAPES}"),
+    ],
+)
+def test_a_question_is_not_written_over_by_the_name_it_asks_about(
+    folder: Path, asked: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is about to be erased is read in the question: no name may set the cursor back and show another."""
+    shown: list[str] = []
+
+    def confirm(question: str, **_: object) -> None:
+        shown.append(question)
+        raise click.Abort
+
+    monkeypatch.setattr(click, "confirm", confirm)
+    monkeypatch.setenv("MUNIMENT_DB", str(folder / "store.db"))
+    result = CliRunner().invoke(cli, asked)
+    assert result.exit_code == 1
+    assert len(shown) == 1
+    assert visible(shown[0]) == shown[0]
+    assert "owned" in shown[0]
 
 
 def test_what_the_terminal_gets_is_the_text_with_signs_for_what_cannot_be_seen(folder: Path) -> None:

@@ -16,6 +16,15 @@ __all__ = ["CARD_RUN", "redact_cards"]
 
 CARD_RUN = re.compile(r"(?<![0-9A-Za-z_])(?<!\d\.)\d(?:[ -]?\d){12,}(?!\.?\d)(?![A-Za-z_])")
 """Not where it adjoins a letter: then it is part of an id."""
+_LOOSE = (
+    r"(?P<loose>(?<![0-9A-Za-z_])(?<!\d[^\w\s])\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})"
+    r"(?:\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})\d{4}"
+    r"|\d{6}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})\d{5})(?![^\w\s]?\d)(?![A-Za-z_]))"
+)
+_ANY_RUN = re.compile(f"{CARD_RUN.pattern}|{_LOOSE}")
+"""Also groups with other signs between them: typeset spaces and dashes, dots, the ends of lines."""
+_TYPESET = frozenset("\u00a0\u2007\u2008\u2009\u200a\u200b\u2060\u202f\u3000\u2010\u2011\u2012\u2013.·")
+"""Signs that stand between the groups of a card as a space does. Others need a word that says card."""
 _REPLACED = "[redacted:card_number]"
 _LENGTHS = range(13, 20)
 _SHAPES = frozenset({(4, 4, 4, 4), (4, 4, 4, 4, 3), (4, 6, 5), (4, 6, 4), (4, 3, 3, 3)})
@@ -57,11 +66,13 @@ Note = Callable[[int, int, str], None]
 def redact_cards(text: str, found: Counter[str], under: str = "", note: Note | None = None) -> str:
     """The text without its card numbers; `found` counts them, `note` is told where each stood. `under` is the key that
     the text stands under."""
-    return CARD_RUN.sub(lambda match: _redact_run(match, found, under, note), text)
+    return _ANY_RUN.sub(lambda match: _redact_run(match, found, under, note), text)
 
 
 def _redact_run(match: re.Match[str], found: Counter[str], under: str, note: Note | None) -> str:
     run, text = match[0], match.string
+    if match["loose"] is not None and not _has_check(run):  # before anybody looks at the words around it
+        return run
     before = text[max(0, match.start() - _BEFORE_CHARS) : match.start()]
     if before.rstrip(" (").endswith("+") or _IBAN.search(before):
         return run
@@ -73,6 +84,8 @@ def _redact_run(match: re.Match[str], found: Counter[str], under: str, note: Not
         says_card=_CARD.search(_REDACTED.sub("", around)) is not None,
         says_other=_OTHER.search(named) is not None,
     )
+    if match["loose"] is not None and not read.says_card and not _is_typeset(run):
+        return run
     clean: list[str] = []
     at = first = 0
     while first < len(read.groups):
@@ -86,6 +99,17 @@ def _redact_run(match: re.Match[str], found: Counter[str], under: str, note: Not
             note(match.start() + read.groups[first][0], match.start() + read.groups[last][1], "card_number")
         at, first = read.groups[last][1], last + 1
     return "".join((*clean, run[at:]))
+
+
+def _has_check(run: str) -> bool:
+    digits = [int(sign) for sign in run if sign.isdigit()]
+    return _has_issuer(digits) and _passes_luhn(digits)
+
+
+def _is_typeset(run: str) -> bool:
+    """The same sign between all groups, and one that stands for a space."""
+    between = set(re.findall(r"\D+", run))
+    return len(between) == 1 and between <= _TYPESET
 
 
 def _card_from(run: _Run, first: int) -> int | None:

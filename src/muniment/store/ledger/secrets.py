@@ -19,8 +19,20 @@ __all__ = ["find_secret", "may_hold_secret", "redact_text", "redact_value"]
 
 _NAMES = (
     r"(?:password|passwd|pwd|passphrase|api[_-]?key|secret[_-]?key|client[_-]?secret|secret[_-]access[_-]key"
+    r"|account[_-]?key|shared[_-]?access[_-]?key|passwort|kennwort|mot de passe|contrase\u00f1a|senha"
     r"|(?:access|auth|refresh|api|bot|session)[_-]?token|密码|비밀번호)"
 )
+_PREFIXED = (
+    r"gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{32,}|tvly-[A-Za-z0-9_-]{20,}"
+    r"|csk-[a-z0-9]{32,}|lsv2_[a-z]{2}_[0-9a-f]{32}_[0-9a-f]{10}|pcsk_[A-Za-z0-9_]{40,}|whsec_[A-Za-z0-9+/]{24,}"
+    r"|SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}|do[opr]_v1_[0-9a-f]{64}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"
+    r"|secret_[A-Za-z0-9]{43}|ntn_[A-Za-z0-9]{40,}|lin_api_[A-Za-z0-9]{32,}|sbp_[0-9a-f]{40}"
+    r"|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_=.-]{32,}|dapi[0-9a-f]{32}|hv[sb]\.[A-Za-z0-9_-]{24,}"
+    r"|AGE-SECRET-KEY-1[A-Z0-9]{50,}|dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{40,}|phx_[A-Za-z0-9]{40,}"
+    r"|figd_[A-Za-z0-9_-]{36,}|ATATT3[A-Za-z0-9_=-]{60,}|fm[12]_[A-Za-z0-9+/=_-]{60,}|gl(?:sa|c)_[A-Za-z0-9_+/=]{32,}"
+    r"|NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_-]{40,}|[0-9]{8,10}:AA[A-Za-z0-9_-]{32,35}"
+)
+"""Keys of providers whose first signs nobody else's have."""
 
 # Inline `(?ai:…)`: case is ignored for ASCII alone, so that lower() in `may_hold_secret` sees what the pattern sees.
 _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -36,10 +48,21 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("gitlab_token", r"(?<![A-Za-z0-9])glpat-[A-Za-z0-9_-]{20,}"),
         ("stripe_key", r"(?<![A-Za-z0-9])[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"),
         ("api_key", r"(?<![A-Za-z0-9])sk-(?=[A-Za-z_-]{0,100}[0-9])[A-Za-z0-9_-]{20,}"),
+        ("api_key", rf"(?<![A-Za-z0-9_])(?:{_PREFIXED})"),
+        (
+            "api_key",
+            r"(?P<keep>hooks\.slack\.com/services/|/api/webhooks/)"
+            r"(?P<secret>(?:[A-Z0-9]{5,20}/)?[A-Z0-9]{5,20}/[A-Za-z0-9_-]{16,})",
+        ),
         ("slack_token", r"(?<![A-Za-z0-9])(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}"),
         ("google_key", r"(?<![A-Za-z0-9])AIza[0-9A-Za-z_-]{35}"),
         ("hub_token", r"(?<![A-Za-z0-9])(?:hf|npm)_[A-Za-z0-9]{30,}|(?<![A-Za-z0-9])pypi-AgE[A-Za-z0-9_-]{20,}"),
         ("jwt", r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,512}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}"),
+        (
+            "jwt",
+            r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,512}+\.[A-Za-z0-9_-]{0,1024}+\.[A-Za-z0-9_-]{8,64}+"
+            r"\.[A-Za-z0-9_-]{4,4096}+\.[A-Za-z0-9_-]{16,64}",
+        ),
         ("bearer_token", r"(?ai:(?<=bearer ))(?=[A-Za-z0-9._~+/-]*[0-9])[A-Za-z0-9._~+/-]{20,}=*"),
         (
             "basic_auth",
@@ -50,9 +73,24 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("url_password", r"(?<=://)(?P<keep>[^\s/:@?#]{0,256}:)(?P<secret>(?!\[redacted:)[^\s/?#]{1,256})(?=@)"),
         (
             "password",
-            r"(?P<keep>(?ai:\b(?:password|passphrase) (?:is|was) )[\"']?|密码[是为] ?|비밀번호[는은] )"
+            r"(?P<keep>(?ai:\b(?:password|passphrase) (?:is|was) |\b(?:passwort|kennwort) (?:ist|lautet|war) "
+            r"|\bmot de passe est |\bcontrase\u00f1a es |\bsenha \u00e9 |\bpassword \u00e8 )[\"']?"
+            r"|密码[是为] ?|비밀번호[는은] )"
             r"(?P<secret>(?!\[redacted:)(?=[^\s\"',;，。]{0,64}\d)[^\s\"',;，。]{6,})",
         ),
+        ("password", r"(?P<keep>(?ai:\blogin \S{1,64}\s{1,4}password ))(?P<secret>(?!\[redacted:)\S{4,})"),
+        (
+            "password",
+            r"(?P<keep>(?ai:\bcurl [^\n|]{0,200}?(?:-u|--user)[ =])[\"']?[^\s:\"']{1,64}:)"
+            r"(?P<secret>(?!\[redacted:)[^\s\"']{4,})",
+        ),
+        (
+            "password",
+            r"(?P<keep>(?ai:\bcookie: ?[^\n]{0,120}?(?:sess|sid|auth|token)[\w.-]{0,20}=))"
+            r"(?P<secret>(?!\[redacted:)[^\s;,\"']{16,})",
+        ),
+        ("password", r"(?P<keep>(?ai:otpauth://[^\s?]{0,200}\?[^\s]{0,200}?secret=))(?P<secret>[A-Za-z2-7]{16,})"),
+        ("password", r"\$2[aby]\$[0-9]{2}\$[./A-Za-z0-9]{53}|\$argon2i?d?\$[A-Za-z0-9+/=,$]{40,}"),
         (
             "password",
             r"(?P<keep>(?ai:" + _NAMES + r"\\?[\"']?\s{0,4}(?::=|[:=：])\s{0,4}\\?[\"']?))"
@@ -67,13 +105,20 @@ _SECRET_KEYS = re.compile(
 )
 _HINTS = (
     "akia", "asia", "abia", "acca", "xox", "aiza", "eyj", "bearer ", "://", "passw", "pwd", "passph", "key", "token",
-    "secret", "authoriz",
+    "secret", "authoriz", ":aa", "cookie:", "curl ", "$2", "$argon2", "kennwort", "mot de passe", "contrase", "senha",
+    "atatt3", "dapi", "/webhooks/", "hooks.slack", "sg.", "hvs.", "hvb.", "dp.",
 )  # fmt: skip
 _JOINED_HINTS = (
     "-----begin", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "_pat_", "glpat-", "k_live_", "k_test_", "sk-", "xapp-",
-    "hf_", "npm_", "pypi-",
+    "hf_", "npm_", "pypi-", "gsk_", "xai-", "r8_", "pplx-", "tvly-", "lsv2_", "pcsk_", "whsec_", "_v1_", "shpat_",
+    "shpca_", "shppa_", "shpss_", "ntn_", "lin_api_", "sbp_", "pscale_", "phx_", "figd_", "fm1_", "fm2_", "glsa_",
+    "glc_", "nrak-", "sntrys_", "sntryu_",
 )  # fmt: skip
-_DIGITS, _ASCII_DIGITS = re.compile(r"\d[\d -]{11,}\d"), re.compile(r"[0-9][0-9 -]{11,}[0-9]")
+_DIGITS = re.compile(r"\d[\d -]{11,}\d|\d{4}\D{1,8}(?:\d{4}\D{1,8}\d{4}|\d{6}\D{1,8}\d{5})")
+_ASCII_DIGITS = re.compile(
+    r"[0-9][0-9 -]{11,}[0-9]|[0-9]{4}[^0-9]{1,8}(?:[0-9]{4}[^0-9]{1,8}[0-9]{4}|[0-9]{6}[^0-9]{1,8}[0-9]{5})"
+)
+"""Runs of digits, and groups of them with few signs between: as JSON writes these, two for the end of a line."""
 _REDACTED = re.compile(r"\[redacted:[a-z_]+\]")
 _ROUNDS_MAX = 4
 _CHAINED = re.compile(r"(?P<keep>\[redacted:[a-z_]+\])[A-Za-z0-9_+/.~-]{16,}+=*")

@@ -14,7 +14,7 @@ from muniment.errors import InvalidInput, SchemaMismatch, StorageFull
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.rates import rates
-from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, when
+from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, visible, when
 
 if TYPE_CHECKING:
     from muniment.store.ledger.records import Receipt
@@ -162,9 +162,9 @@ verify = Command(
 
 
 def agree(call: Call, question: str) -> None:
-    """Ask whether to go on, unless it was said already."""
+    """Ask whether to go on, unless it was said already. What is asked about cannot be written over by its own name."""
     if not call.typed.get("yes"):
-        click.confirm(question, abort=True, err=True)
+        click.confirm(visible(question), abort=True, err=True)
 
 
 def check_yes(call: Call) -> None:
