@@ -474,7 +474,7 @@ class EngineContract(EngineWalls):
 
         def streamed(limit: int | None, rows: int) -> list[str]:
             select = Select("links", (("source_id", "<", f"{rows:04d}"),), limit=limit)
-            return engine.read("t1", lambda reader: [row[0] for row in reader.stream(select)])
+            return engine.read("t1", lambda reader: [str(row[0]) for row in reader.stream(select)])
 
         for rows in (0, 1, 499, 500, 501, 502, 1001, 1100):
             for limit in (None, 0, 1, 500, 501, 502, 2000):

@@ -39,6 +39,13 @@ MOVED = "moved"
 _NOT_OPENED = "the store was opened without its objects"
 
 
+class _NotCopied(StorageFailure):
+    """The replica may still name the object: were it to take over, contents that nobody forgot would be gone."""
+
+    def __init__(self) -> None:
+        super().__init__("the replica has not applied yet what makes it needless")
+
+
 class Cleared(NamedTuple):
     """What became of what is due under one receipt."""
 
@@ -103,7 +110,7 @@ def withdraw(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> 
         due = announce(ctx, tenant_id, row)
     except KeyTaken:  # a sweep has seen it, and deletes it
         return
-    _settle(ctx, outside, tenant_id, due)
+    _remove(ctx, outside, tenant_id, due)  # no row has named it
 
 
 def _put_due(tx: Transaction, due: ObjectRow) -> None:
@@ -131,16 +138,19 @@ def clear_outside(ctx: Context, tenant_id: str, receipt_ids: Iterable[str] | Non
     wanted = None if receipt_ids is None else frozenset(receipt_ids)
     done: dict[str, Cleared] = {}
     silent = "" if ctx.outside is not None else _NOT_OPENED
+    uncopied = ""
     for row in ctx.engine.read(tenant_id, _due):
         receipts = row.subject.split()
         if wanted is not None and wanted.isdisjoint(receipts):
             continue
-        reason = silent
-        if ctx.outside is not None and not silent:
+        reason = silent or (uncopied if _is_of_others_too(row) else "")
+        if ctx.outside is not None and not reason:
             try:
                 reason = _settle(ctx, ctx.outside, tenant_id, row)
             except (ObjectsRefused, StorageBusy, NoObjectsKey) as error:  # of this object alone
                 reason = _said(error)
+            except _NotCopied as error:
+                reason = uncopied = _said(error)
             except StorageFailure as error:
                 reason = silent = _said(error)
         for receipt_id in receipts:
@@ -163,6 +173,17 @@ def _settle(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> s
     old = row if row.use == "due" else _rewrite(ctx, outside, tenant_id, row)
     if old is None:
         return "an archive that is missing or was altered"
+    if _is_of_others_too(row) and not ctx.engine.is_copied():
+        raise _NotCopied
+    return _remove(ctx, outside, tenant_id, old)
+
+
+def _is_of_others_too(row: ObjectRow) -> bool:
+    """Does it hold what was not forgotten? A blob that is due under a receipt was its event's alone."""
+    return row.use == "rewrite" or MOVED in row.subject.split() or "/archives/" in row.held_at
+
+
+def _remove(ctx: Context, outside: Outside, tenant_id: str, old: ObjectRow) -> str:
     gone = outside.store.remove(old.held_at)
     if gone.left:
         versions = f"{gone.left} {'version' if gone.left == 1 else 'versions'}"
