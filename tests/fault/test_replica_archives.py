@@ -56,7 +56,12 @@ def test_objects_outlast_a_replica_that_lags(cluster: Servers, tmp_path: Path) -
         replica.execute("SELECT pg_wal_replay_pause()")
         assert [make_needless(mem, user, first[user]) for user in WAYS] == [1, 2], "the second is told of both"
         assert [messages(mem, user) for user in WAYS] == [SAID, SAID[1:]]
-        assert archives_in(tmp_path) >= 2
+        assert archives_in(tmp_path) == 3, "that of the forget is written anew at once"
+        run = mem.run(user_id="cleo", session_id="s-cleo")
+        run.observe("user", "of nobody else")
+        mem.store.archive(session="s-cleo", user_id="cleo")
+        mem.forget(user_id="cleo")
+        assert archives_in(tmp_path) == 3, "one in which all was forgotten waits for nobody"
         replica.execute("SELECT pg_wal_replay_resume()")
         assert not mem.store.scrub().due  # it has come so far: what was left goes
         assert archives_in(tmp_path) == 1

@@ -38,12 +38,20 @@ MOVED = "moved"
 
 _NOT_OPENED = "the store was opened without its objects"
 
+_NOT_COPIED = "the replica has not applied yet what makes it needless"
+"""Were it to take over, contents would be gone that nobody forgot."""
 
-class _NotCopied(StorageFailure):
-    """The replica may still name the object: were it to take over, contents that nobody forgot would be gone."""
 
-    def __init__(self) -> None:
-        super().__init__("the replica has not applied yet what makes it needless")
+class _Copies:
+    """Whether the replica has what was committed; one that lags is waited for once."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._engine = ctx.engine
+        self._lags = False
+
+    def are_there(self) -> bool:
+        self._lags = self._lags or not self._engine.is_copied()
+        return not self._lags
 
 
 class Cleared(NamedTuple):
@@ -138,19 +146,17 @@ def clear_outside(ctx: Context, tenant_id: str, receipt_ids: Iterable[str] | Non
     wanted = None if receipt_ids is None else frozenset(receipt_ids)
     done: dict[str, Cleared] = {}
     silent = "" if ctx.outside is not None else _NOT_OPENED
-    uncopied = ""
+    copies = _Copies(ctx)
     for row in ctx.engine.read(tenant_id, _due):
         receipts = row.subject.split()
         if wanted is not None and wanted.isdisjoint(receipts):
             continue
-        reason = silent or (uncopied if _is_of_others_too(row) else "")
-        if ctx.outside is not None and not reason:
+        reason = silent
+        if ctx.outside is not None and not silent:
             try:
-                reason = _settle(ctx, ctx.outside, tenant_id, row)
+                reason = _settle(ctx, ctx.outside, tenant_id, row, copies)
             except (ObjectsRefused, StorageBusy, NoObjectsKey) as error:  # of this object alone
                 reason = _said(error)
-            except _NotCopied as error:
-                reason = uncopied = _said(error)
             except StorageFailure as error:
                 reason = silent = _said(error)
         for receipt_id in receipts:
@@ -168,19 +174,19 @@ def _due(reader: Reader) -> list[ObjectRow]:
     return select(reader, OBJECTS, (("use", "in", ("rewrite", "due")),))
 
 
-def _settle(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> str:
+def _settle(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow, copies: _Copies) -> str:
     """Do what is due of one object; answers why something is left, "" where nothing is."""
-    old = row if row.use == "due" else _rewrite(ctx, outside, tenant_id, row)
-    if old is None:
-        return "an archive that is missing or was altered"
-    if _is_of_others_too(row) and not ctx.engine.is_copied():
-        raise _NotCopied
-    return _remove(ctx, outside, tenant_id, old)
-
-
-def _is_of_others_too(row: ObjectRow) -> bool:
-    """Does it hold what was not forgotten? A blob that is due under a receipt was its event's alone."""
-    return row.use == "rewrite" or MOVED in row.subject.split() or "/archives/" in row.held_at
+    if row.use == "due":
+        # a blob under a receipt was its event's alone; an archive may have held what others said
+        others = MOVED in row.subject.split() or "/archives/" in row.held_at
+    else:
+        left = _rewrite(ctx, outside, tenant_id, row)
+        if left is None:
+            return "an archive that is missing or was altered"
+        others = left > 0
+    if others and not copies.are_there():
+        return _NOT_COPIED
+    return _remove(ctx, outside, tenant_id, row)
 
 
 def _remove(ctx: Context, outside: Outside, tenant_id: str, old: ObjectRow) -> str:
@@ -193,8 +199,8 @@ def _remove(ctx: Context, outside: Outside, tenant_id: str, old: ObjectRow) -> s
     return ""
 
 
-def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> ObjectRow | None:
-    """Write an archive anew without what was forgotten of it; answers the old one, which is due now.
+def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> int | None:
+    """Write an archive anew without what was forgotten of it; the old one is due now. How many events are in the new.
 
     None where it cannot be read and something is still in it. The new object is put first: a crash leaves it due, and
     the old one in force.
@@ -225,7 +231,7 @@ def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> 
         if new is not None:
             withdraw(ctx, outside, tenant_id, new)
         raise
-    return row
+    return len(left)
 
 
 def _held_of(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> ArchivedEntries | None:
