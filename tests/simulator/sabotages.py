@@ -155,7 +155,7 @@ def unheld_clock() -> Iterator[None]:
     def believed(ctx: Any, _head: Any, _after: str) -> str:
         return str(ctx.now())
 
-    with mock.patch.object(writing, "_recorded_at", believed):
+    with mock.patch.object(writing, "recorded_now", believed):
         yield
 
 

@@ -18,6 +18,13 @@ def test_a_sabotage_is_noticed(sabotage: Sabotage) -> None:
     assert noticed(sabotage) is not None
 
 
+def test_every_sabotage_still_finds_what_it_breaks() -> None:
+    """One that names what is not there any more breaks nothing, and would only be missed where it is tried."""
+    for sabotage in SABOTAGES:
+        with sabotage.patch():
+            pass
+
+
 def test_a_failure_is_shrunk_and_its_command_repeats_it(capsys: pytest.CaptureFixture[str]) -> None:
     sabotage = NAMED["secrets are not redacted"]
     acts = acts_named(sabotage.acts.split(","))

@@ -270,6 +270,13 @@ class Engine(Protocol):
         """How large the store is, at a cost that does not grow with it."""
         ...
 
+    def is_copied(self) -> bool:
+        """Does the replica that the store names have all that was committed here? True where it names none.
+
+        It waits some seconds for it. What the loss of this server would undo must not be relied on outside of it.
+        """
+        ...
+
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
         """After a forget: leave none of these byte strings in any file the engine owns.
 

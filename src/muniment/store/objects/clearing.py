@@ -41,6 +41,21 @@ MOVED = "moved"
 
 _NOT_OPENED = "the store was opened without its objects"
 
+_NOT_COPIED = "the replica has not applied yet what makes it needless"
+"""Were it to take over, contents would be gone that nobody forgot."""
+
+
+class _Copies:
+    """Whether the replica has what was committed; one that lags is waited for once."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._engine = ctx.engine
+        self._lags = False
+
+    def are_there(self) -> bool:
+        self._lags = self._lags or not self._engine.is_copied()
+        return not self._lags
+
 
 class Cleared(NamedTuple):
     """What became of what is due under one receipt."""
@@ -108,7 +123,7 @@ def give_back(ctx: Context, tenant_id: str, rows: Iterable[ObjectRow]) -> None:
         return
     try:
         for row in ctx.engine.read(tenant_id, lambda reader: _due(reader, held_at)):
-            _settle(ctx, outside, tenant_id, row)
+            _remove(ctx, outside, tenant_id, row)  # no row has named it
     except (StorageFailure, NoObjectsKey):
         return
 
@@ -120,7 +135,7 @@ def withdraw(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> 
         (due,) = announce(ctx, tenant_id, [row])
     except KeyTaken:  # a sweep has seen it, and deletes it
         return
-    _settle(ctx, outside, tenant_id, due)
+    _remove(ctx, outside, tenant_id, due)  # no row has named it
 
 
 def _put_due(tx: Transaction, due: Sequence[ObjectRow]) -> None:
@@ -161,6 +176,7 @@ def clear_outside(
     silence = silence or Silence()
     if ctx.outside is None:
         silence.reason = _NOT_OPENED
+    copies = _Copies(ctx)
     for row in ctx.engine.read(tenant_id, _all_due):
         receipts = row.subject.split()
         if wanted is not None and wanted.isdisjoint(receipts):
@@ -168,7 +184,7 @@ def clear_outside(
         reason = silence.reason
         if ctx.outside is not None and not reason:
             try:
-                reason = _settle(ctx, ctx.outside, tenant_id, row)
+                reason = _settle(ctx, ctx.outside, tenant_id, row, copies)
             except (ObjectsRefused, StorageBusy, NoObjectsKey) as error:  # of this object alone
                 reason = _said(error)
             except StorageFailure as error:
@@ -192,11 +208,22 @@ def _due(reader: Reader, held_at: Sequence[str]) -> list[ObjectRow]:
     return [*by_ids(reader, OBJECTS, held_at, column="held_at", where=(("use", "=", "due"),))]
 
 
-def _settle(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> str:
+def _settle(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow, copies: _Copies) -> str:
     """Do what is due of one object; answers why something is left, "" where nothing is."""
-    old = row if row.use == "due" else _rewrite(ctx, outside, tenant_id, row)
-    if old is None:
-        return "an archive that is missing or was altered"
+    if row.use == "due":
+        # a blob under a receipt was its event's alone; an archive may have held what others said
+        others = MOVED in row.subject.split() or "/archives/" in row.held_at
+    else:
+        left = _rewrite(ctx, outside, tenant_id, row)
+        if left is None:
+            return "an archive that is missing or was altered"
+        others = left > 0
+    if others and not copies.are_there():
+        return _NOT_COPIED
+    return _remove(ctx, outside, tenant_id, row)
+
+
+def _remove(ctx: Context, outside: Outside, tenant_id: str, old: ObjectRow) -> str:
     gone = outside.store.remove(old.held_at)
     if gone.left:
         versions = f"{gone.left} {'version' if gone.left == 1 else 'versions'}"
@@ -206,8 +233,8 @@ def _settle(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> s
     return ""
 
 
-def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> ObjectRow | None:
-    """Write an archive anew without what was forgotten of it; answers the old one, which is due now.
+def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> int | None:
+    """Write an archive anew without what was forgotten of it; the old one is due now. How many events are in the new.
 
     None where it cannot be read and something is still in it. The new object is put first: a crash leaves it due, and
     the old one in force.
@@ -238,7 +265,7 @@ def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> 
         if new is not None:
             withdraw(ctx, outside, tenant_id, new)
         raise
-    return row
+    return len(left)
 
 
 def _held_of(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> ArchivedEntries | None:

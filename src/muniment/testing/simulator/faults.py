@@ -131,6 +131,9 @@ class FaultyEngine:
     def unlisted_tenants(self) -> list[str]:
         return self.inner.unlisted_tenants()
 
+    def is_copied(self) -> bool:
+        return self.inner.is_copied()
+
     def sizes(self) -> StoreSizes:
         return self.inner.sizes()
 

@@ -557,6 +557,9 @@ class MemoryEngine:
             }
         return sorted(name for name, is_there in held.items() if is_there == [True, False])
 
+    def is_copied(self) -> bool:
+        return True
+
     def sizes(self) -> StoreSizes:
         with self._turns, self._lock:
             self._refuse_closed()

@@ -237,6 +237,11 @@ class PostgresEngine:
             asked = _UNLISTED.format(sessions=f'"{schema}".sessions', tenants=f'"{schema}".tenants')
             return sorted(name for (name,) in reader._run("sessions", asked, ()))
 
+    def is_copied(self) -> bool:
+        with self._turns:
+            self._here()
+        return self._replica is None or self._replica.catches_up()
+
     def sizes(self) -> StoreSizes:
         """The server's own account of it, which is some seconds old."""
         with self._turns, self._view(TENANT_ANY) as reader:

@@ -42,6 +42,8 @@ _REST_S = 1.0
 _REST_S_MAX = 30.0
 """A replica that is gone is left alone for so long; twice as long each time, up to the second."""
 _POLL_S = 0.001
+_CATCH_UP_S = 5.0
+_PAUSE_S = 0.05
 _ANSWER_S = 2.0
 """So long a replica may take to say where it is. One whose processes stand still says nothing, and does not break."""
 _NEVER = float("-inf")
@@ -187,6 +189,14 @@ class Replica:
         except (psycopg.Error, psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed):
             return None
         return True
+
+    def catches_up(self) -> bool:
+        """Does it have all that was written here, or in some seconds from now? One that cannot be asked is not waited
+        for."""
+        deadline = time.monotonic() + _CATCH_UP_S
+        while (found := self.has_applied()) is False and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+        return found is True
 
     def note(self, position: Position) -> None:
         with self._lock:

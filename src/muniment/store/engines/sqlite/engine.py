@@ -214,6 +214,9 @@ class SqliteEngine:
                 connection.text_factory = str
                 connections.leave_reader(connection)
 
+    def is_copied(self) -> bool:
+        return True
+
     def sizes(self) -> StoreSizes:
         connections = self._here()
         path = os.path.abspath(connections.place.path)
