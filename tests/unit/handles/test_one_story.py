@@ -242,7 +242,7 @@ def learns(story: Story) -> None:
     for purpose in ("planner", "tool"):
         assert f": {hint.summary}" in later.compose(purpose, query=task).text
     assert hint.summary not in later.compose("responder", query=task).text
-    assert hint.summary.startswith("Asked: Please find out how to heat the north house. Passed.")
+    assert hint.summary.startswith("Asked: Find out how to heat the north house. Passed.")
     story.kept |= {"hint": hint, "trace": learned.event_log.trace_id}
 
 

@@ -143,7 +143,7 @@ def test_forms_are_kept_by_digests_and_by_none_above_the_user(mem: Any) -> None:
     made = mem.bank(user_id="ana").records(kind="reasoning")
     later = task_form("it is the blue one with the dented lid, top shelf").whole
     assert {tuple(each.record["forms"]) for each in made} == {(task_form("Ship box 1").whole, later)}
-    assert all(each.record["summary"].startswith("Asked: ship box 1") for each in made)
+    assert all(each.record["summary"].startswith("Asked: Ship box 1") for each in made)
     shared = mem.bank(agent_id="a").records(kind="reasoning")
     assert not any("forms" in each.record for each in shared)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from muniment.core.memos import remembered
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.doing_words import is_cut, name_of, notes_of, step_texts
 from muniment.learning.hinting.episode_words import Episode, episode_of, is_same_task, passed_of, without_asked
@@ -75,22 +76,29 @@ def words_beside(passed: StoredMemory, failed: StoredMemory, passing: Sequence[S
 
 def _was_taken(step: str, failed: Episode, passing: Sequence[StoredMemory], *, is_guess: bool = False) -> bool:
     """Did a passing run take a step too? Of one that is not told whole, a guess goes by the names of its tools."""
-    key = _key(step, failed)
+    key = _key(step, failed.asked)
     for memory in passing:
         episode = episode_of(memory)
         if episode is None:
             continue
-        if key in {_key(each, episode) for each in step_texts(episode.did)}:
+        if key in _keys(episode.did, episode.asked):
             return True
         if is_guess and is_cut(episode.did) and name_of(step) in tools_told(memory):
             return True
     return False
 
 
-def _key(step: str, episode: Episode) -> Key:
+@remembered(4096)
+def _keys(did: str, asked: str) -> frozenset[Key]:
+    """Of all steps that a run took."""
+    return frozenset(_key(step, asked) for step in step_texts(did))
+
+
+@remembered(4096)
+def _key(step: str, asked: str) -> Key:
     """The same for steps of one tool and one form of arguments, less what the task itself asked for. What was written
     and answered, and in which file, is the same only word for word.
     """
-    bare = without_asked(_COUNTED.sub("", step), episode.asked)
+    bare = without_asked(_COUNTED.sub("", step), asked)
     notes = ((note,) if _EXACT.search(note) or "=" not in note else form_of(note).key for note in notes_of(bare))
     return (name_of(bare), *(part for note in notes for part in (*note, "")))

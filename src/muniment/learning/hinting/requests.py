@@ -75,7 +75,9 @@ def request_of(text: str) -> str:
         found = (found if behind is None else found[: behind.start()]).strip()
         if found == before:
             break
-    return found if _WORD.search(found) is not None else line
+    if _WORD.search(found) is None:
+        return line
+    return found[0].upper() + found[1:] if line[0].isupper() else found  # it begins the sentence now
 
 
 def request_form(text: str) -> Form:
