@@ -180,9 +180,8 @@ def prepare(
     opening: Admitted,
     *,
     is_redacted: bool = False,
-    is_indexed: bool = True,
 ) -> Batch:
-    """Settle everything about a call that needs no transaction; of the index, only where it is written with it."""
+    """Settle everything about a call that needs no transaction."""
     policy = ctx.policy.ledger.model_copy(update={"redact_secrets": False}) if is_redacted else ctx.policy.ledger
     if len(drafts) > policy.batch_entries_max:
         raise TooLarge(
@@ -217,7 +216,7 @@ def prepare(
         ids=ids,
         salts=tuple(salts),
         keys=tuple(key_of(scope, draft) for draft in drafts),
-        prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if is_indexed and policy.index_turns else {},
+        prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if policy.index_turns else {},
         seal_key=key_to_seal(ctx, (opening, *admitted)) if ctx.policy.ledger.redact == "seal" else None,
         held=send_blobs(ctx, scope.tenant_id, leaving) if leaving else {},
     )
