@@ -204,10 +204,9 @@ def prepare(
     opening: Admitted,
     *,
     is_redacted: bool = False,
-    is_indexed: bool = True,
     is_inside: bool = False,
 ) -> Batch:
-    """Settle everything about a call that needs no transaction; of the index, only where it is written with it.
+    """Settle everything about a call that needs no transaction.
 
     Large contents are sent outside, unless a transaction is open already (`is_inside`): then they stay in their rows
     until somebody moves them.
@@ -246,7 +245,7 @@ def prepare(
         ids=ids,
         salts=tuple(salts),
         keys=tuple(key_of(scope, draft) for draft in drafts),
-        prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if is_indexed and policy.index_turns else {},
+        prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if policy.index_turns else {},
         seal_key=key_to_seal(ctx, (opening, *admitted)) if ctx.policy.ledger.redact == "seal" else None,
         held=send_blobs(ctx, scope.tenant_id, leaving) if leaving and not is_inside else {},
     )

@@ -9,15 +9,33 @@ from typing import Any
 
 import pytest
 
+from muniment.core.outside.spool import spool
 from muniment.core.outside.system import CountingIds
-from muniment.core.ports.engine import Count, Get, Insert, Lock, LockAll, Patch, Put, Row, Select, Transaction
-from muniment.core.ports.schema import EPISODES, ITEMS, LINKS, TABLES
+from muniment.core.ports.engine import (
+    Condition,
+    Count,
+    Delete,
+    Get,
+    Insert,
+    Lock,
+    LockAll,
+    Patch,
+    Put,
+    Row,
+    Select,
+    Transaction,
+)
+from muniment.core.ports.schema import ENTRIES, EPISODES, ITEMS, LINKS, TABLES, column_names
+from muniment.errors import InvalidInput, StoreDamaged
 from muniment.handles.memory import Memory
 from muniment.memory.backlog import indexing
 from muniment.memory.indexing import SEGMENTS, segments_of
 from muniment.store import blocks
 from muniment.store.bulk import writing
 from muniment.store.bulk.gathering import Gathered
+from muniment.store.bulk.loading import spool_events
+from muniment.store.bulk.records import LoadEvent
+from muniment.store.ledger.drafts import draft_of
 
 Maker = Callable[..., Memory]
 
@@ -178,3 +196,47 @@ def test_what_is_held_back_is_seen_by_who_asks(any_mem: Memory) -> None:
 
     any_mem._ctx.engine.write("default", work)
     assert ITEMS.name not in {getattr(op, "table", "") for op in asked}
+
+
+def _event(number: int, **more: Any) -> dict[str, Any]:
+    return {"user_id": "u", "session_id": "s", "role": "user", "content": f"Turn {number}."} | more
+
+
+@pytest.mark.req("BL-03")
+@pytest.mark.parametrize("damage", ["the last entry is gone", "one stands behind it", "one stands far behind it"])
+def test_nothing_is_put_behind_a_session_that_does_not_end_where_it_says(any_mem: Memory, damage: str) -> None:
+    engine = any_mem._ctx.engine
+    any_mem.store.load([_event(number) for number in range(5)])
+    last: tuple[Condition, ...] = (("user_id", "=", "u"), ("seq", "=", 6))
+
+    def break_it(tx: Transaction) -> None:
+        (row,) = tx.do(Select("entries", last, order=("user_id", "session_id", "seq")))
+        if damage == "the last entry is gone":
+            tx.do(Delete("entries", last))
+        else:
+            seq = column_names(ENTRIES).index("seq")
+            further = 7 if damage == "one stands behind it" else 8
+            tx.do(Insert("entries", [("other", *row[1:seq], further, *row[seq + 1 :])]))
+
+    engine.write("default", break_it)
+    any_mem._ctx.clear_caches()
+    before = _rows(any_mem)
+    with pytest.raises(StoreDamaged):
+        any_mem.store.load([_event(number) for number in range(5, 9)] + [_event(1, user_id="v")])
+    assert _rows(any_mem) == before
+
+
+@pytest.mark.req("BL-03")
+@pytest.mark.parametrize("other", ["tenant", "policy"])
+def test_what_was_checked_for_another_store_is_refused(make: Maker, other: str) -> None:
+    mem = make("sqlite")
+    policy = mem._ctx.policy.ledger
+    if other == "policy":
+        policy = policy.model_copy(update={"redact_secrets": False})
+    draft = draft_of({"role": "user", "content": "x", "idempotency_key": "k"})
+    event = LoadEvent("u", "agent", "s", None, draft, "event 0")
+    with spool() as held:
+        spool_events([event], policy, held, "elsewhere" if other == "tenant" else "default", lambda *_: None)
+        with pytest.raises(InvalidInput, match="another tenant or under another policy"):
+            mem.store.load(held)
+    assert not _rows(mem)["entries"]

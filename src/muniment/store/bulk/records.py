@@ -32,7 +32,7 @@ class LoadEvent(NamedTuple):
 
 class Checked(NamedTuple):
     """An event that was let in: all that is written of it but its id, its salt and its place. A spool has it as a plain
-    tuple. What was redacted of it is not in it, unless the policy seals that."""
+    tuple. Its request holds what the caller gave, before anything was redacted."""
 
     id: str | None
     """None for one that is minted."""

@@ -113,7 +113,7 @@ def seal(
         kind, role, trust, body = item.kind, item.role, item.trust, item.body_text
         ts, flags = item.ts or recorded_at, ",".join(item.flags)
         content_hash = sha256(salt + body.encode()).digest()
-        own = canonical_text([id_, seq, ts, recorded_at])[1:-1]
+        own = f"{_quote(id_)},{seq},{_quote(ts)},{_quote(recorded_at)}"
         header = f"{header_start},{own},{_header_end(kind, role, trust, flags)}"
         own_hash = sha256(last + content_hash + header.encode()).digest()
         hashes = (content_hash, last, own_hash)
