@@ -17,6 +17,7 @@ from muniment.learning.lessons.arms import is_lesson, stage_of
 from muniment.learning.lessons.lately import lately_of, share_of
 from muniment.learning.lessons.life import (
     CONFLICT_CODES,
+    Family,
     Move,
     gave_place,
     left_idle,
@@ -25,6 +26,7 @@ from muniment.learning.lessons.life import (
     places_taken,
     started,
 )
+from muniment.learning.lessons.proof import proven_of, trials_begun
 from muniment.learning.lessons.uses import UseArm, Uses, family_of, uses_of
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def run_arms(reader: Reader, owner: str, facts: RunFacts, recalled: Mapping[str,
     """
     drawn = [LessonArm.from_wire(each) for each in (recalled or {}).get("arms", ())]
     stages = {arm.memory_id: arm.stage for arm in drawn}
+    shares = {arm.memory_id: arm.share for arm in drawn}
     held_out = [arm.memory_id for arm in drawn if arm.arm == "held_out"]
     had = (*facts.used_ids, *(() if facts.seed_id is None else (facts.seed_id,)))
     found = []
@@ -62,6 +65,7 @@ def run_arms(reader: Reader, owner: str, facts: RunFacts, recalled: Mapping[str,
         plain |= {} if family is None else {"family": family}
         if is_lesson(held.memory):
             plain["stage"] = stages.get(id_, "active")
+            plain |= {"share": shares[id_]} if shares.get(id_) is not None else {}
         found.append(UseArm.from_wire(plain))
     return tuple(found)
 
@@ -85,7 +89,9 @@ def lesson_moves(
     groups = [[*family], [held.memory for held in list_unbound(reader, owner, "tactic", policy.gather_max)]]
     trials = [each for group in groups for each in group if each.id not in lessons and stage_of(each) == "trial"]
     found = uses_of(reader, owner, [*lessons.values(), *trials], policy.lessons.uses_max)
-    steps = _judged(facts, arms, lessons, found, policy.lessons, now)
+    families = [Family(trials_begun(group), proven_of(group)) for group in groups]
+    whose = {each.id: tried for group, tried in zip(groups, families, strict=True) for each in group}
+    steps = _judged(facts, arms, lessons, found, whose, policy.lessons, now)
     for each in trials:
         move = left_idle(each, found[each.id].idle, policy.lessons, now)
         if move is not None:
@@ -94,13 +100,16 @@ def lesson_moves(
     new = _new_lessons(reader, owner, payloads, known)
     for group, coming in zip(groups, (new, ()), strict=True):
         _make_room(group, len(coming), steps, found, policy.lessons, now)
-    taken, _ = (_start(group, steps, policy.lessons, now) for group in groups)
+    begun = [_begun(each, group, steps) for each, group in zip(families, groups, strict=True)]
+    (taken, number), _ = (
+        _start(group, steps, policy.lessons, now, trials) for group, trials in zip(groups, begun, strict=True)
+    )
     stages = {id_: move.state for id_, move in steps.items()}
     for id_ in new:
-        move = placed(now, taken=taken, policy=policy.lessons)
+        move = placed(now, taken=taken, policy=policy.lessons, number=number + 1)
         if move is not None:
             stages[id_] = move.state
-            taken += 1
+            taken, number = taken + 1, number + 1
     actions = (_action(reader, owner, known[id_], move) for id_, move in sorted(steps.items()))
     return Moves(stages, tuple(action for action in actions if action is not None))
 
@@ -110,10 +119,14 @@ def _judged(
     arms: Sequence[UseArm],
     lessons: Mapping[str, StoredMemory],
     found: Mapping[str, Uses],
+    families: Mapping[str, Family],
     policy: LessonPolicy,
     now: str,
 ) -> dict[str, Move]:
-    """The steps of the lessons that the run had or did without, with what came of it counted in."""
+    """The steps of the lessons that the run had or did without, with what came of it counted in.
+
+    `families` says of lessons what was tried of their kind of work; of others what is known is that they were.
+    """
     steps: dict[str, Move] = {}
     conflict = not CONFLICT_CODES.isdisjoint(facts.reason_codes)
     for arm in arms:
@@ -121,7 +134,15 @@ def _judged(
         if lesson is None:
             continue
         mine = (*found[arm.memory_id].uses, _use(facts, arm))
-        move = next_state(lesson, mine, policy, now, conflict=conflict and arm.arm == "had")
+        move = next_state(
+            lesson,
+            mine,
+            policy,
+            now,
+            conflict=conflict and arm.arm == "had",
+            family=families.get(arm.memory_id, Family(trials_begun([lesson]))),
+            oldest=found[arm.memory_id].oldest,
+        )
         if move is not None:
             steps[arm.memory_id] = move
     return steps
@@ -152,15 +173,26 @@ def _make_room(
             steps[id_] = move
 
 
-def _start(group: Sequence[StoredMemory], steps: dict[str, Move], policy: LessonPolicy, now: str) -> int:
-    """Put candidates of a group on trial, the oldest first, while there are places; answers how many are taken."""
-    taken = places_taken([each for each in group if each.id not in steps])
+def _begun(family: Family, group: Sequence[StoredMemory], steps: Mapping[str, Move]) -> int:
+    """How many trials of a group have begun, with those that begin by these steps."""
+    numbers = [steps[each.id].state.trial or 0 for each in group if each.id in steps]
+    return max(family.trials, *numbers, 0)
+
+
+def _start(
+    group: Sequence[StoredMemory], steps: dict[str, Move], policy: LessonPolicy, now: str, trials: int
+) -> tuple[int, int]:
+    """Put candidates of a group on trial, the oldest first, while there are places; answers how many are taken, and how
+    many trials of the group have begun.
+    """
+    going_on = sum(steps[each.id].state.stage == "trial" for each in group if each.id in steps)
+    taken = places_taken([each for each in group if each.id not in steps]) + going_on
     for candidate in sorted(group, key=_waiting_since):
-        move = started(candidate, now, taken=taken, policy=policy)
+        move = started(candidate, now, taken=taken, policy=policy, number=trials + 1)
         if move is not None and candidate.id not in steps:
             steps[candidate.id] = move
-            taken += 1
-    return taken
+            taken, trials = taken + 1, max(trials, move.state.trial or 0)
+    return taken, trials
 
 
 def _waiting_since(memory: StoredMemory) -> tuple[str, str]:
@@ -174,7 +206,8 @@ def _standing(reader: Reader, owner: str, arms: Sequence[UseArm]) -> list[Stored
 
 def _use(facts: RunFacts, arm: UseArm) -> LessonUse:
     """The run's own use, which is not kept yet."""
-    plain = {"memory_id": arm.memory_id, "trace_id": facts.trace_id, "arm": arm.arm, "at": facts.at}
+    plain: dict[str, Any] = {"memory_id": arm.memory_id, "trace_id": facts.trace_id, "arm": arm.arm, "at": facts.at}
+    plain |= {} if arm.share is None else {"share": arm.share}
     return LessonUse.from_wire(plain | {"passed": facts.passed, "cost": facts.cost, "stage": arm.stage})
 
 

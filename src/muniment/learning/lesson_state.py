@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from muniment.core.record import Absent, Number, Record
+from muniment.core.record import Absent, Count, Number, Record
 from muniment.core.scope import IdText
 
 __all__ = ["LessonArm", "LessonArmName", "LessonOrigin", "LessonStage", "LessonState", "LessonUse"]
@@ -22,6 +22,12 @@ class LessonState(Record):
     """In a few words, with the figures that moved it: `passed 9 of 12 with it, 3 of 11 without`."""
     changed_at: Absent[str] = None
     """Where its history was found to change: uses before it say nothing of how it does now."""
+    trial: Absent[Count] = None
+    """The so-manieth of its kind of work that was tried: the later, the more it has to show."""
+    trial_at: Absent[str] = None
+    """When that trial began; it may have waited since, and gone on."""
+    proven: Absent[bool] = None
+    """A trial showed that it helps: it may come back from a pause, where another is tried again."""
 
 
 class LessonArm(Record):
@@ -31,7 +37,8 @@ class LessonArm(Record):
     arm: LessonArmName
     stage: LessonStage
     share: Absent[Number] = None
-    """How likely it was to be handed to this run, by what came of it before."""
+    """How likely it was to be handed to this run, by what came of it before; of one on trial, among the runs that got
+    no other one on trial."""
 
 
 class LessonUse(Record):
@@ -46,5 +53,7 @@ class LessonUse(Record):
     at: str
     stage: Absent[LessonStage] = None
     """Where the lesson stood when the run recalled; absent of what is no lesson."""
+    share: Absent[Number] = None
+    """How likely it was to be handed to this run, where it was drawn; absent of what is no lesson."""
     task: Absent[str] = None
     """The stratum: a digest of the task, the same for runs of the same task in a tenant."""

@@ -14,7 +14,15 @@ from muniment.learning.lessons.arms import draw_arms, stage_of
 from muniment.learning.lessons.change import find_drop
 from muniment.learning.lessons.effects import effect_of
 from muniment.learning.lessons.lately import lately_of
-from muniment.learning.lessons.life import changed_at_of, left_idle, next_state, outlived, started
+from muniment.learning.lessons.life import (
+    Family,
+    changed_at_of,
+    gave_place,
+    left_idle,
+    next_state,
+    outlived,
+    started,
+)
 from muniment.learning.lessons.uses import Uses
 from muniment.learning.stored_memory import StoredMemory
 
@@ -38,8 +46,10 @@ def lesson(stage="trial", *, id_="tac_1", status="active", learnt=(8, 10), since
     )  # fmt: skip
 
 
-def use(number: int, arm: str, passed: bool, *, task: str | None = None, cost: float = 1) -> LessonUse:
-    plain = {"memory_id": "tac_1", "trace_id": f"t{number}", "arm": arm, "passed": passed, "cost": cost}
+def use(
+    number: int, arm: str, passed: bool, *, task: str | None = None, cost: float = 1, share: float = 0.5
+) -> LessonUse:
+    plain = {"memory_id": "tac_1", "trace_id": f"t{number}", "arm": arm, "passed": passed, "cost": cost, "share": share}
     return LessonUse.from_wire(plain | {"at": at(number)} | ({} if task is None else {"task": task}))
 
 
@@ -58,7 +68,7 @@ def life(seed: int, runs: int, rates, *, drift=None, lie=0.1, stage="trial", lea
         if stage_of(memory) == "retired":
             continue
         passed = (random.random() < passing[-1]) != (random.random() < lie)
-        uses.append(use(number, arm, passed))
+        uses.append(use(number, arm, passed, share=drawn[0].share))
         move = next_state(memory, uses[-POLICY.uses_max :], POLICY, at(number))
         if move is not None:
             status = "retired" if move.state.stage == "retired" else "active"
@@ -226,9 +236,38 @@ def test_after_a_drift_it_is_back_at_the_rate_without_within_thirty_runs(after: 
 
 def test_one_suspended_by_mistake_comes_back() -> None:
     uses = [use(number, "had" if number % 5 == 0 else "held_out", number % 5 == 0) for number in range(10, 60)]
-    move = next_state(lesson("suspended", since=5, changed=3), uses, POLICY, at(99))
+    proven = lesson("suspended", since=5, changed=3)
+    proven = proven.model_copy(update={"lesson": proven.lesson.model_copy(update={"proven": True})})
+    move = next_state(proven, uses, POLICY, at(99))
     assert move is not None
     assert (move.state.stage, move.reason, move.state.changed_at) == ("active", "helps_again", at(5))
+
+
+def test_one_that_was_never_proven_comes_back_to_be_tried() -> None:
+    uses = [use(number, "had" if number % 5 == 0 else "held_out", number % 5 == 0) for number in range(10, 60)]
+    move = next_state(lesson("suspended", since=5, changed=3), uses, POLICY, at(99))
+    assert move is not None
+    assert (move.state.stage, move.reason, move.state.proven) == ("trial", "helps_again", None)
+    assert (move.state.trial, move.state.trial_at) == (1, at(99)), "what brought it back proves nothing a second time"
+
+
+def test_one_that_gave_its_place_goes_on_with_its_trial() -> None:
+    first = started(lesson("candidate"), at(9), taken=0, policy=POLICY, number=4)
+    tried = lesson().model_copy(update={"lesson": first.state})
+    waits = gave_place(tried, 8, 0.2, at(20))
+    assert (waits.state.stage, waits.state.trial, waits.state.trial_at) == ("candidate", 4, at(9))
+    again = started(lesson().model_copy(update={"lesson": waits.state}), at(30), taken=0, policy=POLICY, number=7)
+    assert (again.state.stage, again.state.trial, again.state.trial_at) == ("trial", 4, at(9))
+
+
+def test_a_bet_whose_beginning_is_lost_is_begun_anew() -> None:
+    state = LessonState(stage="trial", since=at(0), why="so", trial=2, trial_at=at(0))
+    memory = lesson().model_copy(update={"lesson": state})
+    uses = [use(number, ("had", "held_out")[number % 2], number % 2 == 0) for number in range(10, 60)]
+    whole = next_state(memory, uses, POLICY, at(99), family=Family(5))
+    assert (whole.state.stage, whole.reason) == ("active", "effect_above")
+    cut = next_state(memory, uses, POLICY, at(99), family=Family(5), oldest=at(10))
+    assert (cut.state.stage, cut.reason, cut.state.trial, cut.state.trial_at) == ("trial", "trial_over", 6, at(99))
 
 
 def test_the_world_has_changed_for_a_family_until_its_lesson_comes_back() -> None:

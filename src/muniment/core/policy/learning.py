@@ -119,7 +119,9 @@ class LessonPolicy(Record):
     """Of the runs that an active lesson fits, so many do without it, so that it is measured as long as it lives."""
     trial_share: Share = 0.5
     """Of the runs that lessons on trial fit, so many get one of them while nothing is known; then what came of them
-    lately decides, between a holdout's share and all but a holdout's share."""
+    lately decides, between a holdout's share and all but the holdout of trials."""
+    trial_holdout_share: Share = 0.2
+    """Of the runs that lessons on trial fit, so many at least get none: with few to compare with, nothing is proven."""
     suspended_share: Share = 0.1
     """Of the runs that suspended lessons fit, so many get one of them, to see whether the world came back."""
     trial_places: Whole = 2
@@ -127,7 +129,8 @@ class LessonPolicy(Record):
     trial_uses_min: Positive = 10
     """Judged runs, with it or held out, before a trial is decided."""
     trial_uses_max: Positive = 120
-    """A trial in which nothing was found by then is over."""
+    """A trial that does not look like helping by then is over; one that does goes on until it is proven or no longer
+    looks so."""
     trial_idle_max: Positive = 60
     """A trial ends when so many judged runs of its family came and it was among what was handed out in none."""
     suspended_uses_min: Positive = 5
@@ -143,8 +146,11 @@ class LessonPolicy(Record):
     exploration: Share = 0.3
     """Of the ways of doing a task that passed, the one to try is drawn from so much of the doubt about each; at 0 it is
     always the one that is expected to pass most often."""
+    false_max: Share = 0.1
+    """Of kinds of work in which no lesson helps, so many at most ever have an active one, however long and often they
+    are looked at; where some help, so many of the active ones at most are idle, on average."""
     confidence: Annotated[Number, Field(gt=0, lt=1)] = 0.97
-    """Of the interval that an effect must clear, looked at after every run."""
+    """Of the interval that must lie above the margin for a lesson that costs less."""
     doubt: Annotated[Number, Field(gt=0, lt=1)] = 0.9
     """Of the interval that must lie below nought for a lesson to go: it is doubted sooner than it is believed."""
     hope: Annotated[Number, Field(gt=0, lt=1)] = 0.8

@@ -21,6 +21,7 @@ __all__ = [
     "difference_sequence",
     "evidence_above",
     "evidence_below",
+    "log_mean",
     "rate_test",
 ]
 
@@ -194,9 +195,9 @@ class Comparison:
             worse=worse,
             not_harmful=not_harmful,
             better=better,
-            worse_peak=max(0.0, _log_mean(worse)),
-            not_harmful_peak=max(0.0, _log_mean(not_harmful)),
-            better_peak=max(0.0, _log_mean(better)),
+            worse_peak=max(0.0, log_mean(worse)),
+            not_harmful_peak=max(0.0, log_mean(not_harmful)),
+            better_peak=max(0.0, log_mean(better)),
         )
 
     @property
@@ -235,9 +236,9 @@ class Comparison:
             worse=worse,
             not_harmful=not_harmful,
             better=better,
-            worse_peak=max(self.worse_peak, _log_mean(worse)),
-            not_harmful_peak=max(self.not_harmful_peak, _log_mean(not_harmful)),
-            better_peak=max(self.better_peak, _log_mean(better)),
+            worse_peak=max(self.worse_peak, log_mean(worse)),
+            not_harmful_peak=max(self.not_harmful_peak, log_mean(not_harmful)),
+            better_peak=max(self.better_peak, log_mean(better)),
         )
 
     def to_wire(self) -> dict[str, Any]:
@@ -273,7 +274,8 @@ def _grown(capitals: Capitals, gain: float) -> Capitals:
     return tuple([capital + log1p(stake * gain) for capital, stake in zip(capitals, STAKES, strict=True)])
 
 
-def _log_mean(capitals: Capitals) -> float:
+def log_mean(capitals: Capitals) -> float:
+    """The logarithm of the mean of capitals that are given by theirs."""
     highest = max(capitals)
     return highest + log(sum([exp(capital - highest) for capital in capitals]) / len(capitals))
 

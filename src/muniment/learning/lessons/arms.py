@@ -68,7 +68,10 @@ def draw_arms(
         if stage == "trial" and chosen not in (None, memory.id):
             continue
         gets_it = chosen == memory.id if stage == "trial" else _drawn(memory.id, run_id) < shares[memory.id]
-        share = round(shares[memory.id], 4)
+        share = shares[memory.id]
+        if stage == "trial":  # among the runs that it has an arm in
+            share /= 1 - sum(other for id_, other in tried.items() if id_ != memory.id)
+        share = round(share, 6)
         arms.append(LessonArm(memory_id=memory.id, arm="had" if gets_it else "held_out", stage=stage, share=share))
     return tuple(arms)
 

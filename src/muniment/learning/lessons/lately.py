@@ -56,9 +56,12 @@ def lately_of(found: Uses, half_life_runs: float) -> Lately:
 
 def share_of(stage: LessonStage, lately: Lately, policy: LessonPolicy) -> float:
     """Of the runs that a lesson on trial or active fits, how many are handed it: the chance that it helps, by what came
-    of it lately, once there are enough uses to ask and some did without. Both arms keep a holdout's share.
+    of it lately, once there are enough uses to ask and some did without. Both arms keep a holdout's share, and trials a
+    larger one to compare with.
     """
     least, most = policy.holdout_share, 1 - policy.holdout_share
+    if stage == "trial":
+        most = min(most, 1 - policy.trial_holdout_share)
     start = policy.trial_share if stage == "trial" else most
     if lately.uses < policy.trial_uses_min or not lately.other_n:
         return start

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import read_canonical, short_id
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.record import Absent, Record
+from muniment.core.record import Absent, Number, Record
 from muniment.core.scope import IdText
 from muniment.errors import InvalidRecord
 from muniment.learning.lesson_state import LessonArmName, LessonStage, LessonUse
@@ -36,6 +36,8 @@ class UseArm(Record):
     memory_id: IdText
     arm: LessonArmName
     stage: Absent[LessonStage] = None
+    share: Absent[Number] = None
+    """How likely it was to be handed to the run, where that was drawn."""
     family: Absent[str] = None
     """What records of its kind of work are looked up by."""
 
@@ -133,6 +135,8 @@ class Uses(NamedTuple):
     """Runs since it was used last, or since it came to stand where it stands."""
     written: int = 0
     """Runs since it was written."""
+    oldest: str = ""
+    """Of before this instant nothing is among them; "" where nothing was left out."""
 
 
 def uses_of(reader: Reader, owner: str, memories: Iterable[StoredMemory], newest: int) -> dict[str, Uses]:
@@ -164,7 +168,8 @@ def uses_of(reader: Reader, owner: str, memories: Iterable[StoredMemory], newest
             found[memory.id] = Uses(
                 tuple(uses),
                 tuple(ages[use.trace_id] for use in uses),
-                len(moments) - bisect_right(moments, since),
-                len(moments) - bisect_right(moments, memory.created_at),
+                idle=len(moments) - bisect_right(moments, since),
+                written=len(moments) - bisect_right(moments, memory.created_at),
+                oldest=moments[0] if len(moments) >= newest else "",
             )
     return found
