@@ -68,8 +68,8 @@ def request_of(text: str) -> str:
     is_asked = False
     for _ in range(_TIMES_MAX):
         before = found
-        found = _front("greetings").sub("", found, count=1)
-        found, asked = _front("asking").subn("", found, count=1)
+        found = _greeting().sub("", found, count=1)
+        found, asked = _asking().subn("", found, count=1)
         is_asked = is_asked or bool(asked)
         behind = _end(is_asked).search(found.rstrip(_END_SIGNS))
         found = (found if behind is None else found[: behind.start()]).strip()
@@ -126,11 +126,15 @@ def _any(*sections: str) -> str:
 
 
 @cache
-def _front(what: str) -> re.Pattern[str]:
-    """What stands in front of a request: greetings, or the words that ask for it."""
+def _asking() -> re.Pattern[str]:
+    """The words that ask for something, in front of it."""
+    return re.compile(rf"(?i)^(?:[¿¡]\s*)?(?:{_any('asking')})(?=\s+\w)\s+")
+
+
+@cache
+def _greeting() -> re.Pattern[str]:
+    """What is said before a request begins."""
     signs = _any("signs in front")
-    if what == "asking":
-        return re.compile(rf"(?i)^(?:[¿¡]\s*)?(?:{_any('asking')})(?=\s+\w)\s+")
     greeted = rf"(?:\s+(?:{_any('greeted')}))?(?:\s+(?-i:[^\W\d_a-z][^\W\d_]*\.?)){{0,3}}"
     greeting = (
         rf"(?:{_any('greetings')})(?!\w)(?:{greeted}\s*[!,.:;–—-]+|(?:\s+there)?(?=\s+(?-i:[^\W\d_A-Z]))(?!\s+world))"
