@@ -65,7 +65,6 @@ from muniment.runs.projection import (
 )
 from muniment.store.context import Context
 from muniment.store.derivation import Derivation, Derived, Project, Without, declare
-from muniment.store.forget import receipt_fault
 from muniment.store.items import Item
 from muniment.store.ledger.memory_events import (
     CANDIDATE_EVENTS,
@@ -94,6 +93,7 @@ from muniment.store.ledger.memory_events import (
     WORKING_SET_CHANGED,
 )
 from muniment.store.ledger.run_events import ACTIONS_PLANNED, OUTPUT_VERIFIED, RUN_EVENTS
+from muniment.store.proving.receipts import receipt_fault
 from muniment.store.sealing import KIND as SEAL
 from muniment.store.sealing import seal_fault
 

@@ -28,7 +28,7 @@ from muniment.core.ports.schema import (
     Table,
     column_names,
 )
-from muniment.errors import InvalidInput, MunimentError, NotFound, StoreDamaged, UnknownScope
+from muniment.errors import InvalidInput, NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.idempotency import clear_answers
 from muniment.store.item_entries import entries_of_items, origins_of
@@ -38,7 +38,6 @@ from muniment.store.items import (
     Item,
     Rewritten,
     empty_items,
-    item_of,
     kinds_held,
     latest,
     links_from,
@@ -54,13 +53,12 @@ from muniment.store.named_sources import entries_naming, items_naming, words_lef
 from muniment.store.objects.clearing import MOVED, Cleared, clear_outside, note_outside, of_receipt
 from muniment.store.proving.ends import are_one_holder_s, followed
 from muniment.store.proving.proofs import prove
+from muniment.store.proving.receipts import SCRUB_DUE, receipt_change
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
 from muniment.store.turns import holders_of, names_of, users_of
 
-__all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "note_scrubbed", "receipt_change", "receipt_fault"]
+__all__ = ["Selector", "empty_rows", "forget", "note_scrubbed"]
 
-SCRUB_DUE = "scrub_due"
-"""The status of a receipt for what may still lie in the store's files."""
 FOREIGN = "foreign"
 """Count of a receipt: rows that say they are part of it and are another's, and links that lead to another's; they were
 left alone."""
@@ -235,33 +233,6 @@ def _erase_files(ctx: Context, tx: Transaction, erasure: _Erasure, held: ExitSta
 
 def _versions(tx: Transaction, item_id: str) -> list[Item]:
     return select_items(tx, (("id", "=", item_id), HOLDS_BODY))
-
-
-def receipt_change(receipt: Receipt, status: str) -> Change:
-    return Change(
-        id=receipt.receipt_id,
-        kind="receipt",
-        status=status,
-        body=receipt.to_wire(),
-        created_at=receipt.requested_at,
-        trust="user",
-    )
-
-
-def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
-    """What is wrong with a receipt by what it says of itself; None where it holds."""
-    try:
-        receipt = Receipt.from_wire(item.plain())
-    except MunimentError as error:
-        return error.message
-    if item.status not in ("issued", SCRUB_DUE):
-        return "its status is not one of a receipt"
-    if receipt.selector.get("tenant_id", receipt.tenant_id) != receipt.tenant_id:
-        return "it was asked for in another tenant"
-    made = item_of(receipt_change(receipt, item.status), item.version)
-    named = [name for name, one, other in zip(Item._fields, item, made, strict=True) if one != other]
-    named = [name for name in named if item.checked or name not in ("digest", "checked")]
-    return f"{', '.join(named)} not as it says itself" if named else None
 
 
 # -- what goes ----------------------------------------------------------------------------------------
