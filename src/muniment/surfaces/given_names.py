@@ -11,7 +11,7 @@ def checked_name(given: str, name: str) -> str:
     """What was given for a store or a user: an empty text, such as a variable that was not set leaves, is none. Nor is
     a store named by keywords, with a password in them."""
     if given.strip():
-        if name == "db":
+        if name == "db" and "=" in given:  # asked first: what it takes to know more is loaded at no other call
             from muniment.store.engines.opening import refuse_keywords
 
             refuse_keywords(given, "$.db")
