@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
@@ -61,7 +62,7 @@ from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
 from muniment.store.lists.rows import relist
-from muniment.store.objects.sending import insert_blobs, send_rows, write_sent
+from muniment.store.objects.sending import insert_blobs, resending, send_rows, write_sent
 from muniment.store.proving.blob_checking import blob_fault, blobs_of
 from muniment.store.proving.mark_checking import check_marks
 from muniment.store.proving.proofs import check_proof, prove
@@ -229,16 +230,8 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
     for batch in _batches(read_dump(dump.open())):
         emptied_there.update(row.id for row in _rows_of(batch, EntryRow) if row.receipt_id is not None)
         emptied_there.update(row.id for row in _rows_of(batch, ItemRow) if row.body is None)
-        held = send_rows(ctx, dump.tenant_id, _rows_of(batch, EntryRow), _rows_of(batch, BlobRow))
         try:
-            done, more, salts = write_sent(
-                ctx,
-                dump.tenant_id,
-                held.values(),
-                lambda tx, batch=batch, held=held: _write_batch(  # type: ignore[misc]
-                    ctx, tx, dump.tenant_id, batch, gone, held, emptied_there
-                ),
-            )
+            done, more, salts = resending(partial(_send_batch, ctx, dump.tenant_id, batch, gone, emptied_there))
         except KeyTaken as error:
             raise Conflict(
                 f"a row of {error.table} in the dump collides with another record of this store",
@@ -286,6 +279,15 @@ def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
         item_id = item_id if of_item is None else of_item
     if batch:
         yield batch
+
+
+def _send_batch(
+    ctx: Context, tenant_id: str, batch: list[Line], gone: dict[str, str], emptied_there: Set[str]
+) -> tuple[Counter[str], dict[str, str], list[bytes]]:
+    held = send_rows(ctx, tenant_id, _rows_of(batch, EntryRow), _rows_of(batch, BlobRow))
+    return write_sent(
+        ctx, tenant_id, held.values(), lambda tx: _write_batch(ctx, tx, tenant_id, batch, gone, held, emptied_there)
+    )
 
 
 def _write_batch(

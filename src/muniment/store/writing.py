@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar
@@ -57,7 +56,7 @@ from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
-from muniment.store.objects.sending import GivenUp, Leaving, insert_blobs, send_blobs, write_sent
+from muniment.store.objects.sending import Leaving, insert_blobs, resending, send_blobs, write_sent
 from muniment.store.proving.tombstones import forgotten, told_entry
 from muniment.store.sealing import add_seal, key_to_seal
 from muniment.store.turns import is_turn
@@ -78,15 +77,12 @@ __all__ = [
     "prepare_batch",
     "project_entries",
     "recorded_now",
-    "resending",
     "session_head",
     "store_rows",
     "write_batches",
 ]
 
 R = TypeVar("R")
-
-_SENDS_MAX = 3
 
 
 def opening_draft(said: dict[str, Any]) -> EntryDraft:
@@ -187,14 +183,6 @@ def write_batches(ctx: Context, tenant_id: str, batches: Sequence[Batch], work: 
     """The transaction that writes prepared batches. What was sent outside for them and is not written goes again."""
     sent = [row for batch in batches for row in batch.held.values()]
     return write_sent(ctx, tenant_id, sent, work) if sent else ctx.engine.write(tenant_id, work)
-
-
-def resending(attempt: Callable[[], R]) -> R:
-    """Try again where what was sent outside was deleted meanwhile, as whoever forgets does with what is not written."""
-    for _ in range(_SENDS_MAX - 1):
-        with suppress(GivenUp):
-            return attempt()
-    return attempt()
 
 
 def prepare(

@@ -9,15 +9,16 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import muniment
-from muniment.core.ports.engine import Count
-from muniment.core.ports.objects import Removal
-from muniment.core.ports.rows import select
+from muniment.core.ports.engine import Count, Transaction
+from muniment.core.ports.objects import ObjectRow, Removal
+from muniment.core.ports.rows import insert, select
 from muniment.core.ports.schema import BLOBS, OBJECTS
 from muniment.errors import (
     Conflict,
@@ -29,7 +30,7 @@ from muniment.errors import (
     StorageFull,
 )
 from muniment.handles.memory import Memory
-from muniment.store.objects import sending
+from muniment.store.objects import clearing, sending
 from muniment.store.objects.view import near
 
 TEXT = "The harbour master counts the boats at dusk. " * 3000
@@ -280,6 +281,89 @@ def test_a_write_that_meets_a_forget_is_sent_again(
     assert unread(mem).ledger.content(event) == TEXT
     assert len(files(folder)) == 1
     assert mem.verify().ok
+
+
+@pytest.mark.req("LG-12", "LG-14")
+def test_a_forget_leaves_alone_what_was_taken_up_while_it_looked(
+    opened: Opener, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer has announced and put; a forget has read that it is due; the writer commits; then the forget deletes."""
+    mem = opened()
+    gone = told(mem, "A short word.", user_id="ben")
+    outside = mem._ctx.outside
+    assert outside is not None
+    real, looked, written = clearing._settle, iter([True]), []
+
+    def take(row: ObjectRow, tx: Transaction) -> None:
+        written.append(clearing.take_up(tx, row.held_at))
+        insert(tx, OBJECTS, [row._replace(use="blob", subject="somebody's")])
+
+    def late(*given: Any) -> Any:
+        for _ in looked:
+            mem._ctx.engine.write("default", partial(take, given[3]))
+        return real(*given)
+
+    row = outside.blob_row("default", "evt_x", b"n" * 32, 4)
+    clearing.announce(mem._ctx, "default", [row])
+    outside.store.put(row.held_at, b"text")
+    with monkeypatch.context() as patch:
+        patch.setattr(clearing, "_settle", late)
+        mem.forget(event=gone)
+    assert written == [True]
+    assert [path.read_text() for path in files(folder)] == ["text"]
+
+
+@pytest.mark.req("LG-14")
+@pytest.mark.parametrize("again", [False, True])
+def test_what_was_put_after_a_forget_cleared_its_announcement_goes_again(
+    opened: Opener, folder: Path, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    mem = opened()
+    if again:
+        told(mem, idempotency_key="k")
+    gone = told(mem, "A short word.", user_id="ben")
+    outside = mem._ctx.outside
+    assert outside is not None
+    real, forgets = type(outside).send_blob, iter([gone])
+
+    def slow(self: Any, *given: Any) -> Any:
+        for event in forgets:
+            mem.forget(event=event)
+        return real(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(outside), "send_blob", slow)
+        event = told(mem, idempotency_key="k")
+    assert len(files(folder)) == 1
+    assert "left_objects" not in mem.forget(event=event).counts
+    assert files(folder) == []
+    assert mem._ctx.engine.read("default", lambda reader: reader.do(Count("objects"))) == 0
+
+
+@pytest.mark.req("LG-14")
+def test_a_sweep_that_fails_is_made_up_for_by_a_forget(
+    opened: Opener, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem = opened()
+
+    def crash(*_: Any) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr("muniment.store.writing.insert_blobs", crash)
+        with pytest.raises(Crash):
+            told(mem, idempotency_key="k")
+    event = told(mem, idempotency_key="k")
+    outside = mem._ctx.outside
+    assert outside is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(type(outside.store), "remove", lambda _, key: Removal(key, 1, "kept by its lock"))
+        assert mem.store.sweep_objects(grace_hours=0).left == 1
+        receipt = mem.forget(event=event)
+        assert receipt.counts["left_objects"] >= 1
+    assert len(files(folder)) == 2
+    assert not mem.store.scrub().due
+    assert files(folder) == []
 
 
 @pytest.mark.req("LG-14")

@@ -24,6 +24,7 @@ from muniment.store.ledger.memory_events import VALUE_KEPT, VALUE_REMOVED, VALUE
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.ledger.rows import check_header, read_body
 from muniment.store.ledger.secrets import redact_value
+from muniment.store.objects.sending import resending
 from muniment.store.turns import blob_text
 from muniment.store.writing import append_batches, opening_draft, prepare_batch, write_batches
 
@@ -180,8 +181,10 @@ class Values:
 
     def _append(self, drafts: Sequence[tuple[Labels, EntryDraft]], beside: Any = None) -> None:
         """Write drafts to the sessions of their holders, in one transaction, and what goes with them."""
-        if not drafts:
-            return
+        if drafts:
+            resending(lambda: self._append_once(drafts, beside))
+
+    def _append_once(self, drafts: Sequence[tuple[Labels, EntryDraft]], beside: Any) -> None:
         by_holder: dict[str | None, list[int]] = {}
         for number, (labels, _) in enumerate(drafts):
             by_holder.setdefault(self._holder(labels), []).append(number)

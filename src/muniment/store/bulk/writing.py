@@ -40,10 +40,10 @@ from muniment.store.idempotency import put_keys
 from muniment.store.ledger.admission import Admitted
 from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.rows import entry_of_row
-from muniment.store.objects.sending import Leaving, insert_blobs, send_blobs, write_sent
+from muniment.store.objects.sending import Leaving, insert_blobs, resending, send_blobs, write_sent
 from muniment.store.sealing import add_seal, key_to_seal
 from muniment.store.turns import can_be_turn
-from muniment.store.writing import enter_tenant, must_open, project_entries, recorded_now, resending, session_head
+from muniment.store.writing import enter_tenant, must_open, project_entries, recorded_now, session_head
 
 __all__ = ["Part", "Written", "write_portion"]
 

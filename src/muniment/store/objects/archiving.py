@@ -20,7 +20,7 @@ from muniment.core.ports.schema import BLOBS, ENTRIES, OBJECTS, SESSIONS, EntryR
 from muniment.errors import InvalidInput, StoreDamaged, UnknownScope
 from muniment.store.ledger.rows import check_content
 from muniment.store.objects.archives import MARK, Marker, archive_row, marker_of, read_archive
-from muniment.store.objects.clearing import MOVED, announce, clear_outside, retire, take_up, withdraw
+from muniment.store.objects.clearing import MOVED, announce, clear_outside, give_back, retire, take_up
 from muniment.store.objects.moving import move_blob
 from muniment.store.objects.sweeping import outside_of
 from muniment.store.objects.view import near
@@ -165,7 +165,7 @@ def _put_away(ctx: Context, tenant_id: str, place: _Place, rows: Sequence[EntryR
         return True
 
     if not ctx.engine.write(tenant_id, change):
-        withdraw(ctx, outside, tenant_id, row)
+        give_back(ctx, tenant_id, [row])
         return 0
     counts["events"] += len(held)
     counts["size_bytes"] += sum(len(body.encode()) for _, body in held.values())

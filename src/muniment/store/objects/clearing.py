@@ -7,6 +7,7 @@ that is down, or a bucket that keeps what it has, never keeps the store itself f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,16 +29,20 @@ __all__ = [
     "Silence",
     "announce",
     "clear_outside",
+    "clear_unneeded",
     "give_back",
     "note_outside",
     "of_receipt",
     "retire",
     "take_up",
-    "withdraw",
 ]
 
 MOVED = "moved"
 """What stands for the receipt of an object that is due because its content moved, or because whoever put it ended."""
+
+GOING = "going"
+"""The use of an object that somebody deletes."""
+_DUE = ("due", GOING)
 
 _NOT_OPENED = "the store was opened without its objects"
 
@@ -109,33 +114,44 @@ def announce(ctx: Context, tenant_id: str, rows: Sequence[ObjectRow]) -> list[Ob
 
     So neither a crash nor a repeat leaves anything that outlives a forget unseen.
     """
-    due = [row._replace(name=ctx.ids.salts(1)[0], use="due", subject=MOVED, sealed_by=None) for row in rows]
+    due = _announced(ctx, rows)
     if due:
         ctx.engine.write(tenant_id, lambda tx: _put_due(tx, due))
     return due
 
 
 def give_back(ctx: Context, tenant_id: str, rows: Iterable[ObjectRow]) -> None:
-    """Of these that were announced, delete what nobody took up. What cannot be deleted now stays due."""
-    outside = ctx.outside
-    held_at = [row.held_at for row in rows]
-    if outside is None or not held_at:
+    """Of these that were announced, delete what no row has taken up. What cannot be deleted now stays due.
+
+    Whoever forgot meanwhile may have cleared an announcement before its object was there: it is due once more until it
+    is gone. Asked where rows are written: a replica may not know yet what was taken up.
+    """
+    outside, rows = ctx.outside, list(rows)
+    if outside is None or not rows:
         return
-    try:
-        for row in ctx.engine.read(tenant_id, lambda reader: _due(reader, held_at)):
-            _remove(ctx, outside, tenant_id, row)  # no row has named it
-    except (StorageFailure, NoObjectsKey):
-        return
+    with suppress(StorageFailure, NoObjectsKey, KeyTaken):  # it stays due; or whoever took it up has just written so
+        clear_unneeded(ctx, outside, tenant_id, rows)
 
 
-def withdraw(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> None:
-    """What was put for nothing goes again. Whoever forgot meanwhile may have cleared what announced it before it was
-    there: it is due once more until it is gone."""
-    try:
-        (due,) = announce(ctx, tenant_id, [row])
-    except KeyTaken:  # a sweep has seen it, and deletes it
-        return
-    _remove(ctx, outside, tenant_id, due)  # no row has named it
+def clear_unneeded(ctx: Context, outside: Outside, tenant_id: str, rows: Sequence[ObjectRow]) -> list[str]:
+    """Delete those of these objects that no row needs; answers of each why something is left, "" where nothing is.
+
+    Raises `KeyTaken` where one of them was taken up at this moment.
+    """
+    unneeded = ctx.engine.write(tenant_id, lambda tx: _unneeded(ctx, tx, rows))
+    return [_remove(ctx, outside, tenant_id, row) for row in unneeded]
+
+
+def _unneeded(ctx: Context, tx: Transaction, rows: Sequence[ObjectRow]) -> list[ObjectRow]:
+    """Those of these objects that no row needs, each with a row by which it is due."""
+    known = {row.held_at: row for row in by_ids(tx, OBJECTS, [row.held_at for row in rows], column="held_at")}
+    unnamed = _announced(ctx, [row for row in rows if row.held_at not in known])
+    insert(tx, OBJECTS, unnamed)
+    return [*(row for row in known.values() if row.use in _DUE and row.subject == MOVED), *unnamed]
+
+
+def _announced(ctx: Context, rows: Sequence[ObjectRow]) -> list[ObjectRow]:
+    return [row._replace(name=ctx.ids.salts(1)[0], use="due", subject=MOVED, sealed_by=None) for row in rows]
 
 
 def _put_due(tx: Transaction, due: Sequence[ObjectRow]) -> None:
@@ -145,7 +161,10 @@ def _put_due(tx: Transaction, due: Sequence[ObjectRow]) -> None:
 
 
 def take_up(tx: Transaction, held_at: str) -> bool:
-    """What was announced is due no longer, since the caller's transaction names it; was it still there?"""
+    """What was announced is due no longer, since the caller's transaction names it; was it still there?
+
+    What is `going` is not: somebody deletes it now.
+    """
     where: tuple[Condition, ...] = (("held_at", "=", held_at), ("use", "=", "due"))
     return tx.do(Delete("objects", where)) > 0
 
@@ -201,16 +220,12 @@ def _said(error: MunimentError) -> str:
 
 
 def _all_due(reader: Reader) -> list[ObjectRow]:
-    return select(reader, OBJECTS, (("use", "in", ("rewrite", "due")),))
-
-
-def _due(reader: Reader, held_at: Sequence[str]) -> list[ObjectRow]:
-    return [*by_ids(reader, OBJECTS, held_at, column="held_at", where=(("use", "=", "due"),))]
+    return select(reader, OBJECTS, (("use", "in", ("rewrite", *_DUE)),))
 
 
 def _settle(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow, copies: _Copies) -> str:
     """Do what is due of one object; answers why something is left, "" where nothing is."""
-    if row.use == "due":
+    if row.use in _DUE:
         # a blob under a receipt was its event's alone; an archive may have held what others said
         others = MOVED in row.subject.split() or "/archives/" in row.held_at
     else:
@@ -224,12 +239,17 @@ def _settle(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow, copi
 
 
 def _remove(ctx: Context, outside: Outside, tenant_id: str, old: ObjectRow) -> str:
+    """Delete an object that is due; answers why something is left. Claimed first: whoever is slow to take it up finds
+    that it is going, and what was taken up meanwhile is left alone."""
+    held: Condition = ("held_at", "=", old.held_at)
+    claim = Patch("objects", (held, ("use", "in", _DUE)), {"use": GOING})
+    if not ctx.engine.write(tenant_id, lambda tx: tx.do(claim)):
+        return ""
     gone = outside.store.remove(old.held_at)
     if gone.left:
         versions = f"{gone.left} {'version' if gone.left == 1 else 'versions'}"
         return f"{versions} of {outside.store.location}: {gone.reason}"
-    where: tuple[Condition, ...] = (("held_at", "=", old.held_at), ("use", "=", "due"))
-    ctx.engine.write(tenant_id, lambda tx: tx.do(Delete("objects", where)))
+    ctx.engine.write(tenant_id, lambda tx: tx.do(Delete("objects", (held, ("use", "=", GOING)))))
     return ""
 
 
@@ -263,7 +283,7 @@ def _rewrite(ctx: Context, outside: Outside, tenant_id: str, row: ObjectRow) -> 
         ctx.engine.write(tenant_id, change)
     except StorageBusy:
         if new is not None:
-            withdraw(ctx, outside, tenant_id, new)
+            give_back(ctx, tenant_id, [new])
         raise
     return len(left)
 

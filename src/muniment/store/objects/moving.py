@@ -16,7 +16,7 @@ from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import get, insert, select
 from muniment.core.ports.schema import BLOBS, ENTRIES, OBJECTS, BlobRow
 from muniment.errors import BlobCorrupt
-from muniment.store.objects.clearing import MOVED, announce, clear_outside, retire, take_up, withdraw
+from muniment.store.objects.clearing import MOVED, announce, clear_outside, give_back, retire, take_up
 from muniment.store.objects.sweeping import outside_of
 from muniment.store.objects.view import near
 from muniment.store.reports import MovedContents
@@ -85,7 +85,7 @@ def move_blob(ctx: Context, tenant_id: str, name: bytes) -> int:
 
     moved = ctx.engine.write(tenant_id, change)
     if not moved:
-        withdraw(ctx, outside, tenant_id, row)
+        give_back(ctx, tenant_id, [row])
     return moved
 
 

@@ -8,6 +8,7 @@ attempts write one key.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from muniment.core.cancellation import checkpoint
@@ -21,9 +22,11 @@ from muniment.store.objects.clearing import announce, give_back, take_up
 if TYPE_CHECKING:
     from muniment.store.context import Context
 
-__all__ = ["GivenUp", "Leaving", "insert_blobs", "send_blobs", "send_rows", "write_sent"]
+__all__ = ["GivenUp", "Leaving", "insert_blobs", "resending", "send_blobs", "send_rows", "write_sent"]
 
 R = TypeVar("R")
+
+_SENDS_MAX = 3
 
 
 class GivenUp(StorageBusy):
@@ -77,6 +80,14 @@ def send_rows(
         if blob.entry_id not in here and blob.data is not None
     ]
     return send_blobs(ctx, tenant_id, leaving)
+
+
+def resending(attempt: Callable[[], R]) -> R:
+    """Try again where what was sent outside was deleted meanwhile, as whoever forgets does with what is not written."""
+    for _ in range(_SENDS_MAX - 1):
+        with suppress(GivenUp):
+            return attempt()
+    return attempt()
 
 
 def write_sent(ctx: Context, tenant_id: str, sent: Collection[ObjectRow], work: Callable[[Transaction], R]) -> R:

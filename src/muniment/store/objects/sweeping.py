@@ -1,15 +1,15 @@
 """Objects that no row needs: left by a call that ended between its object and its transaction.
 
 They were announced as due (`store.objects.sending`), and a forget deletes them. This is for stores that forget nothing,
-and for what earlier versions left, which no row names. A key is claimed by a row before its object is deleted. Whoever
-put the object and is only slow meets that row, and is told to call again: no row ever names what a sweep has taken.
-Nothing that a row needs is touched.
+and for what no row names: what earlier versions left, or what came after it was deleted. A row says of an object that
+it is due before it is deleted. So whoever put it and is only slow is told to call again, and a deletion that fails is
+made up for by the next forget. Nothing that a row needs is touched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
+from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,10 @@ from muniment.core.cancellation import checkpoint
 from muniment.core.instants import parse_instant
 from muniment.core.ports.engine import Condition, Delete, KeyTaken, Reader, Transaction
 from muniment.core.ports.objects import Listed, ObjectRow
-from muniment.core.ports.rows import ASKED_MAX, by_ids, insert
+from muniment.core.ports.rows import ASKED_MAX, by_ids
 from muniment.core.ports.schema import OBJECTS
 from muniment.errors import Conflict, InvalidInput
-from muniment.store.objects.clearing import MOVED, take_up
+from muniment.store.objects.clearing import MOVED, clear_unneeded
 from muniment.store.reports import SweepReport
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def sweep_objects(ctx: Context, grace_hours: Any = GRACE_HOURS) -> SweepReport:
             counts["seen"] += len(page)
             old = [each for each in page if each.age_s >= hours * 3600]
             counts["young"] += len(page) - len(old)
-            for key in _claimed(ctx, tenant_id, [each.key for each in old]):
-                counts["left" if outside.store.remove(key).left else "deleted"] += 1
+            for left in _swept(ctx, outside, tenant_id, [each.key for each in old]):
+                counts["left" if left else "deleted"] += 1
     for tenant_id in tenants.values():
         ctx.engine.write(tenant_id, lambda tx: _drop_claims(ctx, tx, grace_hours))
     return SweepReport(**counts)
@@ -82,32 +82,21 @@ def _pages(some: Iterator[Listed]) -> Iterator[list[Listed]]:
         yield page
 
 
-def _claimed(ctx: Context, tenant_id: str | None, keys: Sequence[str]) -> list[str]:
-    """Those of these keys that no row needs, claimed so that none will."""
+def _swept(ctx: Context, outside: Outside, tenant_id: str | None, keys: Sequence[str]) -> Iterator[bool]:
+    """Delete those of these keys that no row needs; of each, whether something of it is left."""
     if tenant_id is None:
-        return list(keys)
-    orphans = ctx.engine.read(tenant_id, lambda reader: _unnamed(reader, keys))
-    taken: list[str] = []
-    for key in orphans:
-        row = ObjectRow(sha256(key.encode()).digest(), "swept", "", key, None, int(_seconds(ctx)))
-        try:
-            ctx.engine.write(tenant_id, lambda tx, row=row: _claim(tx, row))  # type: ignore[misc]
-        except KeyTaken:  # whoever put it has written its row just now
-            continue
-        taken.append(key)
-    return taken
-
-
-def _claim(tx: Transaction, row: ObjectRow) -> None:
-    take_up(tx, row.held_at)
-    insert(tx, OBJECTS, [row])
+        yield from (outside.store.remove(key).left > 0 for key in keys)
+        return
+    for key in ctx.engine.read(tenant_id, lambda reader: _unnamed(reader, keys)):
+        row = ObjectRow(b"", "due", MOVED, key, None, 0)
+        with suppress(KeyTaken):  # whoever put it has written its row just now
+            yield from map(bool, clear_unneeded(ctx, outside, tenant_id, [row]))
 
 
 def _unnamed(reader: Reader, keys: Sequence[str]) -> list[str]:
-    """Those that stand in no row, or were only announced. One that was claimed and is there again came late: it waits
-    until its claim ends."""
+    """Those that stand in no row, or were only announced."""
     rows = by_ids(reader, OBJECTS, keys, column="held_at")
-    named = {row.held_at for row in rows if (row.use, row.subject) != ("due", MOVED)}
+    named = {row.held_at for row in rows if row.subject != MOVED}
     return [key for key in keys if key not in named]
 
 
@@ -116,7 +105,7 @@ def _seconds(ctx: Context) -> float:
 
 
 def _drop_claims(ctx: Context, tx: Transaction, grace_hours: float) -> None:
-    """Claims whose time is over too: whoever was slow has long been told."""
+    """What earlier versions left of a sweep, where its time is over too: whoever was slow has long been told."""
     old = int(_seconds(ctx) - max(grace_hours, _UNKNOWN_HOURS_MIN) * 3600)
     where: tuple[Condition, ...] = (("use", "=", "swept"), ("size", "<", old))
     tx.do(Delete("objects", where))
