@@ -20,8 +20,8 @@ from dump_lines import dump_of
 from muniment.core.ports.engine import ScrubReport
 from muniment.handles.memory import Memory
 from muniment.store import transfer
+from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import latest
-from muniment.store.proving.receipts import SCRUB_DUE
 from partition_room import url_of
 
 Opened = Callable[[], Memory]

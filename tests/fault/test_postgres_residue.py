@@ -15,8 +15,8 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.postgres.residue import scrub
+from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import latest
-from muniment.store.proving.receipts import SCRUB_DUE
 from muniment.testing.rows import row_with
 
 pytestmark = pytest.mark.req("LG-07")

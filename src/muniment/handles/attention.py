@@ -24,11 +24,11 @@ from muniment.memory.facts.records import StoredCandidate, StoredFact
 from muniment.rules.rule_promoting import verdict_of
 from muniment.rules.rulebook_writing import Book
 from muniment.store.background.leases import open_leases
+from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import Item, latest
 from muniment.store.ledger.records import Receipt, RunState
 from muniment.store.lists.owners import each_owner, in_turn, read_by_owner
 from muniment.store.lists.seeking import COUNT_MAX, Make, Place, count_rows, each_made, seek
-from muniment.store.proving.receipts import SCRUB_DUE
 
 if TYPE_CHECKING:
     from muniment.store.context import Context

@@ -53,12 +53,13 @@ from muniment.store.named_sources import entries_naming, items_naming, words_lef
 from muniment.store.objects.clearing import MOVED, Cleared, clear_outside, note_outside, of_receipt
 from muniment.store.proving.ends import are_one_holder_s, followed
 from muniment.store.proving.proofs import prove
-from muniment.store.proving.receipts import SCRUB_DUE, receipt_change
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
 from muniment.store.turns import holders_of, names_of, users_of
 
-__all__ = ["Selector", "empty_rows", "forget", "note_scrubbed"]
+__all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "note_scrubbed", "receipt_change"]
 
+SCRUB_DUE = "scrub_due"
+"""The status of a receipt for what may still lie in the store's files."""
 FOREIGN = "foreign"
 """Count of a receipt: rows that say they are part of it and are another's, and links that lead to another's; they were
 left alone."""
@@ -233,6 +234,17 @@ def _erase_files(ctx: Context, tx: Transaction, erasure: _Erasure, held: ExitSta
 
 def _versions(tx: Transaction, item_id: str) -> list[Item]:
     return select_items(tx, (("id", "=", item_id), HOLDS_BODY))
+
+
+def receipt_change(receipt: Receipt, status: str) -> Change:
+    return Change(
+        id=receipt.receipt_id,
+        kind="receipt",
+        status=status,
+        body=receipt.to_wire(),
+        created_at=receipt.requested_at,
+        trust="user",
+    )
 
 
 # -- what goes ----------------------------------------------------------------------------------------

@@ -13,9 +13,8 @@ from muniment.core.ports.engine import Reader, ScrubReport, Transaction
 from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ITEMS
 from muniment.store.context import Context
-from muniment.store.forget import note_scrubbed
+from muniment.store.forget import SCRUB_DUE, note_scrubbed
 from muniment.store.objects.clearing import Cleared, Silence, clear_outside, of_receipt
-from muniment.store.proving.receipts import SCRUB_DUE
 from muniment.store.reports import ScrubbedFiles
 
 __all__ = ["due_receipts", "note_scrub", "scrub"]

@@ -40,7 +40,7 @@ from muniment.errors import BlobCorrupt, Conflict, InvalidInput, StoreDamaged, U
 from muniment.store.chain_reading import ChainWalk
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
-from muniment.store.forget import empty_rows
+from muniment.store.forget import SCRUB_DUE, empty_rows, receipt_change
 from muniment.store.idempotency import clear_answers, put_keys
 from muniment.store.item_entries import entries_of_items
 from muniment.store.items import (
@@ -66,7 +66,6 @@ from muniment.store.objects.sending import insert_blobs, resending, send_rows, w
 from muniment.store.proving.blob_checking import blob_fault, blobs_of
 from muniment.store.proving.mark_checking import check_marks
 from muniment.store.proving.proofs import check_proof, prove
-from muniment.store.proving.receipts import SCRUB_DUE, receipt_change
 from muniment.store.proving.session_checking import check_sessions, damaged_session
 from muniment.store.proving.table_checking import key_fault, lost_keys
 from muniment.store.proving.tombstones import Listed, check_dumped, emptied_since

@@ -31,9 +31,9 @@ from muniment.handles.derived import DERIVATIONS
 from muniment.handles.memory import Memory, open
 from muniment.store import transfer
 from muniment.store.derivation import Derivation, declare
+from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import Change, latest
 from muniment.store.ledger.chain import header_hash
-from muniment.store.proving.receipts import SCRUB_DUE
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]

@@ -23,7 +23,8 @@ class ObjectRow(NamedTuple):
     """Of a blob its salted hash, of an archive a random id."""
     use: str
     """`blob`, `archive`; `rewrite`, an archive that still holds what was forgotten; `due`, what is to be deleted;
-    `going`, what somebody deletes; `swept`, a key that an earlier version gave up; `store`, the name of this store's own folder."""
+    `going`, what somebody deletes; `swept`, a key that an earlier version gave up; `store`, the name of this store's
+    own folder."""
     subject: str
     """The event of a blob; the receipts of what is due, one to a line."""
     held_at: str

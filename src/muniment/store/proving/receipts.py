@@ -1,26 +1,13 @@
-"""A receipt as an item of the store, and what is wrong with one by what it says of itself. Reads no row."""
+"""What is wrong with a receipt by what it says of itself. Reads no row."""
 
 from __future__ import annotations
 
 from muniment.errors import MunimentError
-from muniment.store.items import Change, Item, item_of
+from muniment.store.forget import SCRUB_DUE, receipt_change
+from muniment.store.items import Item, item_of
 from muniment.store.ledger.records import Receipt
 
-__all__ = ["SCRUB_DUE", "receipt_change", "receipt_fault"]
-
-SCRUB_DUE = "scrub_due"
-"""The status of a receipt for what may still lie in the store's files."""
-
-
-def receipt_change(receipt: Receipt, status: str) -> Change:
-    return Change(
-        id=receipt.receipt_id,
-        kind="receipt",
-        status=status,
-        body=receipt.to_wire(),
-        created_at=receipt.requested_at,
-        trust="user",
-    )
+__all__ = ["receipt_fault"]
 
 
 def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
