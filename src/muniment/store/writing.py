@@ -134,7 +134,7 @@ def append(
         except KeyTaken:
             raise _which_id(ctx, batch) from None
 
-    return resending(attempt)
+    return attempt() if ctx.outside is None else resending(attempt)
 
 
 def append_in(
