@@ -55,7 +55,7 @@ from muniment.store.proving.ends import are_one_holder_s, followed
 from muniment.store.proving.proofs import prove
 from muniment.store.proving.receipts import SCRUB_DUE, receipt_change
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
-from muniment.store.turns import holders_of, names_of, users_of
+from muniment.store.turns import UNREACHED, holders_of, names_of, users_of
 
 __all__ = ["Selector", "empty_rows", "forget", "note_scrubbed"]
 
@@ -572,7 +572,7 @@ def _index_again(ctx: Context, tenant_id: str, erasure: _Erasure) -> None:
             ctx.derived.extracts.rebuild(tx, user_id)
             ctx.derived.index.rebuild(tx, tenant_id, user_id)
 
-    with suppress(StoreDamaged):  # told by `verify`, and by a search
+    with suppress(StoreDamaged, *UNREACHED):  # told by `verify`, and by a search
         ctx.engine.write(tenant_id, work)
 
 

@@ -254,7 +254,7 @@ def test_keys_and_ids_that_were_used_for_something_else(any_mem: Memory, counts:
 @pytest.mark.parametrize("portion", [1, 2, 5_000])
 @pytest.mark.parametrize("other", [{"user_id": "b"}, {"session_id": "t"}, {"agent_id": "other"}], ids=str)
 def test_a_run_id_stands_for_one_run_of_one_scope(
-    any_mem: Memory, monkeypatch: pytest.MonkeyPatch, other: dict[str, str], portion: int
+    any_mem: Memory, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], portion: int
 ) -> None:
     """As it does one by one, wherever a portion ends."""
     monkeypatch.setattr(loading, "PORTION_EVENTS", portion)

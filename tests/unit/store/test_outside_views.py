@@ -5,16 +5,17 @@ is begun again to have all it needs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import muniment
-from muniment.core.ports.engine import Insert, Transaction
+from muniment.core.ports.engine import Insert, Patch, Transaction
 from muniment.core.ports.rows import get, select, stream
-from muniment.core.ports.schema import BLOBS, ENTRIES, IDS
-from muniment.errors import BlobCorrupt
+from muniment.core.ports.schema import BLOBS, ENTRIES, EXTRACTS, IDS
+from muniment.errors import BlobCorrupt, MunimentError, NoObjectsKey, ObjectsRefused, ObjectsUnavailable
 from muniment.handles.memory import Memory
 from muniment.memory.backlog.reading import users_waiting
 from muniment.memory.indexing import reindex_user
@@ -155,3 +156,81 @@ def test_who_meets_objects_one_by_one_is_not_begun_again_for_each(
 
     assert stowed._ctx.engine.write("default", work) == 40
     assert (len(brought), len(begun)) == (5, 6)
+
+
+# -- a bucket that is down ----------------------------------------------------------------------------
+
+
+class _Down:
+    """An object store that answers nothing that is asked for."""
+
+    def __init__(self, inner: Any, error: MunimentError) -> None:
+        self.inner, self._error = inner, error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def get(self, *_asked: Any, **_more: Any) -> Any:
+        raise self._error
+
+
+@contextmanager
+def _down(mem: Memory, error: MunimentError) -> Iterator[None]:
+    outside = mem._ctx.outside
+    assert outside is not None
+    _unread(mem)
+    outside.store = _Down(outside.store, error)
+    yield
+    outside.store = outside.store.inner
+
+
+def _extracts(mem: Memory) -> list[Any]:
+    return mem._ctx.engine.read("default", lambda reader: sorted(select(reader, EXTRACTS)))
+
+
+DOWN = [ObjectsUnavailable("down"), ObjectsRefused("not for you"), NoObjectsKey("no key")]
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("error", DOWN, ids=lambda error: error.code)
+@pytest.mark.parametrize("way", ["upkeep", "rebuild", "write"])
+def test_a_forget_does_not_wait_for_a_neighbour_s_content(stowed: Memory, error: MunimentError, way: str) -> None:
+    """What was made of both goes, and is made again when the bucket is back."""
+    stowed.store.load(_events("ana", 0, 200, range(5, 6)) + _events("zoe", 0, 70))
+    before = _extracts(stowed)
+    event = next(entry for entry in stowed.ledger.entries(user_id="ana", session_id="s1") if entry.seq == 12)
+    with _down(stowed, error):
+        receipt = stowed.forget(event=event.id)
+    assert receipt.scrubbed
+    assert receipt.counts["extracts"] == sum(row.user_id == "ana" for row in before)
+    assert _extracts(stowed) == [row for row in before if row.user_id == "zoe"]
+    if way == "upkeep":
+        stowed.store.upkeep()
+    elif way == "rebuild":
+        stowed.store.rebuild()
+    else:
+        run = stowed.run(user_id="ana", session_id="s1")
+        run.observe_many([{"role": "user", "content": f"More {number}."} for number in range(64)])
+    made = _extracts(stowed)
+    assert {row[:4] for row in made} >= {row[:4] for row in before}
+    assert stowed.verify().ok
+    stowed.store.rebuild()
+    assert _extracts(stowed) == made
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("error", DOWN, ids=lambda error: error.code)
+def test_a_forget_that_meets_a_damaged_index_does_not_wait_either(stowed: Memory, error: MunimentError) -> None:
+    stowed.store.load(_events("ana", 0, 100, range(5, 6)))
+    event = next(entry for entry in stowed.ledger.entries(user_id="ana", session_id="s1") if entry.seq == 12)
+    stowed._ctx.engine.write(
+        "default", lambda tx: tx.do(Patch("segments", (("user_id", "=", "ana"),), {"data": b"no segment"}))
+    )
+    stowed._ctx.clear_caches()
+    with _down(stowed, error):
+        receipt = stowed.forget(event=event.id)
+    assert receipt.scrubbed
+    assert receipt.counts["index_dropped"] == 1
+    assert not stowed.verify().ok
+    stowed.store.rebuild()
+    assert stowed.verify().ok
