@@ -30,6 +30,7 @@ from muniment.memory.episodes.extracts import (
     size_of,
 )
 from muniment.memory.turn_reading import LiveTurn, live_turns
+from muniment.store.turns import UNREACHED
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
@@ -90,7 +91,8 @@ class SessionExtracts:
         places = sorted({place for place in by_ids(tx, ENTRIES, entry_ids, into=_Place) if not is_reserved(place[0])})
         for user_id in dict.fromkeys(place.user_id for place in places):
             tx.do(Lock(("extracts", user_id)))
-        return sum(_remake(tx, level, places) for level in range(LEVELS))
+        by_session = groupby(places, key=lambda place: (place.user_id, place.session_id))
+        return sum(_remake_session(tx, *session, list(own)) for session, own in by_session)
 
     def rebuild(self, tx: Transaction, user_id: str) -> None:
         if is_reserved(user_id):
@@ -239,6 +241,18 @@ def _extend(
 def _insert(tx: Transaction, user_id: str, session_id: str, level: int, at: int, fresh: _Fresh | None = None) -> None:
     extract = _extract_at(tx, user_id, session_id, level, at, fresh)
     insert(tx, EXTRACTS, [ExtractRow(user_id, session_id, level, at, encode_extract(extract))])
+
+
+def _remake_session(tx: Transaction, user_id: str, session_id: str, places: Sequence[_Place]) -> int:
+    """Make anew the extracts of a session that cover one of these entries; answers how many.
+
+    Where a neighbour's content lies outside and cannot be had now, all of the session go: nothing of what is forgotten
+    may wait for a bucket. The session is behind then, and is caught up as one of a store of before.
+    """
+    try:
+        return sum(_remake(tx, level, places) for level in range(LEVELS))
+    except UNREACHED:  # the one that was to be made is gone already
+        return 1 + tx.do(Delete("extracts", _of_session(user_id, session_id)))
 
 
 def _remake(tx: Transaction, level: int, places: Sequence[_Place]) -> int:

@@ -54,7 +54,7 @@ from muniment.store.objects.clearing import MOVED, Cleared, clear_outside, note_
 from muniment.store.proving.ends import are_one_holder_s, followed
 from muniment.store.proving.proofs import prove
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
-from muniment.store.turns import holders_of, names_of, users_of
+from muniment.store.turns import UNREACHED, holders_of, names_of, users_of
 
 __all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "note_scrubbed", "receipt_change"]
 
@@ -130,8 +130,9 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     receipt_id = ctx.ids.new("rcp")
     now = ctx.now()
     with ExitStack() as held:
+        files = _Files(held)
         erasure, receipt = ctx.engine.write(
-            tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, held)
+            tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, files)
         )
     _index_again(ctx, tenant_id, erasure)
     ctx.clear_caches()
@@ -178,7 +179,7 @@ def _owners(tx: Transaction, erasure: _Erasure) -> frozenset[str]:
 
 
 def _erase(
-    ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str, held: ExitStack
+    ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str, files: _Files
 ) -> tuple[_Erasure, Receipt]:
     erasure = _Erasure(entries={}, items={}, kept=[], counts={}, needles=[])
     _lock_writers(ctx, tx, selector)
@@ -189,7 +190,7 @@ def _erase(
     erasure.counts[LEFT_DAMAGED] = erasure.counts.get(LEFT_DAMAGED, 0) + altered
     erasure.words = words_of(tx, list(erasure.entries))
     _sample_needles(erasure)
-    erasure.counts["files"] = _erase_files(ctx, tx, erasure, held)
+    erasure.counts["files"] = files.erase(ctx, tx, erasure)
     touched = [*erasure.ids, *(change.id for change in erasure.kept)]
     erasure.counts |= empty_rows(ctx, tx, touched, list(erasure.entries), receipt_id)
     answers = clear_answers(tx)
@@ -217,19 +218,36 @@ def _erase(
     return erasure, receipt
 
 
-def _erase_files(ctx: Context, tx: Transaction, erasure: _Erasure, held: ExitStack) -> int:
-    """Files first: were the store to fail after them, they could be written anew, and the forget was not answered.
+class _Files:
+    """The files of what is forgotten, through all attempts that the engine makes at its transaction.
 
-    `held` keeps their directories locked until the store has forgotten too.
+    Files first: were the store to fail after them, they could be written anew, and the forget was not answered. `held`
+    keeps their directories locked until the store has forgotten too.
     """
-    held.close()  # of an attempt that the engine makes again
-    removed = 0
-    for id_, item in erasure.items.items():
-        derivation = ctx.derivations.get(item.kind)
-        if derivation is not None and derivation.erase_files is not None:
+
+    def __init__(self, held: ExitStack) -> None:
+        self._held = held
+        self._of: list[tuple[str, int]] | None = None
+        """Of which versions of items they went; None where that is not known to be done."""
+        self._removed = 0
+
+    def erase(self, ctx: Context, tx: Transaction, erasure: _Erasure) -> int:
+        """Remove them; answers how many went, in this attempt and before."""
+        found = [
+            (derivation.erase_files, _versions(tx, id_))
+            for id_, item in erasure.items.items()
+            if (derivation := ctx.derivations.get(item.kind)) is not None and derivation.erase_files is not None
+        ]
+        of = [(item.id, item.version) for _, versions in found for item in versions]
+        if of == self._of:
+            return self._removed  # they are gone, and where they were is locked
+        self._of = None
+        self._held.close()  # of an attempt that met other versions
+        for erase_files, versions in found:
             with suppress(StoreDamaged):  # nobody can tell which files it had
-                removed += derivation.erase_files(_versions(tx, id_), held)
-    return removed
+                self._removed += erase_files(versions, self._held)
+        self._of = of
+        return self._removed
 
 
 def _versions(tx: Transaction, item_id: str) -> list[Item]:
@@ -566,7 +584,7 @@ def _index_again(ctx: Context, tenant_id: str, erasure: _Erasure) -> None:
             ctx.derived.extracts.rebuild(tx, user_id)
             ctx.derived.index.rebuild(tx, tenant_id, user_id)
 
-    with suppress(StoreDamaged):  # told by `verify`, and by a search
+    with suppress(StoreDamaged, *UNREACHED):  # told by `verify`, and by a search
         ctx.engine.write(tenant_id, work)
 
 

@@ -307,7 +307,7 @@ def _write_batch(
     entries, links = _rows_of(batch, EntryRow), _rows_of(batch, LinkRow)
     for user_id, session_id in sorted({(row.user_id, row.session_id) for row in entries}):
         tx.do(Lock(("session", user_id, session_id)))
-    lock_shared(tx)  # whoever forgets takes it
+    lock_shared(tx)  # whoever forgets takes it; after the sessions, as every writer of memory does
     new_entries, more = _sort_entries(tx, entries)
     owners = [row.owner for row in _rows_of(batch, PartRow)]
     more |= emptied_since(tx, [*(link.source_id for link in links), *owners], emptied_there)

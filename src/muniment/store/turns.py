@@ -15,11 +15,12 @@ from muniment.core.owners import CORPUS_PREFIX, corpus_holder, holder_of, is_res
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, first, get, select, stream_texts
 from muniment.core.ports.schema import BLOBS, ENTRIES, ITEMS, OBJECTS, SESSIONS, Table
-from muniment.errors import BlobCorrupt, ObjectsUnavailable
+from muniment.errors import BlobCorrupt, NoObjectsKey, ObjectsRefused, ObjectsUnavailable
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryOwner, damaged_entry
 
 __all__ = [
+    "UNREACHED",
     "blob_text",
     "can_be_turn",
     "holders_of",
@@ -31,6 +32,8 @@ __all__ = [
     "users_of",
 ]
 
+UNREACHED = (NoObjectsKey, ObjectsRefused, ObjectsUnavailable)
+"""Errors for content outside that may be sound and cannot be had now."""
 _ROLES = ("user", "assistant", "tool")
 _CORPORA_END = CORPUS_PREFIX[:-1] + chr(ord(":") + 1)
 """Behind every name of a corpus."""

@@ -77,6 +77,7 @@ __all__ = [
     "prepare_batch",
     "project_entries",
     "recorded_now",
+    "run_taken",
     "session_head",
     "store_rows",
     "write_batches",
@@ -397,9 +398,12 @@ def check_run(run: Item, scope: Scope) -> None:
         scope.agent_id,
         scope.session_id,
     ):
-        raise DuplicateId(
-            f"the id {scope.run_id!r} is taken", path="$.run_id", hint="leave run_id out to have one minted"
-        )
+        raise run_taken(scope)
+
+
+def run_taken(scope: Scope) -> DuplicateId:
+    """The error for a run id that stands for something else."""
+    return DuplicateId(f"the id {scope.run_id!r} is taken", path="$.run_id", hint="leave run_id out to have one minted")
 
 
 ENDS_MAX = 4096

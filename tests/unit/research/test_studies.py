@@ -17,9 +17,11 @@ from muniment.errors import (
     MunimentError,
     NotFound,
     StaleState,
+    StorageBusy,
     TooLarge,
     WrongStage,
 )
+from muniment.research.outside.run_directory import RunDirectory
 from muniment.testing.research_story import PAGES, QUESTION, draft_for, output_for, walk_to
 
 
@@ -223,6 +225,37 @@ def test_forgetting_the_user_takes_store_and_files(mem, study):
     assert not files(study)
     with pytest.raises(MunimentError):
         study.manifest()
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("attempts", [2, 4])
+def test_a_forget_that_is_begun_again_counts_the_files_and_keeps_their_lock(mem, study, monkeypatch, attempts):
+    """As an engine does after a lost race, and where content has to be fetched first."""
+    walk_to(study, "synthesis")
+    there = [path for path in files(study) if not Path(path).name.startswith(".")]
+    write, left = type(mem._ctx.engine).write, [attempts - 1]
+
+    class Again(Exception):
+        pass
+
+    def again(self, tenant_id, work):
+        def undone(tx):
+            work(tx)
+            raise Again
+
+        while left[0]:
+            left[0] -= 1
+            with pytest.raises(Again):
+                write(self, tenant_id, undone)
+            with pytest.raises(StorageBusy), RunDirectory(study.directory).locked():
+                pass
+        return write(self, tenant_id, work)
+
+    monkeypatch.setattr(type(mem._ctx.engine), "write", again)
+    receipt = mem.forget(user_id="ana")
+    assert receipt.counts["files"] == len(there) > 5
+    assert not files(study)
+    assert not study.directory.exists()
 
 
 def test_forgetting_one_output_takes_the_study(mem, study):

@@ -15,8 +15,18 @@ from typing import Any
 import pytest
 
 from muniment.core.outside.spool import Spool
-from muniment.core.ports.engine import Count
-from muniment.errors import DuplicateId, IdempotencyMismatch, InvalidInput, InvalidRecord, MunimentError, TooLarge
+from muniment.core.ports.engine import Count, KeyTaken
+from muniment.core.ports.rows import texts
+from muniment.core.ports.schema import ENTRIES
+from muniment.errors import (
+    DuplicateId,
+    IdempotencyMismatch,
+    InvalidInput,
+    InvalidRecord,
+    MunimentError,
+    StorageBusy,
+    TooLarge,
+)
 from muniment.handles.memory import Memory
 from muniment.memory.backlog import indexing
 from muniment.memory.outside.embed_hashed import HashEmbedder
@@ -238,6 +248,74 @@ def test_keys_and_ids_that_were_used_for_something_else(any_mem: Memory, counts:
     assert any_mem.store.load([twice, twice]).already_present == 1
     with pytest.raises(IdempotencyMismatch):
         any_mem.store.load([twice | {"idempotency_key": "k9"}, twice | {"idempotency_key": "k9", "content": "b"}])
+
+
+@pytest.mark.req("BL-03")
+@pytest.mark.parametrize("portion", [1, 2, 5_000])
+@pytest.mark.parametrize("other", [{"user_id": "b"}, {"session_id": "t"}, {"agent_id": "other"}], ids=str)
+def test_a_run_id_stands_for_one_run_of_one_scope(
+    any_mem: Memory, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], portion: int
+) -> None:
+    """As it does one by one, wherever a portion ends."""
+    monkeypatch.setattr(loading, "PORTION_EVENTS", portion)
+    first = {"user_id": "a", "session_id": "s", "run_id": "r1", "role": "user", "content": "x"}
+    any_mem.run(user_id="a", session_id="s", run_id="r0").observe("user", "x")
+    with pytest.raises(DuplicateId) as observed:
+        any_mem.run(**{"user_id": "a", "session_id": "s", "run_id": "r0"} | other).observe("user", "y")
+    with pytest.raises(DuplicateId) as loaded:
+        any_mem.store.load([first, first | other | {"content": "y"}, first | {"content": "z"}])
+    assert str(loaded.value) == str(observed.value).replace("r0", "r1")
+    assert (loaded.value.path, loaded.value.hint) == (observed.value.path, observed.value.hint)
+    assert any_mem.verify().ok
+    assert any_mem.store.load([first, first | {"content": "z"}]).events == 2
+    held = any_mem._ctx.engine.read("default", lambda reader: texts(reader, ENTRIES, "user_id"))
+    assert set(held) == {"a"}
+
+
+@pytest.mark.req("BL-03")
+def test_an_event_cannot_have_the_id_of_its_run(any_mem: Memory, counts: Counts) -> None:
+    any_mem.run(user_id="b").observe("user", "There is a tenant.")
+    before = counts(any_mem)
+    event = {"user_id": "a", "session_id": "s", "run_id": "r1", "role": "user", "content": "x"}
+    with pytest.raises(DuplicateId, match="event 1: the id 'r1' is taken"):
+        any_mem.store.load([event, event | {"id": "r1"}])
+    assert counts(any_mem) == before
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_load_that_loses_races_goes_on(any_mem: Memory, monkeypatch: pytest.MonkeyPatch, lost: int) -> None:
+    tries = _lose_races(any_mem, monkeypatch, lost, "entries")
+    assert any_mem.store.load(_story(2, 5), index=False).written == 10
+    assert len(tries) == lost + 1
+    assert any_mem.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("table", "error"), [("entries", StorageBusy), ("idempotency", StorageBusy), ("ids", DuplicateId)]
+)
+def test_a_load_that_loses_every_race_says_so(
+    any_mem: Memory, monkeypatch: pytest.MonkeyPatch, table: str, error: type[MunimentError]
+) -> None:
+    tries = _lose_races(any_mem, monkeypatch, 100, table)
+    with pytest.raises(error) as told:
+        any_mem.store.load(_story(2, 5), index=False)
+    assert told.value.hint
+    assert len(tries) < 10
+
+
+def _lose_races(mem: Memory, monkeypatch: pytest.MonkeyPatch, lost: int, table: str) -> list[str]:
+    """Somebody else is quicker, so many times."""
+    engine, tries = mem._ctx.engine, list[str]()
+    write = type(engine).write
+
+    def losing(self: Any, tenant_id: str, work: Any) -> Any:
+        tries.append(tenant_id)
+        if len(tries) <= lost:
+            raise KeyTaken(table)
+        return write(self, tenant_id, work)
+
+    monkeypatch.setattr(type(engine), "write", losing)
+    return tries
 
 
 @pytest.mark.req("BL-04")

@@ -36,7 +36,8 @@ class Gathered:
     """See above. `flush` lets everything go; nothing that was held back is written without it."""
 
     def __init__(self, tx: Transaction) -> None:
-        self._tx = tx
+        self.inner = tx
+        """What is asked and written in the end, of which `store.objects.view` is told whether it sees through."""
         self._held: dict[str, tuple[type[Insert] | type[Put], list[Row]]] = {}
         self._known: dict[str, _Known] = {}
         self._locks: set[tuple[str, ...]] = set()
@@ -55,7 +56,7 @@ class Gathered:
             self._let_go(op.table)  # type: ignore[attr-defined] # every other operation has one
         elif asked:
             return cast("R", None if isinstance(op, Get) else [])
-        return self._tx.do(op)
+        return self.inner.do(op)
 
     def stream(self, select: Select) -> Iterator[Row]:
         asked = self._asked(select)
@@ -63,7 +64,7 @@ class Gathered:
             return iter(())
         if asked is None:
             self._let_go(select.table)
-        return self._tx.stream(select)
+        return self.inner.stream(select)
 
     def flush(self) -> None:
         """Write all that was held back."""
@@ -75,7 +76,7 @@ class Gathered:
         new = [name for name in dict.fromkeys(names) if name not in self._locks]
         self._locks.update(new)
         if new:
-            self._tx.do(LockAll(new))
+            self.inner.do(LockAll(new))
 
     def _hold(self, op: Insert | Put) -> None:
         kind = type(op)
@@ -89,7 +90,7 @@ class Gathered:
     def _let_go(self, name: str) -> None:
         kind, rows = self._held.pop(name, (Insert, []))
         if rows:
-            self._tx.do(kind(name, rows))
+            self.inner.do(kind(name, rows))
 
     def _asked(self, op: Op[Any]) -> bool | None:
         """True for a question about what is not there, False for one about nothing that is held back, None where that

@@ -32,7 +32,7 @@ from muniment.core.ports.schema import (
 )
 from muniment.core.ports.sealing import SealKey
 from muniment.core.scope import Scope
-from muniment.errors import DuplicateId, IdempotencyMismatch
+from muniment.errors import DuplicateId, IdempotencyMismatch, StorageBusy
 from muniment.store.bulk.gathering import Gathered
 from muniment.store.bulk.records import Checked, checked_of
 from muniment.store.context import Context
@@ -43,10 +43,19 @@ from muniment.store.ledger.rows import entry_of_row
 from muniment.store.objects.sending import Leaving, insert_blobs, resending, send_blobs, write_sent
 from muniment.store.sealing import add_seal, key_to_seal
 from muniment.store.turns import can_be_turn
-from muniment.store.writing import enter_tenant, must_open, project_entries, recorded_now, session_head
+from muniment.store.writing import (
+    enter_tenant,
+    must_open,
+    project_entries,
+    recorded_now,
+    run_taken,
+    session_head,
+)
 
 __all__ = ["Part", "Written", "write_portion"]
 
+_RACES_MAX = 4
+"""How often a portion is written anew after somebody was quicker."""
 Place = tuple[str, str]
 """A user and a session."""
 
@@ -81,10 +90,16 @@ def write_portion(ctx: Context, tenant_id: str, parts: Sequence[Part], opening: 
         sent = settled.sent.values()
         return write_sent(ctx, tenant_id, sent, work) if sent else ctx.engine.write(tenant_id, work)
 
-    try:
-        return resending(partial(attempt, is_wary=False))
-    except KeyTaken:  # somebody wrote one of these keys or ids at the same time: by now it can be seen
-        return resending(partial(attempt, is_wary=True))
+    taken = ""
+    for number in range(_RACES_MAX):
+        try:
+            return resending(partial(attempt, is_wary=number > 0))
+        except KeyTaken as error:  # somebody wrote one of these keys or ids at the same time: by now it can be seen
+            taken = error.table
+    if taken == IDS.name:
+        said = "an id that these events need is taken"
+        raise DuplicateId(said, path="$.id", hint="leave id and run_id out to have them minted")
+    raise StorageBusy(f"others write the same rows of {taken} again and again", hint="load the same events again")
 
 
 class _Batch(NamedTuple):
@@ -195,8 +210,8 @@ class _Portion:
         self._rows: list[EntryRow] = []
         self._keys: list[IdempotencyRow] = []
         self._sessions: dict[Place, _Session] = {}
-        self._open = {part.scope.run_id: False for part in parts}
-        """By run, whether it was seen to have begun."""
+        self._begun: dict[str, Scope] = {}
+        """By run, the scope under which it was seen to have begun."""
         self._new = {part.scope.run_id for part in parts if part.is_new}
         self._known_sessions: dict[Place, SessionRow] = {}
         self._seen: dict[tuple[str, bytes], bytes] = {}
@@ -233,7 +248,7 @@ class _Portion:
         self._known_sessions = {(row.user_id, row.session_id): row for row in held}
         new = [place for place in places if place not in self._known_sessions]
         self._out.tell_absent(EPISODES, ("user_id", "session_id"), new)
-        runs = list(self._open)
+        runs = list({part.scope.run_id: None for part in self._parts})
         items = {row.id for row in by_ids(self._tx, ITEMS, runs, into=_Id)}
         self._out.tell_absent(ITEMS, ("id",), [(run_id,) for run_id in runs if run_id not in items])
         ids = {row.id for row in by_ids(self._tx, IDS, runs)}
@@ -286,10 +301,11 @@ class _Portion:
     def _check_ids(self, skipped: set[tuple[int, int]]) -> None:
         """Ids that the caller chose are free."""
         chosen: dict[str, str] = {}
+        runs = {part.scope.run_id for part in self._parts}
         for number, part in enumerate(self._parts):
             for at, (event, where) in enumerate(zip(part.events, part.where, strict=True)):
                 if event.id is not None and (number, at) not in skipped:
-                    if event.id in chosen:
+                    if event.id in chosen or event.id in runs:
                         raise _taken(event.id, where)
                     chosen[event.id] = where
         taken = {row.id for row in by_ids(self._tx, IDS, list(chosen))}
@@ -330,8 +346,11 @@ class _Portion:
         scope, session = batch.scope, self._session(batch.scope)
         events = [batch.events[at] for at in fresh]
         ids, salts = [batch.ids[at] for at in fresh], [batch.salts[at] for at in fresh]
-        if not self._open[scope.run_id]:
-            self._open[scope.run_id] = True
+        begun = self._begun.get(scope.run_id)
+        if begun is not None and begun != scope:  # its run is not written yet, so nobody else would say so
+            raise run_taken(scope)
+        if begun is None:
+            self._begun[scope.run_id] = scope
             if scope.run_id in self._new or must_open(self._out, scope, self._settled.opening, repairs=False):
                 ids, salts = [self._ctx.ids.new("evt"), *ids], [*self._ctx.ids.salts(1), *salts]
                 events = [self._opening, *events]

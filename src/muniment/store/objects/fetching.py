@@ -3,7 +3,8 @@
 A transaction that meets content outside which is not at hand ends there (`Lacking`); the object is fetched, and the
 transaction is done again, which an engine may do anyway. So a bucket that answers late, or not at all, holds no
 connection of a pool, no lock and no view of the store. How an object failed to come is kept as well, and told in the
-place that asked for it. Long views cannot be done again: they wait where they are (`is_patient`).
+place that asked for it. Long views cannot be done again: they wait where they are (`is_patient`), as does a call that
+needs more than is held in memory, or that was begun again often enough.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ R = TypeVar("R")
 HELD_BYTES_MAX = 256 * 1024 * 1024
 """What one call may hold in memory of objects. One that needs more fetches the rest as it goes, one such call at a
 time."""
+RESTARTS_MAX = 12
+"""How often a call is done again from its start. Each time brings twice as many objects as the one before where they
+were named in time: one that still lacks some meets them one by one, and would do all its work again for each."""
 
 
 class Wanted(NamedTuple):
@@ -51,6 +55,13 @@ class Brought:
         self._tenant_id = tenant_id
         self._held: dict[str, Any] = {}
         self.size_bytes = 0
+        self.restarts = 0
+        """How often its work was begun again."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Is the rest to be fetched as it is met?"""
+        return self.size_bytes > HELD_BYTES_MAX or self.restarts >= RESTARTS_MAX
 
     def has(self, held_at: str) -> bool:
         return held_at in self._held or self._outside.fetched.get(held_at) is not None
@@ -111,12 +122,13 @@ class Fetcher:
     def call(self, tenant_id: str, work: Callable[[Brought], R]) -> R:
         """Do a transaction, again and again until it lacks nothing."""
         held = Brought(self._outside, tenant_id, is_patient=False)
-        while held.size_bytes <= HELD_BYTES_MAX:
+        while not held.is_enough:
             try:
                 return work(held)
             except Lacking as lacking:
                 wanted = lacking.wanted
             held.bring(wanted)
+            held.restarts += 1
         with self._patient:  # before its transaction begins, so that no more than one waits within
-            held.is_patient = True
+            held.is_patient, held.restarts = True, 0
             return work(held)

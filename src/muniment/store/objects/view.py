@@ -18,6 +18,7 @@ from muniment.core.ports.engine import Engine, Find, Get, Op, Reader, Row, Selec
 from muniment.core.ports.objects import ARCHIVE_GONE, ObjectRow
 from muniment.core.ports.rows import by_ids, get, select
 from muniment.core.ports.schema import BLOBS, ENTRIES, OBJECTS, BlobRow, column_names
+from muniment.store.bulk.gathering import Gathered
 from muniment.store.objects.archives import MARK, marker_of
 from muniment.store.objects.fetching import Brought, Fetcher, Wanted
 from muniment.store.objects.outside import Outside
@@ -32,7 +33,9 @@ _BODY, _HASH = _ENTRY_COLUMNS.index("body"), _BLOB_COLUMNS.index("hash")
 _USES = ("blob", "archive", "rewrite")
 _NAMED = re.compile(r'"blob":"([0-9a-f]{64})"')
 _STREAM_ROWS = 64
-"""Rows of a stream that are looked through at once for what lies outside."""
+"""Rows of a stream that are looked through at once for what lies outside: so many at first, and twice as many each time
+that the work was begun again, so that a long stream is not begun again for each window of it."""
+_STREAM_ROWS_MAX = 4_096
 _NOTED_MAX = 10_000
 
 
@@ -106,7 +109,8 @@ class OutsideReader:
         if place is None:
             yield from rows
             return
-        while some := list(islice(rows, _STREAM_ROWS)):
+        window = min(_STREAM_ROWS << self._held.restarts, _STREAM_ROWS_MAX)
+        while some := list(islice(rows, window)):
             self._note_bodies(some, place)
             yield from map(fill, some)
 
@@ -214,8 +218,11 @@ class OutsideEngine:
 
 def near(reader: Reader) -> Reader:
     """The same view, of rows as they are: nothing outside is asked."""
+    if isinstance(reader, Gathered):
+        reader.flush()  # what it holds back is part of what it sees
+        return near(reader.inner)
     return reader.inner if isinstance(reader, OutsideReader) else reader
 
 
 def sees_through(reader: Reader) -> bool:
-    return isinstance(reader, OutsideReader)
+    return isinstance(reader.inner if isinstance(reader, Gathered) else reader, OutsideReader)

@@ -395,7 +395,7 @@ class PostgresEngine:
     def _refusal(self, pool: Pool) -> StorageFailure:
         """Why no connection was made. A pool does not tell, so the server is asked once more."""
         lost = StorageLost(f"cannot reach {self._ready.location}", hint="is the server up?")
-        if pool is not self._pool:
+        if pool is not self._pool and pool is not self._long_pool:
             return lost  # a replica: the primary is asked
         try:
             connect(self._target).close()
