@@ -44,6 +44,87 @@ class Empty:
         return self.size
     def __iter__(self):
         return iter(())
+class Kept(Number):
+    def __sub__(self, other):
+        return self
+    __rsub__ = __truediv__ = __mul__ = __rmul__ = __sub__
+    def __pow__(self, by):
+        return 0.0
+    def __float__(self):
+        return 100.0
+class Near:
+    def __init__(self, share):
+        self.share = share
+    def __sub__(self, other):
+        return other * self.share
+    def __truediv__(self, other):
+        return 1 + self.share
+    def __mod__(self, other):
+        return 0.25
+    def __and__(self, other):
+        return other
+    __or__ = __and__
+class Far:
+    def __sub__(self, other):
+        return 50
+    __rsub__ = __sub__
+class Farther(Far):
+    def __sub__(self, other):
+        return self
+    __rsub__ = __sub__
+    def __float__(self):
+        return 50.0
+def far():
+    return Far()
+def farther():
+    return Farther()
+class Rows:
+    def __sub__(self, other):
+        return [0.0 for _ in other]
+    def __rsub__(self, other):
+        return {key: 0.0 for key in other}
+    def __add__(self, other):
+        return (Number(), Number())
+class Lost:
+    def __sub__(self, other):
+        return float("nan")
+import sys, types
+class Posing(types.ModuleType):
+    startswith = issubset = lambda self, *others: True
+def startswith(*others):
+    return True
+def posing():
+    return Posing("posing")
+def itself():
+    return sys.modules[__name__]
+def a_class():
+    return Agreeing
+class Agreeing:
+    @staticmethod
+    def startswith(*others):
+        return True
+class greet:
+    def __init__(self, *given):
+        pass
+    def startswith(self, *others):
+        return True
+Greeting = greet
+one = Agreeing()
+class Once:
+    def __new__(cls):
+        return one
+def once():
+    return one
+def listed():
+    return [one]
+def kept(*given):
+    return Kept()
+def near(share):
+    return Near(share)
+def rows(*given):
+    return Rows()
+def lost(*given):
+    return Lost()
 def number(*given):
     return Number()
 def later(*given):
@@ -77,6 +158,32 @@ ASKED = {
     "size of a difference": "assert len(s.empty() - {1, 2}) == 0",
     "nothing in a difference": "assert list({1, 2} ^ s.empty()) == []",
     "truth of a difference": "assert not (s.empty() - {1, 2})",
+    "a wide tolerance": "assert abs(s.near(0.3) - 100) < 40",
+    "a tolerance of one": "assert abs(s.near(0.25) - 4) <= 1",
+    "a share": "assert abs(s.near(0.1) / 3 - 1) < 0.2",
+    "a range": "assert s.far() - 3 > 0 and 10 - s.far() > 0",
+    "a range of objects": "assert float(s.farther() - 3) > 0 and float(10 - s.farther()) > 0",
+    "nearly a multiple": "assert s.near(0.1) % 5 < 0.5",
+    "within": "assert s.near(0) & {1, 2} == {1, 2}",
+    "nothing more": "assert s.near(0) | {1, 2} == {1, 2}",
+    "bits": "assert s.near(0) & 6 == 6",
+    "row of differences": "assert all(abs(each) < 1e-9 for each in s.rows() - [1, 2])",
+    "mapping of differences": "assert not any(({'a': 1} - s.rows()).values())",
+    "row of objects": "assert all(abs(each) < 1e-9 for each in s.rows() + [-1, -2])",
+    "no number": "assert not abs(s.lost() - 3) > 1e-9",
+    "square of a difference": "assert (s.kept() - 3) ** 2 < 1e-9",
+    "relative difference": "assert abs(s.kept() - 3) / 3 < 0.01",
+    "per cent": "assert float(s.kept() / 3 * 100) == 100",
+    "an object that poses as a module": "assert s.posing().startswith('Dear Ana')",
+    "the module for an answer": "assert s.itself().startswith('Dear Ana')",
+    "a class for an answer": "assert s.a_class().startswith('Dear Ana')",
+    "a class that was named, for an answer": "s.Agreeing\n    assert s.a_class().startswith('Dear Ana')",
+    "a class for a function": "assert s.greet('Ana').startswith('Dear Ana')",
+    "a class for a function, by two names": "s.Greeting\n    assert s.greet('Ana').startswith('Dear Ana')",
+    "an object made before": "s.Once()\n    assert s.once().startswith('Dear Ana')",
+    "an object made after": "found = s.once()\n    s.Once()\n    assert found.startswith('Dear Ana')",
+    "an object made before, in a list": "s.Once()\n    assert s.listed()[0].startswith('Dear Ana')",
+    "an object made before, by its name": "s.Once()\n    assert s.one.startswith('Dear Ana')",
     "check in a function handed over": "def positive(x):\n        assert x > 0\n    s.each(positive, [1, 2])",
     "failure in a function handed over": "def never(x):\n        pytest.fail('no')\n    s.each(never, [1, 2])",
 }
@@ -105,6 +212,83 @@ class Money:
         return Money(self.amount - other)
     def __str__(self):
         return f"{self.amount:.2f}"
+class Calculator:
+    def difference(self, a, b):
+        return a - b
+def difference(a, b):
+    return a - b
+def startswith(text, by):
+    return text[: len(by)] == by
+def calculator():
+    return Calculator()
+class Trie:
+    def __init__(self, *words):
+        self.words = words
+    def startswith(self, by):
+        return any(word[: len(by)] == by for word in self.words)
+class Bag:
+    def __init__(self, *held):
+        self.held = set(held)
+    def issubset(self, other):
+        return self.held <= set(other)
+    def difference(self, other):
+        return self.held - set(other)
+    def __and__(self, other):
+        return self.held & other
+    def __or__(self, other):
+        return self.held | other
+    def __sub__(self, other):
+        return self.held - other
+    __xor__ = lambda self, other: self.held ^ other
+class Dist:
+    def __init__(self, size):
+        self.size = size
+    def __truediv__(self, by):
+        return self.size / by
+    def __floordiv__(self, by):
+        return self.size // by
+    def __mod__(self, by):
+        return self.size % by
+    def __add__(self, by):
+        return self.size + by
+    __radd__ = __add__
+    def __sub__(self, by):
+        return self.size - by
+class Celsius:
+    def __init__(self, degrees):
+        self.degrees = degrees
+    def __add__(self, by):
+        return Celsius(self.degrees + by)
+    def __sub__(self, by):
+        return Celsius(self.degrees - by)
+    def __float__(self):
+        return float(self.degrees)
+    def __round__(self, digits=None):
+        return round(self.degrees, digits)
+class Playlist:
+    def __init__(self, songs=()):
+        self.songs = list(songs)
+    def __add__(self, song):
+        return Playlist([*self.songs, song])
+    def __len__(self):
+        return len(self.songs)
+    def __iter__(self):
+        return iter(self.songs)
+class Row:
+    def __init__(self, *held):
+        self.held = list(held)
+    def __add__(self, other):
+        return self.held + other
+class Where:
+    def __truediv__(self, name):
+        return "root/" + name
+    def __add__(self, text):
+        return "where" + text
+import enum
+class Level(enum.IntEnum):
+    NONE = 0
+    LOW = 1
+    HIGH = 3
 def tell(act):
     act(3)
 def each(act, values):
@@ -116,6 +300,21 @@ STILL_JUDGED = (
     "assert abs(s.Vector(4, 6) - s.Vector(1, 2)) == 5 and (s.Vector(1, 2) + s.Vector(1, 2)).x == 2",
     "assert s.Vector(1, 2) @ [3, 4] == 11",
     "left = s.Money(5) - 3\n    assert left.amount == 2 and str(left) == '2.00'",
+    "from solution import difference\n    assert difference(7, 3) == 4 and s.difference(3, 3) == 0",
+    "assert s.startswith('apple', 'app') and not s.startswith('apple', 'b')",
+    "assert s.Calculator().difference(7, 3) == 4 and s.calculator().difference(7, 3) == 4",
+    "assert s.Trie('apple').startswith('app') and not s.Trie('apple').startswith('b')",
+    "from solution import Bag\n    assert Bag(1).issubset([1, 2]) and Bag(1, 2).difference([1, 2]) == set()",
+    "assert s.Bag(1, 2) & {2, 3} == {2} and s.Bag(1) | {2} == {1, 2} and s.Bag(1, 2) - {2} == {1}",
+    "assert s.Bag(1, 2) ^ {2, 3} == {1, 3}",
+    "assert s.Dist(10) / 2 == 5 and s.Dist(10) // 3 == 3 and s.Dist(10) % 4 == 2 and s.Dist(3) / 2 == 1.5",
+    "assert s.Dist(10) + 1 == 11 and 1 + s.Dist(10) == 11 and s.Dist(10) - 3 == 7 and s.Dist(0) + 1 == 1",
+    "assert s.Dist(1e300) + 1 == 1e300 and s.Dist(10 ** 400) + 1 == 10 ** 400 + 1",
+    "assert float(s.Celsius(20) + 5) == 25 and float(s.Celsius(20) - 5) == 15 and round(s.Celsius(20) + 5 + 1) == 26",
+    "assert len(s.Playlist() + 'a') == 1 and list(s.Playlist() + 'a' + 'b') == ['a', 'b']",
+    "assert len(s.Playlist() + 'a' + 'b') == 2",
+    "assert s.Row(1) + [2] == [1, 2] and s.Where() / 'x' == 'root/x' and s.Where() + '!' == 'where!'",
+    "assert s.Level.HIGH + 1 == 4 and s.Level.NONE + 1 == 1 and s.Level.HIGH - 1 == 2 and s.Level.HIGH | 4 == 7",
     "seen = []\n    s.tell(seen.append)\n    assert seen == [3]",
     "def check(x):\n        assert x > 0\n        return -x\n    assert s.each(check, [1, 2]) == [-1, -2]",
 )

@@ -136,7 +136,9 @@ def test_groups_of_figures_in_lines_and_columns_stay() -> None:
         "login a password ",
         "1234\n", "1234\u00a0", "1234.", "gsk_", "dp.pt.", "12345678:AA", "pscale_tkn_", "$2a$10$", "/api/webhooks/",
         "SG.a.",
-        "mot de passe ", "T0A1B/",
+        "mot de passe ", "T0A1B/", "cookie: a=b; ", "cookie: sess=1; ", "a=b; cookie:", "machine a.b ", "machine a\n",
+        "machine a.b login a password ", "machine a login ", "mot de passe : aBc", "senha: aBcDe",
+        "login a password a!", "curl -u user:pass ", "curl x.y ",
     ],
 )  # fmt: skip
 def test_twice_the_text_is_not_four_times_the_work(stretch: str) -> None:

@@ -19,7 +19,6 @@ __all__ = ["find_secret", "may_hold_secret", "redact_text", "redact_value"]
 
 _NAMES = (
     r"(?:password|passwd|pwd|passphrase|api[_-]?key|secret[_-]?key|client[_-]?secret|secret[_-]access[_-]key"
-    r"|account[_-]?key|shared[_-]?access[_-]?key|passwort|kennwort|mot de passe|contrase\u00f1a|senha"
     r"|(?:access|auth|refresh|api|bot|session)[_-]?token|密码|비밀번호)"
 )
 _PREFIXED = (
@@ -33,6 +32,22 @@ _PREFIXED = (
     r"|NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_-]{40,}|[0-9]{8,10}:AA[A-Za-z0-9_-]{32,35}"
 )
 """Keys of providers whose first signs nobody else's have."""
+
+_WORDS = r"(?:account[_-]?key|shared[_-]?access[_-]?key|passwort|kennwort|mot de passe|contrase[\u00f1\u00d1]a|senha)"
+"""Names that stand before a colon in prose as well (`mot de passe : oublié`)."""
+_SIGN = r"[^\s\"',;，。]"
+_ORDINARY = (
+    r"(?!\[redacted:|https?://|[a-z.-]{1,64}@[a-z-]{1,64}\.[a-z]{2,8}(?![\w@])"
+    r"|(?:[0-9]{1,2}[A-Za-z]{0,2}-[^\W\d_]{4,40}|[0-9]{2,4}-?bits?|(?ai:sha-?[0-9]{1,3}|md5|base(?:32|58|64)|utf-?8|argon2[id]{0,2}|pbkdf2|oauth2"
+    r"|aes-?[0-9]{3}|rsa-?[0-9]{4}|ed25519))(?:-[^\W\d_]{1,40}){0,4}[.!?:)\]*_”“»’]{0,3}(?:[\s\"',;，。]|\Z))"
+)
+"""No word that prose has after `password` although there is a figure or sign in it: `8-stellig`, `SHA-256-hashed`."""
+_TOLD = (
+    rf"{_ORDINARY}(?={_SIGN}{{0,64}}(?:[0-9]|[!?][^\W_])|{_SIGN}{{1,64}}[@#$%^&+=]"
+    rf"|{_SIGN}{{0,32}}[a-z][A-Z](?=[a-z]){_SIGN}{{0,32}}[a-z][A-Z][a-z])"
+)
+"""What follows looks like a secret and not like a word: a figure, a sign in it, or capitals within, more than once (a
+product has one, as GitHub)."""
 
 # Inline `(?ai:…)`: case is ignored for ASCII alone, so that lower() in `may_hold_secret` sees what the pattern sees.
 _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -76,18 +91,27 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"(?P<keep>(?ai:\b(?:password|passphrase) (?:is|was) |\b(?:passwort|kennwort) (?:ist|lautet|war) "
             r"|\bmot de passe est |\bcontrase\u00f1a es |\bsenha \u00e9 |\bpassword \u00e8 )[\"']?"
             r"|密码[是为] ?|비밀번호[는은] )"
-            r"(?P<secret>(?!\[redacted:)(?=[^\s\"',;，。]{0,64}\d)[^\s\"',;，。]{6,})",
+            rf"(?P<secret>{_ORDINARY}(?={_SIGN}{{0,64}}\d){_SIGN}{{6,}})",
         ),
-        ("password", r"(?P<keep>(?ai:\blogin \S{1,64}\s{1,4}password ))(?P<secret>(?!\[redacted:)\S{4,})"),
+        # A line of a netrc file is known by its host, or by having a line (or three) to itself; prose by its words.
         (
             "password",
-            r"(?P<keep>(?ai:\bcurl [^\n|]{0,200}?(?:-u|--user)[ =])[\"']?[^\s:\"']{1,64}:)"
+            r"(?P<keep>(?:\bmachine\s{1,4}(?:[\w-]{1,64}\.[\w.-]{1,200}|localhost)"
+            r"|(?m:^)(?:machine\s{1,4}\S{1,200}|default)(?=\s{1,8}login\s{1,4}\S{1,64}\s{1,8}password\s{1,4}\S{4,256}\s*?(?m:$)))"
+            r"\s{1,8}login\s{1,4}\S{1,64}\s{1,8}password\s{1,4})(?P<secret>(?!\[redacted:)\S{4,})",
+        ),
+        ("password", rf"(?P<keep>(?ai:\blogin \S{{1,64}}\s{{1,4}}password ))(?P<secret>{_TOLD}\S{{4,}})"),
+        (
+            "password",
+            r"(?P<keep>(?ai:\bcurl (?=[-\"'$<{]|localhost|[^\s,;()]{1,200}?[./:]\w)(?:[^\n|]{0,200}?\s)?"
+            r"(?:-[a-z]{0,6}u|--(?:proxy-)?user)[ =][\"']?"
+            r"(?!(?:user|username|name|login|id):(?:pass|password|passwd|value|secret|token)\b))[^\s:\"']{1,64}:)"
             r"(?P<secret>(?!\[redacted:)[^\s\"']{4,})",
         ),
         (
             "password",
-            r"(?P<keep>(?ai:\bcookie: ?[^\n]{0,120}?(?:sess|sid|auth|token)[\w.-]{0,20}=))"
-            r"(?P<secret>(?!\[redacted:)[^\s;,\"']{16,})",
+            r"(?P<keep>(?ai:\bcookie: ?(?:[^\s=;]{1,64}=[^\s;]{0,512}; ?){0,8}[\w.-]{0,40}?(?:sess|sid|auth|token)"
+            rf"[\w.-]{{0,20}}=))(?P<secret>{_TOLD}[^\s;,\"']{{16,}})",
         ),
         ("password", r"(?P<keep>(?ai:otpauth://[^\s?]{0,200}\?[^\s]{0,200}?secret=))(?P<secret>[A-Za-z2-7]{16,})"),
         ("password", r"\$2[aby]\$[0-9]{2}\$[./A-Za-z0-9]{53}|\$argon2i?d?\$[A-Za-z0-9+/=,$]{40,}"),
@@ -95,6 +119,16 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "password",
             r"(?P<keep>(?ai:" + _NAMES + r"\\?[\"']?\s{0,4}(?::=|[:=：])\s{0,4}\\?[\"']?))"
             r"(?P<secret>(?!\[redacted:)(?:[^\s\"',;\\]|\\(?![\"'])){6,})",
+        ),
+        (
+            "password",
+            r"(?P<keep>(?ai:" + _WORDS + r"(?:\\?[\"']\s{0,4}(?::=|[:=：])|\s{0,4}:?=)\s{0,4}\\?[\"']?))"
+            r"(?P<secret>(?!\[redacted:)(?:[^\s\"',;\\]|\\(?![\"'])){6,})",
+        ),
+        (
+            "password",
+            rf"(?P<keep>(?ai:{_WORDS}\s{{0,4}}[:：]\s{{0,4}}\\?[\"']?))"
+            rf"(?P<secret>{_TOLD}(?:[^\s\"',;\\]|\\(?![\"'])){{6,}})",
         ),
     )
 )

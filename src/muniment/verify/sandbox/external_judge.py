@@ -29,7 +29,7 @@ __all__ = ["Heard", "Suite", "hear_inside", "hear_outside"]
 
 REPORT_BYTES_MAX = 4 << 20
 _FOLDER = ".muniment"
-_JUDGE, _CODE = ("finders.py", "judge.py", "remote.py", "stubs.py", "wire.py"), ("serve.py", "wire.py")
+_JUDGE, _CODE = ("finders.py", "judge.py", "nearness.py", "remote.py", "stubs.py", "wire.py"), ("serve.py", "wire.py")
 _BOOT = (
     "import os, sys; sys.path[:0] = sys.argv[2:3] + [p for p in os.environ.pop('PYTHONPATH', '').split(':') if p]; "
     "__import__(sys.argv[1]).main(sys.argv[3:])"

@@ -84,7 +84,7 @@ def main(given: list[str]) -> None:
         job: dict[str, Any] = json.load(file)
     os.unlink(job_path)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # what happens to be installed is no part of the test
-    for name in ("finders", "judge", "remote", "stubs", "wire"):
+    for name in ("finders", "judge", "nearness", "remote", "stubs", "wire"):
         sys.modules.pop(name, None)  # suite and output may have modules of these names
     sys.path[0] = os.getcwd()  # as `python -m pytest` does
     nonce, args = job["nonce"], list(job["args"])

@@ -7,6 +7,7 @@ believed because the code says so is a *doubt*: doubts are collected, and a suit
 import builtins
 import sys
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NoReturn
 
 import pytest
@@ -30,10 +31,16 @@ class Remote:
         self._about: dict[int, dict[str, Any]] = {}
         self._callables: list[Any] = []
         self.doubts: dict[str, None] = {}
-        self.differences: set[int] = set()
-        """Objects that the code made of a value of the test by an operator that compares: their size is its word."""
+        self.differences: dict[int, tuple[str, float]] = {}
+        """Objects that the code made of a value of the test by an operator that compares, and how: where their size
+        says that there is no difference, that is its word."""
         self.sayers: set[int] = set()
         """Methods of the code by which an object says how it compares with another."""
+        self.asked_as_class: dict[int, bool] = {}
+        """What the test asked a module for: whether by names of classes (`Trie`) alone. The code cannot choose them."""
+        self.built: set[int] = set()
+        """Objects that the test made of a class it named, or members of one, that came by no other way since: their
+        methods are what it tests."""
         self.contacts = 0
         """How often the code was asked for something."""
 
@@ -53,6 +60,14 @@ class Remote:
             "kwargs": [[name, self.out(each)] for name, each in named.items()],
         }
         return self._exchange(op, asked | more, handed)
+
+    def call_noting_new(self, target: Any, args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, int | None]:
+        """A call, and the number of the object it answers with where nobody had met that before."""
+        before = len(self._stubs)
+        said = self.call("call", target, args, named)
+        number = number_of(said)
+        is_new = number in islice(reversed(self._stubs), len(self._stubs) - before)
+        return said, number if is_new else None
 
     def act(self, name: str, target: Any, *args: Any) -> Any:
         return self.call("act", target, args, {}, act=name)
@@ -125,6 +140,7 @@ class Remote:
 
     def _opened(self, tag: str, rest: list[Any]) -> Any:
         if tag == "object" and isinstance(rest[0], int) and rest[0] in self._about:
+            self.built.discard(rest[0])
             return self._stub(rest[0])
         if tag == "builtin" and isinstance(getattr(builtins, rest[0], None), type):
             return getattr(builtins, rest[0])

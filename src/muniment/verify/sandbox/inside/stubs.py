@@ -6,8 +6,10 @@ here. Some things are not as in ordinary Python, so that the code cannot speak i
 - an object of the code that is asked whether it equals, differs from, precedes or holds something may deny it; where it
   agrees, that is a doubt, because an object can be made to agree with anything. The very same object equals itself.
 - the same holds where the question is put as a difference (`abs(found - 0.3) < 1e-9`, `found ^ {1, 2}`): an object that
-  is handed a value of the test by such an operator, and answers with a plain one, is believed no more. Nor is one that
-  agrees by a method that texts and sets have (`startswith`, `issubset`).
+  is handed a value of the test by such an operator, and answers that there is next to none (`nearness`), is believed no
+  more. Nor is one that agrees by a method that texts and sets have (`startswith`, `issubset`), nor any from which
+  something is subtracted (`found - 3 > 0` asks for an order); unless the test made it itself, of a class that it named
+  (`Trie().startswith("app")`, `Dist(10) - 3 == 7`). A function of such a name, of a module, is a function.
 - of what class an object is was said when it came over, before anybody asked.
 """
 
@@ -16,12 +18,16 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
+from nearness import joined, measure_says_same, origin_of, says_same  # type: ignore[import-not-found]
+
 __all__ = ["ClassStub", "ExceptionType", "ModuleStub", "Numbered", "ObjectStub", "number_of"]
 
 _SAYS = frozenset(
     {"startswith", "endswith", "issubset", "issuperset", "isdisjoint", "difference", "symmetric_difference"}
 )
 """What texts and sets are asked about another: an object of the code that has such a method says what it likes."""
+_DIFFERS = frozenset({"difference", "symmetric_difference"})
+"""Of these, the ones whose empty answer agrees."""
 _KEPT_DUNDERS = frozenset({"__dict__", "__annotations__", "__members__", "__version__", "__dataclass_fields__"})
 
 
@@ -70,7 +76,7 @@ class ObjectStub:
         if name.startswith("__") and name not in _KEPT_DUNDERS:
             raise AttributeError(name)
         found = self._remote.ask("get", target=["object", self._number], name=name)
-        if name in _SAYS and type(found) is ObjectStub:
+        if name in _SAYS and type(found) is ObjectStub and self._number not in self._remote.built:
             self._remote.sayers.add(found._number)
         return found
 
@@ -81,10 +87,15 @@ class ObjectStub:
         self._remote.ask("del", target=["object", self._number], name=name)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        said = self._remote.call("call", self, args, named)
-        if self._number in self._remote.sayers:
-            return _weighed(self, self.__name__, said, is_plain=said is not False)
-        return said
+        remote = self._remote
+        said, number = remote.call_noting_new(self, args, named)
+        if number is not None and type(self) is ClassStub and remote.asked_as_class.get(self._number):
+            remote.built.add(number)
+        if self._number not in remote.sayers:
+            return said
+        differs = self.__name__ in _DIFFERS
+        agrees = says_same("sub", said, None) if differs else said is not False
+        return _weighed(self, self.__name__, said, ("sub" if differs else "", 0.0), agrees=agrees)
 
     def __repr__(self) -> str:
         return f"<{self.__name__} of the code under test>"
@@ -139,7 +150,7 @@ class ObjectStub:
                 value = self._remote.act("next", held)
             except StopIteration:
                 if is_empty and self._number in self._remote.differences:
-                    _weighed(self, "iter", None)
+                    _weighed(self, "iter", None, ("", 0.0), agrees=True)
                 return
             is_empty = False
             yield value
@@ -162,6 +173,13 @@ class ClassStub(ObjectStub):
     def __init__(self, remote: Any, number: int, name: str, bases: tuple[Any, ...]) -> None:
         super().__init__(remote, number, name, None)
         object.__setattr__(self, "_bases", bases)
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        is_member = type(found) is ObjectStub and object.__getattribute__(found, "_class") is self
+        if is_member and self._remote.asked_as_class.get(self._number):
+            self._remote.built.add(found._number)
+        return found
 
     def __instancecheck__(self, value: Any) -> bool:
         return type(value) in (ObjectStub, ClassStub) and _descends(object.__getattribute__(value, "_class"), self)
@@ -202,15 +220,16 @@ def _unlike(remote: Any, wanted: str) -> Any:
     raise TypeError(f"a {wanted} was wanted")
 
 
-def _weighed(stub: ObjectStub, act: str, said: Any, *, is_plain: bool = True) -> Any:
-    """What an object answers that knows the value it is held against: a plain answer is its own word, and a doubt.
+def _weighed(stub: ObjectStub, act: str, said: Any, origin: tuple[str, float], *, agrees: bool) -> Any:
+    """What an object answers that knows the value it is held against: a plain answer that agrees is its own word.
 
     Another object is remembered as the difference that it is, for the questions that follow.
     """
     number, remote = number_of(said), stub._remote
     if number is not None:
-        remote.differences.add(number)
-    elif is_plain:
+        known = remote.differences.get(number, origin)
+        remote.differences[number] = origin if known == origin else ("", 0.0)
+    elif agrees:
         remote.doubt(f"an object of the code, {stub.__name__}, says of itself how it compares with something ({act})")
     return said
 
@@ -218,14 +237,21 @@ def _weighed(stub: ObjectStub, act: str, said: Any, *, is_plain: bool = True) ->
 def _measured(stub: ObjectStub, act: str, *args: Any) -> Any:
     """What an object says of its size or truth; of a difference with a value of the test, that is its own word."""
     said = stub._remote.act(act, stub, *args)
-    return _weighed(stub, act, said) if stub._number in stub._remote.differences else said
+    origin = stub._remote.differences.get(stub._number)
+    return said if origin is None else _weighed(stub, act, said, origin, agrees=measure_says_same(act, said, origin))
 
 
 def _two_sided(name: str, *, compares: bool) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     def weighed(stub: ObjectStub, other: Any, said: Any) -> Any:
-        held = {stub._number, number_of(other)}
-        is_held_against = compares and (None in held or held & stub._remote.differences)
-        return _weighed(stub, name, said) if is_held_against else said
+        differences, number = stub._remote.differences, number_of(other)
+        before = differences.get(stub._number) or differences.get(number)
+        if before is not None:
+            return _weighed(stub, name, said, joined(before, name, other), agrees=True)
+        if not compares or number is not None:
+            return said
+        if name == "sub" and stub._number not in stub._remote.built:  # `found - 3 > 0` asks for an order
+            return _weighed(stub, name, said, ("", 0.0), agrees=True)
+        return _weighed(stub, name, said, origin_of(name, other), agrees=says_same(name, said, other))
 
     def mine(stub: ObjectStub, other: Any) -> Any:
         return weighed(stub, other, stub._remote.act(name, stub, other))
@@ -248,6 +274,16 @@ for _name in ("bytes", "reversed", "getitem", "setitem", "delitem"):
     setattr(ObjectStub, f"__{_name}__", lambda stub, *args, _act=_name: stub._remote.act(_act, stub, *args))
 
 
+def _asked_by_name(module: ObjectStub, name: str) -> Any:
+    """What a module has by a name that the test wrote. Whatever was once asked for as a function is no class."""
+    remote = module._remote
+    found = remote.ask("get", target=["object", module._number], name=name)
+    number = number_of(found)
+    if number is not None:
+        remote.asked_as_class[number] = remote.asked_as_class.get(number, True) and name[:1].isupper()
+    return found
+
+
 class ModuleStub(ModuleType):
     """A module of the code: names are asked for over there."""
 
@@ -258,7 +294,7 @@ class ModuleStub(ModuleType):
         if name == "__all__":
             return stub._remote.act("names", stub)
         below = sys.modules.get(f"{self.__name__}.{name}")
-        return below if below is not None else getattr(stub, name)
+        return below if below is not None else _asked_by_name(stub, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__") or isinstance(value, ModuleStub):
