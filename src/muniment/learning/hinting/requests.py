@@ -162,7 +162,9 @@ def _greeting() -> re.Pattern[str]:
     """What is said before a request begins."""
     signs = _any("signs in front")
     greeted = rf"(?:\s+(?:{_any('greeted')}))?(?:\s+(?-i:[^\W\d_a-z][^\W\d_]*\.?)){{0,3}}"
-    greeting = rf"(?:{_any('greetings')})(?!\w)(?:{greeted}\s*[!,.:;–—-]+|(?:\s+there)?(?=\s+(?-i:[^\W\d_A-Z]))(?!\s+(?:world|in|is|as|means?|and|or|to|from|for)\b))"
+    spoken_of = r"(?!\s+(?:world|in|is|as|means?|and|or|to|from|for)\b)"
+    bare = rf"(?:\s+there)?(?=\s+(?-i:[^\W\d_A-Z])){spoken_of}"
+    greeting = rf"(?:{_any('greetings')})(?!\w)(?:{greeted}\s*[!,.:;–—-]+|{bare})"
     opening = rf"(?:{_any('openings')})\s*[!,.;–—]+"
     return re.compile(rf"(?i)^[¿¡]?\s*(?:{greeting}|{opening}|(?:{signs})[，,。!！、\s]*)\s*[¿¡]?\s*")
 
