@@ -182,3 +182,24 @@ def test_what_was_written_is_the_same_only_word_for_word(one: str, other: str) -
     assert sorted(line.partition("Did: ")[2] for line in lines) == [
         f"edit (path=a.py; wrote `{each}`)." for each in sorted((one, other))
     ]
+
+
+@pytest.mark.parametrize(
+    ("dids", "line"),
+    [
+        (["Did: retry several times"], "Did: retry several times"),
+        (["Did: retry several times, then ship"], "Did: retry several times, then ship"),
+        (["Did: retry several times, then get 3 times"], "Did: retry several times, then get several times"),
+        (["Did: look several times … ship", "Did: look 3 times … ship"], "Did: look several times … ship"),
+        (["Did: look 3 times", "Did: look several times"], "Did: look several times"),
+        (["Did: say (a=1, several times), then ship 2 times"], "Did: say (a=1, several times), then ship 2 times"),
+    ],
+)  # fmt: skip
+def test_several_times_in_a_name_stays_as_it_stands(dids: list[str], line: str) -> None:
+    assert with_counts(without_counts(dids[0]), dids) == line
+
+
+def test_a_tool_that_is_called_several_times_is_told_by_its_name() -> None:
+    made = [episode(n, "retry several times, then ship", True) for n in range(3)]
+    assert line_to_try(made).startswith("Try retry several times, then ship: passed 3 of 3")
+    assert "Did: retry several times, then ship" in line_of_many(made)

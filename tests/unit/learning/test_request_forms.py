@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -165,3 +166,144 @@ def test_runs_whose_requests_are_cut_at_different_words_are_one_line() -> None:
     (hint,) = recalled(*runs)[0].hints
     assert hint.summary.startswith('2 runs like "Look through the orders of the last quarter')
     assert '…": passed 2 of 2. Did: refund.' in hint.summary
+
+
+# -- what is asked stays ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("No, please cancel order 7", "No, cancel order 7"),
+        ("No, please, cancel order 7", "No, cancel order 7"),
+        ("No please cancel order 7", "No please cancel order 7"),
+        ("Nein, bitte stornieren", "Nein, stornieren"),
+        ("Nein, bitte, stornieren", "Nein, stornieren"),
+        ("Nein bitte stornieren", "Nein bitte stornieren"),
+        ("Non, s'il vous plaît annulez", "Non, annulez"),
+        ("No, por favor, cancela el pedido 7", "No, cancela el pedido 7"),
+        ("No, per favore annulla", "No, annulla"),
+        ("Não, por favor cancele", "Não, cancele"),
+        ("Nee, alsjeblieft annuleren", "Nee, annuleren"),
+        ("Нет, пожалуйста, отмените заказ 7", "Нет, отмените заказ 7"),
+        ("Подождите, пожалуйста, отмените заказ", "Подождите, отмените заказ"),
+        ("Keep it, please delete the other", "Keep it, delete the other"),
+        ("Wait, please, delete the order", "Wait, delete the order"),
+        ("Cancel order 7 please, keep order 8", "Cancel order 7, keep order 8"),
+        ("Cancel order 7. Please keep order 8", "Cancel order 7. Keep order 8"),
+        ("Not that one, please. The other", "Not that one. The other"),
+        ("Suchen Sie bitte Bestellung 7", "Suchen Sie Bestellung 7"),
+        ("Envoyez s'il vous plaît la commande 7", "Envoyez la commande 7"),
+        ("¿Puedes, por favor, buscar el pedido 7?", "Buscar el pedido 7?"),
+        ("Find order 7 please\nThanks!", "Find order 7"),
+        ("请取消订单7，谢谢", "取消订单7"),
+        ("Find order 7 - thanks", "Find order 7"),
+    ],
+)
+def test_what_is_left_says_what_was_asked(text: str, asked: str) -> None:
+    assert request_of(text) == asked
+    assert request_of(asked) == asked
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["What is Spanish for thanks?", "Reply with cheers", "Find the song Thank You", "Translate 谢谢", "翻译谢谢",
+     "Translate ください", "Remove the word please from the text", "Remove the word please", "Say please",
+     "Translate please into German", "Lösche die Bitte 7", "Erfülle seine Bitte", "Lösche, Bitte 7 zuerst",
+     "Bitte um Rückruf", "Entferne das Wort bitte aus dem Text", "Was heißt danke?", "Comment dit-on merci",
+     "Cómo se dice gracias", "Reemplaza por favor por gracias", "Wat betekent bedankt?", "Как переводится спасибо?",
+     "Translate: thanks", "Thanks: how is it said in French?", "Hello in Spanish?", "Please the customer",
+     "Play Please Please Me", "Add songs: Hello, Thank You", "Keep it (please) and go"],
+)  # fmt: skip
+def test_a_courtesy_that_is_spoken_of_stays(text: str) -> None:
+    assert request_of(text) == text
+
+
+def test_a_courtesy_behind_a_colon_and_a_line_end_is_what_is_asked_for() -> None:
+    assert request_of("Translate:\nthanks") == "Translate: thanks"
+    assert request_of("Cancel it\nplease keep order 7") == "Cancel it please keep order 7"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Set status of ticket 7 to Approved", "Set status of ticket 9 to Rejected"),
+        ("Set it to True", "Set it to False"),
+        ("Make it Public", "Make it Private"),
+        ("Mark ticket 7 Open", "Mark ticket 9 Closed"),
+        ("Mark Anna Present", "Mark Mia Absent"),
+        ("Change ticket 7 from Open to Closed", "Change ticket 9 from Closed to Open"),
+        ("Convert it from Foo to Bar", "Convert it from Baz to Bar"),
+        ("List Gold members", "List Silver members"),
+        ("Translate it to French", "Translate it to German"),
+        ("Write it in Python", "Write it in Rust"),
+        ("Rewrite it in Julia", "Rewrite it in Carmen"),
+        ("rewrite it in julia", "rewrite it in carmen"),
+        ("Install the drivers for Windows", "Install the drivers for Linux"),
+        ("Show the list of Approved", "Show the list of Rejected"),
+        ("Move it to Archive", "Move it to Trash"),
+        ("Setze Ticket 7 auf Genehmigt", "Setze Ticket 9 auf Abgelehnt"),
+        ("Mets le billet 7 à Ouvert", "Mets le billet 9 à Fermé"),
+        ("Pon el ticket 7 en Abierto", "Pon el ticket 9 en Cerrado"),
+        ("Imposta il ticket 7 su Aperto", "Imposta il ticket 9 su Chiuso"),
+        ("Coloque o pedido 7 como Aberto", "Coloque o pedido 9 como Fechado"),
+        ("Zet ticket 7 op Gesloten", "Zet ticket 9 op Geopend"),
+        ("Поставь заявке 7 статус Открыта", "Поставь заявке 9 статус Закрыта"),
+        ("Save it as utf-8", "Save it as latin-1"),
+        ("Save it as utf-8", "Save it as utf-16"),
+        ("Run 5km", "Run 5kg"),
+        ("Wait 5ms", "Wait 5h"),
+        ("Hash it with sha256", "Hash it with md5"),
+        ("Find order-7", "Find ticket-7"),
+    ],
+)
+def test_tasks_that_are_opposites_have_two_forms(one: str, other: str) -> None:
+    assert task_form(one).whole != task_form(other).whole
+    assert task_form(one).told != task_form(other).told
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Send it to Anna", "Send it to Mia"),
+        ("Close the ledger of Amsel", "Close the ledger of Mia Ibsen"),
+        ("Book a table for Mr. Smith", "Book a table for Mr. Jones"),
+        ("Annulez la commande de Mme Durand", "Annulez la commande de Mme Petit"),
+        ("Run 5km", "Run 12km"),
+        ("Find order-7", "Find order-19"),
+        ("Find order A-7", "Find order B-19"),
+        ("List what came in March", "List what came in May"),
+    ],
+)
+def test_who_and_how_many_are_left_open(one: str, other: str) -> None:
+    assert task_form(one) == task_form(other)
+
+
+def test_of_a_very_long_request_the_end_counts_too() -> None:
+    long = "Look through all the orders. " * 200
+    refund = task_form(f"{long}Refund them.")
+    assert refund.whole != task_form(f"{long}Delete them.").whole
+    assert refund.whole != task_form(long).whole
+    assert refund == task_form(f"Hi, please  look{long[4:]}\n Refund   them. Thanks!")
+    assert refund.told == task_form(f"{long}Delete them.").told, "an episode tells no more of them"
+
+
+SIGNS = ("-", ".", "- ", ", ", "-.,;:!?…– ", "please ", "bitte, ", "„", "«x", "'", "`x ", "\n-", "x\n", ". thanks")
+
+
+@pytest.mark.parametrize("end", ["x", ""])
+@pytest.mark.parametrize("signs", SIGNS)
+def test_eight_times_as_many_signs_cost_about_eight_times(signs: str, end: str) -> None:
+    def cost(chars: int) -> float:
+        """The least of three: what else runs here only adds."""
+        spent = []
+        for number in range(3):
+            text = f"Find order {number} {(signs * chars)[:chars]}{end}"
+            start = process_time()
+            task_form(text)
+            spent.append(process_time() - start)
+        return min(spent)
+
+    task_form("Find order 7")
+    for chars in (480, 8_192):  # a form is of the first 4,000
+        assert cost(8 * chars) < 24 * max(cost(chars), 0.01), "squared it is 64 times"

@@ -144,8 +144,12 @@ def without_counts(did: str) -> str:
 
 
 def with_counts(told: str, dids: Sequence[str]) -> str:
-    """A line without counts with those of the lines it was made of: `get_order 2 to 4 times, then ship`."""
+    """A line without counts with those of the lines it was made of: `get_order 2 to 4 times, then ship`. Where it says
+    "several times" more or less often than they count, as in a tool's name, nothing tells which is which: it stays.
+    """
     counts = [[int(each) for each in _COUNT.findall(did)] for did in dids]
+    if {len(_SEVERAL_TOLD.findall(told))} != {len(each) for each in counts}:
+        return told
     ranges = iter([(min(each), max(each)) for each in zip(*counts, strict=True)])
     return _SEVERAL_TOLD.sub(lambda _found: f" {_span(*next(ranges))} times", told)
 

@@ -76,17 +76,26 @@ def form_of(text: str) -> Form:
     return make_form(text, _may_vary)
 
 
-def make_form(text: str, may_vary: Callable[[Token], bool]) -> Form:
-    """The form of a text, by what of it may be another in the next."""
+def make_form(text: str, may_vary: Callable[[Token], bool | slice]) -> Form:
+    """The form of a text, by what of it may be another in the next: a whole word, or a slice of one."""
     fixed = [""]
     places: list[str] = []
-    end = 0
+    end, ticks, counted = 0, 0, 0
     for found in _TOKEN.finditer(text):
         before = text[end : found.start()]
         goes_on = bool(places) and not fixed[-1] and not before.strip()
-        around = text[max(0, found.start() - _LOOKED_BACK) : found.start()], text[found.end() :][:_LOOKED_BACK]
-        in_code = text.count("`", 0, found.start()) % 2 == 1
-        if not may_vary(Token(found[0], *around, goes_on, in_code)):
+        around = (
+            text[max(0, found.start() - _LOOKED_BACK) : found.start()],
+            text[found.end() : found.end() + _LOOKED_BACK],
+        )
+        ticks, counted = ticks + text.count("`", counted, found.start()), found.start()
+        varies = may_vary(Token(found[0], *around, goes_on, in_code=ticks % 2 == 1))
+        if isinstance(varies, slice):
+            start, stop, _ = varies.indices(len(found[0]))
+            fixed[-1] += before + found[0][:start]
+            places.append(found[0][start:stop])
+            fixed.append(found[0][stop:])
+        elif not varies:
             fixed[-1] += before + found[0]
         elif goes_on:  # names of several words
             places[-1] += before + found[0]
