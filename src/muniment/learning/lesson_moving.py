@@ -91,11 +91,12 @@ def lesson_moves(
     kind of work fit every run, and have places of their own.
     """
     lessons = {each.id: each for each in _standing(reader, owner, [arm for arm in arms if arm.stage is not None])}
-    groups = [[*family], [held.memory for held in list_unbound(reader, owner, "tactic", policy.gather_max)]]
+    name = core_name(intent_key(facts.intent))
+    unbound = [held.memory for held in list_unbound(reader, owner, "tactic", policy.gather_max)]
+    groups = [_with_own(group, lessons, place) for group, place in ((family, name), (unbound, None))]
     trials = [each for group in groups for each in group if each.id not in lessons and stage_of(each) == "trial"]
     found = uses_of(reader, owner, [*lessons.values(), *trials], policy.lessons.uses_max)
     new = _new_lessons(reader, owner, payloads, {each.id for group in groups for each in group} | lessons.keys())
-    name = core_name(intent_key(facts.intent))
     families = [
         _family(reader, owner, group, place, found, policy.lessons, is_growing=coming)
         for group, place, coming in zip(groups, (name, None), (bool(new), False), strict=True)
@@ -109,7 +110,7 @@ def lesson_moves(
     known = {each.id: each for group in groups for each in group} | lessons
     for group, coming in zip(groups, (new, ()), strict=True):
         _make_room(group, len(coming), steps, found, policy.lessons, now)
-    (taken, number), (_, unbound) = (
+    (taken, number), (_, others) = (
         _start(group, steps, policy.lessons, now, family.trials) for group, family in zip(groups, families, strict=True)
     )
     stages: dict[str, LessonState] = {}
@@ -118,14 +119,22 @@ def lesson_moves(
         if move is not None:
             taken, number = taken + 1, number + 1
         stages[id_] = LessonState(stage="candidate", since=now, why="it was proposed") if move is None else move.state
-    counts = dict(enumerate((number, unbound)))
+    counts = dict(enumerate((number, others)))
     steps = {id_: _with_count(move, counts.get(whose.get(id_, -1), 0)) for id_, move in steps.items()}
-    written = {id_ for plain in payloads.values() if (id_ := id_of(plain)) in known}
-    stages |= {id_: state for id_ in written if (state := known[id_].lesson) is not None}
+    written = [known[id_] for id_ in map(id_of, payloads.values()) if id_ is not None and id_ in known]
+    stages |= {each.id: each.lesson for each in written if each.lesson is not None}
     stages = {id_: counted(state, counts[whose.get(id_, 0)]) for id_, state in stages.items()}
     stages |= {id_: move.state for id_, move in steps.items()}
     actions = (_action(reader, owner, known[id_], move) for id_, move in sorted(steps.items()))
     return Moves(stages, tuple(action for action in actions if action is not None))
+
+
+def _with_own(
+    group: Sequence[StoredMemory], lessons: Mapping[str, StoredMemory], name: str | None
+) -> list[StoredMemory]:
+    """The lessons of a kind of work, with those of the run that are of it and too old to be among the newest."""
+    seen = {each.id for each in group}
+    return [*group, *(each for id_, each in lessons.items() if id_ not in seen and family_of(each) == name)]
 
 
 def _family(

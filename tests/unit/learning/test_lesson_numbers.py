@@ -249,8 +249,9 @@ def moves(mem, arms: list[UseArm], family: list[StoredMemory], payloads: dict[st
     return read(mem, lambda reader: lesson_moves(reader, OWNER, facts, arms, family, payloads or {}, policy, at(99)))
 
 
-def test_each_trial_that_begins_in_one_fold_has_a_number_of_its_own(make, monkeypatch) -> None:
-    """Two that come back from a pause, one that waits, and one that the fold writes."""
+@pytest.mark.parametrize("out_of_sight", [(), ("tac_1",), ("tac_0", "tac_1")])
+def test_each_trial_that_begins_in_one_fold_has_a_number_of_its_own(make, monkeypatch, out_of_sight) -> None:
+    """Two that come back from a pause, perhaps too old to be among the newest, one that waits, and a new one."""
     mem = make(policy=policy_of(trial_places=4))
     paused = [memory(f"tac_{n}", "suspended", since=at(5), trial=n + 1) for n in range(2)]
     waiting = memory("tac_2", "candidate")
@@ -264,7 +265,8 @@ def test_each_trial_that_begins_in_one_fold_has_a_number_of_its_own(make, monkey
         lambda _reader, _owner, memories, _newest: {each.id: _uses(uses(10, 60, id_=each.id)) for each in memories},
     )
     arms = [UseArm(memory_id=each.id, arm="had", stage="suspended", share=0.5, family=KEY) for each in paused]
-    found = moves(mem, arms, list(held.values()), {"p": tactic("tac_3")}).stages
+    seen = [each for each in held.values() if each.id not in out_of_sight]
+    found = moves(mem, arms, seen, {"p": tactic("tac_3")}).stages
     assert {id_: state.stage for id_, state in found.items()} == dict.fromkeys(
         ("tac_0", "tac_1", "tac_2", "tac_3"), "trial"
     )
