@@ -195,7 +195,7 @@ class Difference(NamedTuple):
 
 
 def run_of(use: LessonUse) -> LessonRun:
-    told = {name: value for name, value in use.to_wire().items() if name not in ("memory_id", "stage")}
+    told = {name: value for name, value in use.to_wire().items() if name in LessonRun.model_fields}
     return LessonRun.model_validate(told)
 
 
