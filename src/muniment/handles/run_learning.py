@@ -104,7 +104,10 @@ class RunLearning:
         return select_for_run(self._writer(), asked, keep=keep)
 
     def used(self, recalled: Recall | str, memory_ids: Iterable[str]) -> None:
-        """Say which hints of a recall were really used, where that is known; else all that were injected count."""
+        """Say which hints of a recall were really used, where that is known; else all that were injected count.
+
+        Lessons are counted by what was drawn for the run, whatever is said here.
+        """
         from muniment.learning.recalling import Recall, tell_used
         from muniment.memory.patches import texts_of
 

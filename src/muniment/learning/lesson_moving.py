@@ -6,12 +6,13 @@ come and go with it. Nothing is decided here (`lessons.life`), and nothing is wr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.folding import MemoryAction
 from muniment.learning.banks import find_memory, list_unbound
 from muniment.learning.fold.payloads import id_of
+from muniment.learning.keys import intent_key
 from muniment.learning.lesson_state import LessonArm, LessonState, LessonUse
 from muniment.learning.lessons.arms import is_lesson, stage_of
 from muniment.learning.lessons.lately import lately_of, share_of
@@ -19,6 +20,7 @@ from muniment.learning.lessons.life import (
     CONFLICT_CODES,
     Family,
     Move,
+    counted,
     gave_place,
     left_idle,
     next_state,
@@ -27,7 +29,8 @@ from muniment.learning.lessons.life import (
     started,
 )
 from muniment.learning.lessons.proof import proven_of, trials_begun
-from muniment.learning.lessons.uses import UseArm, Uses, family_of, uses_of
+from muniment.learning.lessons.uses import UseArm, Uses, family_of, trials_used, uses_of
+from muniment.learning.projection import core_name
 
 if TYPE_CHECKING:
     from muniment.contracts.folding import MemoryActionPlan
@@ -47,25 +50,27 @@ class Moves(NamedTuple):
 
 
 def run_arms(reader: Reader, owner: str, facts: RunFacts, recalled: Mapping[str, Any] | None) -> tuple[UseArm, ...]:
-    """What a run had of the records of a bank, and which lessons it did without. What it says it did not use is
-    neither.
+    """What a run had of the records of a bank, and which lessons it did without.
+
+    Of lessons that is what was drawn for it, whatever it says of their use: that is said after the draw, and may hang
+    on how the run went. Of all else, what it says it did not use it did not have.
     """
-    drawn = [LessonArm.from_wire(each) for each in (recalled or {}).get("arms", ())]
-    stages = {arm.memory_id: arm.stage for arm in drawn}
-    shares = {arm.memory_id: arm.share for arm in drawn}
-    held_out = [arm.memory_id for arm in drawn if arm.arm == "held_out"]
+    drawn = {arm.memory_id: arm for arm in map(LessonArm.from_wire, (recalled or {}).get("arms", ()))}
+    is_drawn = "arms" in (recalled or {})  # earlier versions drew none, and lessons were as all else
     had = (*facts.used_ids, *(() if facts.seed_id is None else (facts.seed_id,)))
     found = []
-    for id_ in dict.fromkeys((*had, *held_out)):
-        held = find_memory(reader, (owner,), id_)
-        if held is None:
+    for id_ in dict.fromkeys((*had, *drawn)):
+        held, arm = find_memory(reader, (owner,), id_), drawn.get(id_)
+        if held is None or (is_lesson(held.memory) and arm is None and is_drawn):
             continue
-        plain: dict[str, Any] = {"memory_id": id_, "arm": "held_out" if id_ in held_out else "had"}
+        plain: dict[str, Any] = {"memory_id": id_, "arm": "had" if arm is None else arm.arm}
         family = family_of(held.memory)
         plain |= {} if family is None else {"family": family}
         if is_lesson(held.memory):
-            plain["stage"] = stages.get(id_, "active")
-            plain |= {"share": shares[id_]} if shares.get(id_) is not None else {}
+            state = held.memory.lesson
+            plain["stage"] = "active" if arm is None else arm.stage
+            plain |= {} if arm is None or arm.share is None else {"share": arm.share}
+            plain |= {} if state is None or state.trial is None else {"trial": state.trial}
         found.append(UseArm.from_wire(plain))
     return tuple(found)
 
@@ -86,32 +91,73 @@ def lesson_moves(
     kind of work fit every run, and have places of their own.
     """
     lessons = {each.id: each for each in _standing(reader, owner, [arm for arm in arms if arm.stage is not None])}
-    groups = [[*family], [held.memory for held in list_unbound(reader, owner, "tactic", policy.gather_max)]]
+    name = core_name(intent_key(facts.intent))
+    unbound = [held.memory for held in list_unbound(reader, owner, "tactic", policy.gather_max)]
+    groups = [_with_own(group, lessons, place) for group, place in ((family, name), (unbound, None))]
     trials = [each for group in groups for each in group if each.id not in lessons and stage_of(each) == "trial"]
     found = uses_of(reader, owner, [*lessons.values(), *trials], policy.lessons.uses_max)
-    families = [Family(trials_begun(group), proven_of(group)) for group in groups]
-    whose = {each.id: tried for group, tried in zip(groups, families, strict=True) for each in group}
-    steps = _judged(facts, arms, lessons, found, whose, policy.lessons, now)
+    new = _new_lessons(reader, owner, payloads, {each.id for group in groups for each in group} | lessons.keys())
+    families = [
+        _family(reader, owner, group, place, found, policy.lessons, is_growing=coming)
+        for group, place, coming in zip(groups, (name, None), (bool(new), False), strict=True)
+    ]
+    whose = {each.id: place for place, group in enumerate(groups) for each in group}
+    steps = _judged(facts, arms, lessons, found, families, whose, policy.lessons, now)
     for each in trials:
         move = left_idle(each, found[each.id].idle, policy.lessons, now)
         if move is not None:
             steps[each.id] = move
     known = {each.id: each for group in groups for each in group} | lessons
-    new = _new_lessons(reader, owner, payloads, known)
     for group, coming in zip(groups, (new, ()), strict=True):
         _make_room(group, len(coming), steps, found, policy.lessons, now)
-    begun = [_begun(each, group, steps) for each, group in zip(families, groups, strict=True)]
-    (taken, number), _ = (
-        _start(group, steps, policy.lessons, now, trials) for group, trials in zip(groups, begun, strict=True)
+    (taken, number), (_, others) = (
+        _start(group, steps, policy.lessons, now, family.trials) for group, family in zip(groups, families, strict=True)
     )
-    stages = {id_: move.state for id_, move in steps.items()}
+    stages: dict[str, LessonState] = {}
     for id_ in new:
         move = placed(now, taken=taken, policy=policy.lessons, number=number + 1)
         if move is not None:
-            stages[id_] = move.state
             taken, number = taken + 1, number + 1
+        stages[id_] = LessonState(stage="candidate", since=now, why="it was proposed") if move is None else move.state
+    counts = dict(enumerate((number, others)))
+    steps = {id_: _with_count(move, counts.get(whose.get(id_, -1), 0)) for id_, move in steps.items()}
+    written = [known[id_] for id_ in map(id_of, payloads.values()) if id_ is not None and id_ in known]
+    stages |= {each.id: each.lesson for each in written if each.lesson is not None}
+    stages = {id_: counted(state, counts[whose.get(id_, 0)]) for id_, state in stages.items()}
+    stages |= {id_: move.state for id_, move in steps.items()}
     actions = (_action(reader, owner, known[id_], move) for id_, move in sorted(steps.items()))
     return Moves(stages, tuple(action for action in actions if action is not None))
+
+
+def _with_own(
+    group: Sequence[StoredMemory], lessons: Mapping[str, StoredMemory], name: str | None
+) -> list[StoredMemory]:
+    """The lessons of a kind of work, with those of the run that are of it and too old to be among the newest."""
+    seen = {each.id for each in group}
+    return [*group, *(each for id_, each in lessons.items() if id_ not in seen and family_of(each) == name)]
+
+
+def _family(
+    reader: Reader,
+    owner: str,
+    group: Sequence[StoredMemory],
+    name: str | None,
+    found: Mapping[str, Uses],
+    policy: LessonPolicy,
+    *,
+    is_growing: bool,
+) -> Family:
+    """What was tried of a kind of work, by its lessons, and by its runs: a lesson may be forgotten, or out of sight,
+    and what was spent on its trial is spent. Runs are asked where a trial may begin.
+    """
+    seen = [found[each.id].trials for each in group if each.id in found and family_of(each) == name]
+    if not seen and (is_growing or any(stage_of(each) == "candidate" for each in group)):
+        seen = [trials_used(reader, owner, name, policy.uses_max)]
+    return Family(max(trials_begun(group), *seen, 0), proven_of(group))
+
+
+def _with_count(move: Move, trials: int) -> Move:
+    return move._replace(state=counted(move.state, trials))
 
 
 def _judged(
@@ -119,13 +165,16 @@ def _judged(
     arms: Sequence[UseArm],
     lessons: Mapping[str, StoredMemory],
     found: Mapping[str, Uses],
-    families: Mapping[str, Family],
+    families: list[Family],
+    whose: Mapping[str, int],
     policy: LessonPolicy,
     now: str,
 ) -> dict[str, Move]:
     """The steps of the lessons that the run had or did without, with what came of it counted in.
 
-    `families` says of lessons what was tried of their kind of work; of others what is known is that they were.
+    `families` says what was tried of kinds of work, and counts the trials that begin here in; `whose` which of them a
+    lesson is of. Of others what is known is that they were tried. Who says that it did not use a lesson does not blame
+    it for a conflict.
     """
     steps: dict[str, Move] = {}
     conflict = not CONFLICT_CODES.isdisjoint(facts.reason_codes)
@@ -133,18 +182,22 @@ def _judged(
         lesson = lessons.get(arm.memory_id)
         if lesson is None:
             continue
-        mine = (*found[arm.memory_id].uses, _use(facts, arm))
+        mine, place = (*found[arm.memory_id].uses, _use(facts, arm)), whose.get(arm.memory_id)
+        alone = Family(max(trials_begun([lesson]), found[arm.memory_id].trials))
         move = next_state(
             lesson,
             mine,
             policy,
             now,
-            conflict=conflict and arm.arm == "had",
-            family=families.get(arm.memory_id, Family(trials_begun([lesson]))),
+            conflict=conflict and arm.memory_id in facts.used_ids,
+            family=alone if place is None else families[place],
             oldest=found[arm.memory_id].oldest,
         )
         if move is not None:
             steps[arm.memory_id] = move
+            if place is not None:
+                trials = max(families[place].trials, move.state.trial or 0)
+                families[place] = families[place]._replace(trials=trials)
     return steps
 
 
@@ -171,12 +224,6 @@ def _make_room(
         move = gave_place(known[id_], had, shares[id_], now)
         if move is not None:
             steps[id_] = move
-
-
-def _begun(family: Family, group: Sequence[StoredMemory], steps: Mapping[str, Move]) -> int:
-    """How many trials of a group have begun, with those that begin by these steps."""
-    numbers = [steps[each.id].state.trial or 0 for each in group if each.id in steps]
-    return max(family.trials, *numbers, 0)
 
 
 def _start(
@@ -211,9 +258,7 @@ def _use(facts: RunFacts, arm: UseArm) -> LessonUse:
     return LessonUse.from_wire(plain | {"passed": facts.passed, "cost": facts.cost, "stage": arm.stage})
 
 
-def _new_lessons(
-    reader: Reader, owner: str, payloads: Mapping[str, Any], known: Mapping[str, StoredMemory]
-) -> list[str]:
+def _new_lessons(reader: Reader, owner: str, payloads: Mapping[str, Any], known: Container[str]) -> list[str]:
     """The lessons that a fold would write for the first time."""
     ids = [id_ for plain in payloads.values() if "tactic_id" in plain and (id_ := id_of(plain)) is not None]
     return [id_ for id_ in ids if id_ not in known and find_memory(reader, (owner,), id_) is None]

@@ -143,12 +143,10 @@ def hand_out(
     drawn = [each.candidate.memory for each in best if each.candidate.memory.id in shown]
     lately = {each.candidate.memory.id: each.candidate.lately for each in best}
     arms = draw_arms(drawn, run_id, policy.lessons, lately)
-    left_out = {memory.id for memory in drawn if is_lesson(memory)}
-    left_out -= {arm.memory_id for arm in arms if arm.arm == "had"}
-    if not left_out:
+    had = {arm.memory_id for arm in arms if arm.arm == "had"}
+    if all(memory.id in had for memory in drawn if is_lesson(memory)):
         return whole._replace(arms=arms)
-    chosen = {each.candidate.memory.id for each in best} - left_out
-    rest = [each for each in weighed if each.candidate.memory.id in chosen or not is_lesson(each.candidate.memory)]
+    rest = [each for each in weighed if each.candidate.memory.id in had or not is_lesson(each.candidate.memory)]
     left = best_of(rest, most)
     return Handed(inject(left, policy.injection, count), arms, _told(left))
 

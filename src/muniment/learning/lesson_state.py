@@ -26,6 +26,8 @@ class LessonState(Record):
     """The so-manieth of its kind of work that was tried: the later, the more it has to show."""
     trial_at: Absent[str] = None
     """When that trial began; it may have waited since, and gone on."""
+    trials: Absent[Count] = None
+    """How many trials of its kind of work had begun when this was written: kept by each, so that none is lost."""
     proven: Absent[bool] = None
     """A trial showed that it helps: it may come back from a pause, where another is tried again."""
 
@@ -55,5 +57,7 @@ class LessonUse(Record):
     """Where the lesson stood when the run recalled; absent of what is no lesson."""
     share: Absent[Number] = None
     """How likely it was to be handed to this run, where it was drawn; absent of what is no lesson."""
+    trial: Absent[Count] = None
+    """The number of the lesson's trial, where it has one."""
     task: Absent[str] = None
     """The stratum: a digest of the task, the same for runs of the same task in a tenant."""

@@ -178,16 +178,53 @@ def test_the_bet_is_fair_where_a_lesson_does_nothing(share: float) -> None:
     random, memory, ever = Random(3), candidate("m", 0), 0
     for _ in range(100):
         rate = random.random()
-        ever += proof_of(memory, uses_of(random, 80, (rate, rate), share)).passes >= bar_of(1, 0, POLICY)
+        bar = bar_of(1, 0, POLICY)
+        ever += proof_of(memory, uses_of(random, 80, (rate, rate), share), bar).passes >= bar
     assert within(ever, 100, POLICY.false_max * 0.25)
 
 
 def test_a_bet_is_won_where_it_helps_and_not_where_it_hurts() -> None:
-    memory = candidate("m", 0)
-    won = [proof_of(memory, uses_of(Random(seed), 80, (0.85, 0.4))).helps(bar_of(1, 0, POLICY)) for seed in range(20)]
+    memory, bar = candidate("m", 0), bar_of(1, 0, POLICY)
+    won = [proof_of(memory, uses_of(Random(seed), 80, (0.85, 0.4)), bar).helps(bar) for seed in range(20)]
     assert sum(won) >= 18
-    lost = [proof_of(memory, uses_of(Random(seed), 80, (0.4, 0.85))).helps(bar_of(1, 0, POLICY)) for seed in range(20)]
+    lost = [proof_of(memory, uses_of(Random(seed), 80, (0.4, 0.85)), bar).helps(bar) for seed in range(20)]
     assert not any(lost)
+
+
+def first_good_then_bad(good: int, bad: int) -> list[LessonUse]:
+    """Runs with it pass and others fail, and then the other way round."""
+    plain = {"memory_id": "m", "share": 0.5, "cost": 1}
+    return [
+        LessonUse.from_wire(
+            plain
+            | {"trace_id": f"t{number}", "arm": arm, "at": at(number), "passed": (arm == "had") == (number < good)}
+        )
+        for number in range(good + bad)
+        for arm in (("had", "held_out")[number % 2],)
+    ]
+
+
+def test_a_stake_counts_as_it_stands_where_the_bar_falls_and_is_left_where_it_came_to_its_own() -> None:
+    memory, own, later = candidate("m", 0), bar_of(6, 0, POLICY), bar_of(6, 8, POLICY)
+    short = first_good_then_bad(8, 0)
+    stood = proof_of(memory, short, own)
+    assert stood.helps(later)
+    assert not stood.helps(own)
+    assert not proof_of(memory, first_good_then_bad(8, 12), own).helps(later), "it has lost what it had"
+    assert proof_of(memory, first_good_then_bad(30, 12), own).helps(own), "it had come to the bar, and bet no more"
+    assert not proof_of(memory, first_good_then_bad(30, 60)).helps(own), "where it bets on, it has lost"
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_the_stake_is_fair_at_any_moment_that_others_choose(share: float) -> None:
+    """Its mean is one at most when another lesson is proven, as far as a simulation can tell."""
+    random, memory, stakes = Random(5), candidate("m", 0), []
+    for _ in range(400):
+        uses = uses_of(random, random.randrange(1, 30), (0.5, 0.5), share)
+        stakes.append(exp(proof_of(memory, uses, bar_of(3, 0, POLICY)).passes))
+    mean = sum(stakes) / len(stakes)
+    deviation = sqrt(sum((each - mean) ** 2 for each in stakes)) / len(stakes)
+    assert mean <= 1 + 3 * deviation
 
 
 def test_an_outcome_whose_arm_was_not_drawn_proves_nothing() -> None:

@@ -91,9 +91,9 @@ def test_only_judged_runs_count_and_each_once(make) -> None:
     assert mem.learning.learn(run.run_id, PASS)
     assert bank.get("tac_1").with_tally == Tally(n=1, passes=1)
     other, recalled = a_run(mem, 2, None)
-    other.learning.used(recalled, [])  # it says it used nothing
+    other.learning.used(recalled, [])  # it says it used nothing, which says nothing of what was drawn for it
     other.finish(verifier_result=FAIL, intent=INTENT)
-    assert bank.get("tac_1").with_tally.n == 1
+    assert bank.get("tac_1").with_tally == Tally(n=2, passes=1)
 
 
 def test_tallies_are_right_after_a_forget_a_rebuild_and_an_import(make, tmp_path) -> None:

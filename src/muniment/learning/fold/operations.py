@@ -139,7 +139,7 @@ def _merge(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, 
     protections = [_protected_until(context), *(memory.protected_until for memory in targets if memory.protected_until)]
     fields = (
         _merged_tallies(targets)
-        | _merged_state(targets)
+        | _merged_state(targets, context.now)
         | {
             "created_at": context.now,
             "protected_until": max(protections, key=parse_instant),
@@ -155,8 +155,9 @@ def _merge(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, 
 
 
 def _retire(action: MemoryAction, context: ActionContext) -> tuple[StoredMemory, ...]:
+    ends = {id_: state for id_, state in context.stages.items() if state.stage == "retired"}
     return tuple(
-        retired(memory, action.reason_keys or (), now=context.now, state=context.stages.get(memory.id))
+        retired(memory, action.reason_keys or (), now=context.now, state=ends.get(memory.id))
         for memory in _targets(action, context)
         if memory.status != "retired"
     )
@@ -315,12 +316,23 @@ def _is_step(action: MemoryAction, context: ActionContext) -> bool:
 def _lesson_state(payload: Payload, existing: StoredMemory | None, context: ActionContext) -> LessonState | None:
     """Where a lesson that is written stands; None where that stays as it is, or it is none."""
     is_lesson = payload.kind == "tactic" and any(payload.record.get(name) for name in ("lesson", "learnt"))
-    if not is_lesson or (existing is not None and _says_the_same(existing.record, payload.record)):
+    if not is_lesson:
         return None
-    if existing is None and payload.id in context.stages:
-        return context.stages[payload.id]
+    told = context.stages.get(payload.id)
+    if existing is None and told is not None:
+        return told
+    before = None if existing is None else existing.lesson
+    begun = _trials_of(each for each in (before, told) if each is not None)
+    if existing is not None and _says_the_same(existing.record, payload.record):
+        return None if before is None else before.model_copy(update=begun)
     why = "it was proposed" if existing is None else "it says something else now"
-    return LessonState(stage="candidate", since=context.now, why=why)
+    return LessonState(stage="candidate", since=context.now, why=why, **begun)
+
+
+def _trials_of(states: Iterable[LessonState]) -> dict[str, Any]:
+    """How many trials of a kind of work have begun, as far as these know: what must not be lost with a number."""
+    most = max((max(state.trial or 0, state.trials or 0) for state in states), default=0)
+    return {"trials": most} if most else {}
 
 
 def _says_the_same(one: JsonObject, other: JsonObject) -> bool:
@@ -334,13 +346,21 @@ def _says_the_same(one: JsonObject, other: JsonObject) -> bool:
 _FURTHER: tuple[LessonStage, ...] = ("suspended", "candidate", "trial", "active")
 
 
-def _merged_state(targets: tuple[StoredMemory, ...]) -> dict[str, Any]:
-    """Of lessons that are merged, the one that is least far on: what it says has been tried no more than that."""
+def _merged_state(targets: tuple[StoredMemory, ...], now: str) -> dict[str, Any]:
+    """Of lessons that are merged, the one that is least far on: what it says has been tried no more than that. The
+    trials of what it was merged from were of other words: it has none of its own yet, and one that was on trial waits.
+    """
     states = [memory.lesson for memory in targets if memory.lesson is not None]
     if not states:
         return {}
     least = min(states, key=lambda state: _FURTHER.index(state.stage) if state.stage in _FURTHER else 0)
-    return {"lesson": least.to_wire()}
+    begun = _trials_of(states)
+    if least.stage in ("trial", "candidate"):
+        return {"lesson": LessonState(stage="candidate", since=now, why="it was merged", **begun).to_wire()}
+    said = least.to_wire() | begun
+    is_proven = all(state.proven for state in states)
+    dropped = ("trial", "trial_at") if is_proven else ("trial", "trial_at", "proven")
+    return {"lesson": {name: value for name, value in said.items() if name not in dropped}}
 
 
 # -- what may not be ----------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ __all__ = [
     "Move",
     "MoveReason",
     "changed_at_of",
+    "counted",
     "gave_place",
     "judged_uses",
     "left_idle",
@@ -102,6 +103,12 @@ def started(memory: StoredMemory, now: str, *, taken: int, policy: LessonPolicy,
     if move is None or state is None or state.trial is None:
         return move
     return move._replace(state=move.state.model_copy(update={"trial": state.trial, "trial_at": state.trial_at}))
+
+
+def counted(state: LessonState, trials: int) -> LessonState:
+    """A state that says how many trials of its kind of work have begun, so that the count outlives other lessons."""
+    most = max(trials, state.trial or 0, state.trials or 0)
+    return state.model_copy(update={"trials": most}) if most else state
 
 
 def left_idle(memory: StoredMemory, runs: int, policy: LessonPolicy, now: str) -> Move | None:
@@ -191,7 +198,7 @@ def _moved(
     said: dict[str, Any] = {"stage": stage, "since": now, "why": why, "changed_at": changed}
     if state is not None:
         proven = state.proven or (True if state.stage == "active" else None)  # earlier versions did not say so
-        said |= {"trial": state.trial, "trial_at": state.trial_at, "proven": proven}
+        said |= {"trial": state.trial, "trial_at": state.trial_at, "trials": state.trials, "proven": proven}
     return Move(_state(said | more), reason)
 
 
@@ -203,14 +210,15 @@ def _after_trial(
     memory: StoredMemory, known: Sequence[LessonUse], policy: LessonPolicy, now: str, family: Family, oldest: str
 ) -> Move | None:
     state = memory.lesson
-    begun = None if state is None else state.trial_at
-    tried = [use for use in known if begun is None or use.at >= begun]
+    begun = "" if state is None else state.trial_at or state.since  # earlier versions did not say when
+    tried = [use for use in known if use.at >= begun]
     effect, arms = effect_of(known, policy), [tally_of(tried, arm).n for arm in ("had", "held_out")]
     if sum(arms) < policy.trial_uses_min or min(arms) < _ARM_MIN:
         return None
-    words, proof = effect.words, proof_of(memory, tried)
-    bar = bar_of((None if state is None else state.trial) or max(1, family.trials), family.proven, policy)
-    is_cut = begun is not None and begun < oldest  # a bet of which the beginning is lost is none
+    number = (None if state is None else state.trial) or max(1, family.trials)
+    words, proof = effect.words, proof_of(memory, tried, bar_of(number, 0, policy))
+    bar = bar_of(number, family.proven, policy)
+    is_cut = begun < oldest  # a bet of which the beginning is lost is none
     if proof.helps(bar) and not is_cut:
         return _moved(memory, "active", now, "effect_above", words, proven=True)
     if effect.bounds(policy.doubt).upper < 0:

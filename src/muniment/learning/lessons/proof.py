@@ -5,13 +5,16 @@ nothing of its outcome, whatever the outcomes are like: hard tasks, a world that
 can bet on it. Before each use the rates with the lesson and without are guessed by the uses before it; the stake then
 grows by how likely the arm was given the outcome, by that guess, over how likely it was drawn. Where nothing helps
 such a bet is fair, whatever is guessed, and the chance that the stake ever grows to 1/x is at most x (Ville). So it may
-be looked at after every run.
+be looked at after every run. That a run was drawn to have it counts, whatever the agent says it used: what is said
+after the draw may hang on the outcome.
 
 Lessons are tried one after the other, and by luck alone one of many would do. So the chance of being wrong that a
 kind of work may have is shared out: the k-th trial gets 3 / ((k + 2) (k + 3)) of it, which is a whole in all, and as
 many times that as lessons of the work were proven, and one (e-LOND). So of kinds of work in which nothing helps at
 most that share ever has an active lesson; and of the lessons that come to be active in others at most that share is
-idle, on average.
+idle, on average. That bar falls when another is proven, and the highest that a stake ever stood is no fair figure for a
+bar that falls: the stake counts as it stands. Only one that comes to the bar of its own number, which does not move, is
+left there: to stop betting is fair.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ _COST_SHARE = 0.1
 
 
 class Proof(NamedTuple):
-    """How far the stakes came: logarithms, each at its highest."""
+    """How the stakes stand: logarithms."""
 
     passes: float
     """That runs with it pass more often."""
@@ -68,19 +71,27 @@ def trials_begun(memories: Iterable[StoredMemory]) -> int:
     """How many trials of a kind of work have begun: by their numbers, or, of earlier versions, by who was tried."""
     states = [each.lesson for each in memories if each.lesson is not None]
     unnumbered = sum(state.stage != "candidate" and state.trial is None for state in states)
-    return max((state.trial or 0 for state in states), default=0) + unnumbered
+    return max(unnumbered, *(max(state.trial or 0, state.trials or 0) for state in states), 0)
 
 
 def proven_of(memories: Iterable[StoredMemory]) -> int:
-    """How many lessons of a kind of work were proven to help."""
-    return sum(bool(each.lesson is not None and each.lesson.proven) for each in memories)
+    """How many lessons of a kind of work were proven to help, by a trial that has a number: those that were active in
+    earlier versions were not.
+    """
+    states = [each.lesson for each in memories if each.lesson is not None]
+    return sum(bool(state.proven) and state.trial is not None for state in states)
 
 
-def proof_of(memory: StoredMemory, uses: Sequence[LessonUse]) -> Proof:
-    """What the uses of a trial prove, oldest first. Those that do not say how likely their arm was prove nothing."""
+def proof_of(memory: StoredMemory, uses: Sequence[LessonUse], enough: float = inf) -> Proof:
+    """What the uses of a trial prove, oldest first. Those that do not say how likely their arm was prove nothing.
+
+    `enough` is the bar of its number where nothing else is proven (`bar_of`): a stake that comes to it is left there.
+    """
     drawn = [use for use in uses if use.share is not None and 0 < use.share < 1]
-    passes = [_stake(drawn, [use.passed for use in drawn], guess) for guess in (_learnt(memory), _Guess())]
-    return Proof(_highest_mean(passes), max(_stake(drawn, _are_cheap(drawn), _Guess()), default=0.0))
+    paths = [_stake(drawn, [use.passed for use in drawn], guess) for guess in (_learnt(memory), _Guess())]
+    passes = [log_mean(each) for each in zip(*paths, strict=True)]
+    cheaper = _stake(drawn, _are_cheap(drawn), _Guess())
+    return Proof(_left_at(passes, enough - log(1 - _COST_SHARE)), _left_at(cheaper, enough - log(_COST_SHARE)))
 
 
 def _stake(uses: Sequence[LessonUse], successes: Sequence[bool], guess: _Guess) -> list[float]:
@@ -101,9 +112,9 @@ def _stake(uses: Sequence[LessonUse], successes: Sequence[bool], guess: _Guess) 
     return path
 
 
-def _highest_mean(paths: Sequence[Sequence[float]]) -> float:
-    """The highest that several stakes of equal parts stood together."""
-    return max(map(log_mean, zip(*paths, strict=True)), default=0.0)
+def _left_at(path: Sequence[float], enough: float) -> float:
+    """Where a stake stands that is staked no further once it came to so much."""
+    return next((stood for stood in path if stood >= enough), path[-1] if path else 0.0)
 
 
 def _are_cheap(uses: Sequence[LessonUse]) -> list[bool]:

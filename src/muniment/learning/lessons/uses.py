@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import read_canonical, short_id
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.record import Absent, Number, Record
+from muniment.core.record import Absent, Count, Number, Record
 from muniment.core.scope import IdText
 from muniment.errors import InvalidRecord
 from muniment.learning.lesson_state import LessonArmName, LessonStage, LessonUse
@@ -25,7 +25,7 @@ from muniment.runs.projection import change_of
 from muniment.store.items import Change, Item, select_items
 from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["UseArm", "Uses", "family_of", "list_uses", "project_lesson_use", "uses_by_id", "uses_of"]
+__all__ = ["UseArm", "Uses", "family_of", "list_uses", "project_lesson_use", "trials_used", "uses_by_id", "uses_of"]
 
 Lookup = Callable[[str], Item | None]
 
@@ -38,6 +38,8 @@ class UseArm(Record):
     stage: Absent[LessonStage] = None
     share: Absent[Number] = None
     """How likely it was to be handed to the run, where that was drawn."""
+    trial: Absent[Count] = None
+    """The number of its trial."""
     family: Absent[str] = None
     """What records of its kind of work are looked up by."""
 
@@ -96,6 +98,12 @@ def list_uses(reader: Reader, owner: str, family: str | None, newest: int) -> li
     return [_use(body["run"] | arm) for body in _judged_runs(reader, owner, family, newest) for arm in body["arms"]]
 
 
+def trials_used(reader: Reader, owner: str, family: str | None, newest: int) -> int:
+    """The highest number of a trial that the newest judged runs of one kind of work were of."""
+    runs = _judged_runs(reader, owner, family, newest)
+    return max((arm.get("trial", 0) for body in runs for arm in body["arms"]), default=0)
+
+
 def _judged_runs(reader: Reader, owner: str, family: str | None, newest: int) -> list[dict[str, Any]]:
     """The newest so many judged runs that recalled records of one kind of work, oldest first, as they were kept."""
     where: tuple[Condition, ...] = (("kind", "=", "lesson_use"), ("user_id", "=", owner), ("name", "=", family))
@@ -137,6 +145,8 @@ class Uses(NamedTuple):
     """Runs since it was written."""
     oldest: str = ""
     """Of before this instant nothing is among them; "" where nothing was left out."""
+    trials: int = 0
+    """The highest number of a trial that a run of its kind of work was of, whatever has become of that lesson."""
 
 
 def uses_of(reader: Reader, owner: str, memories: Iterable[StoredMemory], newest: int) -> dict[str, Uses]:
@@ -152,9 +162,11 @@ def uses_of(reader: Reader, owner: str, memories: Iterable[StoredMemory], newest
                 wanted[id_].append(memory.id)
         kept: defaultdict[str, list[LessonUse]] = defaultdict(list)
         runs: dict[str, str] = {}
+        trials = 0
         for body in _judged_runs(reader, owner, family, newest):
             for arm in body["arms"]:
                 runs[body["run"]["trace_id"]] = body["run"]["at"]
+                trials = max(trials, arm.get("trial", 0))
                 if arm["memory_id"] in wanted:  # of most, nobody asks
                     use = _use(body["run"] | arm)
                     for id_ in wanted[use.memory_id]:
@@ -171,5 +183,6 @@ def uses_of(reader: Reader, owner: str, memories: Iterable[StoredMemory], newest
                 idle=len(moments) - bisect_right(moments, since),
                 written=len(moments) - bisect_right(moments, memory.created_at),
                 oldest=moments[0] if len(moments) >= newest else "",
+                trials=trials,
             )
     return found
