@@ -146,8 +146,8 @@ def note_scrubbed(
 ) -> Receipt | None:
     """Write into a receipt what was done to the files and outside; answers it as it stands then, None where none does.
 
-    One that waits no longer is left as it is: another process has scrubbed meanwhile. So is one that has another version
-    than before the scrub: an import has emptied more, and its words may lie in the files."""
+    One that waits no longer is left as it is: another process has scrubbed meanwhile. So is one that has another
+    version than before the scrub: an import has emptied more, and its words may lie in the files."""
     lock_receipts(tx)
     item = latest(tx, receipt_id)
     if item is None or item.kind != "receipt":
@@ -218,8 +218,8 @@ def _erase(
 
 
 class _Files:
-    """The files of what is forgotten, through all attempts at its transaction. Files first: were the store to fail after
-    them, the forget was not answered. `held` keeps their directories locked until the store has forgotten too."""
+    """The files of what is forgotten, through all attempts at its transaction. Files first: were the store to fail
+    after them, the forget was not answered. `held` keeps their directories locked until the store forgot too."""
 
     def __init__(self, held: ExitStack) -> None:
         self._held = held
