@@ -263,7 +263,10 @@ SABOTAGES = (
     ),
     Sabotage(
         "a sweep takes what rows name",
-        _patch("muniment.store.objects.sweeping._claimed", lambda ctx, tenant_id, keys: list(keys)),
+        _patch(
+            "muniment.store.objects.sweeping._swept",
+            lambda ctx, outside, tenant_id, keys: [outside.store.remove(key).left > 0 for key in keys],
+        ),
         f"{SAYING},archive,sweep",
     ),
     Sabotage("an object store that is down looks like damage", hidden_outage, f"{SAYING},archive,outage"),
