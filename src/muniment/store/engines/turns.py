@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from muniment.core.cancellation import CURRENT, Cancellation
 from muniment.core.ports.engine import KeyTaken, Op, Row, Select
-from muniment.errors import InvalidInput, MunimentError, StorageFailure
+from muniment.errors import InvalidInput, MunimentError, StorageFailure, StoreDamaged
 
 __all__ = ["Turns", "View"]
 
@@ -127,6 +127,8 @@ class View(ABC):
     def _rows(self, select: Select) -> Iterator[Row]: ...
 
     def _refuse(self) -> None:
+        if isinstance(self.failure, StoreDamaged):
+            raise self.failure  # whoever goes on to look for more damage is told of this one again
         if self.failure is not None:
             raise StorageFailure("an operation of this transaction has failed; nothing more can be done in it")
         raise StorageFailure("this transaction has ended", hint="keep no transaction beyond its work")
