@@ -171,10 +171,12 @@ def compose_build(
         if found is not None:
             return load_build(ctx, scope.tenant_id, found.id)
 
+    moment = ctx.clock() if now is None else now  # of the request, however often it is gathered for
+
     def gathered(reader: Reader) -> _Gathered:
         rules = _rules(ctx, reader, scope, asked)
         room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
-        request = _request(ctx, scope, purpose, query, cues, room, per_section, policy, now, task_type, left_out)
+        request = _request(scope, purpose, query, cues, room, per_section, policy, moment, task_type, left_out)
         pool = gather(ctx, reader, request, policy, opening)
         request = _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks))
         is_asked_one_by_one = len(pool.hits) <= _FEW
@@ -342,7 +344,6 @@ class KeyedRequest(BuildRequest):
 
 
 def _request(
-    ctx: Context,
     scope: Scope,
     purpose: str,
     query: str,
@@ -369,7 +370,7 @@ def _request(
         caps[name] = cap
     if policy.ledger.redact_secrets:
         query, cues = redact_value([query, dict(cues or {})], Counter())
-    moment = ctx.clock() if now is None else parse_instant(now, path="$.now")
+    moment = format_instant(parse_instant(now, path="$.now"))
     try:
         return ComposeRequest(
             scope=scope,
@@ -379,7 +380,7 @@ def _request(
             cues=_cues(cues),
             budget=PacketBudget.from_wire({"max_tokens": total, "per_section": caps}),
             policy_id=policy.policy_id,
-            now=format_instant(moment),
+            now=moment,
             **left_out,
         )
     except ValidationError as error:

@@ -93,6 +93,9 @@ class Specimen:
     def begin(self, step: int, now: datetime) -> None:
         self.ids.begin(step)
         self.clock.set(now)
+        outside = self.mem._ctx.outside
+        if outside is not None:  # what is at hand is not fetched: whoever restarted would ask the clock once more
+            outside.fetched.clear()
 
     def attempt(self, work: Callable[[Memory], Any], fault: Fault | None = None) -> Outcome:
         """Call the store, with a fault in it or without."""
