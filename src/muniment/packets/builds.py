@@ -370,7 +370,6 @@ def _request(
         caps[name] = cap
     if policy.ledger.redact_secrets:
         query, cues = redact_value([query, dict(cues or {})], Counter())
-    moment = format_instant(parse_instant(now, path="$.now"))
     try:
         return ComposeRequest(
             scope=scope,
@@ -380,7 +379,7 @@ def _request(
             cues=_cues(cues),
             budget=PacketBudget.from_wire({"max_tokens": total, "per_section": caps}),
             policy_id=policy.policy_id,
-            now=moment,
+            now=format_instant(parse_instant(now, path="$.now")),
             **left_out,
         )
     except ValidationError as error:
