@@ -8,7 +8,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -164,6 +164,18 @@ class Crash(BaseException):
     """The process ends here: nothing catches it."""
 
 
+@contextmanager
+def crashing(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
+    """Whoever comes to this function ends there."""
+
+    def crash(*_: Any) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(name, crash)
+        yield
+
+
 @pytest.mark.req("LG-12")
 def test_a_crash_between_object_and_row_leaves_what_a_sweep_takes(
     opened: Opener, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -171,11 +183,7 @@ def test_a_crash_between_object_and_row_leaves_what_a_sweep_takes(
     mem = opened()
     kept = told(mem, OTHER)
 
-    def crash(*_: Any) -> None:
-        raise Crash
-
-    with monkeypatch.context() as patch:
-        patch.setattr("muniment.store.writing.insert_blobs", crash)
+    with crashing(monkeypatch, "muniment.store.writing.insert_blobs"):
         with pytest.raises(Crash):
             told(mem, idempotency_key="k")
         with pytest.raises(Crash):
@@ -247,13 +255,8 @@ def test_a_forget_takes_what_a_crash_before_a_second_try_left(
 ) -> None:
     mem = opened()
 
-    def crash(*_: Any) -> None:
-        raise Crash
-
-    with monkeypatch.context() as patch:
-        patch.setattr("muniment.store.writing.insert_blobs", crash)
-        with pytest.raises(Crash):
-            told(mem, idempotency_key="k")
+    with crashing(monkeypatch, "muniment.store.writing.insert_blobs"), pytest.raises(Crash):
+        told(mem, idempotency_key="k")
     event = told(mem, idempotency_key="k")
     assert len(files(folder)) == 2
     assert "left_objects" not in mem.forget(event=event).counts
@@ -346,13 +349,8 @@ def test_a_sweep_that_fails_is_made_up_for_by_a_forget(
 ) -> None:
     mem = opened()
 
-    def crash(*_: Any) -> None:
-        raise Crash
-
-    with monkeypatch.context() as patch:
-        patch.setattr("muniment.store.writing.insert_blobs", crash)
-        with pytest.raises(Crash):
-            told(mem, idempotency_key="k")
+    with crashing(monkeypatch, "muniment.store.writing.insert_blobs"), pytest.raises(Crash):
+        told(mem, idempotency_key="k")
     event = told(mem, idempotency_key="k")
     outside = mem._ctx.outside
     assert outside is not None
@@ -373,13 +371,8 @@ def test_a_crash_after_a_forget_leaves_what_a_scrub_takes(
     mem = opened()
     event = told(mem)
 
-    def crash(*_: Any) -> None:
-        raise Crash
-
-    with monkeypatch.context() as patch:
-        patch.setattr("muniment.store.forget.clear_outside", crash)
-        with pytest.raises(Crash):
-            mem.forget(event=event)
+    with crashing(monkeypatch, "muniment.store.forget.clear_outside"), pytest.raises(Crash):
+        mem.forget(event=event)
     assert len(files(folder)) == 1
     assert len(mem.store.attention(kind="scrub_due")) == 1
     done = mem.store.scrub()
@@ -471,13 +464,8 @@ def test_an_import_goes_on_after_a_crash_and_a_sweep(
     mem = opened()
     told(mem, "Somebody else's.", user_id="ben")
 
-    def crash(*_: Any) -> None:
-        raise Crash
-
-    with monkeypatch.context() as patch:
-        patch.setattr("muniment.store.transfer.insert_blobs", crash)
-        with pytest.raises(Crash):
-            mem.import_(lines)
+    with crashing(monkeypatch, "muniment.store.transfer.insert_blobs"), pytest.raises(Crash):
+        mem.import_(lines)
     assert mem.store.sweep_objects(grace_hours=0).deleted == 1
     assert mem.import_(lines).written["blobs"] == 1
     assert unread(mem).ledger.content(event) == TEXT
