@@ -12,6 +12,7 @@ from muniment.core.canonical import canonical_text
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.scope import Scope
+from muniment.core.text.analyzer import term_hash
 from muniment.core.text.stated.attributes import key_attributes
 from muniment.memory.backlog.reading import count_waiting
 from muniment.memory.caches import TurnCache
@@ -23,9 +24,11 @@ from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.recall.index import ROLES, StoredIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.reasons import NOTHING, Match, Wanted, match_text, read_wanted
+from muniment.memory.results.call_marks import did
+from muniment.memory.results.effects import WRITE
 from muniment.memory.searching import load_index
 from muniment.memory.summary_reading import RECENT_ENTRIES, read_summary
-from muniment.memory.turn_reading import last_turns
+from muniment.memory.turn_reading import last_turns, turns_by_id
 from muniment.packets.compose.cues import AskedCues
 from muniment.packets.cued_turns import find_hits, read_cued
 from muniment.packets.earlier_sessions import gather_episodes
@@ -47,6 +50,8 @@ __all__ = ["Stores", "fact_match", "gather", "load_stores", "match_facts"]
 SESSION_TURNS = RECENT_ENTRIES
 """How far back in this session the summary and the loops look."""
 TOOL_CHARS_MAX = 200
+_WROTE = term_hash(did(WRITE))
+"""The mark of a call that changed, created or ended something."""
 _TOOL = ROLES.index("other")
 """Of turns, only a tool's result has another role than user and assistant."""
 
@@ -74,7 +79,8 @@ def gather(
     wanted = read_wanted(asked)
     stores = load_stores(reader, scope, wanted)
     run = gather_run(reader, scope, wanted, policy.compose, opening, cues.holds if cues.is_wall else None)
-    tools = _tools(session, policy.compose.tool_evidence_max)
+    results = _key_results(ctx, reader, scope, index, session, policy.compose.tool_evidence_max)
+    tools = tuple(_tool(read) for read in results)
     episodes = gather_episodes(ctx, reader, request, policy.compose, index, found, cues, cued)
     fields: dict[str, Any] = {
         "working_state": run.state,
@@ -148,18 +154,44 @@ def _loops(turns: Sequence[ReadTurn]) -> tuple[OpenLoop, ...]:
     return tuple(open_loops(turns))
 
 
-def _tools(turns: Sequence[ReadTurn], count: int) -> tuple[ToolCandidate, ...]:
-    results = [read for read in turns if read.turn.kind == "tool_result"]
-    recent = list(reversed(results))[:count]
-    return tuple(
-        ToolCandidate(
-            ref=read.turn.id,
-            summary=read.line or " ".join(read.turn.text[:TOOL_CHARS_MAX].split()),
-            ts=read.turn.ts,
-            trust=read.turn.trust,
-            flags=read.turn.flags,
-        )
-        for read in recent
+def _key_results(
+    ctx: Context, reader: Reader, scope: Scope, index: StoredIndex, session: Sequence[ReadTurn], count: int
+) -> list[ReadTurn]:
+    """The results of this session that a packet tells of, newest first: the newest one, the newest of the calls that
+    changed something, however long ago, then the newest of all.
+
+    Who goes on with the work sees what was looked at last among the last turns. What was done is seen here alone.
+    """
+    recent = [read for read in reversed(session) if read.turn.kind == "tool_result"]
+    if not recent or not count:
+        return []
+    known = {read.turn.id: read for read in recent}
+    acted = _acted(index, scope.session_id, count)
+    older = turns_by_id(ctx, reader, scope.tenant_id, [id_ for id_ in acted if id_ not in known])
+    known |= {id_: turn.read for id_, turn in older.items()}
+    ordered = dict.fromkeys((recent[0].turn.id, *(id_ for id_ in acted if id_ in known), *known))
+    chosen = [known[id_] for id_ in list(ordered)[:count]]
+    return sorted(chosen, key=lambda read: read.turn.seq, reverse=True)
+
+
+def _acted(index: StoredIndex, session_id: str, count: int) -> list[str]:
+    """The newest calls of a session that changed, created or ended something, newest first."""
+    here = index.session_number(session_id)
+    if here is None:
+        return []
+    begin, end = index.session_span(here)
+    acted = index.postings(_WROTE)[0]
+    mine = acted[(acted >= begin) & (acted < end)]
+    return [index.id(int(ordinal)) for ordinal in mine[::-1][:count]]
+
+
+def _tool(read: ReadTurn) -> ToolCandidate:
+    return ToolCandidate(
+        ref=read.turn.id,
+        summary=read.line or " ".join(read.turn.text[:TOOL_CHARS_MAX].split()),
+        ts=read.turn.ts,
+        trust=read.turn.trust,
+        flags=read.turn.flags,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from muniment.core.memos import remembered
 from muniment.core.text.analyzer import ascii_words, term_hash
 from muniment.memory.results.call_marks import CALL, FAILED, did, identified, identifiers_in, named, words_of_name
-from muniment.memory.results.effects import effects_asked
+from muniment.memory.results.effects import WRITE, effects_asked
 
 __all__ = ["NOISE", "AskedOrder", "asked_marks", "asked_order", "asks_how_often"]
 
@@ -41,6 +41,14 @@ _TOOL_SPOKEN = re.compile(
 
 _CALLED_TOOL = re.compile(r"\bthe (?:\w+ ){1,6}(?:tool|command)\b")
 
+_DONE = re.compile(
+    r"\bwhat(?: all| else)?(?:'ve| have| has| had| did| was| were) (?:we|you|the agent|the assistant|been)"
+    r"(?: already| actually| just| now){0,2} (?:done|do|chang(?:ed?)|accomplish(?:ed)?|completed?|finish(?:ed)?)"
+    r"(?: already| so far| till now| until now| up to now| by now| yet| (?:in|during) this (?:run|session)| here){0,2}"
+    r"(?: ?[?.!,;:]| and\b|$)"
+)
+"""Asks for all that was done by whoever works here, and names none of it."""
+
 # -- marks --------------------------------------------------------------------------------------------
 
 
@@ -59,6 +67,8 @@ def _marks_named(text: str) -> dict[str, int]:
     words = _verbs(folded)
     names = dict.fromkeys(map(identified, identifiers_in(text)), 1)
     found = dict.fromkeys(_tools_named(folded, text), _TOOL_REPEATS)
+    if _DONE.search(folded):
+        found[did(WRITE)] = 1
     if names or _OF_CALLS.search(folded) or _CODE.search(folded):  # "when did I change jobs?" asks for no call
         found |= names | dict.fromkeys([FAILED] if _FAILURE.search(folded) else map(did, effects_asked(words)), 1)
     return found
