@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from plan_makers import payload
 
 from dump_lines import dump_of, plain, resealed
 from muniment.core.ports.engine import Count
@@ -32,15 +33,12 @@ WORDS = {
 
 def tactic(tactic_id: str = "tac_1", **more: Any) -> dict[str, Any]:
     said = WORDS.get(tactic_id, "Look the order up by number.")
-    return {
-        "schema_version": "0.5.15", "tactic_id": tactic_id, "created_at": "2026-01-01T00:00:00Z", "status": "active",
-        "summary": said, "intent_key": "intent|domain=shop|family=lookup",
-        "injection": {"mode": "inline", "content": said}, **more,
-    }  # fmt: skip
+    work = {"intent_key": "intent|domain=shop|family=lookup"}
+    return payload("tactic", tactic_id, summary=said, injection={"mode": "inline", "content": said}, **(work | more))
 
 
-def write(bank, payload: dict[str, Any]) -> None:
-    plan = bank.plan([{"op": "WRITE", "target_store": "ReuseBuffer", "payload": payload}])
+def write(bank, record: dict[str, Any], store: str = "ReuseBuffer") -> None:
+    plan = bank.plan([{"op": "WRITE", "target_store": store, "payload": record}])
     assert not bank.apply(plan.plan_id).aborted
 
 
@@ -150,13 +148,8 @@ def test_what_is_held_out_of_a_run_is_counted_as_such(make) -> None:
 def test_episodes_of_a_shared_bank_are_counted_too(make) -> None:
     mem = make(policy=ALWAYS)
     bank = mem.bank(**AGENT)
-    record = {
-        "schema_version": "0.5.15", "memory_id": "rm_1", "kind": "episode", "created_at": "2026-01-01T00:00:00Z",
-        "status": "active", "summary": "Asked: Find order 7. Passed. Did: by_number.", "tags": ["pass"],
-        "intent_key": "intent|domain=shop|family=lookup",
-    }  # fmt: skip
-    plan = bank.plan([{"op": "WRITE", "target_store": "ReasoningBank", "payload": record}])
-    assert not bank.apply(plan.plan_id).aborted
+    said = {"summary": "Asked: Find order 7. Passed. Did: by_number.", "tags": ["pass"]}
+    write(bank, payload("reasoning", "rm_1", **said, intent_key="intent|domain=shop|family=lookup"), "ReasoningBank")
     run = mem.run(user_id="ana", agent_id="clerk")
     run.observe("user", "Find order 7.")
     assert [hint.memory_id for hint in run.learning.recall("Find order 7", intent=INTENT).hints] == ["rm_1"]
