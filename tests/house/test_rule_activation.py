@@ -38,7 +38,7 @@ KNOWN = {
     ("learning/fold/undoing.py", "_restored"): "what did not exist before: retired in the same breath",
     ("learning/banks.py", ""): "what a kept record leaves unsaid; its own status stands over it",
     ("learning/lesson_moving.py", "_use"): "of a use of a tactic: where that stood then",
-    ("learning/lesson_moving.py", "run_arms"): "of a use of a tactic: where that stood then",
+    ("learning/lesson_moving.py", "bank_arms"): "of a use of a tactic: where that stood then",
     ("learning/lessons/view.py", "lesson_of"): "of a Lesson that is shown: read off the records, and never written",
     ("learning/listing.py", "_changes"): "of a LessonChange that is shown: read off the versions, and never written",
     ("learning/lessons/life.py", "_moved"): "of a lesson, which is a tactic: its steps name the ReuseBuffer alone",

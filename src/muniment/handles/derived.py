@@ -74,6 +74,7 @@ from muniment.store.ledger.memory_events import (
     FOLD_MADE,
     INSIGHT_EVENTS,
     LESSONS_PROPOSED,
+    LESSONS_USED,
     MEMORY_KEPT,
     MEMORY_RECALLED,
     PLAN_ENDED,
@@ -174,7 +175,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
     _patched("rule_test", erased, project_test, RULE_TESTED),
     _patched("rule_selection", erased, project_selection, RULES_SELECTED),
     _patched("rule_use", erased, project_rule_use, RUN_LOGGED),
-    _patched("lesson_use", erased, project_lesson_use, RUN_LOGGED),
+    _patched("lesson_use", erased, project_lesson_use, RUN_LOGGED, LESSONS_USED),
     _patched("working_set", erased, project_working_set, WORKING_SET_CHANGED),
 )
 

@@ -38,6 +38,7 @@ __all__ = [
     "list_memories",
     "list_unbound",
     "lock_bank",
+    "lock_banks",
     "memory_drafts",
     "memory_of",
     "newest_versions",
@@ -198,10 +199,18 @@ def newest_versions(reader: Reader, known: Mapping[str, int]) -> dict[str, int]:
 
 def lock_bank(tx: Transaction, owner: str, *others: str) -> None:
     """One writer of a bank at a time; `others` are the owners of what is learnt from."""
-    tx.do(Lock(("session", owner, "bank")))
-    holder = bank_holder(owner)
-    lock_memory(tx, owner, *others, *(() if holder is None else (holder,)))
-    if holder is None:  # of several users, any of whom may be forgotten
+    lock_banks(tx, (owner,), *others)
+
+
+def lock_banks(tx: Transaction, owners: Sequence[str], *others: str) -> None:
+    """As `lock_bank`, of several banks that are written in one transaction: all at once and in order, so that nobody
+    who wants some of them waits for another who does.
+    """
+    for owner in sorted(set(owners)):
+        tx.do(Lock(("session", owner, "bank")))
+    holders = [bank_holder(owner) for owner in owners]
+    lock_memory(tx, *owners, *others, *(holder for holder in holders if holder is not None))
+    if None in holders:  # of several users, any of whom may be forgotten
         lock_shared(tx)
 
 

@@ -23,7 +23,7 @@ from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import Conflict, InvalidInput, StorageFailure
-from muniment.learning.banks import find_memory, list_memories, lock_bank, memory_drafts, write_bank
+from muniment.learning.banks import find_memory, lock_banks, memory_drafts, write_bank
 from muniment.learning.fold.distill import BankIds
 from muniment.learning.fold.features import with_features
 from muniment.learning.fold.payloads import named_traces
@@ -48,9 +48,10 @@ from muniment.learning.learn_requests import (
     with_verdict,
 )
 from muniment.learning.lesson_asking import LessonsAsked, ask_lessons, told
-from muniment.learning.lesson_moving import Moves, lesson_moves, run_arms, with_moves
+from muniment.learning.lesson_moving import Moves, bank_arms, lesson_moves, with_moves
+from muniment.learning.lesson_sharing import banks_beside, family_lessons, tell_beside
 from muniment.learning.lessons.life import changed_at_of, outlived
-from muniment.learning.peers import peer_of
+from muniment.learning.log_reading import peer_of
 from muniment.learning.plans import applied_draft, find_plan, run_plan, version_of
 from muniment.learning.projection import core_name, trace_id_of
 from muniment.learning.recall_reading import latest_recall
@@ -122,6 +123,8 @@ class _FoldInputs(NamedTuple):
     """Of each rule that applied to the run: its arm, and the bank that holds it."""
     recalled: Mapping[str, Any] | None
     """What the run recalled, as it was told."""
+    beside: tuple[str, ...]
+    """Other banks that have to hear how it ended."""
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -214,13 +217,14 @@ def _see(ctx: Context, scope: Scope, asked: LearnRequest) -> _FoldInputs:
             for body in bodies
             if body["is_final"] and body["facts"]["trace_id"] != facts.trace_id
         ]
-        existing = [held.memory for held in list_memories(reader, owner, "tactic", name=name, newest=policy.gather_max)]
+        existing = family_lessons(reader, owner, facts, policy)
         since = changed_at_of(existing) or ""  # runs of a world that has changed since have no voice
         peers = [peer for peer in peers if peer.at >= since and _is_alike(peer, facts) and _may_teach(peer, policy)][
             : policy.fold.peers_max
         ]
         ids = tuple(entry.id for entry in entries)
-        return _FoldInputs(finished, facts, peers, existing, ids, tuple(rules.get("arms", ())), recalled)
+        beside = banks_beside(reader, scope, owner, facts, recalled, policy) if asked.is_final else ()
+        return _FoldInputs(finished, facts, peers, existing, ids, tuple(rules.get("arms", ())), recalled, beside)
 
     return ctx.engine.read(scope.tenant_id, work)
 
@@ -474,7 +478,7 @@ def _write_and_end(ctx: Context, ready: _Ready, ending: Ending | None, tx: Trans
 def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
     """Write what was learnt; None where what it rests on has changed, and it has to be computed again."""
     scope, owner, seen, folded, now, is_final, report, _ = ready
-    lock_bank(tx, owner, scope.user_id)
+    lock_banks(tx, (owner, *seen.beside), scope.user_id)
     trace_id = seen.facts.trace_id
     found = _learned(tx, scope)
     if found is not None:
@@ -486,18 +490,19 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
         return _told_before(tx, ready, logged)
     if not _stands(tx, scope, seen, folded, None if report is None else report.other_trace_id):
         return None
-    arms: tuple[UseArm, ...] = ()
+    arms: dict[str, tuple[UseArm, ...]] = {}
     moves = Moves({})
     if is_final and seen.facts.verdict is not None:  # once, and only by what a verifier said
-        arms = run_arms(tx, owner, seen.facts, seen.recalled)
-        moves = lesson_moves(tx, owner, seen.facts, arms, seen.existing, folded.payloads, ctx.policy.learn, now)
+        arms = bank_arms(tx, (owner, *seen.beside), seen.facts, seen.recalled)
+        own = arms.get(owner, ())
+        moves = lesson_moves(tx, owner, seen.facts, own, seen.existing, folded.payloads, ctx.policy.learn, now)
     plan = with_moves(folded.plan, moves.actions)
     ran = run_plan(ctx, tx, owner, plan, folded.payloads, now, stages=moves.stages)
     log = build_event_log(seen.finished, folded.result, ran.applied.records)
     capsule = build_capsule(seen.finished, now)
     sources = [trace_id]
     drafts: list[EntryDraft] = [
-        _log_draft(scope, log, seen, arms, is_final=is_final),
+        _log_draft(scope, log, seen, arms.get(owner, ()), is_final=is_final),
         *(memory_drafts([_capsule_memory(capsule, owner, now)], {}) if is_final else ()),
         _record_draft(FOLD_MADE, folded.result.fold_id, "result", folded.result.to_wire(), sources),
         *(
@@ -510,6 +515,8 @@ def _write(ctx: Context, tx: Transaction, ready: _Ready) -> Learned | None:
         *ran.drafts,
     ]
     write_bank(ctx, tx, scope.tenant_id, owner, drafts)
+    for other in seen.beside:
+        tell_beside(ctx, tx, scope.tenant_id, other, seen.facts, arms.get(other, ()), _task_digest(scope, seen), now)
     return Learned(log, capsule, folded.result, plan, ran.applied.records)
 
 
@@ -548,7 +555,7 @@ def _stands(tx: Transaction, scope: Scope, seen: _FoldInputs, folded: Folded, ot
 
 
 def _log_draft(scope: Scope, log: EventLog, seen: _FoldInputs, arms: Sequence[UseArm], *, is_final: bool) -> EntryDraft:
-    facts, asked = seen.facts, seen.finished.first_asked
+    facts = seen.facts
     said: dict[str, Any] = {
         "id": facts.trace_id,
         "run_id": scope.run_id,
@@ -560,11 +567,17 @@ def _log_draft(scope: Scope, log: EventLog, seen: _FoldInputs, arms: Sequence[Us
         said["rules"] = [dict(each) for each in seen.arms]
     if arms:
         said["uses"] = [arm.to_wire() for arm in arms]
-    if seen.arms or arms:
-        task = "" if asked is None else " ".join((asked.content or "").split())
-        said |= {"x_digest": digest_of([scope.tenant_id, task])[:24]} if task else {}
+    if (seen.arms or arms) and (digest := _task_digest(scope, seen)) is not None:
+        said["x_digest"] = digest
     core = core_name(intent_key(facts.intent))
     return draft_patch(RUN_LOGGED, "assistant", said if core is None else said | {"core": core})
+
+
+def _task_digest(scope: Scope, seen: _FoldInputs) -> str | None:
+    """What runs of one task in a tenant share; None where nothing was asked."""
+    asked = seen.finished.first_asked
+    task = "" if asked is None else " ".join((asked.content or "").split())
+    return digest_of([scope.tenant_id, task])[:24] if task else None
 
 
 def _capsule_memory(capsule: TraceCapsule, owner: str, now: str) -> StoredMemory:

@@ -23,7 +23,7 @@ from muniment.learning.banks import list_memories, lock_bank, write_bank
 from muniment.learning.fold.distill import BankIds, shared_keys_of
 from muniment.learning.keys import intent_key
 from muniment.learning.lesson_asking import shown_event, standards_of
-from muniment.learning.peers import peer_of
+from muniment.learning.log_reading import peer_of
 from muniment.learning.plans import ended_draft, made_draft, run_plan
 from muniment.learning.projection import core_name, trace_id_of
 from muniment.learning.proposals.checks import Refused, check_lesson, check_words

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.learning.stored_memory import RunFacts, StoredMemory
 
-__all__ = ["Moves", "lesson_moves", "run_arms", "with_moves"]
+__all__ = ["Moves", "bank_arms", "lesson_moves", "recalled_ids", "with_moves"]
 
 
 class Moves(NamedTuple):
@@ -49,18 +49,25 @@ class Moves(NamedTuple):
     actions: tuple[MemoryAction, ...] = ()
 
 
-def run_arms(reader: Reader, owner: str, facts: RunFacts, recalled: Mapping[str, Any] | None) -> tuple[UseArm, ...]:
-    """What a run had of the records of a bank, and which lessons it did without.
+def recalled_ids(facts: RunFacts, recalled: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """All that a run may have had of learned records, or did without."""
+    had = (*facts.used_ids, *(() if facts.seed_id is None else (facts.seed_id,)))
+    return tuple(dict.fromkeys((*had, *(arm["memory_id"] for arm in (recalled or {}).get("arms", ())))))
+
+
+def bank_arms(
+    reader: Reader, owners: Sequence[str], facts: RunFacts, recalled: Mapping[str, Any] | None
+) -> dict[str, tuple[UseArm, ...]]:
+    """What a run had of the records of these banks, and which lessons it did without, bank by bank.
 
     Of lessons that is what was drawn for it, whatever it says of their use: that is said after the draw, and may hang
     on how the run went. Of all else, what it says it did not use it did not have.
     """
     drawn = {arm.memory_id: arm for arm in map(LessonArm.from_wire, (recalled or {}).get("arms", ()))}
     is_drawn = "arms" in (recalled or {})  # earlier versions drew none, and lessons were as all else
-    had = (*facts.used_ids, *(() if facts.seed_id is None else (facts.seed_id,)))
-    found = []
-    for id_ in dict.fromkeys((*had, *drawn)):
-        held, arm = find_memory(reader, (owner,), id_), drawn.get(id_)
+    found: dict[str, tuple[UseArm, ...]] = {}
+    for id_ in recalled_ids(facts, recalled):
+        held, arm = find_memory(reader, owners, id_), drawn.get(id_)
         if held is None or (is_lesson(held.memory) and arm is None and is_drawn):
             continue
         plain: dict[str, Any] = {"memory_id": id_, "arm": "had" if arm is None else arm.arm}
@@ -71,8 +78,8 @@ def run_arms(reader: Reader, owner: str, facts: RunFacts, recalled: Mapping[str,
             plain["stage"] = "active" if arm is None else arm.stage
             plain |= {} if arm is None or arm.share is None else {"share": arm.share}
             plain |= {} if state is None or state.trial is None else {"trial": state.trial}
-        found.append(UseArm.from_wire(plain))
-    return tuple(found)
+        found[held.owner] = (*found.get(held.owner, ()), UseArm.from_wire(plain))
+    return found
 
 
 def lesson_moves(

@@ -253,11 +253,20 @@ def _fields(bank: LessonBank, reader: Reader, kin: Kin) -> dict[str, Any]:
             update={"run_ids": tuple(run_ids[each] for each in named if each in run_ids)}
         )
         fields["newest"] = tuple(_named_run(run, run_ids.get(run.trace_id)) for run in fields["newest"])
+    else:
+        fields["newest"] = tuple(map(_shared_run, fields["newest"]))
     return fields
 
 
 def _named_run(run: LessonRun, run_id: str | None) -> LessonRun:
     return run if run_id is None else LessonRun.model_validate({**run.to_wire(), "run_id": run_id})
+
+
+def _shared_run(run: LessonRun) -> LessonRun:
+    """A run as it is shown where several users read: without the digest of its task, which a guess could be held
+    against.
+    """
+    return LessonRun.model_validate({name: value for name, value in run.to_wire().items() if name != "task"})
 
 
 def _logs(bank: LessonBank, reader: Reader, trace_ids: Sequence[str]) -> dict[str, _Log]:
@@ -280,7 +289,9 @@ def get_lesson(bank: LessonBank, lesson_id: Any) -> LessonStory:
         is_own = fields["level"] == "user"
         run_ids = {id_: log.run_id for id_, log in logs.items() if is_own}
         fields["learnt_from"] = tuple(_source(each, logs.get(each), is_own) for each in fields["evidence"].trace_ids)
-        fields["runs"] = tuple(_named_run(run, run_ids.get(run.trace_id)) for run in runs)
+        fields["runs"] = tuple(
+            _named_run(run, run_ids.get(run.trace_id)) if is_own else _shared_run(run) for run in runs
+        )
         fields["history"] = tuple(_history(bank, reader, kin))
         return LessonStory.model_validate(fields)
 

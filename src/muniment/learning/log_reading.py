@@ -1,19 +1,23 @@
-"""The logs of a bank's ended runs, read one by one: memory does not grow with their number."""
+"""The logs of a bank's ended runs, read one by one: memory does not grow with their number; and an earlier run as a
+fold compares with it, read back from what was kept of it. Nothing is written here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.core.canonical import canonical_text, read_canonical
+from muniment.core.memos import remembered
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ITEMS
+from muniment.learning.stored_memory import Feature, IntentParts, RunFacts, StateParts
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
 
-__all__ = ["LogWindow", "stream_logs"]
+__all__ = ["LogWindow", "peer_of", "stream_logs"]
 
 _ENDED = ("passed", "failed")
 """The status of a log whose run has ended. A run has one such version."""
@@ -55,3 +59,21 @@ def stream_logs(
     for at, text in stream(reader, ITEMS, where, into=_Log, order=order, descending=newest_first, limit=window.newest):
         if text is not None and (needle is None or needle in text):  # neither forgotten, nor read for nothing
             yield at, cast("dict[str, Any]", read_canonical(text))
+
+
+_UNSAID = dict(RunFacts(trace_id="unsaid", x_summary="", passed=False, at=""))
+
+
+def peer_of(kept: Mapping[str, Any]) -> RunFacts:
+    """A run as it was kept. It was checked then and is not again: a fold reads two hundred, of a hundred features."""
+    said = {key: tuple(value) if isinstance(value, list) else value for key, value in kept.items()}
+    said["features"] = tuple(_feature(each["name"], each.get("before", False)) for each in kept.get("features", ()))
+    said["intent"] = IntentParts.from_wire(kept.get("intent", {}))
+    said["state"] = StateParts.from_wire(kept.get("state", {}))
+    return RunFacts.unchecked(_UNSAID | said, set(kept))
+
+
+@remembered(1 << 14)
+def _feature(name: str, before: bool) -> Feature:
+    """Runs of one kind share most of theirs."""
+    return Feature(name=name, before=before)

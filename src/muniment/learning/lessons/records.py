@@ -82,13 +82,14 @@ class LessonRun(Record):
     """A judged run that a lesson fitted: whether it had it, and how it ended."""
 
     trace_id: IdText
+    """Above a user, of a run that was learnt into another bank, a name that leads nowhere."""
     run_id: Absent[IdText] = None
     """Absent above a user."""
     arm: LessonArmName
     passed: bool
     cost: Number = 0
     task: Absent[str] = None
-    """What it is compared within: runs of one task have the same digest."""
+    """What it is compared within: runs of one task have the same digest. Absent above a user."""
     at: str
 
 

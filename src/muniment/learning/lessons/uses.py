@@ -2,8 +2,9 @@
 
 A run that recalled is logged with what it had and what was held out (`RUN_LOGGED`, `uses`); from that entry one item
 `lesson_use` is made for each kind of work that these records are of, so that the newest uses of all lessons of a
-family are one query. They fall with the run and are made again by a rebuild. They hold ids and figures, no words.
-Nothing here decides anything.
+family are one query. What it recalled of other banks is told in each of those by an entry of its own (`LESSONS_USED`),
+from which such an item is made there. They fall with the run and are made again by a rebuild. They hold ids and
+figures, no words. Nothing here decides anything.
 """
 
 from __future__ import annotations
@@ -15,17 +16,30 @@ from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import read_canonical, short_id
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.record import Absent, Count, Number, Record
+from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText
 from muniment.errors import InvalidRecord
 from muniment.learning.lesson_state import LessonArmName, LessonStage, LessonUse
-from muniment.learning.projection import core_name, project_event_log
+from muniment.learning.projection import core_name, held_record, named_id, project_event_log
 from muniment.learning.stored_memory import StoredMemory
-from muniment.runs.projection import change_of
+from muniment.runs.projection import change_of, sources_named
 from muniment.store.items import Change, Item, select_items
+from muniment.store.ledger.memory_events import LESSONS_USED
 from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["UseArm", "Uses", "family_of", "list_uses", "project_lesson_use", "trials_used", "uses_by_id", "uses_of"]
+__all__ = [
+    "BankUses",
+    "JudgedRun",
+    "UseArm",
+    "Uses",
+    "by_family",
+    "family_of",
+    "list_uses",
+    "project_lesson_use",
+    "trials_used",
+    "uses_by_id",
+    "uses_of",
+]
 
 Lookup = Callable[[str], Item | None]
 
@@ -44,6 +58,24 @@ class UseArm(Record):
     """What records of its kind of work are looked up by."""
 
 
+class JudgedRun(Record):
+    """What uses say of the run: no word of it, and not whose it is."""
+
+    trace_id: IdText
+    passed: bool
+    cost: Number = 0
+    at: str
+    task: Absent[str] = None
+    """A digest of the task, the same for runs of the same task in a tenant."""
+
+
+class BankUses(Record):
+    """What a judged run did with the records of one kind of work in a bank."""
+
+    run: JudgedRun
+    arms: Items[UseArm]
+
+
 _UNSAID = dict(LessonUse(memory_id="m", trace_id="t", arm="had", passed=False, at=""))
 
 
@@ -57,7 +89,9 @@ def family_of(memory: StoredMemory) -> str | None:
 
 
 def project_lesson_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """What a judged run says of what it recalled, once its log stands."""
+    """What a judged run says of what it recalled, once its log stands; and what it says of other banks, in each."""
+    if entry.metadata.get("event") == LESSONS_USED:
+        return _project_told(entry, lookup)
     said = entry.metadata.get("uses")
     changes = project_event_log(entry, lookup) if isinstance(said, list) and said else []
     if not changes or not changes[0].body["is_final"]:
@@ -69,9 +103,6 @@ def project_lesson_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         arms = [UseArm.from_wire(each) for each in cast("list[Any]", said)]
     except InvalidRecord:
         return []
-    grouped: defaultdict[str | None, list[UseArm]] = defaultdict(list)
-    for arm in arms:
-        grouped[arm.family].append(arm)
     said_once: dict[str, Any] = {
         "trace_id": facts["trace_id"],
         "passed": facts["passed"],
@@ -80,14 +111,33 @@ def project_lesson_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     }
     if isinstance(digest := entry.metadata.get("x_digest"), str):
         said_once["task"] = digest
-    status = "passed" if facts["passed"] else "failed"
     found = []
-    for family, mine in grouped.items():
-        own = [{key: value for key, value in arm.to_wire().items() if key != "family"} for arm in mine]
+    for family, mine in by_family(arms).items():
         id_ = short_id("use", ["lessons", facts["trace_id"], family])
-        body = {"run": said_once, "arms": own}
-        found.append(change_of(entry, id_, "lesson_use", status, body, (entry.id,), family))
+        found.append(_change(entry, id_, family, {"run": said_once, "arms": mine}, (entry.id,)))
     return found
+
+
+def by_family(arms: Iterable[UseArm]) -> dict[str | None, list[dict[str, Any]]]:
+    """The arms of each kind of work, as they are kept under its name."""
+    grouped: defaultdict[str | None, list[dict[str, Any]]] = defaultdict(list)
+    for arm in arms:
+        grouped[arm.family].append({key: value for key, value in arm.to_wire().items() if key != "family"})
+    return grouped
+
+
+def _project_told(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
+    """The uses that a run told a bank which it was not learnt into; once."""
+    id_, family = named_id(entry, LESSONS_USED, by_bank=True), entry.metadata.get("family")
+    uses = None if id_ is None or lookup(id_) is not None else held_record(entry, "uses", BankUses)
+    if id_ is None or uses is None or not (family is None or isinstance(family, str)):
+        return []
+    return [_change(entry, id_, family, uses.to_wire(), sources_named(entry))]
+
+
+def _change(entry: LedgerEntry, id_: str, family: str | None, body: dict[str, Any], sources: tuple[str, ...]) -> Change:
+    status = "passed" if body["run"]["passed"] else "failed"
+    return change_of(entry, id_, "lesson_use", status, body, sources, family)
 
 
 # -- reading ------------------------------------------------------------------------------------------

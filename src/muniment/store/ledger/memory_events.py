@@ -24,6 +24,7 @@ __all__ = [
     "INSIGHT_SUPPOSED",
     "KEPT_EVENTS",
     "LESSONS_PROPOSED",
+    "LESSONS_USED",
     "MEMORY_EVENTS",
     "MEMORY_KEPT",
     "MEMORY_RECALLED",
@@ -80,6 +81,7 @@ PLAN_MADE = "plan_made"
 PLAN_ENDED = "plan_ended"
 DRAFT_MADE = "draft_made"
 LESSONS_PROPOSED = "lessons_proposed"
+LESSONS_USED = "lessons_used"
 MEMORY_RECALLED = "memory_recalled"
 WORKING_SET_CHANGED = "working_set_changed"
 SESSION_SUMMARIZED = "session_summarized"
@@ -121,6 +123,7 @@ MEMORY_EVENTS: frozenset[str] = frozenset[str]().union(
         PLAN_ENDED,
         DRAFT_MADE,
         LESSONS_PROPOSED,
+        LESSONS_USED,
         MEMORY_RECALLED,
         WORKING_SET_CHANGED,
         SESSION_SUMMARIZED,
