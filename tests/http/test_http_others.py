@@ -37,8 +37,6 @@ from muniment.surfaces.mcp.settings import McpSettings
 
 pytestmark = [pytest.mark.req("LG-02", "X-09"), pytest.mark.timeout(1800)]
 OTHERS = [("globex", "bo"), ("acme", "ana")]
-OF_THE_TENANT = {"memory.changes"}
-"""Receipts are the tenant's: a user's position holds a digest of them, which moves when anybody there forgets."""
 
 
 class Door(NamedTuple):
@@ -107,8 +105,6 @@ def test_every_address_answers_as_if_nobody_else_were_there(doors: Doors) -> Non
     refusals: dict[tuple[str, str], set[bytes]] = {}
     statuses: set[int] = set()
     for asked in one_in(2, list(requests(doors.own, doors.theirs, doors.levels))):
-        if doors.is_same_tenant and asked.route.operation.id in OF_THE_TENANT:
-            continue
         alone, beside = doors.alone.ask(asked), doors.beside.ask(asked)
         if asked.route.operation.call.startswith("forget"):
             alone, beside = without_hashes(alone), without_hashes(beside)
@@ -188,8 +184,6 @@ def test_every_method_answers_and_fails_as_if_nobody_else_were_there(doors: Door
     told, count = [], 0
     for asked in one_in(3, list(requests(doors.own, doors.theirs, doors.levels))):
         operation = asked.route.operation
-        if doors.is_same_tenant and operation.id in OF_THE_TENANT:
-            continue
         is_whole = operation.handle == "memory" and "user_id" not in operation.takes_names  # of the tenant as a whole
         if (
             operation.id == "bank.suggest_thresholds"

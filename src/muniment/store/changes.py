@@ -23,9 +23,11 @@ from muniment.store.positions import (
     Tail,
     TailItem,
     Who,
+    builds_where,
     own_receipts,
     read_heads,
     read_tail,
+    receipts_where,
     restore,
     seal,
     stand,
@@ -80,12 +82,12 @@ def look(reader: Reader, who: Who, at: Standpoint) -> tuple[Standpoint, Changes]
         if rows:
             heads[name] = Read(rows[-1].seq, rows[-1].recorded_at)
             found += _appended(reader, who, name, rows)
-    builds, made = _new_items(reader, who, at.builds)
-    others, unseen = _unseen_receipts(reader, who, at.receipts)
-    if max(len(made), len(unseen)) == SEEN_MAX:  # and who knows how many more
+    builds, made = _new_builds(reader, who, at.builds)
+    shared, named, unseen = _unseen_receipts(reader, who, at.receipts)
+    if max(len(made), len(named), len(unseen)) == SEEN_MAX:  # and who knows how many more
         return _reset(reader, who)
-    issued = own_receipts(reader, who, unseen)
-    receipts = Tail(0, at.receipts.newest | {item.key for item in issued}, others)
+    issued = sorted((*named, *own_receipts(reader, who, unseen)), key=lambda item: item.key)
+    receipts = Tail(0, at.receipts.newest | {item.key for item in issued}, shared)
     fields: dict[str, Any] = {
         "entries": tuple(found),
         "builds": tuple(_built(item) for item in made),
@@ -158,18 +160,27 @@ def _names(reader: Reader, name: tuple[str, str], entries: list[_NewEntry]) -> d
     return {seq: event for seq, event in events.items() if isinstance(event, str)}
 
 
-def _new_items(reader: Reader, who: Who, tail: Tail) -> tuple[Tail, list[TailItem]]:
+def _new_builds(reader: Reader, who: Who, tail: Tail) -> tuple[Tail, list[TailItem]]:
     """Builds that were not there before, oldest first."""
-    items = read_tail(reader, who, "build")
+    items = read_tail(reader, builds_where(who))
     new = [item for item in reversed(items) if item.key not in tail.newest]
     return Tail(tail.count + len(new), frozenset(item.key for item in items)), new
 
 
-def _unseen_receipts(reader: Reader, who: Who, tail: Tail) -> tuple[frozenset[tuple[str, str, int]], list[TailItem]]:
-    """The tenant's newest receipts, and those among them that nobody looked at yet, oldest first."""
-    items = read_tail(reader, who, "receipt")
+class _Unseen(NamedTuple):
+    shared: frozenset[tuple[str, str, int]]
+    """The newest receipts in the list of all."""
+    named: list[TailItem]
+    """The user's own that were not there before."""
+    unseen: list[TailItem]
+    """Those in the list of all that were not looked at yet."""
+
+
+def _unseen_receipts(reader: Reader, who: Who, tail: Tail) -> _Unseen:
+    named, shared = (read_tail(reader, receipts_where(whom)) for whom in (who, None))
     known = tail.newest | tail.seen
-    return frozenset(item.key for item in items), [item for item in reversed(items) if item.key not in known]
+    new = ([item for item in items if item.key not in known] for items in (named, shared))
+    return _Unseen(frozenset(item.key for item in shared), *new)
 
 
 def _built(item: TailItem) -> Built:

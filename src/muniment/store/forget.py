@@ -44,6 +44,7 @@ from muniment.store.items import (
     lock_memory,
     lock_receipts,
     lock_shared,
+    receipts_of,
     select_items,
     write_changes,
 )
@@ -87,20 +88,14 @@ class Selector:
 
     def receipt_fields(self, tenant_id: str) -> dict[str, str]:
         """What was to be forgotten, as a receipt names it."""
-        fields = {"tenant_id": tenant_id}
-        if self.event is not None:
-            fields["event"] = self.event
-        if self.item is not None:
-            fields[self.item[0]] = self.item[1]
-        if self.session_id is not None:
-            fields["session_id"] = self.session_id
-        if self.user_id is not None:
-            fields["user_id"] = self.user_id
-        if self.document:
-            fields["document"] = self.document[0]
-        if self.values:
-            fields["event"] = self.values[0]
-        return fields
+        asked: dict[str, str | None] = {
+            "event": self.values[0] if self.values else self.event,
+            "session_id": self.session_id,
+            "user_id": self.user_id,
+            "document": self.document[0] if self.document else None,
+        }
+        asked |= dict([] if self.item is None else [self.item])
+        return {"tenant_id": tenant_id} | {name: value for name, value in asked.items() if value is not None}
 
 
 @dataclass(slots=True)
@@ -154,12 +149,12 @@ def note_scrubbed(
         return None
     receipt = Receipt.from_wire(item.plain())
     if item.status == SCRUB_DUE and item.version == version:
-        receipt, change = _scrubbed(receipt, report, outside)
+        receipt, change = _scrubbed(receipt, item.name, report, outside)
         prove(ctx, tx, write_changes(tx, [change]))
     return receipt
 
 
-def _scrubbed(receipt: Receipt, report: ScrubReport, cleared: Cleared) -> tuple[Receipt, Change]:
+def _scrubbed(receipt: Receipt, name: str | None, report: ScrubReport, cleared: Cleared) -> tuple[Receipt, Change]:
     """The receipt with what was done to the files and outside, and how it is written."""
     is_clean = report.clean and not (receipt.counts.get(LEFT_ITEMS) and not receipt.counts.get(LEFT_EVENTS))
     is_clean = is_clean and not receipt.counts.get(LEFT_DAMAGED)
@@ -169,12 +164,12 @@ def _scrubbed(receipt: Receipt, report: ScrubReport, cleared: Cleared) -> tuple[
         "note": f"{report.note}{receipt.left_note}{cleared.note()}",
     }
     receipt = receipt.model_copy(update=told)
-    return receipt, receipt_change(receipt, SCRUB_DUE if report.due or cleared.left else "issued")
+    return receipt, receipt_change(receipt, SCRUB_DUE if report.due or cleared.left else "issued", name)
 
 
-def _owners(tx: Transaction, erasure: _Erasure) -> frozenset[str]:
-    users = {*users_of(tx, list(erasure.entries)), *(item.user_id for item in erasure.items.values() if item.user_id)}
-    return frozenset(name for user_id in users for name in names_of(tx, user_id))
+def _users(tx: Transaction, erasure: _Erasure) -> set[str]:
+    """Under whose names what goes stands."""
+    return {*users_of(tx, list(erasure.entries)), *(item.user_id for item in erasure.items.values() if item.user_id)}
 
 
 def _erase(
@@ -183,7 +178,7 @@ def _erase(
     erasure = _Erasure(entries={}, items={}, kept=[], counts={}, needles=[])
     _lock_writers(ctx, tx, selector)
     _collect(ctx, tx, tenant_id, selector, erasure)
-    erasure.owners = _owners(tx, erasure)
+    erasure.owners = frozenset(name for user_id in _users(tx, erasure) for name in names_of(tx, user_id))
     _close(ctx, tx, erasure)
     altered = altered_entries(tx, list(erasure.entries)) + sum(not item.is_sound for item in erasure.items.values())
     erasure.counts[LEFT_DAMAGED] = erasure.counts.get(LEFT_DAMAGED, 0) + altered
@@ -213,7 +208,8 @@ def _erase(
         scrubbed=False,
         note="the files have not been scrubbed yet",
     )
-    prove(ctx, tx, write_changes(tx, [receipt_change(receipt, SCRUB_DUE)]))
+    listed = receipts_of(receipt.user_among(_users(tx, erasure)))
+    prove(ctx, tx, write_changes(tx, [receipt_change(receipt, SCRUB_DUE, listed)]))
     return erasure, receipt
 
 
@@ -250,7 +246,8 @@ def _versions(tx: Transaction, item_id: str) -> list[Item]:
     return select_items(tx, (("id", "=", item_id), HOLDS_BODY))
 
 
-def receipt_change(receipt: Receipt, status: str) -> Change:
+def receipt_change(receipt: Receipt, status: str, name: str | None) -> Change:
+    """A version of a receipt, in the list of this name (`receipts_of`)."""
     return Change(
         id=receipt.receipt_id,
         kind="receipt",
@@ -258,6 +255,7 @@ def receipt_change(receipt: Receipt, status: str) -> Change:
         body=receipt.to_wire(),
         created_at=receipt.requested_at,
         trust="user",
+        name=name,
     )
 
 

@@ -46,6 +46,7 @@ __all__ = [
     "newest_of",
     "put_lineage",
     "put_links",
+    "receipts_of",
     "row_digest",
     "seal_lineages",
     "select_items",
@@ -185,6 +186,12 @@ class Rewritten(NamedTuple):
 def digest_name(name: str) -> str:
     """What `Item.name` holds for a name: enough to look it up, no word of it."""
     return digest_of(name)[:32]
+
+
+def receipts_of(user_id: str | None) -> str | None:
+    """The name of the receipts that concern this user alone, or nobody where it is "". Those that concern several users
+    have no name, and neither have those of before there were names."""
+    return None if user_id is None else digest_name(f"receipts of {user_id}")
 
 
 def item_of(change: Change, version: int) -> Item:

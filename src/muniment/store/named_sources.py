@@ -27,7 +27,9 @@ __all__ = ["WordsLeft", "entries_naming", "items_naming", "words_left", "words_o
 
 _FEW = 16
 """Up to so many names are looked for one by one; of more, all strings of a body are asked."""
-_STRING = re.compile(r'"([^"\\]{1,256})"')
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+"""A string as JSON writes it, from its quote to its quote: an empty one, a long one and one with escapes as well, since
+whoever skips one takes what stands between two others for a string."""
 _SAID = ("message", "tool_result")
 _BY_PLACE = ("user_id", "session_id", "seq")
 """The order of the index that leads to an owner's entries."""
@@ -92,11 +94,10 @@ def entries_naming(
 
 def _finder(ids: Sequence[str]) -> Callable[[str], list[str]]:
     """Which of these ids stand in a body as a string of their own."""
+    written = {canonical_text(id_): id_ for id_ in ids}
     if len(ids) <= _FEW:
-        quoted = [(id_, canonical_text(id_)) for id_ in ids]
-        return lambda body: [id_ for id_, written in quoted if written in body]
-    wanted = frozenset(ids)
-    return lambda body: sorted(wanted.intersection(_STRING.findall(body)))
+        return lambda body: [id_ for quoted, id_ in written.items() if quoted in body]
+    return lambda body: sorted(written[quoted] for quoted in written.keys() & set(_STRING.findall(body)))
 
 
 def _live_items(reader: Reader, kinds: Collection[str], owners: Collection[str]) -> Iterator[_Body]:

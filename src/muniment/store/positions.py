@@ -22,7 +22,7 @@ from muniment.core.ports.engine import Condition, Count, Reader, Row
 from muniment.core.ports.rows import get, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
 from muniment.errors import InvalidInput, InvalidJson
-from muniment.store.items import latest
+from muniment.store.items import latest, receipts_of
 
 __all__ = [
     "SEEN_MAX",
@@ -31,9 +31,11 @@ __all__ = [
     "Tail",
     "TailItem",
     "Who",
+    "builds_where",
     "own_receipts",
     "read_heads",
     "read_tail",
+    "receipts_where",
     "restore",
     "seal",
     "stand",
@@ -46,6 +48,10 @@ _PAGE_ROWS = 256
 _ERASED_LOOKED_AT = 32
 """What a receipt erased, as far as it is asked whose it was."""
 _FORMAT = 2
+_SEALED_CHARS = 24
+Where = tuple[Condition, ...]
+_Key = tuple[str, str, int]
+"""When an item was made, its id and version."""
 
 
 class Who(NamedTuple):
@@ -71,16 +77,18 @@ class Read(NamedTuple):
 class Tail:
     """Items of a kind: how many there were, and the newest of them by when they were made, id and version.
 
-    Of receipts, which are nobody's own, those that concern the user: how many others there are moves no position.
+    Of receipts, which are nobody's own, those that concern the user: how many others there are moves no position. Those
+    that concern several users stand in a list of all, as do those of before there were lists.
     """
 
     count: int
-    newest: frozenset[tuple[str, str, int]] = field(default_factory=frozenset)
-    seen: frozenset[tuple[str, str, int]] = field(default_factory=frozenset)
-    """Receipts of the tenant that were looked at; no text of a position tells of them."""
+    newest: frozenset[_Key] = field(default_factory=frozenset)
+    seen: frozenset[_Key] = field(default_factory=frozenset)
+    """Receipts in the list of all that were looked at. While they are few, all are looked at again, and no text of a
+    position tells of them."""
 
     @property
-    def last(self) -> tuple[str, str, int]:
+    def last(self) -> _Key:
         return max(self.newest, default=("", "", 0))
 
 
@@ -99,7 +107,7 @@ class Standpoint:
 
 def stand(reader: Reader, who: Who) -> Standpoint:
     """The standpoint of a reader who has read everything there is."""
-    return Standpoint(dict(read_heads(reader, who)), _tail(reader, who, "build"), _receipts(reader, who))
+    return Standpoint(dict(read_heads(reader, who)), _builds(reader, who), _receipts(reader, who))
 
 
 def read_heads(reader: Reader, who: Who) -> Iterator[tuple[tuple[str, str], Read]]:
@@ -125,25 +133,29 @@ class TailItem(NamedTuple):
     run_id: str | None
 
     @property
-    def key(self) -> tuple[str, str, int]:
+    def key(self) -> _Key:
         return self.created_at, self.id, self.version
 
 
-def read_tail(reader: Reader, who: Who, kind: str) -> list[TailItem]:
-    """The newest items of a kind, newest first."""
-    where = _tail_where(who, kind)
+def builds_where(who: Who) -> Where:
+    """A user's builds, which have no name."""
+    return ("kind", "=", "build"), ("user_id", "=", who.user_id), ("name", "=", None)
+
+
+def receipts_where(who: Who | None) -> Where:
+    """The receipts that concern this user alone; without one, those in the list of all."""
+    name = receipts_of(None if who is None else who.user_id)
+    return ("kind", "=", "receipt"), ("user_id", "=", None), ("name", "=", name)
+
+
+def read_tail(reader: Reader, where: Where) -> list[TailItem]:
+    """The newest of these items, newest first."""
     order = ("created_at", "id", "version")
     return select(reader, ITEMS, where, into=TailItem, order=order, descending=True, limit=SEEN_MAX)
 
 
-def _tail_where(who: Who, kind: str) -> tuple[Condition, ...]:
-    """A user's builds, which have no name; receipts are nobody's, so all of the tenant's."""
-    owner = who.user_id if kind == "build" else None
-    return ("kind", "=", kind), ("user_id", "=", owner), ("name", "=", None)
-
-
 def own_receipts(reader: Reader, who: Who, receipts: Iterable[TailItem]) -> list[TailItem]:
-    """Those of the tenant's receipts that concern something of this user's."""
+    """Those among receipts in the list of all that concern something of this user's."""
     known: dict[str, bool] = {}
     for receipt in receipts:
         if receipt.id not in known:
@@ -168,14 +180,14 @@ def _owner(reader: Reader, kind: str, id_: str) -> str | None:
 
 
 def _receipts(reader: Reader, who: Who) -> Tail:
-    items = read_tail(reader, who, "receipt")
-    own = own_receipts(reader, who, items)
-    return Tail(0, frozenset(item.key for item in own), frozenset(item.key for item in items))
+    shared = read_tail(reader, receipts_where(None))
+    own = [*read_tail(reader, receipts_where(who)), *own_receipts(reader, who, shared)]
+    return Tail(0, frozenset(item.key for item in own), frozenset(item.key for item in shared))
 
 
-def _tail(reader: Reader, who: Who, kind: str) -> Tail:
-    newest = frozenset(item.key for item in read_tail(reader, who, kind))
-    return Tail(reader.do(Count("items", _tail_where(who, kind))), newest)
+def _builds(reader: Reader, who: Who) -> Tail:
+    newest = frozenset(item.key for item in read_tail(reader, builds_where(who)))
+    return Tail(reader.do(Count("items", builds_where(who))), newest)
 
 
 # -- as text ------------------------------------------------------------------------------------------
@@ -193,14 +205,24 @@ def seal(who: Who, at: Standpoint) -> str:
         since,
         [[owners.index(owner), session_id, *read] for (owner, session_id), read in listed],
         _sealed(who, at.builds),
-        _sealed(who, at.receipts),
+        _sealed(who, at.receipts) + _sealed_seen(who, at.receipts.seen),
     ]
     return base64.urlsafe_b64encode(canonical_bytes(plain)).decode().rstrip("=")
 
 
 def _sealed(who: Who, tail: Tail) -> str:
     """A digest of a tail, which can be recognised and not read."""
-    return digest_of(["muniment.tail.v1", *who, tail.count, *tail.last])[:24]
+    return digest_of(["muniment.tail.v1", *who, tail.count, *tail.last])[:_SEALED_CHARS]
+
+
+def _sealed_seen(who: Who, seen: frozenset[_Key]) -> str:
+    """How far the list of all was looked at; nothing where all of it still can be."""
+    return _digest_seen(who, seen) if len(seen) >= SEEN_MAX else ""
+
+
+def _digest_seen(who: Who, seen: frozenset[_Key]) -> str:
+    """A digest of the newest of these, as of a tail."""
+    return digest_of(["muniment.seen.v1", *who, *max(seen)])[:_SEALED_CHARS]
 
 
 def _owner_digest(who: Who) -> str:
@@ -220,10 +242,10 @@ def restore(reader: Reader, who: Who, position: str) -> Standpoint | None:
         read = listed_heads.get(name) or (head if head.recorded_at <= since else _last_by(reader, name, since))
         if read is not None:
             heads[name] = read
-    tails = [_tail_then(reader, who, kind, said) for kind, said in (("build", builds), ("receipt", receipts))]
-    if sum(read.seq for read in heads.values()) != total or tails[0] is None or tails[1] is None:
+    built, issued = _builds_then(reader, who, builds), _receipts_then(reader, who, receipts)
+    if sum(read.seq for read in heads.values()) != total or built is None or issued is None:
         return None
-    return Standpoint(heads, tails[0], tails[1])
+    return Standpoint(heads, built, issued)
 
 
 def _last_by(reader: Reader, name: tuple[str, str], since: str) -> Read | None:
@@ -240,13 +262,28 @@ def _last_by(reader: Reader, name: tuple[str, str], since: str) -> Read | None:
         after = (page[-1].seq,)
 
 
-def _tail_then(reader: Reader, who: Who, kind: str, sealed: str) -> Tail | None:
-    """The tail as it was: today's without the newest few; None where something came in between, or too many."""
-    now = _tail(reader, who, kind) if kind == "build" else _receipts(reader, who)
-    newest_first = sorted(now.newest, reverse=True)
-    counted = 1 if kind == "build" else 0
-    tails = (Tail(now.count - new * counted, frozenset(newest_first[new:])) for new in range(len(newest_first) + 1))
+def _builds_then(reader: Reader, who: Who, sealed: str) -> Tail | None:
+    """The builds as they were: today's without the newest few; None where something came in between, or too many."""
+    now = _builds(reader, who)
+    tails = (Tail(now.count - new, newest) for new, newest in _without_newest(now.newest))
     return next((tail for tail in tails if _sealed(who, tail) == sealed), None)
+
+
+def _receipts_then(reader: Reader, who: Who, sealed: str) -> Tail | None:
+    """The receipts as they were, and what of the list of all was looked at by then; None as for builds."""
+    now = _receipts(reader, who)
+    own, mark = sealed[:_SEALED_CHARS], sealed[_SEALED_CHARS:]
+    looked_at = (seen for _, seen in _without_newest(now.seen) if seen and _digest_seen(who, seen) == mark)
+    seen = next(looked_at, None) if mark else frozenset[_Key]()
+    tails = (newest for _, newest in _without_newest(now.newest))
+    newest = next((newest for newest in tails if _sealed(who, Tail(0, newest)) == own), None)
+    return None if newest is None or seen is None else Tail(0, newest, seen)
+
+
+def _without_newest(keys: frozenset[_Key]) -> Iterator[tuple[int, frozenset[_Key]]]:
+    """These keys without the newest one, two, …, with how many are left out; all of them first."""
+    newest_first = sorted(keys, reverse=True)
+    return ((new, frozenset(newest_first[new:])) for new in range(len(newest_first) + 1))
 
 
 def _opened_position(who: Who, position: str) -> tuple[int, str, list[list[Any]], str, str]:

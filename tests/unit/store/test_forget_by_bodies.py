@@ -81,6 +81,37 @@ def test_links_that_were_deleted_in_the_file(tmp_path: Path) -> None:
     assert b"peanuts" not in path.read_bytes()
 
 
+ODD = {
+    "plain": "peanuts",
+    "an escape": "one line\nand one \\ more of peanuts",
+    "a quote": 'they "said" peanuts',
+    "a long text": "x" * 400 + " peanuts",
+}
+"""What stands before an id in a body, by which it might be overlooked."""
+
+
+@pytest.mark.parametrize("count", [2, 20], ids=["few", "many"])
+@pytest.mark.parametrize("event_id", ["e-7", 'e "7"', "e\\7"], ids=["plain id", "quotes in it", "a backslash in it"])
+@pytest.mark.parametrize("odd", ODD)
+def test_without_links_however_much_was_made_of_an_event(
+    make: Callable[..., Memory], odd: str, event_id: str, count: int
+) -> None:
+    """The entries that told of it rest on another event too, and go as those of what is gone."""
+    mem = make("memory")
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+    other = run.observe("user", "There was another clinic, in Porto.").id
+    said = run.observe("user", SAID, id=event_id).id
+    for _ in range(count):
+        run.log.conflict(ODD[odd], side_a=[said], side_b=[other])
+    for table, column in (("links", "source_id"), ("lineages", "user_id")):
+        mem._ctx.engine.write("default", lambda tx, t=table, c=column: tx.do(Delete(t, ((c, ">=", ""),))))  # type: ignore[misc]
+    receipt = mem.forget(event=said)
+    assert sum(gone.kind == "conflict" for gone in receipt.erased) == count
+    assert _live(mem, "peanuts") == []
+    assert [entry.id for entry in mem.ledger.entries(user_id="ana") if "peanuts" in str(entry.body)] == []
+    assert mem.ledger.get(other).content == "There was another clinic, in Porto."
+
+
 def test_with_its_links_a_forget_takes_the_same(make: Callable[..., Memory]) -> None:
     """What the bodies add is nothing where the links are whole."""
     erased = []

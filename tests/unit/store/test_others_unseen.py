@@ -42,6 +42,71 @@ def test_a_position_does_not_move_when_another_user_forgets(make: Maker, engine:
     assert mem.ledger.changes(user_id="ana", after=told.position).position != told.position
 
 
+@pytest.mark.req("LG-02")
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("whose", ["an event", "a user's event", "a document", "a fact"])
+def test_no_number_of_forgets_of_others_moves_a_position(
+    make: Maker, monkeypatch: pytest.MonkeyPatch, engine: str, whose: str
+) -> None:
+    """Those that were remembered by a position are not pushed out by others', whoever keeps the position."""
+    for module in ("positions", "changes"):
+        monkeypatch.setattr(f"muniment.store.{module}.SEEN_MAX", 4)
+    mem = make(engine)
+    run = {user: mem.run(user_id=user, session_id="s1") for user in ("ana", "bob")}
+    own = [run["ana"].observe("user", f"ana says {n} words").id for n in range(3)]
+    first = mem.forget(event=own[0])
+    read: list[bool] = []
+    at = mem.ledger.changes(user_id="ana").position
+    for number in range(6):
+        said = run["bob"].observe("user", f"bob says {number} words and more").id
+        if whose == "a document":
+            mem.corpus("notes").add(f"Notes on {number} teas.", document_id=f"d{number}")
+            mem.corpus("notes").forget(f"d{number}")
+        elif whose == "a fact":
+            mem.forget(fact=run["bob"].remember(f"user.k{number}", "tea", sources=[said]).fact_id)
+        else:
+            mem.forget(event=said, user_id="bob" if whose == "a user's event" else None)
+        later = mem.ledger.changes(user_id="ana", after=at)
+        read.append(later.position == at and later.is_empty and mem.ledger.changes(user_id="ana").position == at)
+    assert all(read), read
+    second = mem.forget(event=own[1])
+    told = mem.ledger.changes(user_id="ana", after=at)
+    assert (told.receipts, told.reset) == ((second.receipt_id,), False)
+    assert first.receipt_id not in told.receipts
+    assert mem.verify().ok
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_receipts_of_before_there_were_lists_are_told_once(
+    make: Maker, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    """As are those that concern several users: they stand in one list, however long that is."""
+    for module in ("positions", "changes"):
+        monkeypatch.setattr(f"muniment.store.{module}.SEEN_MAX", 8)
+    mem = make(engine)
+    run = {user: mem.run(user_id=user, session_id="s1") for user in ("ana", "bob")}
+
+    def forgets(user: str) -> str:
+        return mem.forget(event=run[user].observe("user", f"{user} says some words").id).receipt_id
+
+    with monkeypatch.context() as before:
+        before.setattr("muniment.store.forget.receipts_of", lambda _: None)
+        own = [forgets(user) for user in ("bob", "ana", "bob", "bob", "ana", "bob", "bob")][1]
+        at = mem.ledger.changes(user_id="ana").position
+        for _ in range(2):
+            later = mem.ledger.changes(user_id="ana", after=at)
+            assert (later.is_empty, later.position) == (True, at)
+        new = forgets("ana")
+        told = mem.ledger.changes(user_id="ana", after=at)
+        assert (told.receipts, told.reset) == ((new,), False)
+    after = [forgets(user) for user in ("bob", "ana", "bob")][1]
+    then = mem.ledger.changes(user_id="ana", after=told.position)
+    assert (then.receipts, then.reset) == ((after,), False)
+    assert mem.ledger.changes(user_id="ana", after=then.position).is_empty
+    assert own not in (*told.receipts, *then.receipts)
+    assert mem.verify().ok
+
+
 @pytest.mark.req("LG-05", "LG-06")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_deleted_or_altered_idempotency_key_is_named(make: Maker, engine: str) -> None:

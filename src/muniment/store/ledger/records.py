@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from muniment.core.origins import Origin
+from muniment.core.owners import bank_holder, is_reserved
 from muniment.core.record import Absent, Count, Items, JsonObject, Record, Timestamp
 from muniment.core.scope import IdText, Scope
 from muniment.core.vocabulary import Trust
@@ -262,6 +263,15 @@ class Receipt(Record):  # LG-07
     scrubbed: bool
     """The engine checked its own files and found none of it."""
     note: str
+
+    def user_among(self, owners: Iterable[str]) -> str | None:
+        """The user whom it concerns, where these owned what went; "" where that is nobody, None where they are several.
+
+        So a user's receipts are found among any number of others', and none of these moves a user's position.
+        """
+        asked = self.selector.get("user_id", "")
+        users = {bank_holder(owner) or ("" if is_reserved(owner) else owner) for owner in (asked, *owners)} - {""}
+        return None if len(users) > 1 else next(iter(users), "")
 
     @property
     def left_note(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muniment.errors import MunimentError
 from muniment.store.forget import SCRUB_DUE, receipt_change
-from muniment.store.items import Item, item_of
+from muniment.store.items import Item, item_of, receipts_of
 from muniment.store.ledger.records import Receipt
 
 __all__ = ["receipt_fault"]
@@ -20,7 +20,13 @@ def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
         return "its status is not one of a receipt"
     if receipt.selector.get("tenant_id", receipt.tenant_id) != receipt.tenant_id:
         return "it was asked for in another tenant"
-    made = item_of(receipt_change(receipt, item.status), item.version)
+    made = item_of(receipt_change(receipt, item.status, _name_of(receipt, item.name)), item.version)
     named = [name for name, one, other in zip(Item._fields, item, made, strict=True) if one != other]
     named = [name for name in named if item.checked or name not in ("digest", "checked")]
     return f"{', '.join(named)} not as it says itself" if named else None
+
+
+def _name_of(receipt: Receipt, name: str | None) -> str | None:
+    """The name of the list in which a receipt of this name may stand: where it names its user, in that user's."""
+    asked = receipt.user_among(())
+    return receipts_of(asked) if name is not None and asked else name
