@@ -54,7 +54,7 @@ __all__ = [
     "Build", "build_of", "builds_of_run", "compose_build", "list_builds", "load_build", "recompose",
 ]  # fmt: skip
 
-COMPOSER = 9
+COMPOSER = 10
 """Which composer this is: one that chooses or writes otherwise has another number, and builds keep their packet."""
 PURPOSES = ("planner", "tool", "responder")
 TRIES = 3

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from muniment.contracts.memory_packet import ToolEvidence
+from muniment.core.text.analyzer import analyze
 from muniment.core.text.duplicates import Words
 from muniment.memory.results.asked_calls import asks_how_often
 from muniment.memory.turns import Turn, told_text
@@ -366,7 +367,9 @@ class Quotes:
         has_no_bar = draft.bars_no_turn and not draft.cues.is_wall
         # What a cue points at comes first, then what is likeliest evidence for the room it takes.
         pointed_at = [-hit.parts.get(CUE_PART, 0.0) for hit in hits] if draft.carrying else [0.0] * len(hits)
-        for _, _, name, hit in sorted(zip(pointed_at, [-worth for worth in worths], names, hits, strict=True)):
+        # What tells of the one who asks for advice comes before what has words of the question, in its own order.
+        led = [place if hit.standing is not None else len(hits) for place, hit in enumerate(hits)]
+        for _, _, _, name, hit in sorted(zip(pointed_at, led, [-worth for worth in worths], names, hits, strict=True)):
             turn = hit.turn
             reason = None if has_no_bar else draft.bars_turn(turn)
             if reason is not None:
@@ -375,7 +378,7 @@ class Quotes:
                 draft.tally.omit(name, "empty")
             elif turn.id in taken:
                 draft.tally.omit(name, "duplicate")
-            elif turn.id not in strong and turn.id not in draft.carrying:
+            elif turn.id not in strong and turn.id not in draft.carrying and hit.standing is None:
                 draft.tally.omit(name, "weak_evidence")
             elif len(fit) >= limit:
                 draft.tally.omit(name, "count_limit")  # without a query nothing matches it
@@ -454,7 +457,8 @@ class Quotes:
         draft = self._draft
         if room < draft.policy.cut_tokens_min:
             return False
-        said = cut_turn(hit.turn, lambda part: self._price(hit, said_line(draft, part)) <= room, draft.terms)
+        terms = draft.terms if hit.standing is None else frozenset(analyze(" ".join(hit.standing)))
+        said = cut_turn(hit.turn, lambda part: self._price(hit, said_line(draft, part)) <= room, terms)
         if said is None:
             return False
         if (other := self._said_before(hit, said.text, _words(said))) is not None:
