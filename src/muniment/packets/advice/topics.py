@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze, term_hash
 from muniment.core.text.word_lists import WordList
+from muniment.memory.extraction.english.words import known_things
+from muniment.memory.extraction.standing import technology_words
 
 __all__ = ["Matter", "household", "matter_of", "relatives", "topic_of", "trigger_terms"]
 
@@ -47,12 +49,12 @@ def topic_of(key: str) -> str | None:
 @cache
 def trigger_terms(topic: str) -> tuple[int, ...]:
     """The terms, as the index has them, of which a turn has one that may state something of a topic."""
-    words = _TOPICS.words(f"triggers of {topic}")
-    terms = [term for word in words for term in ([word] if word[0] == _MARK else analyze(word))]
+    words = [*_TOPICS.words(f"triggers of {topic}")]
     if topic == "stack":
-        from muniment.memory.extraction.standing import technology_words
-
-        terms += [term for word in sorted(technology_words()) for term in analyze(word)]
+        words += sorted(technology_words())
+    elif topic == "taste":  # that somebody likes it may be said in words that no index has
+        words += sorted(known_things())
+    terms = [term for word in words for term in ([word] if word[0] == _MARK else analyze(word))]
     return tuple(dict.fromkeys(term_hash(term) for term in terms))
 
 

@@ -222,6 +222,8 @@ def _told_result(draft: PacketDraft, turn: Turn) -> str | None:
 _RESULT_TOKENS = 160
 """What a tool's result takes of a large budget while others wait: its lines that match stand first, and the rest comes
 back where room is left."""
+_FILLERS_MAX = 4
+"""So many turns that are hardly evidence stand beside those that tell of the one who asks for advice."""
 _BATCH = 24
 """Hits priced in one go: most of a long list is never looked at."""
 
@@ -256,10 +258,21 @@ class Quotes:
             for name, _ in self._pending[draft.policy.nearest_max :]:
                 draft.tally.omit(name, "weak_evidence")
             self._pending = self._pending[: draft.policy.nearest_max]
+        self._leave_fillers()
         price = max(map(draft.purse.price, NOT_FOUND_LINES))
         if not draft.found and price <= draft.purse.room("quotes") and may_show("quotes", draft.purpose):
             draft.purse.pay("quotes", price)
             draft.says_not_found = True
+
+    def _leave_fillers(self) -> None:
+        """Beside turns that tell of the one who asks for advice, only a few stand that hardly match the question."""
+        others = [hit for _, hit in self._pending if hit.standing is None]
+        if len(others) == len(self._pending) or any(hit.score >= self._draft.policy.found_min for hit in others):
+            return
+        weak = [named for named in self._pending if named[1].standing is None][_FILLERS_MAX:]
+        for name, _ in weak:
+            self._draft.tally.omit(name, "weak_evidence")
+        self._pending = [named for named in self._pending if named not in weak]
 
     def fill(self, reserve: int = 0) -> None:
         """Place what fits whole, leaving `reserve` tokens of the section for others; the rest stays pending."""
