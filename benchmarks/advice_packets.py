@@ -3,12 +3,12 @@
     python -m benchmarks.advice_packets                 both halves of the chats
     python -m benchmarks.advice_packets --half choosing one of them, and nothing is written
 
-The chats are those of `benchmarks.advice_chats`: 100 to 300 turns in sessions of twenty, two or more a day, small talk but for
-a few turns of which the question has no word. Settings are the defaults: no model, no vectors, nothing extracted. Each
-question is asked in a session of its own, with and without the turns that `packets.advice` brings in. `needed` is the
-share of the turns that an answer must know which stand in the text, `complete` the share of questions that have them
-all, `outdated` of what was replaced that stands there as if it held, `others` of what looks alike and is nobody's own
-word, `tokens` the mean of the packet's.
+The chats are those of `benchmarks.advice_chats`: 100 to 300 turns in sessions of twenty, two or more a day, small talk
+but for a few turns of which the question has no word. Settings are the defaults: no model, no vectors, nothing
+extracted. Each question is asked in a session of its own, with and without the turns that `packets.advice` brings in.
+`needed` is the share of the turns that an answer must know which stand in the text, `complete` the share of questions
+that have them all, `outdated` of what was replaced that stands there as if it held, `others` of what looks alike and is
+nobody's own word, `tokens` the mean of the packet's.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from muniment.packets import gathering
 BUDGETS = (512, 1024)
 SESSION_TURNS = 20
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
-_THINGS = "hallway fence shed bike lamp printer garden gate roof sofa piano window kettle boat tent carpet ladder".split()
-_COLOURS = "green blue white red grey yellow brown black".split()
-_PEOPLE = "Jonas Petra Sam Nadia Felix Ines Oskar Clara".split()
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_THINGS = ("hallway", "fence", "shed", "bike", "lamp", "printer", "garden", "gate", "roof", "sofa", "piano", "window")
+_COLOURS = ["green", "blue", "white", "red", "grey", "yellow", "brown", "black"]
+_PEOPLE = ["Jonas", "Petra", "Sam", "Nadia", "Felix", "Ines", "Oskar", "Clara"]
+_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 FILLERS = {
     "english": (
         "We painted the {thing} {colour}.",

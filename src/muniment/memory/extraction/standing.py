@@ -109,7 +109,19 @@ def _work_rules() -> tuple[Rule, ...]:
 
 def _limit_rules() -> tuple[Rule, ...]:
     """What somebody cannot do, is afraid of, lives with."""
-    aids = either(("wheelchair", "walker", "rollator", "cane", "crutches", "hearing aid", "hearing aids", "guide dog", "walking stick"))
+    aids = either(
+        (
+            "wheelchair",
+            "walker",
+            "rollator",
+            "cane",
+            "crutches",
+            "hearing aid",
+            "hearing aids",
+            "guide dog",
+            "walking stick",
+        )
+    )
     kin = r"(?:i|my (?:[a-z]+ ){0,2}?[a-z]+)"
     return (
         _read("limit", rf"\b(?P<value>i(?:'m| am){_HOW} (?:so |very |really |terribly |a bit |deathly )?(?:afraid|scared|terrified|frightened) of (?!what\b|that\b|it\b){_REST})", may_doubt=True),

@@ -1,8 +1,8 @@
 """Brings turns into a request for advice that tell of the one who asks: looked up by word, read, and put first.
 
 The index is asked for the words of `topics`, so what it costs does not grow with what a user has said, but for the
-postings of those words. At most `READ_MAX` turns are read, the shortest and the newest of each topic, and each text once
-in a process. How many more there are is told.
+postings of those words. At most `READ_MAX` turns are read, the shortest and the newest of each topic, and each text
+once in a process. How many more there are is told.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from muniment.core.instants import parse_instant
-from muniment.core.policy.memory import FactPolicy
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Reader
 from muniment.core.text.analyzer import term_hash
@@ -76,15 +75,15 @@ def with_standing(
     heard = _Heard(request.scope.user_id, index, facts)
     ordinals = [ordinal for ordinal in looked_up.ordinals if ordinal in turns and heard.hears(ordinal)]
     outdated = superseded_among({turns[each].id: turns[each] for each in ordinals}, {})
-    lasting = [each for each in ordinals if not any(part.is_whole for part in outdated.get(turns[each].id, ()))]
-    readings, names = _readings([turns[each] for each in lasting], _people(facts))
+    readings, names = _readings([turns[each] for each in ordinals], _people(facts))
     chosen, more = choose(
         readings,
         Asker.of(request.query, matter, names),
-        partial(_is_many, policy=policy.memory.facts),
+        partial(is_many_valued, policy=policy.memory.facts),
         min(TURNS_MAX, max(TURNS_MIN, request.budget.max_tokens // TOKENS_A_TURN)),
+        [any(part.is_whole for part in outdated.get(turns[each].id, ())) for each in ordinals],
     )
-    standing = {lasting[each.number]: each for each in chosen}
+    standing = {ordinals[each.number]: each for each in chosen}
     corrected = _corrected(ctx, reader, request, index, turns, standing)
     turns |= corrected.turns
     brought = _within_budget({**standing, **corrected.standing}, turns, request.budget.max_tokens)
@@ -107,15 +106,11 @@ def with_standing(
     return found.led_by(hits), counted
 
 
-def _is_many(key: str, policy: FactPolicy) -> bool:
-    return is_many_valued(key, policy)
-
-
 # -- looking up ----------------------------------------------------------------------------------------
 
 
 def _look_up(index: StoredIndex, matter: Matter, request: ComposeRequest, cued: CuedTurns) -> _Found:
-    """The user's turns that have a word of a topic that matters: the best of each topic, in the order they were said."""
+    """The user's turns that have a word of a topic that matters: the best of each topic, oldest first."""
     said_by = int(parse_instant(request.now).timestamp())
     questions, counts = index.postings(_QUESTION)
     only_asking = questions[counts >= ONLY_ASKS]

@@ -1,4 +1,4 @@
-"""Which of some turns state something that stands of the person who asks: read one by one, then held against each other.
+"""Which of some turns state something that stands of the person who asks: each read, then held against the others.
 
 What a turn states is what the extractor reads of it, and `memory.extraction.standing`. Of what has one value at a time
 the newest stands, what was taken back stands no longer, and what is said again is said once. Only what the user says of
@@ -9,14 +9,14 @@ or names them, anybody else where it names them. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import NamedTuple
 
 from muniment.core.memos import remembered
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.english.classes import noun_class
-from muniment.memory.extraction.english.words import known_things
+from muniment.memory.extraction.english.words import FOODS, either
 from muniment.memory.extraction.patterns import KIN, propose, take_back
 from muniment.memory.extraction.standing import propose_standing, technology_words
 from muniment.memory.extraction.taken_back import opposite_of
@@ -27,9 +27,10 @@ __all__ = ["Asker", "Reading", "Standing", "Stated", "choose", "names_in", "read
 READ_CHARS_MAX = 4_000
 """Of a turn: what stands farther down in a long one is no plain word in passing."""
 TOPIC_TURNS_MAX = 4
+_LISTS = WordList(__package__, "topics.txt")
 _URGENT = frozenset(("allergy", "diet", "health", "constraint"))
 """Of these nothing is left out for the sake of another topic."""
-_DIETS = frozenset("vegan vegetarian pescatarian pescetarian flexitarian omnivore keto ketogenic paleo carnivore".split())
+_DIETS = frozenset(_LISTS.words("one at a time"))
 """Who eats so does not eat otherwise. Anything else under the same key stands beside it: kosher, gluten-free."""
 _ADDS_UP = frozenset(("budget", "stack", "team", "constraint", "limit", "lacks", "schedule", "diet"))
 """Keys of which a further value replaces none: it may be of another thing. Which is newer is told by their days."""
@@ -150,14 +151,12 @@ _TASTES: Mapping[str, tuple[str, ...]] = {
 """Kinds of what is liked that bear on a kind of question."""
 
 
-@cache
-def _food_words() -> frozenset[str]:
-    return frozenset("food foods cuisine dish dishes meal meals snack drink drinks spicy".split()) | known_things()
+_FOOD = lazy_pattern(rf"(?:{FOODS}|{either(_LISTS.words('food itself'))})s?")
 
 
 def _kind_of(value: str) -> str:
     words = [word.casefold() for word in _WORD.findall(value)]
-    if any(word in _food_words() or noun_class(word) == "food" for word in (*words, " ".join(words))):
+    if any(_FOOD.fullmatch(word) or noun_class(word) == "food" for word in (*words, " ".join(words))):
         return "food"
     return "technology" if not technology_words().isdisjoint(words) else "other"
 
@@ -173,10 +172,14 @@ class _Held(NamedTuple):
 
 
 def choose(
-    readings: Sequence[Reading], asker: Asker, is_many_valued: Callable[[str], bool], count_max: int
+    readings: Sequence[Reading],
+    asker: Asker,
+    is_many_valued: Callable[[str], bool],
+    count_max: int,
+    is_outdated: Sequence[bool],
 ) -> tuple[list[Standing], int]:
     """Of turns, oldest first, those that state something which stands and bears on the question, what matters most
-    first; and how many more there are.
+    first; and how many more there are. None is told of which it is known that nothing holds any more.
     """
     held: dict[tuple[str, str], _Held] = {}
     for place, reading in enumerate(readings):
@@ -186,22 +189,20 @@ def choose(
             _state(held, place, stated, is_many_valued)
     by_turn: dict[int, list[Stated]] = {}
     for place, stated in held.values():
-        if asker.hears(stated):
+        if asker.hears(stated) and not is_outdated[place]:
             by_turn.setdefault(place, []).append(stated)
     ranked = _ranked(by_turn, asker.matter.topics)
     return ranked[:count_max], len(by_turn) - len(ranked[:count_max])
 
 
 def _end(held: dict[tuple[str, str], _Held], place: int, key: str, value: str | None, quote: str) -> None:
-    """Let go of what is taken back. What takes it back is worth telling where it bears on the topic of diet or health:
-    who knew the old is told the new.
-    """
+    """Let go of what is taken back. What takes it back is told in its place, but for a taste, where the new one is."""
     words = None if value is None else _words(value)
     gone = [each for each in held if each[0] == key and (words is None or words <= _words(held[each].stated.value))]
     for each in gone:
         del held[each]
     topic = _topic(key)
-    if topic is not None and topic != "taste":
+    if gone and topic is not None and topic != "taste":
         held[key, f"not {value or ''}"] = _Held(place, Stated(topic, key, f"not {value or ''}", quote))
 
 

@@ -31,7 +31,9 @@ class Matter(NamedTuple):
 def matter_of(query: str) -> Matter:
     """By the words of the question; where none tells, whatever may matter to anybody."""
     asked = set(analyze(query))
-    found = [(len(terms & asked), -place, kind) for place, (kind, terms) in enumerate(_kinds().items()) if terms & asked]
+    found = [
+        (len(terms & asked), -place, kind) for place, (kind, terms) in enumerate(_kinds().items()) if terms & asked
+    ]
     kinds = tuple(kind for _, _, kind in sorted(found, reverse=True)) or (_OTHER,)
     matters = dict(_TOPICS.pairs("matters"))
     lists = [matters[kind].split() for kind in kinds]
@@ -40,7 +42,7 @@ def matter_of(query: str) -> Matter:
 
 
 def topic_of(key: str) -> str | None:
-    """The topic of a fact's key: of `person.kim.allergy` and `user.allergy` the same; None where it bears on nothing."""
+    """The topic of a fact's key: of `person.kim.allergy` that of `user.allergy`; None where it bears on nothing."""
     parts = key.split(".")
     named = _keys()
     return next((named[part] for part in reversed(parts[1:]) if part in named), None)
