@@ -21,7 +21,6 @@ def advice_packets(results: dict[str, dict[str, Any]]) -> list[str]:
     return [
         *lines,
         "",
-        f"Of what was replaced since, {judged['outdated']:.2f} still stands there as if it held, in the chats that were run"
-        f" when it was done; of what others said that looks alike, {judged['others']:.2f}"
-        " (`python -m benchmarks.advice_packets`).",
+        f"In the second row {judged['outdated']:.2f} of what was replaced still stands there as if it held, and"
+        f" {judged['others']:.2f} of what others said that looks alike (`python -m benchmarks.advice_packets`).",
     ]

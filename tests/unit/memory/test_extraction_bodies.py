@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.memory.extraction.patterns import propose
+from muniment.memory.extraction.patterns import propose, take_back
 
 READ = """
 We are vegetarians. = user.diet:vegetarian
@@ -82,3 +82,25 @@ def test_what_is_asked_denied_supposed_or_nobodys_is_not(text: str) -> None:
 def test_an_intolerance_leaves_the_diet_as_it_is() -> None:
     keys = {each.partition(":")[0] for text in ("I'm vegetarian.", "I'm lactose intolerant.") for each in said(text)}
     assert keys == {"user.diet", "user.health"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("I stopped keto in spring.", "keto"),
+        ("I quit being vegan.", "vegan"),
+        ("I gave up the paleo diet.", "paleo"),
+        ("We dropped keto.", "keto"),
+        ("I've stopped doing low-carb.", "low-carb"),
+        ("I'm not vegan any more.", "vegan"),
+    ],
+)
+def test_a_diet_that_was_given_up_is_taken_back(text: str, value: str) -> None:
+    assert [(back.key, back.value) for back in take_back(text, "user")] == [("user.diet", value)]
+
+
+@pytest.mark.parametrize(
+    "text", ["Should I stop keto?", "If I quit keto, what then?", "He stopped keto.", "I stopped vegan recipes at page two."]
+)
+def test_a_diet_that_was_not_is_not(text: str) -> None:
+    assert not [back for back in take_back(text, "user") if back.key == "user.diet"]
