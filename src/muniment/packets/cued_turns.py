@@ -5,7 +5,7 @@ Of every turn that the store holds of the user it is known afterwards whether it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ LABELLED_TURNS_MAX = 50_000
 """Turns whose labels are read for tags and entities: of a user who has more, the newest."""
 _EPOCH_SECONDS = date(1970, 1, 1).toordinal() * 86_400
 """Of 1970, as an `Instant` counts its seconds."""
-_HIT_FIELDS = set(HitCandidate.model_fields)
+_HIT_FIELDS = set(HitCandidate.model_fields) - {"standing"}
 
 Mask = npt.NDArray[np.bool_]
 
@@ -137,6 +137,21 @@ class Hits(NamedTuple):
     ordinals: tuple[int, ...]
     """Of the hits, by the index."""
     not_gathered: NotGathered
+    eligible: Mask | None = None
+    """Of every turn: was there a reason to show it? None where there was for all, or nothing was asked."""
+
+    def at(self, ordinal: int) -> HitCandidate | None:
+        """The hit of a turn, by its ordinal."""
+        return self.hits[self.ordinals.index(ordinal)] if ordinal in self.ordinals else None
+
+    def led_by(self, hits: Mapping[int, HitCandidate]) -> Hits:
+        """With these hits before the others, by ordinal; what else is left of all turns, by reason, is counted anew."""
+        rest = {ordinal: hit for ordinal, hit in zip(self.ordinals, self.hits, strict=True) if ordinal not in hits}
+        fresh = [ordinal for ordinal in hits if ordinal not in self.ordinals]
+        matched = sum(self.eligible is None or bool(self.eligible[ordinal]) for ordinal in fresh)
+        counted = self.not_gathered.less(len(fresh), {"count_limit": matched, "no_match": len(fresh) - matched})
+        every = {**hits, **rest}
+        return Hits(tuple(every.values()), tuple(every), counted, self.eligible)
 
 
 def find_hits(
@@ -151,16 +166,18 @@ def find_hits(
     """What the search finds for what is asked, where the cues let it look; without a question, the newest there."""
     reasons = {"out_of_window": cued.out_of_window, "not_cued": cued.not_cued, "unread": cued.unread}
     inside = len(index) - sum(reasons.values())
+    eligible: Mask | None = None
     if asked.strip():
-        found, matched = _searched(ctx, reader, request, policy, asked, index, cued)
-        reasons |= {"count_limit": matched - len(found), "no_match": inside - matched}
+        found, reach = _searched(ctx, reader, request, policy, asked, index, cued)
+        eligible = reach.eligible
+        reasons |= {"count_limit": reach.matched - len(found), "no_match": inside - reach.matched}
     else:
         chosen = cued.within if cued.first is None else cued.first
         found = _newest(ctx, reader, request, policy.compose.quotes_max, index, cued, chosen)
         shown = 0 if chosen is None else int(np.count_nonzero(chosen))
         reasons |= {"count_limit": shown - len(found), "no_query": inside - shown}
     counted = NotGathered.of("turns", len(index), len(found), reasons)
-    return Hits(tuple(found.values()), tuple(found), counted)
+    return Hits(tuple(found.values()), tuple(found), counted, eligible)
 
 
 def _searched(
@@ -171,8 +188,8 @@ def _searched(
     asked: str,
     index: StoredIndex,
     cued: CuedTurns,
-) -> tuple[dict[int, HitCandidate], int]:
-    """The hits by ordinal, best first, and how many turns there was a reason to show."""
+) -> tuple[dict[int, HitCandidate], Reach]:
+    """The hits by ordinal, best first, and which turns there was a reason to show."""
     k = min(policy.compose.candidates_max, max(HITS_MIN, request.budget.max_tokens // TOKENS_A_HIT))
     reach = Reach()
 
@@ -197,7 +214,7 @@ def _searched(
     if cued.first is not None:
         lifted = {each.ranked.ordinal: each for each in find(cued.first, None)}
         found = dict(list((lifted | found).items())[:k])
-    return {ordinal: _hit(each, cued, asked) for ordinal, each in found.items()}, reach.matched
+    return {ordinal: _hit(each, cued, asked) for ordinal, each in found.items()}, reach
 
 
 def _hit(found: FoundTurn, cued: CuedTurns, asked: str) -> HitCandidate:
@@ -212,6 +229,7 @@ def _hit(found: FoundTurn, cued: CuedTurns, asked: str) -> HitCandidate:
             "parts": parts,
             "reasons": reasons,
             "superseded": found.superseded,
+            "standing": None,
         },
         _HIT_FIELDS,
     )
@@ -237,6 +255,6 @@ def _newest(
         if id_ in turns:
             carried = 0 if cued.cues is None else int(cued.cues[ordinal])
             parts = {CUE_PART: float(carried)} if carried else {}
-            said = {"turn": turns[id_].read.turn, "score": 0.0, "parts": parts, "superseded": ()}
+            said = {"turn": turns[id_].read.turn, "score": 0.0, "parts": parts, "superseded": (), "standing": None}
             hits[ordinal] = HitCandidate.unchecked({**said, "reasons": ("a cue points at it",)}, _HIT_FIELDS)
     return hits

@@ -29,8 +29,9 @@ from muniment.memory.results.effects import WRITE
 from muniment.memory.searching import load_index
 from muniment.memory.summary_reading import RECENT_ENTRIES, read_summary
 from muniment.memory.turn_reading import last_turns, turns_by_id
+from muniment.packets.compose.advice_questions import asks_for_advice
 from muniment.packets.compose.cues import AskedCues
-from muniment.packets.cued_turns import find_hits, read_cued
+from muniment.packets.cued_turns import CuedTurns, Hits, find_hits, read_cued
 from muniment.packets.earlier_sessions import gather_episodes
 from muniment.packets.pool import (
     ComposeRequest,
@@ -71,13 +72,14 @@ def gather(
     index = load_index(ctx, reader, scope.tenant_id, scope.user_id, without)
     cued = read_cued(ctx, reader, request, index, cues)
     found = find_hits(ctx, reader, request, policy, asked, index, cued)
+    wanted = read_wanted(asked)
+    stores = load_stores(reader, scope, wanted)
+    quotable, standing = bring_standing(ctx, reader, request, policy, index, cued, found, stores.facts)
     session: list[ReadTurn] = []
     if not request.exclude_session:
         session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
     window = session[-policy.compose.window_turns :] if policy.compose.window_turns else session[:0]
     summary = None if request.exclude_session else read_summary(ctx, reader, scope, session, window)
-    wanted = read_wanted(asked)
-    stores = load_stores(reader, scope, wanted)
     run = gather_run(reader, scope, wanted, policy.compose, opening, cues.holds if cues.is_wall else None)
     results = _key_results(ctx, reader, scope, index, session, policy.compose.tool_evidence_max)
     tools = tuple(_tool(read) for read in results)
@@ -87,7 +89,7 @@ def gather(
         "facts": stores.facts,
         "procedures": stores.procedures,
         "insights": stores.insights,
-        "hits": found.hits,
+        "hits": quotable.hits,
         "window": tuple(read.turn for read in window),
         "summary": () if summary is None else summary.lines,
         "loops": (*run.loops, *_gleaned(ctx, scope.tenant_id, _loops, _within(session, cues))),
@@ -97,7 +99,8 @@ def gather(
         "not_gathered": tuple(
             counted
             for counted in (
-                found.not_gathered,
+                quotable.not_gathered,
+                *standing,
                 episodes.not_gathered,
                 *_beside(index, scope.session_id, len(window), len(tools)),
                 *stores.not_gathered,
@@ -109,6 +112,25 @@ def gather(
         ),
     }
     return Pool.unchecked(fields, set(fields) - ({"run"} if run.basis is None else set()))  # of records that are ours
+
+
+def bring_standing(
+    ctx: Context,
+    reader: Reader,
+    request: ComposeRequest,
+    policy: Policy,
+    index: StoredIndex,
+    cued: CuedTurns,
+    found: Hits,
+    facts: Sequence[FactCandidate],
+) -> tuple[Hits, tuple[NotGathered, ...]]:
+    """What may be quoted: what was found, and before it, where advice is asked for, turns that tell of the asker."""
+    if not len(index) or not asks_for_advice(request.query):
+        return found, ()
+    from muniment.packets.advice.bringing import with_standing  # reads sentences: most requests load nothing of it
+
+    led, counted = with_standing(ctx, reader, request, policy, index, cued, found, facts)
+    return led, (counted,)
 
 
 def _waiting(reader: Reader, user_id: str) -> NotGathered:

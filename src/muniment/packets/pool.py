@@ -59,6 +59,8 @@ class HitCandidate(Record):
     reasons: Items[str]
     superseded: Items[SupersededStatement]
     """What of it a newer event says otherwise."""
+    standing: Absent[Items[str]] = None
+    """Of a turn that was brought in because advice is asked for: the words of it that tell of the one who asks."""
 
     @property
     def outdated_by(self) -> str | None:
@@ -137,6 +139,14 @@ class NotGathered(Record):
         if held is not None and (min(reasons.values(), default=0) < 0 or held != gathered + sum(reasons.values())):
             held, told = None, dict.fromkeys(told)
         return cls.unchecked({"kind": kind, "held": held, "gathered": gathered, "reasons": told})
+
+    def less(self, gathered: int, reasons: Mapping[str, int]) -> Self:
+        """With so many more gathered, and by reason so many fewer left; what is unknown stays so."""
+        left = {name: count and count - reasons.get(name, 0) for name, count in self.reasons.items()}
+        told = {name: count for name, count in left.items() if count != 0}
+        return self.unchecked(
+            {"kind": self.kind, "held": self.held, "gathered": self.gathered + gathered, "reasons": told}
+        )
 
     def to_report(self) -> JsonObject:
         """As `explain.filters` has it."""
@@ -287,7 +297,8 @@ def _write_hits(hits: Sequence[HitCandidate]) -> str:
     for hit, (names, form) in zip(hits, forms, strict=True):
         end = at + len(names)
         outdated = canonical_text([each.to_wire() for each in hit.superseded]) if hit.superseded else "[]"
-        written.append(form % (*texts[at:end], reasons[hit.reasons], texts[end], outdated, hit.turn.written))
+        standing = "" if hit.standing is None else f',"standing":{canonical_text(hit.standing)}'
+        written.append(form % (*texts[at:end], reasons[hit.reasons], texts[end], standing, outdated, hit.turn.written))
         at = end + 1
     return f"[{','.join(written)}]"
 
@@ -297,7 +308,7 @@ def _form_of(parts: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """The parts of a hit in the order they are written, and the hit with a place for each value."""
     ordered = ordered_members(parts)
     parts_form = ",".join(label.replace("%", "%%") + "%s" for _, label in ordered)
-    form = f'{{"parts":{{{parts_form}}},"reasons":%s,"score":%s,"superseded":%s,"turn":%s}}'
+    form = f'{{"parts":{{{parts_form}}},"reasons":%s,"score":%s%s,"superseded":%s,"turn":%s}}'
     return tuple(name for name, _ in ordered), form
 
 

@@ -299,14 +299,15 @@ def _episodes() -> st.SearchStrategy[EpisodeCandidate]:
 
 def pools(max_size: int = 8) -> st.SearchStrategy[Pool]:
     """Everything the composer may be handed, contradictions included."""
-    hits = st.builds(
-        HitCandidate,
-        turn=_turns(),
-        score=_SCORES,
-        parts=st.just({}),
-        reasons=st.sampled_from([(), ("lexical", "speaker match"), (" score=9",)]),
-        superseded=st.lists(_superseded(), max_size=2).map(tuple),
-    )
+    hit: dict[str, st.SearchStrategy[Any]] = {
+        "turn": _turns(),
+        "score": _SCORES,
+        "parts": st.just({}),
+        "reasons": st.sampled_from([(), ("lexical", "speaker match"), (" score=9",)]),
+        "superseded": st.lists(_superseded(), max_size=2).map(tuple),
+    }
+    standing = st.lists(texts(), min_size=1, max_size=2).map(tuple)
+    hits = st.builds(HitCandidate, **hit) | st.builds(HitCandidate, **hit, standing=standing)
     facts = st.builds(
         FactCandidate,
         fact=_facts(),

@@ -40,10 +40,11 @@ def _pool(turn: Turn, score: float, parts: dict[str, float], superseded_by: str 
         for by, more in ([] if superseded_by is None else [(superseded_by, {}), (superseded_by, {"key": "home"})])
     ]
     hit = HitCandidate(turn=turn, score=score, parts=parts, reasons=("says tea", turn.text), superseded=outdated)
+    told = hit.model_copy(update={"standing": (turn.text, "tea")})
     lists: dict[str, tuple[()]] = dict.fromkeys(
         ("facts", "procedures", "insights", "summary", "loops", "tools", "episodes"), ()
     )
-    return Pool(working_state=None, hits=(hit, hit), window=(turn,), **lists)
+    return Pool(working_state=None, hits=(hit, told, hit), window=(turn,), **lists)
 
 
 @given(_TEXTS, _NUMBERS, st.dictionaries(_TEXTS, _NUMBERS, max_size=5), st.none() | _TEXTS)

@@ -32,6 +32,8 @@ class Reach:
     def __init__(self) -> None:
         self.matched = 0
         """Turns that there was a reason to show, within where it was to look."""
+        self.eligible: npt.NDArray[np.bool_] | None = None
+        """Which these are; None where they are all."""
 
 
 class Ranked(NamedTuple):
@@ -159,6 +161,7 @@ def _placed(
     if among is not None:
         scores = scores._replace(eligible=among if scores.eligible is None else scores.eligible & among)
     if reach is not None:
+        reach.eligible = scores.eligible
         reach.matched = len(index.ts) if scores.eligible is None else int(np.count_nonzero(scores.eligible))
     pool = top(scores, max(k, POOL, policy.newest_reach, policy.diversity_pool))
     lifted = Lifted({})

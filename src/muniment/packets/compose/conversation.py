@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from muniment.contracts.memory_packet import ToolEvidence
+from muniment.core.text.analyzer import analyze
 from muniment.core.text.duplicates import Words
 from muniment.memory.results.asked_calls import asks_how_often
 from muniment.memory.turns import Turn, told_text
@@ -221,6 +222,8 @@ def _told_result(draft: PacketDraft, turn: Turn) -> str | None:
 _RESULT_TOKENS = 160
 """What a tool's result takes of a large budget while others wait: its lines that match stand first, and the rest comes
 back where room is left."""
+_FILLERS_MAX = 4
+"""So many turns that are hardly evidence stand beside those that tell of the one who asks for advice."""
 _BATCH = 24
 """Hits priced in one go: most of a long list is never looked at."""
 
@@ -255,10 +258,21 @@ class Quotes:
             for name, _ in self._pending[draft.policy.nearest_max :]:
                 draft.tally.omit(name, "weak_evidence")
             self._pending = self._pending[: draft.policy.nearest_max]
+        self._leave_fillers()
         price = max(map(draft.purse.price, NOT_FOUND_LINES))
         if not draft.found and price <= draft.purse.room("quotes") and may_show("quotes", draft.purpose):
             draft.purse.pay("quotes", price)
             draft.says_not_found = True
+
+    def _leave_fillers(self) -> None:
+        """Beside turns that tell of the one who asks for advice, only a few stand that hardly match the question."""
+        others = [hit for _, hit in self._pending if hit.standing is None]
+        if len(others) == len(self._pending) or any(hit.score >= self._draft.policy.found_min for hit in others):
+            return
+        weak = [named for named in self._pending if named[1].standing is None][_FILLERS_MAX:]
+        for name, _ in weak:
+            self._draft.tally.omit(name, "weak_evidence")
+        self._pending = [named for named in self._pending if named not in weak]
 
     def fill(self, reserve: int = 0) -> None:
         """Place what fits whole, leaving `reserve` tokens of the section for others; the rest stays pending."""
@@ -366,7 +380,9 @@ class Quotes:
         has_no_bar = draft.bars_no_turn and not draft.cues.is_wall
         # What a cue points at comes first, then what is likeliest evidence for the room it takes.
         pointed_at = [-hit.parts.get(CUE_PART, 0.0) for hit in hits] if draft.carrying else [0.0] * len(hits)
-        for _, _, name, hit in sorted(zip(pointed_at, [-worth for worth in worths], names, hits, strict=True)):
+        # What tells of the one who asks for advice comes before what has words of the question, in its own order.
+        led = [place if hit.standing is not None else len(hits) for place, hit in enumerate(hits)]
+        for _, _, _, name, hit in sorted(zip(pointed_at, led, [-worth for worth in worths], names, hits, strict=True)):
             turn = hit.turn
             reason = None if has_no_bar else draft.bars_turn(turn)
             if reason is not None:
@@ -375,7 +391,7 @@ class Quotes:
                 draft.tally.omit(name, "empty")
             elif turn.id in taken:
                 draft.tally.omit(name, "duplicate")
-            elif turn.id not in strong and turn.id not in draft.carrying:
+            elif turn.id not in strong and turn.id not in draft.carrying and hit.standing is None:
                 draft.tally.omit(name, "weak_evidence")
             elif len(fit) >= limit:
                 draft.tally.omit(name, "count_limit")  # without a query nothing matches it
@@ -454,7 +470,8 @@ class Quotes:
         draft = self._draft
         if room < draft.policy.cut_tokens_min:
             return False
-        said = cut_turn(hit.turn, lambda part: self._price(hit, said_line(draft, part)) <= room, draft.terms)
+        terms = draft.terms if hit.standing is None else frozenset(analyze(" ".join(hit.standing)))
+        said = cut_turn(hit.turn, lambda part: self._price(hit, said_line(draft, part)) <= room, terms)
         if said is None:
             return False
         if (other := self._said_before(hit, said.text, _words(said))) is not None:

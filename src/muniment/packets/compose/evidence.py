@@ -108,6 +108,8 @@ def is_found(draft: PacketDraft, hits: Iterable[HitCandidate]) -> bool:
         return True
     if asks_for_advice(draft.request.query) and (draft.pool.episodes or any(map(draft.items, _HELPING))):
         return True
+    if any(hit.standing is not None for hit in hits):
+        return True
     asked = read_question(draft.request.query)
     if not asked.has_subject:
         is_about_work = not any(word.strip() for word in draft.request.cues.keywords or ())

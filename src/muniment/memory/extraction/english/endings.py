@@ -107,7 +107,7 @@ ENDINGS: tuple[Rule, ...] = (
     make_rule("left a job", rf"{_HAVE} (?:quit|resigned from|retired from) (?=[a-z])", _firm),
     make_rule("left a job", r"(?: was| got|'ve been| have been)(?: just)? (?:laid off|fired|let go)(?! up)\b", _left),
     make_rule("no longer eats so", rf"{_AM_NOT} (?:a |an )?(?:strict )?(?P<value>{DIETS})\b(?! (?:enough|yet))", _what("user.diet")),
-    make_rule("no longer eats so", rf"{_HAVE} (?:stopped|quit|gave up|given up) being (?:a |an )?(?P<value>{DIETS})\b", _what("user.diet")),
+    make_rule("no longer eats so", rf"{_HAVE} (?:stopped|quit|gave up|given up|dropped|finished) (?:being |doing |eating |going )?(?:a |an |the |my |with )?(?P<value>{DIETS})\b(?! (?:recipes?|food|meals?|restaurants?|options?|cheese|snacks?|products?))", _what("user.diet")),
     make_rule("eats again", rf" (?:eat|am eating|'m eating) (?P<value>{FOODS}) again\b", _what("user.avoids")),
     make_rule("no allergy", rf"{_AM_NOT} (?:actually |really )?allergic to (?P<value>[a-z]+(?: [a-z]+)?){_STOP}", _what("user.allergy")),
     make_rule("no allergy", r" (?:don't|do not|no longer) have (?:a|an|my) (?P<value>[a-z]+(?: [a-z]+)?) allergy\b", _what("user.allergy")),

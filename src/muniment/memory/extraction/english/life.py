@@ -328,6 +328,27 @@ _NO_MORE = re.compile(
 )
 
 
+_EATERS = "(?:lacto-|ovo-|raw )?(?:vegetarian|vegan|pescatarian|pescetarian|flexitarian|fruitarian|carnivore|omnivore)"
+"""Words for people who eat so, which have a plural."""
+
+
+def _intolerance(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """What the body does not bear is health, whatever else somebody eats: `user.diet` has one value at a time."""
+    if match["value"].split()[0] not in _NO_BODILY:
+        yield from group("health")(match, place)
+
+
+_NO_BODILY = frozenset(
+    ("very", "so", "too", "quite", "rather", "racially", "religiously", "less", "more", "politically")
+)
+
+
+def _diet_and_state(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """`I'm vegetarian and lactose intolerant`."""
+    yield told(place, "diet", match["value"].lower(), match.span("value"))
+    yield told(place, "health", place.view.verbatim(*match.span("state")), match.span("state"))
+
+
 _BARE_DIET = re.compile(r"(?:vegan|vegetarian|pescatarian)(?: here| btw|$|[,.!] (?:so|any|what|can))")
 
 
@@ -514,7 +535,13 @@ RULES: tuple[Rule, ...] = (
     make_rule("language", rf"{BE}{ADVERB}\s?(?:fluent|bilingual|a native speaker) (?:in|of) ", _languages, 0.9),
     make_rule("language", r" (?:native|first|mother|second) (?:language|tongue)(?:'s| is) ", _languages, 0.9, is_owned=True),
     make_rule("religion", rf"{BE}{ADVERB}\s?(?:a |an )?(?:practicing |devout |lapsed )?(?P<value>{RELIGIONS})(?=$|[,.!;)]| (?:and|but|so|too|myself|btw))", group("religion"), 0.85),
+    make_rule("diet", rf"{BE}{ADVERB}\s?(?:a |an )?(?P<value>{DIETS}),? (?:and|but) (?:also )?(?P<state>{HEALTH}|[a-z]+[- ]intolerant)(?![\w-])", _diet_and_state, 0.95),
     make_rule("diet", rf"(?:{BE}|{HAVE} been)?{ADVERB}\s?(?:a |an |on a )?(?:strict |lifelong |committed |mostly |fully |100% )?(?P<value>{DIETS})(?![\w-])(?! (?:option|recipe|restaurant|meal|dish|food|friendly|place|cake|cheese|version)s?)", _diet, 0.95, leaves_out="terse"),
+    make_rule("diet", rf"(?:(?:'re| are)(?: both| all)?|{HAVE} been){ADVERB}\s?(?:strict |lifelong |committed |mostly |fully )?(?P<value>{_EATERS})s(?![\w-])", _diet, 0.95),
+    make_rule("diet", rf"{HAVE}{ADVERB}\s?(?:became|become|turned) (?P<value>{_EATERS})s(?![\w-])", _diet, 0.9),
+    make_rule("intolerance", rf"(?:{BE})?{ADVERB}\s?(?P<value>(?:lactose|gluten|fructose|histamine|dairy|wheat|milk|egg|soy|yeast|sulphite|sulfite|caffeine|alcohol)[- ]intolerant)(?![\w-])", _intolerance, 0.95, leaves_out="terse"),
+    make_rule("intolerance", rf"{BE}{ADVERB}\s?(?P<value>[a-z]+[- ]intolerant)(?![\w-])", _intolerance, 0.95),
+    make_rule("intolerance", rf"{BE}{ADVERB}\s?(?P<value>intolerant to (?!that\b|this\b|it\b|people\b|others\b|you\b)[a-z]+)(?![\w-])", _intolerance, 0.95),
     make_rule("diet", rf"{HAVE}{ADVERB}\s?(?:became|become|went|gone|turned|going) (?:a |fully |completely )?(?P<value>{DIETS})(?![\w-])", _diet, 0.9, leaves_out="opening"),
     make_rule("diet", r" (?:only eat|eat only|keep|keeps|eat|follow|follows|eats only|only eats) (?:a |an |strictly )?(?P<value>halal|kosher|vegan|vegetarian|plant-based|keto|paleo|gluten-free|low-carb|mediterranean)(?: food| meat| diet)?(?=$|[,.!])", _diet, 0.9),
     make_rule("diet", rf"{BE} on (?:a |an |the )?(?P<value>(?:[a-z]+[- ])?(?:keto|paleo|vegan|low-carb|low carb|gluten-free|mediterranean|vegetarian|carnivore|low sodium|low-sodium|diabetic))(?: diet)?(?=$|[,.!]| (?:and|now|since|so|for))", _diet, 0.9),

@@ -93,7 +93,7 @@ def _named(view: View, begin: int, stop: int) -> Iterator[_Named]:
                 is_own = word in ("a", "an") and at > 1 and words[at - 2][0] in _AS
                 yield _Named(start, words[noun].end(), is_own=is_own)
                 at = noun + 1
-        elif _is_several(word, following) or (following in _BE and view.is_capital(start) and _is_name(word)):
+        elif _is_several(word, following) or (view.is_capital(start) and _is_named(word, following)):
             yield _Named(start, end, is_own=False)
 
 
@@ -116,6 +116,12 @@ def _heals(noun: str) -> bool:
 def _is_several(word: str, following: str) -> bool:
     """`guests with`, `kids who`."""
     return word.endswith("s") and following in _WITH and _is_being(word)
+
+
+def _is_named(word: str, following: str) -> bool:
+    """`Ben is …`, `Ben's allergic …`: what a name is the subject of."""
+    bare = word.removesuffix("'s")
+    return (following in _BE and _is_name(word)) or (bare != word and _is_name(bare))
 
 
 def _is_name(word: str) -> bool:

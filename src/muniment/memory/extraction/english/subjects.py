@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from muniment.core.text.latin_names import plain
+from muniment.core.text.names import is_name
 from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.english.slots import read_name
 from muniment.memory.extraction.english.words import KIN, KIN_KEYS, KINS
@@ -102,6 +104,15 @@ def _named(view: View, at: int, clause: Clause, talk: Talk) -> Iterator[Subject]
         named = read_name(view, at, known=talk.names)
         if named is not None and named.value.casefold() in talk.names:
             yield from _owners(view, owner_of(named.value), named.end)
+        elif named is not None and is_name(plain(named.value.casefold())) and _BODILY.match(text, named.end, end):
+            yield Subject(owner_of(named.value), named.end)
+
+
+_BODILY = re.compile(
+    r"(?:'s| is)(?: also| very| severely| deathly| a bit| quite| really)* (?:allergic to |[a-z]+[- ]intolerant\b|intolerant to )"
+    r"| has (?:a|an) (?:[a-z]+ ){1,3}(?:allergy|intolerance)\b"
+)
+"""What only a living being is: whoever is named so is somebody the speaker has to do with, known or not."""
 
 
 _ANOTHER = re.compile(r"\b(?:new|other|second|ex|former|late|first|next|current)\b")

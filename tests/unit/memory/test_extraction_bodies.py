@@ -1,0 +1,106 @@
+"""Who eats how, and whose body bears what (MP-17): households, intolerances, and people whom nobody introduced."""
+
+from __future__ import annotations
+
+import pytest
+
+from muniment.memory.extraction.patterns import propose, take_back
+
+READ = """
+We are vegetarians. = user.diet:vegetarian
+We're vegans. = user.diet:vegan
+We are all vegetarians at home. = user.diet:vegetarian
+We're both strict vegetarians. = user.diet:vegetarian
+We became vegetarians last year. = user.diet:vegetarian
+We've been vegans for years. = user.diet:vegan
+My wife and I are pescatarians. = user.diet:pescatarian user.relationship:married
+My kids are vegetarians. = person.kids.diet:vegetarian
+My parents are vegans. = person.parents.diet:vegan
+Mia is lactose intolerant. = person.mia.health:lactose intolerant
+Tom is gluten intolerant. = person.tom.health:gluten intolerant
+By the way, Anna is fructose intolerant. = person.anna.health:fructose intolerant
+Emma is lactose-intolerant. = person.emma.health:lactose-intolerant
+Ben's allergic to nuts. = person.ben.allergy:nuts
+Mia is allergic to peanuts and eggs. = person.mia.allergy:peanuts person.mia.allergy:eggs
+Omar has a nut allergy. = person.omar.allergy:nut
+My son is lactose intolerant. = person.son.health:lactose intolerant
+I'm intolerant to fructose. = user.health:intolerant to fructose
+I'm histamine intolerant. = user.health:histamine intolerant
+I'm lactose intolerant. = user.health:lactose intolerant
+lactose intolerant here = user.health:lactose intolerant
+I'm vegetarian and lactose intolerant. = user.diet:vegetarian user.health:lactose intolerant
+I'm vegan but also diabetic. = user.diet:vegan user.health:diabetic
+"""
+NOTHING = """
+We are not vegetarians.
+Are we vegetarians?
+What if we are vegetarians
+They are vegetarians.
+We were vegetarians.
+We know some vegetarians.
+We are friends of vegetarians.
+We would be vegetarians if meat was gone.
+We might become vegans.
+Is Mia lactose intolerant?
+If Mia is lactose intolerant, what then?
+Maybe Mia is allergic to nuts.
+Mia might be lactose intolerant.
+Mia is not lactose intolerant.
+The doctor said Mia is lactose intolerant.
+Everyone is lactose intolerant these days.
+Nobody is allergic to water.
+People in Asia are lactose intolerant.
+Some guy is lactose intolerant.
+Are Mia and Tom allergic to nuts?
+He is very intolerant.
+I'm intolerant of rude people.
+Excel is allergic to commas.
+My code is allergic to tests.
+Bread is gluten free.
+"""
+
+
+def said(text: str) -> set[str]:
+    return {f"{each.key}:{each.value}" for each in propose(text, "user", "2026-01-01T00:00:00Z")}
+
+
+@pytest.mark.req("MP-17")
+@pytest.mark.parametrize("line", READ.strip().splitlines())
+def test_it_is_read_of_whom_it_is_said(line: str) -> None:
+    text, _, wanted = line.partition(" = ")
+    found = said(text)
+    assert all(each in wanted for each in found)
+    assert len(found) == wanted.count(":")
+
+
+@pytest.mark.req("MP-17")
+@pytest.mark.parametrize("text", NOTHING.strip().splitlines())
+def test_what_is_asked_denied_supposed_or_nobodys_is_not(text: str) -> None:
+    assert not said(text)
+
+
+def test_an_intolerance_leaves_the_diet_as_it_is() -> None:
+    keys = {each.partition(":")[0] for text in ("I'm vegetarian.", "I'm lactose intolerant.") for each in said(text)}
+    assert keys == {"user.diet", "user.health"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("I stopped keto in spring.", "keto"),
+        ("I quit being vegan.", "vegan"),
+        ("I gave up the paleo diet.", "paleo"),
+        ("We dropped keto.", "keto"),
+        ("I've stopped doing low-carb.", "low-carb"),
+        ("I'm not vegan any more.", "vegan"),
+    ],
+)
+def test_a_diet_that_was_given_up_is_taken_back(text: str, value: str) -> None:
+    assert [(back.key, back.value) for back in take_back(text, "user")] == [("user.diet", value)]
+
+
+@pytest.mark.parametrize(
+    "text", ["Should I stop keto?", "If I quit keto, what then?", "He stopped keto.", "I stopped vegan recipes at page two."]
+)
+def test_a_diet_that_was_not_is_not(text: str) -> None:
+    assert not [back for back in take_back(text, "user") if back.key == "user.diet"]
