@@ -5,7 +5,7 @@
     python -m benchmarks.doubling --door observe   # doors whose names begin so; the rows of the others stay
 
 Texts are grown from a grammar of our own patterns (`doubling_texts`) and sent through every door (`doubling_doors`,
-`doubling_surfaces`).
+`doubling_learning`, `doubling_surfaces`).
 The steepest and the slowest of each door are kept, crossed and changed, each measured at two sizes. Work is processor
 time, the least of several measurements: calls could be counted, but what a regular expression does inside is no call.
 What costs little is nobody's trouble and as much the clock's as the text's. What seems too much is measured again at

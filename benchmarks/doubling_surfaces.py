@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from benchmarks.doubling_doors import DOORS, TOKENS, Work, door_named, new_store
+from benchmarks.doubling_doors import TOKENS, Work, door_named, new_store
+from benchmarks.doubling_learning import DOORS
 from muniment.errors import MunimentError
 
 __all__ = ["DOORS", "opened"]
