@@ -92,7 +92,7 @@ def _observe(mem: Any) -> Callable[[], object]:
 def _compose(mem: Any) -> Callable[[], object]:
     run = _story(mem)
     run.compose("planner", query="Where does she live?")
-    return lambda: run.compose("planner", query="Where should we eat?")
+    return lambda: run.compose("planner", query="Where did we eat?")
 
 
 def _forget(mem: Any) -> Callable[[], object]:

@@ -100,7 +100,7 @@ def test_a_diet_that_was_given_up_is_taken_back(text: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Should I stop keto?", "If I quit keto, what then?", "He stopped keto.", "I stopped vegan recipes at page two."]
+    "text", ["Should I stop keto?", "If I quit keto, what then?", "He stopped keto.", "I stopped vegan recipes."]
 )
 def test_a_diet_that_was_not_is_not(text: str) -> None:
     assert not [back for back in take_back(text, "user") if back.key == "user.diet"]

@@ -13,6 +13,7 @@ from benchmarks.advice_packets import turns_of
 from muniment.handles.memory import Memory
 from muniment.packets import gathering
 from muniment.packets.advice import bringing
+from muniment.packets.advice.statements import read_standing
 from muniment.packets.compose.audit import audit
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
@@ -262,7 +263,6 @@ def test_what_lies_outside_of_a_time_range_or_is_excluded_is_not_told(mem: Memor
 
 def test_a_bounded_number_of_texts_is_read(make: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch) -> None:
     counts = []
-    read_standing = bringing.read_standing
     for between in (10, 40):
         mem = make("memory")
         dogs = [f"The dog barked at the car in street {number}." for number in range(between * 4)]

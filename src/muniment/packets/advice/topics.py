@@ -49,12 +49,12 @@ def topic_of(key: str) -> str | None:
 
 
 @cache
-def trigger_terms(topic: str) -> tuple[int, ...]:
+def trigger_terms(name: str) -> tuple[int, ...]:
     """The terms, as the index has them, of which a turn has one that may state something of a topic."""
-    words = [*_TOPICS.words(f"triggers of {topic}")]
-    if topic == "stack":
+    words = [*_TOPICS.words(f"triggers of {name}")]
+    if name == "stack":
         words += sorted(technology_words())
-    elif topic == "taste":  # that somebody likes it may be said in words that no index has
+    elif name == "taste":  # that somebody likes it may be said in words that no index has
         words += sorted(known_things())
     terms = [term for word in words for term in ([word] if word[0] == _MARK else analyze(word))]
     return tuple(dict.fromkeys(term_hash(term) for term in terms))
