@@ -50,7 +50,7 @@ from muniment.store.items import (
 )
 from muniment.store.ledger.records import LEFT_DAMAGED, LEFT_EVENTS, LEFT_ITEMS, Erased, Receipt
 from muniment.store.ledger.rows import EntryReceipt
-from muniment.store.named_sources import entries_naming, items_naming, words_left, words_of
+from muniment.store.named_sources import entries_naming, items_made_from, items_naming, words_left, words_of
 from muniment.store.objects.clearing import MOVED, Cleared, clear_outside, note_outside, of_receipt
 from muniment.store.proving.ends import are_one_holder_s, followed
 from muniment.store.proving.proofs import prove
@@ -422,12 +422,12 @@ def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
     frontier = [*lost, *_take_item_entries(tx, erasure, lost, own, erasure.items)]
     while frontier:
         reached = _reached(tx, erasure, frontier)
-        named = items_naming(tx, citing, frontier, erasure.owners)
+        named = items_naming(tx, citing, frontier, erasure.owners) | items_made_from(tx, frontier, erasure.owners)
         frontier = []
         asked: dict[str, Item] = {}
         for id_ in sorted((reached | named) - lost):
             item = latest(tx, id_)
-            if item is None and id_ not in unfound:
+            if item is None and id_ in reached and id_ not in unfound:
                 unfound.add(id_)
                 erasure.counts[LEFT_DAMAGED] = erasure.counts.get(LEFT_DAMAGED, 0) + 1
             if item is None or item.body is None:

@@ -14,7 +14,7 @@ from muniment.store.ledger.memory_events import STATE_PATCHED
 from muniment.store.ledger.rows import read_body
 from muniment.store.proving.ends import followed
 
-__all__ = ["CITING", "ItemEntry", "entries_of_items", "named_events", "origins_of"]
+__all__ = ["CITING", "ItemEntry", "entries_of_items", "made_from", "named_events", "origins_of"]
 
 _CARRYING = ("state_patch", "tool_result")
 
@@ -98,3 +98,16 @@ def named_events(patch: Any) -> tuple[str, ...]:
             if isinstance(element, Mapping) and isinstance(element.get(key), str):
                 named[element[key]] = None
     return tuple(named)
+
+
+def made_from(metadata: Mapping[str, Any]) -> frozenset[str]:
+    """What an entry says its item was made from: sources that it lists, and those of the learned record it carries."""
+    memory = metadata.get("memory")
+    record = memory.get("record") if isinstance(memory, Mapping) else None
+    lesson = record.get("lesson") if isinstance(record, Mapping) else None
+    named: set[str] = set()
+    for held, keys in ((metadata, ("sources",)), (memory, ("sources", "parents")), (lesson, ("event_ids",))):
+        for key in keys if isinstance(held, Mapping) else ():
+            listed = held.get(key)
+            named |= {each for each in listed if isinstance(each, str)} if isinstance(listed, list | tuple) else set()
+    return frozenset(named)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_text
 from muniment.core.owners import is_reserved
@@ -17,13 +17,13 @@ from muniment.core.ports.objects import ARCHIVED
 from muniment.core.ports.rows import by_ids, chunked, stream
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import StoreDamaged
-from muniment.store.item_entries import ItemEntry
+from muniment.store.item_entries import ItemEntry, made_from
 from muniment.store.items import HOLDS_BODY, Item, kinds_held
 from muniment.store.ledger.memory_events import STATE_PATCHED
 from muniment.store.ledger.rows import read_body
 from muniment.store.objects.view import near
 
-__all__ = ["WordsLeft", "entries_naming", "items_naming", "words_left", "words_of"]
+__all__ = ["WordsLeft", "entries_naming", "items_made_from", "items_naming", "words_left", "words_of"]
 
 _FEW = 16
 """Up to so many names are looked for one by one; of more, all strings of a body are asked."""
@@ -74,22 +74,36 @@ def entries_naming(
     tx: Transaction, items: Mapping[str, Item], lost: Collection[str], owners: Collection[str]
 ) -> Iterator[ItemEntry]:
     """The live patches of these owners that name one of these items or what is lost, with the item they speak of."""
-    names = _finder([*items, *lost])
     states = {item.run_id: id_ for id_, item in items.items() if item.kind == "working_state"}
+    for row, metadata in _patches_naming(tx, [*items, *lost], owners):
+        item_id = metadata.get("id")
+        if item_id not in items and metadata.get("event") == STATE_PATCHED:
+            item_id = states.get(row.run_id)
+        yield ItemEntry(item_id if isinstance(item_id, str) else "", row.id, row.hash, row.salt or b"", metadata)
+
+
+def items_made_from(reader: Reader, ids: Sequence[str], owners: Collection[str]) -> set[str]:
+    """The items of these owners whose entries say that they were made from one of these."""
+    wanted = set(ids)
+    told = (metadata for _, metadata in _patches_naming(reader, ids, owners) if wanted & made_from(metadata))
+    return {item_id for metadata in told if isinstance(item_id := metadata.get("id"), str)} - wanted
+
+
+def _patches_naming(
+    reader: Reader, ids: Sequence[str], owners: Collection[str]
+) -> Iterator[tuple[_Carrying, Mapping[str, Any]]]:
+    """The live patches of these owners that name one of these, with what they say."""
+    names = _finder(ids)
     for owner in sorted(owners):
         kinds = ("state_patch", "tool_result") if is_reserved(owner) else ("state_patch",)
         where: tuple[Condition, ...] = (("user_id", "=", owner), ("kind", "in", kinds), HOLDS_BODY)
-        for row in stream(tx, ENTRIES, where, into=_Carrying, order=_BY_PLACE):
+        for row in stream(reader, ENTRIES, where, into=_Carrying, order=_BY_PLACE):
             if row.body is None or not names(row.body):
                 continue
             try:
-                metadata = (read_body(row) or {}).get("metadata") or {}
+                yield row, (read_body(row) or {}).get("metadata") or {}
             except StoreDamaged:  # what it says cannot be believed, and it names what goes
-                metadata = {}
-            item_id = metadata.get("id")
-            if item_id not in items and metadata.get("event") == STATE_PATCHED:
-                item_id = states.get(row.run_id)
-            yield ItemEntry(item_id if isinstance(item_id, str) else "", row.id, row.hash, row.salt or b"", metadata)
+                yield row, {}
 
 
 def _finder(ids: Sequence[str]) -> Callable[[str], list[str]]:

@@ -263,3 +263,50 @@ def test_a_link_between_two_users_leads_nowhere(make: Callable[..., Memory], eng
         entries = [str(entry.body) for entry in mem.ledger.entries(user_id="bob")]
         assert sum("bobstone" in entry for entry in entries) == 3
         mem.close()
+
+
+LEARNT = "The refund of Quimby went to the zebra account."
+
+
+def _learn(mem: Memory) -> str:
+    """A run that a bank learnt from: an episode, a capsule, a fold and a log, and a second run that recalled them."""
+    intent = {"domain_tag": "shop", "task_family": "refund"}
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+    said = run.observe("user", LEARNT).id
+    run.observe_tool("pay_back", args={"to": "zebra account"}, content="the zebra account was paid", ok=True)
+    run.finish(verifier_result={"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}, intent=intent)
+    later = mem.run(user_id="ana", session_id="s2", run_id="r2")
+    later.observe("user", "Pay the refund back.")
+    assert later.learning.recall("Pay the refund back.", intent=intent).hints
+    assert {"reasoning 1", "seed 1", "recall 1"} <= set(_live(mem, "zebra"))
+    return said
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_without_links_a_forget_takes_what_was_learnt_from_a_run(make: Callable[..., Memory], engine: str) -> None:
+    erased = []
+    for is_linked in (True, False):
+        mem = make(engine)
+        said = _learn(mem)
+        for table, column in () if is_linked else (("links", "source_id"), ("lineages", "user_id")):
+            mem._ctx.engine.write("default", lambda tx, t=table, c=column: tx.do(Delete(t, ((c, ">=", ""),))))  # type: ignore[misc]
+        receipt = mem.forget(event=said)
+        assert "left_items" not in receipt.counts
+        assert _live(mem, "zebra") == []
+        assert not any("zebra" in str(entry.body) for entry in mem.ledger.entries(user_id="user:ana") if entry.body)
+        erased.append(sorted(gone.kind for gone in receipt.erased))
+    assert erased[0] == erased[1]
+
+
+def test_what_was_learnt_from_other_runs_stays(make: Callable[..., Memory]) -> None:
+    mem = make("memory")
+    intent = {"domain_tag": "shop", "task_family": "refund"}
+    said = []
+    for number, words in enumerate(("zebra", "walrus")):
+        run = mem.run(user_id="ana", session_id=f"s{number}", run_id=f"r{number}")
+        said.append(run.observe("user", f"The refund of Quimby went to the {words} account.").id)
+        run.finish(verifier_result={"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}, intent=intent)
+    mem._ctx.engine.write("default", lambda tx: tx.do(Delete("links", (("source_id", ">=", ""),))))
+    mem.forget(event=said[0])
+    assert _live(mem, "zebra") == []
+    assert {"reasoning 1", "event_log 1"} <= set(_live(mem, "walrus"))
