@@ -102,12 +102,11 @@ def named_events(patch: Any) -> tuple[str, ...]:
 
 def made_from(metadata: Mapping[str, Any]) -> frozenset[str]:
     """What an entry says its item was made from: sources that it lists, and those of the learned record it carries."""
-    memory = metadata.get("memory")
-    record = memory.get("record") if isinstance(memory, Mapping) else None
-    lesson = record.get("lesson") if isinstance(record, Mapping) else None
-    named: set[str] = set()
-    for held, keys in ((metadata, ("sources",)), (memory, ("sources", "parents")), (lesson, ("event_ids",))):
-        for key in keys if isinstance(held, Mapping) else ():
-            listed = held.get(key)
-            named |= {each for each in listed if isinstance(each, str)} if isinstance(listed, list | tuple) else set()
-    return frozenset(named)
+    memory = _mapping(metadata.get("memory"))
+    lesson = _mapping(_mapping(memory.get("record")).get("lesson"))
+    lists = (metadata.get("sources"), memory.get("sources"), memory.get("parents"), lesson.get("event_ids"))
+    return frozenset(each for listed in lists if isinstance(listed, list) for each in listed if isinstance(each, str))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

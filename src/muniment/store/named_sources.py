@@ -91,7 +91,7 @@ def items_made_from(reader: Reader, ids: Sequence[str], owners: Collection[str])
 
 def _patches_naming(
     reader: Reader, ids: Sequence[str], owners: Collection[str]
-) -> Iterator[tuple[_Carrying, Mapping[str, Any]]]:
+) -> Iterator[tuple[_Carrying, dict[str, Any]]]:
     """The live patches of these owners that name one of these, with what they say."""
     names = _finder(ids)
     for owner in sorted(owners):
