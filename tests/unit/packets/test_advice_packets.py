@@ -73,6 +73,10 @@ TOLD = [
     (DINNER, "I'm pregnant."),
     (DINNER, "I live in Leipzig."),
     (DINNER, "I moved to Graz last month."),
+    (DINNER, "We moved to Graz in spring."),
+    (DINNER, "We live in Kirchberg with two cats."),
+    ("Which antibiotic could I ask my doctor for?", "I'm allergic to penicillin."),
+    ("What can I take for a headache?", "I'm pregnant."),
     (DINNER, "Money is tight at the moment."),
     (DINNER, "I can't afford more than 30 euros."),
     (DINNER, "We have two kids."),
@@ -224,6 +228,33 @@ def test_small_talk_does_not_crowd_them_out(mem: Memory) -> None:
     chat(mem, ["I'm vegetarian.", *late], between=1)
     text = ask(mem, DINNER, max_tokens=256).text
     assert "I'm vegetarian." in text
+
+
+def test_no_episode_of_small_talk_stands_beside_them(mem: Memory) -> None:
+    chat(mem, ["I'm vegetarian.", "We moved to Graz in spring."], between=12)
+    asking = mem.run(user_id="u-1", session_id="asking")
+    advised = asking.compose("responder", query=DINNER, now=START + timedelta(days=2))
+    assert "## Episodes" not in advised.text
+    assert {each.reason for each in advised.packet.explain.omitted if each.item.startswith("episode:")} == {
+        "weak_evidence"
+    }
+    assert "## Episodes" in asking.compose("responder", query="What is new?", now=START + timedelta(days=2)).text
+
+
+@pytest.mark.parametrize(
+    "said", [["We live in Graz.", "I moved to Vienna."], ["I live in Vienna.", "We moved to Graz."]]
+)
+def test_the_newest_home_stands_whoever_it_is_said_of(mem: Memory, said: list[str]) -> None:
+    chat(mem, said)
+    assert brought(ask(mem, DINNER)) == {said[1]}
+
+
+@pytest.mark.parametrize(
+    "said", ["We moved to Slack.", "We moved to Kubernetes.", "We lived in Graz.", "We live in fear."]
+)
+def test_what_a_firm_moves_to_is_no_home(mem: Memory, said: str) -> None:
+    chat(mem, ["I live in Vienna.", said])
+    assert brought(ask(mem, DINNER)) == {"I live in Vienna."}
 
 
 def test_a_long_turn_is_cut_to_the_words_that_tell(mem: Memory) -> None:

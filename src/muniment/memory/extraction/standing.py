@@ -17,7 +17,8 @@ from itertools import groupby
 
 from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.english.grammar import ENGLISH
-from muniment.memory.extraction.english.reading import group, make_rule
+from muniment.memory.extraction.english.reading import group, make_rule, told
+from muniment.memory.extraction.english.slots import read_place
 from muniment.memory.extraction.english.words import either
 from muniment.memory.extraction.grammar import Grammar, Place, Reader, Rule, Talk, Told
 from muniment.memory.extraction.languages.choice import language_of
@@ -62,7 +63,7 @@ def _grammar() -> Grammar:
 
 
 def _rules() -> tuple[Rule, ...]:
-    return (*_work_rules(), *_limit_rules(), *_means_rules())
+    return (*_work_rules(), *_limit_rules(), *_means_rules(), make_rule("standing base", _WE_LIVE, _base))
 
 
 def _read(attribute: str, pattern: str, *, may_doubt: bool = False) -> Rule:
@@ -87,6 +88,16 @@ def _unsupposed(attribute: str) -> Reader:
             yield from read(match, place)
 
     return read_plain
+
+
+_WE_LIVE = rf"\bwe(?:'ve| have)?{_HOW} (?:live|moved|relocated|settled)(?: back| over| down| out)? (?:in|to) "
+
+
+def _base(match: re.Match[str], place: Place) -> Iterator[Told]:
+    """Where a family lives. A `we` may be a firm, so it becomes no fact, and what a firm moves to is none."""
+    found = read_place(place.view, match.end())
+    if found is not None and technology_words().isdisjoint(found.value.casefold().split()):
+        yield told(place, "base", found.value, found)
 
 
 def _work_rules() -> tuple[Rule, ...]:

@@ -34,6 +34,8 @@ _DIETS = frozenset(_LISTS.words("one at a time"))
 """Who eats so does not eat otherwise. Anything else under the same key stands beside it: kosher, gluten-free."""
 _ADDS_UP = frozenset(("budget", "stack", "team", "constraint", "limit", "lacks", "schedule", "diet"))
 """Keys of which a further value replaces none: it may be of another thing. Which is newer is told by their days."""
+_HOMES = ("location", "base")
+"""Both say where somebody lives: the newest of either stands."""
 _WORD = lazy_pattern(r"[^\W_]+")
 _SEVERAL = lazy_pattern(r"(?i)\b(?:we|us|our|wir|uns|nous|nosotros|noi)\b")
 
@@ -219,7 +221,8 @@ def _state(
         for each in [each for each in held if each[0] == key and held[each].stated.value in _DIETS]:
             del held[each]
     elif attribute not in _ADDS_UP and not is_many_valued(key) and not is_name:
-        for each in [each for each in held if each[0] == key]:
+        same = {key, *(key.removesuffix(attribute) + other for other in (_HOMES if attribute in _HOMES else ()))}
+        for each in [each for each in held if each[0] in same]:
             del held[each]
     held.pop((key, value), None)
     held[key, value] = _Held(place, stated)
