@@ -11,13 +11,16 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.objects import ARCHIVED
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.memory.caches import PlaceCache, TurnCache
 from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
 from muniment.store.chain_reading import Linked, check_places
+from muniment.store.items import HOLDS_BODY
 from muniment.store.ledger.records import PARTLY_ANALYSED, LedgerEntry, imported_from
 from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, read_body
+from muniment.store.objects.view import near
 from muniment.store.proving.tombstones import told_entries
 from muniment.store.turns import blob_text, can_be_turn
 
@@ -234,19 +237,37 @@ def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[Le
 
 
 def turns_by_id(
-    ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str], *, is_asked_later: bool = False
+    ctx: Context,
+    reader: Reader,
+    tenant_id: str,
+    ids: Sequence[str],
+    *,
+    is_asked_later: bool = False,
+    is_near: bool = False,
 ) -> dict[str, LiveTurn]:
     """The turns with these ids that were not forgotten.
 
     With `is_asked_later`, the caller asks the store about all of them before it shows any: those that are known here
-    are not asked about twice.
+    are not asked about twice. With `is_near`, those are left out whose text does not stand in their row: none is
+    fetched.
     """
     known = ctx.cache(TurnCache).get(tenant_id, ids)
     if known and not is_asked_later:
         for entry in select(reader, ENTRIES, (("id", "in", tuple(known)),), into=EntryReceipt):
             if entry.receipt_id is not None:
                 del known[entry.id]
-    return known | _fresh(ctx, reader, tenant_id, [id_ for id_ in ids if id_ not in known])
+    unknown = [id_ for id_ in ids if id_ not in known]
+    if is_near:
+        reader = near(reader)
+        rows = by_ids(reader, ENTRIES, unknown, where=(HOLDS_BODY,))
+        unknown = [row.id for row in rows if _is_whole(row)]
+    return known | _fresh(ctx, reader, tenant_id, unknown)
+
+
+def _is_whole(row: EntryRow) -> bool:
+    """Does the row hold all that the entry says?"""
+    is_archived = row.body is not None and row.body.startswith(ARCHIVED)
+    return not is_archived and "blob" not in (read_body(row) or {})
 
 
 def last_turns(

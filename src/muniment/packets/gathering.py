@@ -9,6 +9,7 @@ import numpy as np
 
 from muniment.contracts.memory_packet import OpenLoop
 from muniment.core.canonical import canonical_text
+from muniment.core.policy.compose import ComposePolicy
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.scope import Scope
@@ -24,15 +25,17 @@ from muniment.memory.facts.records import StoredInsight, StoredProcedure
 from muniment.memory.recall.index import ROLES, StoredIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.reasons import NOTHING, Match, Wanted, match_text, read_wanted
-from muniment.memory.results.call_marks import did
+from muniment.memory.results.call_marks import changed, did
 from muniment.memory.results.effects import WRITE
 from muniment.memory.searching import load_index
 from muniment.memory.summary_reading import RECENT_ENTRIES, read_summary
 from muniment.memory.turn_reading import last_turns, turns_by_id
 from muniment.packets.compose.advice_questions import asks_for_advice
 from muniment.packets.compose.cues import AskedCues
+from muniment.packets.compose.draft import barred
 from muniment.packets.cued_turns import CuedTurns, Hits, find_hits, read_cued
 from muniment.packets.earlier_sessions import gather_episodes
+from muniment.packets.page.lines import may_show
 from muniment.packets.pool import (
     ComposeRequest,
     FactCandidate,
@@ -53,6 +56,8 @@ SESSION_TURNS = RECENT_ENTRIES
 TOOL_CHARS_MAX = 200
 _WROTE = term_hash(did(WRITE))
 """The mark of a call that changed, created or ended something."""
+_ACTED_READ = 4
+"""Of such calls before the last turns so many times those that may be told are looked at: some say the same."""
 _TOOL = ROLES.index("other")
 """Of turns, only a tool's result has another role than user and assistant."""
 
@@ -81,7 +86,7 @@ def gather(
     window = session[-policy.compose.window_turns :] if policy.compose.window_turns else session[:0]
     summary = None if request.exclude_session else read_summary(ctx, reader, scope, session, window)
     run = gather_run(reader, scope, wanted, policy.compose, opening, cues.holds if cues.is_wall else None)
-    results = _key_results(ctx, reader, scope, index, session, policy.compose.tool_evidence_max)
+    results = _key_results(ctx, reader, request, policy.compose, index, session)
     tools = tuple(_tool(read) for read in results)
     episodes = gather_episodes(ctx, reader, request, policy.compose, index, found, cues, cued)
     fields: dict[str, Any] = {
@@ -177,23 +182,35 @@ def _loops(turns: Sequence[ReadTurn]) -> tuple[OpenLoop, ...]:
 
 
 def _key_results(
-    ctx: Context, reader: Reader, scope: Scope, index: StoredIndex, session: Sequence[ReadTurn], count: int
+    ctx: Context,
+    reader: Reader,
+    request: ComposeRequest,
+    policy: ComposePolicy,
+    index: StoredIndex,
+    session: Sequence[ReadTurn],
 ) -> list[ReadTurn]:
     """The results of this session that a packet tells of, newest first: the newest one, the newest of the calls that
     changed something, however long ago, then the newest of all.
 
     Who goes on with the work sees what was looked at last among the last turns. What was done is seen here alone.
+    Nothing is fetched for it: an old result that lies outside of its row is not told.
     """
+    count = policy.tool_evidence_max
     recent = [read for read in reversed(session) if read.turn.kind == "tool_result"]
-    if not recent or not count:
-        return []
-    known = {read.turn.id: read for read in recent}
-    acted = _acted(index, scope.session_id, count)
-    older = turns_by_id(ctx, reader, scope.tenant_id, [id_ for id_ in acted if id_ not in known])
-    known |= {id_: turn.read for id_, turn in older.items()}
-    ordered = dict.fromkeys((recent[0].turn.id, *(id_ for id_ in acted if id_ in known), *known))
-    chosen = [known[id_] for id_ in list(ordered)[:count]]
-    return sorted(chosen, key=lambda read: read.turn.seq, reverse=True)
+    if request.exclude_session or not may_show("tools", request.purpose):
+        return recent[:count]
+    known = {read.turn.id for read in recent}
+    older = [id_ for id_ in _acted(index, request.scope.session_id, _ACTED_READ * count) if id_ not in known]
+    turns = turns_by_id(ctx, reader, request.scope.tenant_id, older, is_near=True)
+    acted = [read for read in recent if read.line and changed(read.line, read.turn.text)]
+    acted += [turns[id_].read for id_ in older if id_ in turns]
+    cues, tellable = AskedCues(request.cues), dict[str | None, ReadTurn]()
+    for read in acted:
+        turn = read.turn
+        if (barred(policy, request.purpose, turn.trust, turn.flags) or cues.bars(turn.ts)) is None:
+            tellable.setdefault(read.line, read)
+    chosen = {read.turn.id: read for read in (*recent[:1], *tellable.values(), *recent)}
+    return sorted(list(chosen.values())[:count], key=lambda read: read.turn.seq, reverse=True)
 
 
 def _acted(index: StoredIndex, session_id: str, count: int) -> list[str]:

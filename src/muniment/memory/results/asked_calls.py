@@ -41,11 +41,14 @@ _TOOL_SPOKEN = re.compile(
 
 _CALLED_TOOL = re.compile(r"\bthe (?:\w+ ){1,6}(?:tool|command)\b")
 
+_WHO = r"(?:we|you|the agent|the assistant|been)"
+_SO_FAR = r"(?: already| so far| (?:till|until|up to|by) now| yet| today| (?:in|during) this (?:run|session)| here)"
 _DONE = re.compile(
-    r"\bwhat(?: all| else)?(?:'ve| have| has| had| did| was| were) (?:we|you|the agent|the assistant|been)"
-    r"(?: already| actually| just| now){0,2} (?:done|do|chang(?:ed?)|accomplish(?:ed)?|completed?|finish(?:ed)?)"
-    r"(?: already| so far| till now| until now| up to now| by now| yet| (?:in|during) this (?:run|session)| here){0,2}"
-    r"(?: ?[?.!,;:]| and\b|$)"
+    rf"\bwhat(?: all| else)?(?:(?:'ve| have| has| had| did| was| were) {_WHO}(?: already| actually| just| now){{0,2}}"
+    r" (?:done|do|changed?|accomplish(?:ed)?|completed?|finish(?:ed)?)"
+    r"| (?:was|were|is|has been) (?:done|changed|accomplished|completed|finished)"
+    rf"| changes (?:have|has|did|were) (?:{_WHO} )?(?:already )?(?:made|make|done))"
+    rf"{_SO_FAR}{{0,3}}(?: ?[?.!]|,? and (?:what|which)\b|$)"
 )
 """Asks for all that was done by whoever works here, and names none of it."""
 
@@ -67,7 +70,7 @@ def _marks_named(text: str) -> dict[str, int]:
     words = _verbs(folded)
     names = dict.fromkeys(map(identified, identifiers_in(text)), 1)
     found = dict.fromkeys(_tools_named(folded, text), _TOOL_REPEATS)
-    if _DONE.search(folded):
+    if _DONE.search(" ".join(folded.replace("’", "'").split())):
         found[did(WRITE)] = 1
     if names or _OF_CALLS.search(folded) or _CODE.search(folded):  # "when did I change jobs?" asks for no call
         found |= names | dict.fromkeys([FAILED] if _FAILURE.search(folded) else map(did, effects_asked(words)), 1)

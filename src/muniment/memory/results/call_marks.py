@@ -14,10 +14,10 @@ from typing import Any
 
 from muniment.core.text.analyzer import stem
 from muniment.memory.results.effects import READ, WRITE, effect_of_name
-from muniment.memory.results.tool_text import call_words
+from muniment.memory.results.tool_text import call_of_line, call_words, is_failed
 from muniment.store.ledger.records import ToolCall
 
-__all__ = ["CALL", "FAILED", "call_marks", "did", "identified", "identifiers_in", "named", "words_of_name"]
+__all__ = ["CALL", "FAILED", "call_marks", "changed", "did", "identified", "identifiers_in", "named", "words_of_name"]
 
 CALL = "#call"
 """The mark of every call."""
@@ -78,6 +78,15 @@ def identifiers_in(text: str) -> Iterator[str]:
         yield whole
         if "/" in whole or "::" in whole:
             yield from (part for part in _PARTS.split(whole) if part != whole and _JOINED.search(part))
+
+
+def changed(line: str, text: str) -> bool:
+    """Did the call change, create or end something, of which this line tells and which had this result? By its name,
+    as `call_marks` has it."""
+    call = call_of_line(line)
+    if is_failed(call) or _FAULT.match(text):
+        return False
+    return effect_of_name(words_of_name(call.partition("(")[0])) not in (None, READ)
 
 
 def call_marks(tool: ToolCall | Mapping[str, Any], text: str) -> list[str]:

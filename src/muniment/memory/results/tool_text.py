@@ -29,6 +29,7 @@ __all__ = [
     "calls_in",
     "further_words",
     "is_chunk",
+    "is_failed",
     "result_line",
     "speaker_told",
     "tell_call",
@@ -213,6 +214,11 @@ def call_without_failure(call: str) -> str | None:
     """
     told = call.removesuffix(_FAILED)
     return None if told == call or "…" in told else told
+
+
+def is_failed(call: str) -> bool:
+    """Is it told of the call that it failed?"""
+    return call.endswith(f"){_FAILED}")
 
 
 def call_of_line(line: str) -> str:

@@ -125,6 +125,15 @@ class SummaryWords(NamedTuple):
     """As it is priced, with typical marks."""
 
 
+def barred(policy: ComposePolicy, purpose: Purpose, trust: Trust, flags: Iterable[str] = ()) -> Reason | None:
+    """LG-08: what this purpose does not hear, by where it comes from."""
+    if trust in getattr(policy, f"barred_trust_{purpose}"):
+        return "trust"
+    if not policy.quote_instruction_like and INSTRUCTION_LIKE in flags:
+        return "instruction_like"
+    return None
+
+
 class PacketDraft:
     """Everything the placing functions share."""
 
@@ -201,12 +210,7 @@ class PacketDraft:
     # -- filters that every kind shares ----------------------------------------------------------------
 
     def bars(self, trust: Trust, flags: Iterable[str] = ()) -> Reason | None:
-        """LG-08: what this purpose does not hear, by where it comes from."""
-        if trust in self._barred:
-            return "trust"
-        if not self.policy.quote_instruction_like and INSTRUCTION_LIKE in flags:
-            return "instruction_like"
-        return None
+        return barred(self.policy, self.purpose, trust, flags)
 
     def bars_evidence(self, evidence_id: str | None) -> Reason | None:
         """Why a sentence may not stand in the packet: the wall, where it rests on an insight, or where its event comes
