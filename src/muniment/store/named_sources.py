@@ -19,7 +19,7 @@ from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import StoreDamaged
 from muniment.store.item_entries import ItemEntry, made_from
 from muniment.store.items import HOLDS_BODY, Item, kinds_held
-from muniment.store.ledger.memory_events import STATE_PATCHED
+from muniment.store.ledger.memory_events import MEMORY_EVENTS, STATE_PATCHED
 from muniment.store.ledger.rows import read_body
 from muniment.store.objects.view import near
 
@@ -45,6 +45,11 @@ class _Body(NamedTuple):
     id: str
     run_id: str | None
     body: str | None
+
+
+class _Owned(NamedTuple):
+    id: str
+    user_id: str | None
 
 
 class _Carrying(NamedTuple):
@@ -83,10 +88,17 @@ def entries_naming(
 
 
 def items_made_from(reader: Reader, ids: Sequence[str], owners: Collection[str]) -> set[str]:
-    """The items of these owners whose entries say that they were made from one of these."""
+    """The items of these owners whose entries say that they were made from one of these.
+
+    Only entries count that no caller can write, and only items of these owners: nobody names another's.
+    """
     wanted = set(ids)
-    told = (metadata for _, metadata in _patches_naming(reader, ids, owners) if wanted & made_from(metadata))
-    return {item_id for metadata in told if isinstance(item_id := metadata.get("id"), str)} - wanted
+    made = {
+        str(metadata.get("id"))
+        for _, metadata in _patches_naming(reader, ids, owners)
+        if metadata.get("event") in MEMORY_EVENTS and wanted & made_from(metadata)
+    }
+    return {row.id for row in by_ids(reader, ITEMS, sorted(made - wanted), into=_Owned) if row.user_id in owners}
 
 
 def _patches_naming(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -310,3 +310,21 @@ def test_what_was_learnt_from_other_runs_stays(make: Callable[..., Memory]) -> N
     mem.forget(event=said[0])
     assert _live(mem, "zebra") == []
     assert {"reasoning 1", "event_log 1"} <= set(_live(mem, "walrus"))
+
+
+@pytest.mark.parametrize("event", ["mine", "memory_kept", "run_logged"])
+def test_nobody_names_anothers_item_as_made_from_their_event(make: Callable[..., Memory], event: str) -> None:
+    """An entry of a caller may say anything; what it says of another's is not believed."""
+    mem = make("memory")
+    theirs = mem.run(user_id="bob", session_id="b1")
+    theirs.observe("user", "I am allergic to peanuts, said Bob.")
+    build = theirs.compose("responder", query="What is the allergy to?")
+    run = mem.run(user_id="ana", session_id="s1")
+    said = run.observe("user", SAID).id
+    metadata = {"event": event, "id": build.id, "sources": [said]}
+    told = {"kind": "state_patch", "role": "assistant", "content": "x", "metadata": metadata}
+    with suppress(InvalidInput):  # the names of our own events are refused
+        run.observe_many([told])
+    receipt = mem.forget(event=said)
+    assert build.id not in {gone.id for gone in receipt.erased}
+    assert mem.replay(build.id).text == build.text
