@@ -15,6 +15,7 @@ from typing import Any
 from figures_advice import advice_packets
 from figures_learning import learning_model, learning_worlds, rules_advance
 from figures_scale import scale, scale_drawing, scale_far, scale_model, scale_sqlite
+from figures_simulator import simulator
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
@@ -27,6 +28,7 @@ PAGES = (
     "docs/guides/research.md",
     "docs/guides/multi-tenant-server.md",
     "docs/decisions/0017-answers.md",
+    "docs/decisions/0021-simulator.md",
     "docs/decisions/0025-proxy.md",
     "docs/guides/proxy.md",
     "docs/guides/coding-agents.md",
@@ -634,6 +636,7 @@ RENDERERS = {
     "scale_model": scale_model,
     "scale_far": scale_far,
     "rules_advance": rules_advance,
+    "simulator": simulator,
 }
 DRAWINGS = {"docs/drawings/scale.svg": ("scale", scale_drawing)}
 """Pictures that are drawn from a result file."""
