@@ -29,7 +29,8 @@ def simulator(results: dict[str, dict[str, Any]]) -> list[str]:
     killed = sum(count for name, count in faults.items() if name.startswith("kill"))
     return [
         f"Of {told:,} stories on {stories['stores']} stores {stories['failed']:,} broke a promise:"
-        f" {stories['steps']:,} steps, among them {forgets:,} forgets, {damages:,} damages of files, rows and objects, {steps['race']:,} races of"
+        f" {stories['steps']:,} steps, among them {forgets:,} forgets,"
+        f" {damages:,} damages of files, rows and objects, {steps['race']:,} races of"
         f" processes and {sum(faults.values()):,} faults, of which {killed:,} were kills"
         f" ({stories['cpu_seconds_per_story']:.2f} s of processor time each).",
         "",
