@@ -474,7 +474,8 @@ def _add_origins(tx: Transaction, erasure: _Erasure) -> None:
 
 def _add_of_runs(ctx: Context, tx: Transaction, erasure: _Erasure) -> bool:
     """Add the items that tell of a whole run that lost an event; says whether there is more to follow."""
-    items, absent = items_of_runs(ctx.derivations, tx, list(erasure.entries))
+    ids_of = [derivation.id_of_run for derivation in ctx.derivations.values() if derivation.id_of_run is not None]
+    items, absent = items_of_runs(tx, list(erasure.entries), ids_of)
     new = items.keys() - erasure.items.keys()
     linked = by_ids(tx, LINKS, sorted(absent.keys() - erasure.absent.keys()), column="source_id")
     is_more = bool(new) or next(iter(linked), None) is not None

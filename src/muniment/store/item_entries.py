@@ -4,8 +4,8 @@ items tell of whole runs, and go with any entry of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from muniment.core.ports.engine import Condition, Transaction
 from muniment.core.ports.rows import by_ids, chunked, select
@@ -15,9 +15,6 @@ from muniment.store.items import HOLDS_BODY, Item, latest
 from muniment.store.ledger.memory_events import STATE_PATCHED
 from muniment.store.ledger.rows import read_body
 from muniment.store.proving.ends import are_one_holder_s, followed
-
-if TYPE_CHECKING:
-    from muniment.store.derivation import Derivation
 
 __all__ = ["CITING", "ItemEntry", "entries_of_items", "items_of_runs", "made_from", "named_events", "origins_of"]
 
@@ -86,12 +83,13 @@ class _Run(NamedTuple):
 
 
 def items_of_runs(
-    derivations: Mapping[str, Derivation], tx: Transaction, entry_ids: Sequence[str]
+    tx: Transaction, entry_ids: Sequence[str], ids_of: Sequence[Callable[[str], str]]
 ) -> tuple[dict[str, Item], dict[str, str]]:
     """The live items that tell of whole runs of which these are entries; and the ids of those that are not here, with
     whose runs they are: a user's copy lacks the log of a run that was learnt into another's bank.
+
+    `ids_of`: how the id of such an item is made of its run's.
     """
-    ids_of = [derivation.id_of_run for derivation in derivations.values() if derivation.id_of_run is not None]
     runs = sorted(set(by_ids(tx, ENTRIES, entry_ids, into=_Run)))
     told = [(run.user_id, id_of(run.run_id)) for run in runs for id_of in ids_of]
     found = {id_: latest(tx, id_) for _, id_ in told}
