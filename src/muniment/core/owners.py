@@ -30,6 +30,7 @@ __all__ = [
     "is_nobody_s",
     "is_reserved",
     "is_visible",
+    "lock_rank",
     "owner_of",
     "owners_seen",
     "user_bank",
@@ -134,6 +135,13 @@ RESERVED_PREFIXES = (BANK_PREFIX, CORPUS_PREFIX)
 
 def is_reserved(owner: str) -> bool:
     return owner.startswith(RESERVED_PREFIXES)
+
+
+def lock_rank(owner: str) -> tuple[bool, str]:
+    """The place of an owner in the order in which sessions are locked by whoever locks several: users come first, as a
+    run is locked before the banks that it is learnt into.
+    """
+    return is_reserved(owner), owner
 
 
 def is_nobody_s(owner: str) -> bool:

@@ -13,7 +13,7 @@ from muniment.contracts.folding import MemoryAction
 from muniment.learning.banks import find_memory, list_unbound
 from muniment.learning.fold.payloads import id_of
 from muniment.learning.keys import intent_key
-from muniment.learning.lesson_state import LessonArm, LessonState, LessonUse
+from muniment.learning.lesson_state import LessonState, LessonUse
 from muniment.learning.lessons.arms import is_lesson, stage_of
 from muniment.learning.lessons.lately import lately_of, share_of
 from muniment.learning.lessons.life import (
@@ -31,6 +31,7 @@ from muniment.learning.lessons.life import (
 from muniment.learning.lessons.proof import proven_of, trials_begun
 from muniment.learning.lessons.uses import UseArm, Uses, family_of, trials_used, uses_of
 from muniment.learning.projection import core_name
+from muniment.learning.recall_reading import arms_told
 
 if TYPE_CHECKING:
     from muniment.contracts.folding import MemoryActionPlan
@@ -52,7 +53,7 @@ class Moves(NamedTuple):
 def recalled_ids(facts: RunFacts, recalled: Mapping[str, Any] | None) -> tuple[str, ...]:
     """All that a run may have had of learned records, or did without."""
     had = (*facts.used_ids, *(() if facts.seed_id is None else (facts.seed_id,)))
-    return tuple(dict.fromkeys((*had, *(arm["memory_id"] for arm in (recalled or {}).get("arms", ())))))
+    return tuple(dict.fromkeys((*had, *(arm.memory_id for arm in arms_told(recalled)))))
 
 
 def bank_arms(
@@ -63,7 +64,7 @@ def bank_arms(
     Of lessons that is what was drawn for it, whatever it says of their use: that is said after the draw, and may hang
     on how the run went. Of all else, what it says it did not use it did not have.
     """
-    drawn = {arm.memory_id: arm for arm in map(LessonArm.from_wire, (recalled or {}).get("arms", ()))}
+    drawn = {arm.memory_id: arm for arm in arms_told(recalled)}
     is_drawn = "arms" in (recalled or {})  # earlier versions drew none, and lessons were as all else
     found: dict[str, tuple[UseArm, ...]] = {}
     for id_ in recalled_ids(facts, recalled):

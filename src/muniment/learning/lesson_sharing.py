@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.folding import MemoryActionPlan
-from muniment.core.canonical import short_id
-from muniment.core.owners import bank_holder, owners_seen
+from muniment.core.owners import owners_seen
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ITEMS
 from muniment.core.record import RULECRAFT_VERSION
@@ -21,7 +20,7 @@ from muniment.learning.banks import list_memories, list_unbound, write_bank
 from muniment.learning.keys import intent_key
 from muniment.learning.lesson_moving import lesson_moves, recalled_ids
 from muniment.learning.lessons.arms import stage_of
-from muniment.learning.lessons.uses import by_family
+from muniment.learning.lessons.uses import by_family, name_in_bank, told_id
 from muniment.learning.plans import applied_draft, run_plan
 from muniment.learning.projection import core_name
 from muniment.memory.patches import draft_patch
@@ -50,8 +49,10 @@ def banks_beside(
     lesson of its kind of work waits for a place on trial that is free. None of a run that recalled nothing or was not
     judged.
     """
+    if facts.verdict is None:
+        return ()
     ids = recalled_ids(facts, recalled)
-    if facts.verdict is None or (recalled is None and not ids):
+    if recalled is None and not ids:
         return ()
     holding = {row.user_id for row in by_ids(reader, ITEMS, ids, into=_Owner)}
     others = [each for each in owners_seen(scope) if each != owner]
@@ -95,25 +96,18 @@ def _use_draft(
 ) -> EntryDraft:
     """The entry that tells of uses. It names the run's log as its source, so that it is forgotten with the run."""
     run: dict[str, Any] = {
-        "trace_id": _name_in(owner, facts.trace_id),
+        "trace_id": name_in_bank(owner, facts.trace_id),
         "passed": facts.passed,
         "cost": facts.cost,
         "at": facts.at,
     }
     run |= {} if task is None else {"task": task}
     said: dict[str, Any] = {
-        "id": short_id("use", ["lessons", owner, facts.trace_id, family]),
+        "id": told_id(owner, facts.trace_id, family),
         "uses": {"run": run, "arms": list(arms)},
         "sources": [facts.trace_id],
     }
     return draft_patch(LESSONS_USED, "assistant", said if family is None else said | {"family": family})
-
-
-def _name_in(owner: str, trace_id: str) -> str:
-    """What a bank calls a run. Where several users read the bank it is a name that leads nowhere: the log of the run
-    is in its user's own bank.
-    """
-    return trace_id if bank_holder(owner) is not None else short_id("trc", [owner, trace_id])
 
 
 def _moved(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from muniment.core.owners import owners_seen
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.scope import Scope
+from muniment.errors import InvalidRecord
+from muniment.learning.lesson_state import LessonArm
 from muniment.learning.lessons.records import RunLessons
 from muniment.store.items import latest, latest_of_run, newest_items
 
-__all__ = ["latest_recall", "run_lessons"]
+__all__ = ["arms_told", "latest_recall", "run_lessons"]
 
 
 def latest_recall(reader: Reader, scope: Scope) -> dict[str, Any] | None:
@@ -18,27 +21,37 @@ def latest_recall(reader: Reader, scope: Scope) -> dict[str, Any] | None:
     return None if item is None else item.plain()
 
 
+def arms_told(told: Mapping[str, Any] | None) -> tuple[LessonArm, ...]:
+    """The arms that a recall drew. What is none is passed over: an imported entry may say anything."""
+    said = (told or {}).get("arms")
+    found = (_arm(each) for each in said) if isinstance(said, list) else ()
+    return tuple(arm for arm in found if arm is not None)
+
+
+def _arm(said: Any) -> LessonArm | None:
+    try:
+        return LessonArm.from_wire(said)
+    except InvalidRecord:
+        return None
+
+
 def run_lessons(reader: Reader, scope: Scope) -> RunLessons:
     """The lessons that a run had, those that were held out of it, and those that came of it. None of them need stand
     any more.
     """
     told = latest_recall(reader, scope) or {}
-    arms = told.get("arms") or _arms_of_before(told)
+    arms = arms_told(told)
     return RunLessons(
-        had=tuple(arm["memory_id"] for arm in arms if arm["arm"] == "had"),
-        held_out=tuple(arm["memory_id"] for arm in arms if arm["arm"] == "held_out"),
+        had=tuple(arm.memory_id for arm in arms if arm.arm == "had") if told.get("arms") else _had_before(told),
+        held_out=tuple(arm.memory_id for arm in arms if arm.arm == "held_out"),
         made=tuple(_made(reader, scope)),
     )
 
 
-def _arms_of_before(told: dict[str, Any]) -> list[dict[str, Any]]:
+def _had_before(told: dict[str, Any]) -> tuple[str, ...]:
     """Of recalls that drew no arms: all that was injected was had."""
     hints = told.get("response", {}).get("items", ())
-    return [
-        {"memory_id": hint["memory_id"], "arm": "had"}
-        for hint in hints
-        if hint.get("source") == "ReuseBuffer" and hint.get("injected")
-    ]
+    return tuple(hint["memory_id"] for hint in hints if hint.get("source") == "ReuseBuffer" and hint.get("injected"))
 
 
 def _made(reader: Reader, scope: Scope) -> list[str]:

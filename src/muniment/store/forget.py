@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from muniment.core.owners import is_corpus
+from muniment.core.owners import is_corpus, lock_rank
 from muniment.core.ports.engine import Condition, Delete, Patch, ScrubReport, Transaction, Value
 from muniment.core.ports.kept_rows import VALUES_SESSION
 from muniment.core.ports.rows import by_ids, chunked, get, texts
 from muniment.core.ports.schema import (
     ENTRIES,
     ITEMS,
+    LINKS,
     LISTINGS,
     PLACES,
     PREFIXES,
@@ -31,7 +32,7 @@ from muniment.core.ports.schema import (
 from muniment.errors import InvalidInput, NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.idempotency import clear_answers
-from muniment.store.item_entries import entries_of_items, origins_of
+from muniment.store.item_entries import entries_of_items, items_of_runs, origins_of
 from muniment.store.items import (
     HOLDS_BODY,
     Change,
@@ -52,7 +53,7 @@ from muniment.store.ledger.records import LEFT_DAMAGED, LEFT_EVENTS, LEFT_ITEMS,
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.named_sources import entries_naming, items_made_from, items_naming, words_left, words_of
 from muniment.store.objects.clearing import MOVED, Cleared, clear_outside, note_outside, of_receipt
-from muniment.store.proving.ends import are_one_holder_s, followed
+from muniment.store.proving.ends import followed
 from muniment.store.proving.proofs import prove
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
 from muniment.store.turns import UNREACHED, holders_of, names_of, users_of
@@ -114,6 +115,8 @@ class _Erasure:
     """What the events said: looked for in live rows when all is done."""
     places: dict[str, tuple[str, str, int]] = field(default_factory=dict)
     """Where the rows of entries stand, by their ids: an id may be altered too."""
+    absent: dict[str, str] = field(default_factory=dict)
+    """Ids of what would tell of whole runs and is not here, and whose runs: what was made from it goes all the same."""
 
     @property
     def ids(self) -> list[str]:
@@ -403,6 +406,7 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
 def _close(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
     """All that has to go with what was selected. What tells of a whole run falls with any event of it."""
     _add_origins(tx, erasure)
+    _add_of_runs(ctx, tx, erasure)
     _close_over_links(ctx, tx, erasure)
     while _add_of_runs(ctx, tx, erasure):
         _close_over_links(ctx, tx, erasure)
@@ -414,7 +418,7 @@ def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
     One that can stand is rewritten; what was derived from it may hold what it said before, and is asked as well.
     The `state_patch` entries that carried what went go with it.
     """
-    lost = set(erasure.ids)
+    lost = {*erasure.ids, *erasure.absent}
     own: dict[str, set[str]] = {}
     kept: dict[str, Change] = {}
     unfound: set[str] = set()
@@ -451,7 +455,7 @@ def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
 
 def _reached(tx: Transaction, erasure: _Erasure, ids: Sequence[str]) -> set[str]:
     """What was made from these by its links; those that lead to another's are left alone, and counted."""
-    given = followed(tx, links_from(tx, ids, holders_of(tx, ids)))
+    given = followed(tx, links_from(tx, ids, holders_of(tx, ids)), erasure.absent)
     erasure.counts[FOREIGN] = erasure.counts.get(FOREIGN, 0) + len(given.foreign)
     return {link.item_id for link in given.links}
 
@@ -468,26 +472,18 @@ def _add_origins(tx: Transaction, erasure: _Erasure) -> None:
                 erasure.items.setdefault(id_, origin)
 
 
-class _Run(NamedTuple):
-    user_id: str
-    run_id: str
-
-
 def _add_of_runs(ctx: Context, tx: Transaction, erasure: _Erasure) -> bool:
-    """Add the items that tell of a whole run that lost an event; says whether there were any."""
+    """Add the items that tell of a whole run that lost an event; says whether there is more to follow."""
     ids_of = [derivation.id_of_run for derivation in ctx.derivations.values() if derivation.id_of_run is not None]
-    runs = set(by_ids(tx, ENTRIES, list(erasure.entries), into=_Run))
-    fallen = [(run.user_id, latest(tx, id_of(run.run_id))) for run in sorted(runs) for id_of in ids_of]
-    items = {
-        item.id: item
-        for user_id, item in fallen
-        if item is not None and item.body is not None and are_one_holder_s(user_id, item.user_id)
-    }
+    items, absent = items_of_runs(tx, list(erasure.entries), ids_of)
     new = items.keys() - erasure.items.keys()
+    linked = by_ids(tx, LINKS, sorted(absent.keys() - erasure.absent.keys()), column="source_id")
+    is_more = bool(new) or next(iter(linked), None) is not None
     erasure.items |= items
+    erasure.absent |= absent
     for entry_of_item in entries_of_items(tx, items):
         erasure.entries[entry_of_item.entry_id] = (entry_of_item.hash, entry_of_item.salt)
-    return bool(new)
+    return is_more
 
 
 def _take_item_entries(
@@ -574,7 +570,7 @@ def _index_again(ctx: Context, tenant_id: str, erasure: _Erasure) -> None:
         return
 
     def work(tx: Transaction) -> None:
-        for user_id in users_of(tx, list(erasure.entries)):
+        for user_id in sorted(users_of(tx, list(erasure.entries)), key=lock_rank):
             ctx.derived.extracts.rebuild(tx, user_id)
             ctx.derived.index.rebuild(tx, tenant_id, user_id)
 

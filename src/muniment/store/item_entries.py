@@ -1,20 +1,22 @@
-"""Which entries carry the words of an item, and so have to go with it (LG-07): patches, and turns of a bank."""
+"""Which entries carry the words of an item, and so have to go with it (LG-07): patches, and turns of a bank. And which
+items tell of whole runs, and go with any entry of theirs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from muniment.core.ports.engine import Condition, Transaction
 from muniment.core.ports.rows import by_ids, chunked, select
 from muniment.core.ports.schema import ENTRIES, LINKS
 from muniment.errors import StoreDamaged
-from muniment.store.items import HOLDS_BODY, Item
+from muniment.store.items import HOLDS_BODY, Item, latest
 from muniment.store.ledger.memory_events import STATE_PATCHED
 from muniment.store.ledger.rows import read_body
-from muniment.store.proving.ends import followed
+from muniment.store.proving.ends import are_one_holder_s, followed
 
-__all__ = ["CITING", "ItemEntry", "entries_of_items", "made_from", "named_events", "origins_of"]
+__all__ = ["CITING", "ItemEntry", "entries_of_items", "items_of_runs", "made_from", "named_events", "origins_of"]
 
 _CARRYING = ("state_patch", "tool_result")
 
@@ -73,6 +75,30 @@ def _patches(tx: Transaction, ids: set[str]) -> dict[str, tuple[bytes, bytes, di
             metadata = None
         found[row.id] = (row.hash, row.salt or b"", metadata)
     return found
+
+
+class _Run(NamedTuple):
+    user_id: str
+    run_id: str
+
+
+def items_of_runs(
+    tx: Transaction, entry_ids: Sequence[str], ids_of: Sequence[Callable[[str], str]]
+) -> tuple[dict[str, Item], dict[str, str]]:
+    """The live items that tell of whole runs of which these are entries; and the ids of those that are not here, with
+    whose runs they are: a user's copy lacks the log of a run that was learnt into another's bank.
+
+    `ids_of`: how the id of such an item is made of its run's.
+    """
+    runs = sorted(set(by_ids(tx, ENTRIES, entry_ids, into=_Run)))
+    told = [(run.user_id, id_of(run.run_id)) for run in runs for id_of in ids_of]
+    found = {id_: latest(tx, id_) for _, id_ in told}
+    items = {
+        id_: item
+        for user_id, id_ in told
+        if (item := found[id_]) is not None and item.body is not None and are_one_holder_s(user_id, item.user_id)
+    }
+    return items, {id_: user_id for user_id, id_ in told if found[id_] is None}
 
 
 def origins_of(item: Item) -> tuple[str, ...]:

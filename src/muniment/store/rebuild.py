@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from muniment.core.owners import lock_rank
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transaction
 from muniment.core.ports.rows import insert, put, stream, stream_texts
 from muniment.core.ports.schema import ENTRIES, IDS, ITEMS, LINKS, SESSIONS, IdRow, LinkRow
@@ -61,7 +62,7 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
             put_lineage(tx, id_, wanted[id_][0].user_id or "", tuple(turns_of[id_]))
         _seal_items(ctx, tx)
         relist_all(tx)
-        users = sorted(set(stream_texts(tx, SESSIONS, "user_id")))
+        users = sorted(set(stream_texts(tx, SESSIONS, "user_id")), key=lock_rank)
         for user_id in users:
             ctx.derived.extracts.rebuild(tx, user_id)
         turns = sum(ctx.derived.index.rebuild(tx, tenant_id, user_id) for user_id in users)

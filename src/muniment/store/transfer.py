@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes
+from muniment.core.owners import lock_rank
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Transaction
 from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import by_ids, get, insert, put, select, stream, texts
@@ -305,7 +306,8 @@ def _write_batch(
     """
     done: Counter[str] = Counter()
     entries, links = _rows_of(batch, EntryRow), _rows_of(batch, LinkRow)
-    for user_id, session_id in sorted({(row.user_id, row.session_id) for row in entries}):
+    places = {(row.user_id, row.session_id) for row in entries}
+    for user_id, session_id in sorted(places, key=lambda place: (lock_rank(place[0]), place[1])):
         tx.do(Lock(("session", user_id, session_id)))
     lock_shared(tx)  # whoever forgets takes it; after the sessions, as every writer of memory does
     new_entries, more = _sort_entries(tx, entries)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,15 +10,23 @@ import pytest
 from plan_makers import payload
 
 from dump_lines import dump_of, plain, resealed
-from muniment.core.ports.engine import Count
+from muniment.core.owners import bank_names
+from muniment.core.ports.engine import Count, Delete
+from muniment.core.ports.rows import insert
+from muniment.core.ports.schema import LINKS, LinkRow
 from muniment.errors import InvalidInput, NotFound
-from muniment.learning.lessons.uses import uses_by_id
+from muniment.learning.banks import write_bank
+from muniment.learning.lessons.uses import name_in_bank, told_id, uses_by_id
+from muniment.learning.projection import trace_id_of
 from muniment.learning.stored_memory import Tally
+from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.store.items import select_items
+from muniment.store.ledger.memory_events import LESSONS_USED, MEMORY_RECALLED
 
 INTENT = {"domain_tag": "shop", "task_family": "lookup"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
 FAIL = {"verifier_id": "v", "verdict": "FAIL", "outcome": "FAIL", "reason_codes": ["numeric_error"]}
+UNSURE = {"verifier_id": "v", "verdict": "PARTIAL", "outcome": "UNKNOWN", "reason_codes": ["exec_unavailable"]}
 ALWAYS = {"learn": {"lessons": {"holdout_share": 0, "trial_share": 1, "suspended_share": 1}}}
 AGENT, TENANT = {"agent_id": "clerk"}, {}
 SHARED = [pytest.param(AGENT, id="agent"), pytest.param(TENANT, id="tenant")]
@@ -175,8 +184,7 @@ def test_whoever_may_not_see_a_bank_and_whoever_was_not_judged_does_not_count(ma
     run, recalled = recalling(mem)
     assert recalled.arms
     run.finish()
-    unsure = {"verifier_id": "v", "verdict": "PARTIAL", "outcome": "UNKNOWN", "reason_codes": ["exec_unavailable"]}
-    judged(mem, result=unsure)
+    judged(mem, result=UNSURE)
     assert (tally(bank), entries_in(mem, "bank:agent:clerk")) == ((0, 0), before)
     assert uses(mem, "bank:agent:clerk", "acme") == []
     assert entries_in(mem, "bank:agent:clerk", "acme") == 0
@@ -194,6 +202,26 @@ def test_a_run_that_recalls_nothing_shared_writes_nothing_more(make) -> None:
     run.finish(verifier_result=PASS, intent=INTENT)
     assert tally(mem.bank(user_id="ana"), "tac_u") == (1, 1)
     assert {owner: entries_in(mem, owner) for owner in before} == before
+
+
+@pytest.mark.parametrize("arms", [[{}], [5], None, "tac_1", {"memory_id": "tac_1"}, [{"memory_id": "tac_1"}], [[]]])
+def test_a_recall_whose_arms_are_none_ends_as_any_other(make, arms: Any) -> None:
+    """An entry that was imported may say anything; what is an arm beside it still counts."""
+    mem = make(policy=ALWAYS)
+    bank = mem.bank(**AGENT)
+    write(bank, tactic())
+    whole = {"memory_id": "tac_1", "arm": "had", "stage": "active", "share": 1}
+    beside = [*arms, whole] if isinstance(arms, list) else arms
+    for said, verdict in ((arms, UNSURE), (arms, PASS), (beside, FAIL)):
+        run, recalled = recalling(mem)
+        told = {"id": recalled.response.request_id, "arms": said}
+        decided = Decided([draft_patch(MEMORY_RECALLED, "assistant", told)])
+        write_patches(run._writer(), lambda _tx, decided=decided: decided, lambda _reader: None)
+        run.finish(verifier_result=verdict, intent=INTENT)
+        if isinstance(said, list):
+            assert run.learning.lessons().had == (("tac_1",) if whole in said else ())
+    assert tally(bank) == ((1, 0) if isinstance(arms, list) else (0, 0))
+    assert mem.verify().ok
 
 
 # -- once, and never by half --------------------------------------------------------------------------
@@ -267,6 +295,63 @@ def test_runs_of_several_users_and_levels_that_end_at_once_are_all_counted(make,
     assert mem.verify().ok
 
 
+def _told(mem, owner: str) -> dict[str, Any]:
+    """What the one entry of a bank says that tells of uses."""
+    (entry,) = (each for each in mem.ledger.entries(user_id=owner) if each.metadata.get("event") == LESSONS_USED)
+    return json.loads(entry.to_bytes())["body"]["metadata"]
+
+
+FORGED = {
+    "another id": lambda said, _: said | {"id": "use_another"},
+    "another kind of work": lambda said, _: said | {"family": "another"},
+    "no source": lambda said, owner: {k: v for k, v in _of(said, owner, "trc_b", {}).items() if k != "sources"},
+    "an empty list of sources": lambda said, owner: _of(said, owner, "trc_b", {}) | {"sources": []},
+    "two sources": lambda said, owner: _of(said, owner, "trc_b", {}) | {"sources": ["trc_b", "trc_c"]},
+    "a second source that is none": lambda said, owner: _of(said, owner, "trc_b", {}) | {"sources": ["trc_b", 5]},
+    "a source that is none": lambda said, owner: _of(said, owner, "trc_b", {}) | {"sources": [5]},
+    "another source": lambda said, owner: _of(said, owner, "trc_b", {}) | {"sources": ["trc_c"]},
+    "a run of another name": lambda said, owner: (
+        said | {"id": told_id(owner, "trc_b", said["family"]), "sources": ["trc_b"]}
+    ),
+    "the name of its log": lambda said, owner: _of(said, owner, "trc_b", {"trace_id": "trc_none"}),
+    "a record twice": lambda said, owner: _of(said, owner, "trc_b", {}, said["uses"]["arms"] * 2),
+    "an arm of another kind of work": lambda said, owner: _of(
+        said, owner, "trc_b", {}, [{**arm, "family": "another"} for arm in said["uses"]["arms"]]
+    ),
+}
+
+
+def _of(said: dict[str, Any], owner: str, trace_id: str, run: dict[str, Any], arms: Any = None) -> dict[str, Any]:
+    """The entry as another run would tell it, but for what is given."""
+    run = said["uses"]["run"] | {"trace_id": name_in_bank(owner, trace_id)} | run
+    uses = {"run": run, "arms": said["uses"]["arms"] if arms is None else arms}
+    return said | {"id": told_id(owner, trace_id, said["family"]), "sources": [trace_id], "uses": uses}
+
+
+@pytest.mark.parametrize("what", FORGED)
+@pytest.mark.parametrize("owner", ["bank:user:ana", "bank:agent:clerk", "bank:tenant"])
+def test_an_entry_that_tells_of_uses_as_no_fold_does_counts_for_nothing(make, owner: str, what: str) -> None:
+    mem = make(policy=ALWAYS)
+    bank = mem.bank(**bank_names(owner))
+    write(bank, tactic())
+    run, _ = recalling(mem, grants=("agent",))
+    run.finish(verifier_result=PASS, intent=INTENT, level="agent" if owner == "bank:user:ana" else "user")
+    said = _told(mem, owner)
+    before = uses(mem, owner)
+    assert len(before) == 1
+
+    def tell(forged: dict[str, Any]) -> None:
+        told = draft_patch(LESSONS_USED, "assistant", {key: value for key, value in forged.items() if key != "event"})
+        mem._ctx.engine.write("default", lambda tx: write_bank(mem._ctx, tx, "default", owner, [told]))
+
+    tell(FORGED[what](said, owner))
+    assert (uses(mem, owner), tally(bank)) == (before, (1, 1))
+    assert mem.store.rebuild().repaired == ()
+    assert mem.verify().ok
+    tell(_of(said, owner, "trc_d", {}))
+    assert tally(bank) == (2, 2), "as a fold tells it"
+
+
 # -- forgetting, moving, reading ----------------------------------------------------------------------
 
 
@@ -314,6 +399,55 @@ def test_counts_are_the_same_after_an_export_and_an_import(make, tmp_path) -> No
     assert tally(whole.bank(**AGENT), "tac_a") == tally(shared.bank(**AGENT), "tac_a") == (2, 1)
     judged(whole, "cy")
     assert tally(whole.bank(**AGENT), "tac_a") == (3, 2)
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("is_linked", [True, False])
+@pytest.mark.parametrize("level", ["agent", "tenant"])
+def test_in_a_user_s_copy_a_count_falls_with_its_run_whose_log_is_elsewhere(
+    make, tmp_path, engine: str, level: str, is_linked: bool
+) -> None:
+    """The log of a run that was learnt above the user is in no dump of theirs, and their own lesson counts the run."""
+    mem, copy = make(engine, policy=ALWAYS), make(engine, policy=ALWAYS, seed="copy")
+    write(mem.bank(user_id="ana"), tactic())
+    for name in ("first", "second"):
+        run, _ = recalling(mem, session_id=name, grants=("agent", "tenant"))
+        run.finish(verifier_result=PASS, intent=INTENT, level=level)
+    (tmp_path / "dump").write_bytes(b"".join(mem.export(user_id="ana")))
+    copy.import_(tmp_path / "dump")
+    bank = copy.bank(user_id="ana")
+    assert tally(bank) == (2, 2)
+    if not is_linked:  # what entries say is lineage too
+        trace_id = trace_id_of(run.run_id)
+        copy._ctx.engine.write("default", lambda tx: tx.do(Delete("links", (("source_id", "=", trace_id),))))
+    copy.forget(user_id="ana", session="second")
+    assert (tally(bank), len(uses(copy, "bank:user:ana"))) == ((1, 1), 1)
+    told = "".join(entry.to_bytes().decode() for entry in copy.ledger.entries(user_id="bank:user:ana"))
+    assert trace_id_of(run.run_id) not in told
+    assert copy.store.rebuild().repaired == ()
+    assert copy.verify().ok
+    copy.import_(tmp_path / "dump")
+    assert tally(bank) == (1, 1), "the same dump does not bring it back"
+    assert copy.verify().ok
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("user_id", ["bo", "ana"])
+def test_a_forged_link_to_the_log_that_is_not_here_takes_nothing_of_another_user(make, user_id: str) -> None:
+    mem = make()
+    run = mem.run(user_id="ana", session_id="talk")
+    run.observe("user", "Find order 1.")
+    other = mem.run(user_id=user_id, session_id="other")
+    said = other.observe("user", "I live in Lisbon.")
+    fact = other.remember("user.city", "Lisbon", sources=[said.id])
+    link = LinkRow(trace_id_of(run.run_id), fact.fact_id)
+    mem._ctx.engine.write("default", lambda tx: insert(tx, LINKS, [link]))
+    receipt = mem.forget(user_id="ana", session="talk")
+    assert (receipt.counts.get("foreign", 0), fact.fact_id in {each.id for each in receipt.erased}) == (
+        (1, False) if user_id == "bo" else (0, False)
+    )
+    assert [each.value for each in other.facts("user.city")] == ["Lisbon"]
 
 
 def test_a_dump_that_counts_what_no_entry_tells_is_refused(make, tmp_path) -> None:

@@ -1,4 +1,5 @@
-"""Locks are taken in one order by all who write: of sessions, then of memory, and then of what users share.
+"""Locks are taken in one order by all who write: of sessions, then of memory, and then of what users share. Of sessions
+those of users come first, then those of banks and corpora, each by their names.
 
 Two who take them in different orders wait for each other.
 """
@@ -67,7 +68,57 @@ def _forgotten(run: Any, mem: Memory, make: Maker) -> None:
     mem.forget(user_id="ana")
 
 
-@pytest.mark.parametrize("doing", [_shared, _imported, _forgotten])
+_INTENT = {"domain_tag": "shop", "task_family": "lookup"}
+
+
+def _learnt(run: Any, mem: Memory, make: Maker) -> None:
+    """A run of a user whose name comes after those of the banks that it tells."""
+    for bank in (mem.bank(agent_id="clerk"), mem.bank()):
+        bank.add_lesson("Look the order up by number", when="an order is asked for", intent=_INTENT)
+    for session in ("s1", "s2"):
+        work = mem.run(user_id="zoe", agent_id="clerk", session_id=session)
+        work.observe("user", "Find order 1.")
+        work.learning.recall("Find order 1.", intent=_INTENT, sources=["ReuseBuffer"])
+        work.finish(verifier_result={"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}, intent=_INTENT)
+
+
+def _moved(run: Any, mem: Memory, make: Maker) -> None:
+    source = make("memory", seed="another")
+    _kept(source)
+    _learnt(run, source, make)
+    mem.import_(dump_of(source))
+
+
+def _kept(mem: Memory) -> None:
+    mem.corpus("notes").add("# A note\n\nOrders are looked up by number.", document_id="a")
+    mem.store.values("settings", user_id="abe").put([{"namespace": ["ui"], "key": "colour", "value": {"is": "blue"}}])
+
+
+def _rebuilt(run: Any, mem: Memory, make: Maker) -> None:
+    _kept(mem)
+    _learnt(run, mem, make)
+    mem.store.rebuild()
+
+
+@pytest.mark.parametrize("doing", [_learnt, _moved, _rebuilt])
+def test_sessions_of_users_are_locked_before_those_of_banks_and_corpora(
+    make: Maker, monkeypatch: pytest.MonkeyPatch, doing: Callable[[Any, Memory, Maker], None]
+) -> None:
+    mem = make("sqlite")
+    run = mem.run(user_id="ana", session_id="s1")
+    seen = _watch(mem, monkeypatch)
+    doing(run, mem, make)
+    places = [[(owner, session) for _, owner, session in locks] for locks in _of_sessions(seen)]
+    assert any({"zoe"} < {owner for owner, _ in each} for each in places), "several owners in one transaction"
+    for each in places:
+        assert each == sorted(each, key=lambda place: (place[0].startswith(("bank:", "corpus:")), place))
+
+
+def _of_sessions(seen: list[list[tuple[str, ...]]]) -> list[list[tuple[str, ...]]]:
+    return [[lock for lock in locks if lock[0] == "session"] for locks in seen]
+
+
+@pytest.mark.parametrize("doing", [_shared, _imported, _forgotten, _learnt, _moved])
 def test_locks_are_taken_in_one_order(
     make: Maker, monkeypatch: pytest.MonkeyPatch, doing: Callable[[Any, Memory, Maker], None]
 ) -> None:

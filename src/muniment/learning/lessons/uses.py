@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import read_canonical, short_id
+from muniment.core.owners import bank_holder
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText
@@ -22,7 +23,7 @@ from muniment.errors import InvalidRecord
 from muniment.learning.lesson_state import LessonArmName, LessonStage, LessonUse
 from muniment.learning.projection import core_name, held_record, named_id, project_event_log
 from muniment.learning.stored_memory import StoredMemory
-from muniment.runs.projection import change_of, sources_named
+from muniment.runs.projection import change_of
 from muniment.store.items import Change, Item, select_items
 from muniment.store.ledger.memory_events import LESSONS_USED
 from muniment.store.ledger.records import LedgerEntry
@@ -35,7 +36,9 @@ __all__ = [
     "by_family",
     "family_of",
     "list_uses",
+    "name_in_bank",
     "project_lesson_use",
+    "told_id",
     "trials_used",
     "uses_by_id",
     "uses_of",
@@ -127,12 +130,33 @@ def by_family(arms: Iterable[UseArm]) -> dict[str | None, list[dict[str, Any]]]:
 
 
 def _project_told(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    """The uses that a run told a bank which it was not learnt into; once."""
-    id_, family = named_id(entry, LESSONS_USED, by_bank=True), entry.metadata.get("family")
+    """The uses that a run told a bank which it was not learnt into; once. Its names follow from the log of the run,
+    which is its one source: so an imported entry counts no run twice, and none that a forget would not reach.
+    """
+    id_, owner = named_id(entry, LESSONS_USED, by_bank=True), entry.scope.user_id
+    family, sources = entry.metadata.get("family"), entry.metadata.get("sources")
     uses = None if id_ is None or lookup(id_) is not None else held_record(entry, "uses", BankUses)
     if id_ is None or uses is None or not (family is None or isinstance(family, str)):
         return []
-    return [_change(entry, id_, family, uses.to_wire(), sources_named(entry))]
+    trace_id = sources[0] if isinstance(sources, list) and len(sources) == 1 else None
+    if not isinstance(trace_id, str) or id_ != told_id(owner, trace_id, family):
+        return []
+    is_whole = uses.run.trace_id == name_in_bank(owner, trace_id) and all(arm.family is None for arm in uses.arms)
+    if not is_whole or len({arm.memory_id for arm in uses.arms}) < len(uses.arms):
+        return []
+    return [_change(entry, id_, family, uses.to_wire(), (entry.id, trace_id))]
+
+
+def told_id(owner: str, trace_id: str, family: str | None) -> str:
+    """The id of what a run told a bank of one kind of work."""
+    return short_id("use", ["lessons", owner, trace_id, family])
+
+
+def name_in_bank(owner: str, trace_id: str) -> str:
+    """What a bank calls a run that was not learnt into it. Where several users read the bank it is a name that leads
+    nowhere: the log of the run is in another bank.
+    """
+    return trace_id if bank_holder(owner) is not None else short_id("trc", [owner, trace_id])
 
 
 def _change(entry: LedgerEntry, id_: str, family: str | None, body: dict[str, Any], sources: tuple[str, ...]) -> Change:

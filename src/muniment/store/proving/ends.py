@@ -7,7 +7,8 @@ names the other. What is nobody's own, a tenant's fact or an agent's bank, is ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from muniment.core.canonical import canonical_text
@@ -17,6 +18,9 @@ from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, LinkRow
 
 __all__ = ["Followed", "are_one_holder_s", "followed"]
+
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Followed(NamedTuple):
@@ -35,9 +39,13 @@ class _Body(NamedTuple):
     body: str | None
 
 
-def followed(reader: Reader, links: Sequence[LinkRow]) -> Followed:
-    """Tell links within one user's memory, or with what is shared, from those between two users."""
+def followed(reader: Reader, links: Sequence[LinkRow], absent: Mapping[str, str] = _NONE) -> Followed:
+    """Tell links within one user's memory, or with what is shared, from those between two users.
+
+    `absent`: under whose names ends would stand that have no row here.
+    """
     holders = _holders(reader, sorted({end for link in links for end in link}))
+    holders |= {id_: {_holder(owner)} for id_, owner in absent.items()}
     found = Followed([], [])
     for link in links:
         one, other = (holders.get(end, {None}) for end in link)
