@@ -93,14 +93,54 @@ def test_an_intolerance_leaves_the_diet_as_it_is() -> None:
         ("We dropped keto.", "keto"),
         ("I've stopped doing low-carb.", "low-carb"),
         ("I'm not vegan any more.", "vegan"),
+        ("I stopped eating vegan.", "vegan"),
+        ("I quit the keto diet.", "keto"),
+        ("I finished my keto diet in May.", "keto"),
+        ("I dropped the vegan diet.", "vegan"),
+        ("I gave up being vegetarian last year.", "vegetarian"),
+        ("I've given up going vegan.", "vegan"),
+        ("I stopped doing keto, it made me tired.", "keto"),
+        ("I finished being vegan.", "vegan"),
+        ("I'm done with keto.", "keto"),
+        ("We quit low-carb because it was dull.", "low-carb"),
     ],
 )
 def test_a_diet_that_was_given_up_is_taken_back(text: str, value: str) -> None:
     assert [(back.key, back.value) for back in take_back(text, "user")] == [("user.diet", value)]
 
 
-@pytest.mark.parametrize(
-    "text", ["Should I stop keto?", "If I quit keto, what then?", "He stopped keto.", "I stopped vegan recipes."]
-)
+NO_END = """
+Should I stop keto?
+If I quit keto, what then?
+He stopped keto.
+I stopped vegan recipes.
+I finished my vegan lasagna.
+I finished the vegan lasagna today.
+I finished the vegan chili.
+I dropped the vegan burger.
+I dropped my vegan cake.
+I dropped vegan leather.
+I dropped a keto bar under the sofa.
+I dropped vegan, gluten-free and halal options from the menu.
+I finished the keto book.
+I finished a low-carb cookbook.
+I finished my keto diet book.
+I finished eating a vegan burrito.
+I quit vegan cooking class.
+I quit with vegan stuff.
+I gave up the vegan cafe lease.
+I gave up vegan cheese.
+I stopped the vegan van on the corner.
+I stopped at a vegan place.
+I'm done with the vegan pizza.
+I'm done with vegan cooking.
+"""
+
+
+@pytest.mark.parametrize("text", NO_END.strip().splitlines())
 def test_a_diet_that_was_not_is_not(text: str) -> None:
     assert not [back for back in take_back(text, "user") if back.key == "user.diet"]
+
+
+def test_giving_up_a_diet_does_not_tell_it() -> None:
+    assert not said("I've given up going vegan.")
