@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import muniment
 from muniment.memory.extraction.patterns import propose, take_back
 
 READ = """
@@ -144,3 +145,78 @@ def test_a_diet_that_was_not_is_not(text: str) -> None:
 
 def test_giving_up_a_diet_does_not_tell_it() -> None:
     assert not said("I've given up going vegan.")
+
+
+BORNE = """
+I'm no longer lactose intolerant. = lactose
+I'm not lactose intolerant. = lactose
+I'm not actually lactose intolerant. = lactose
+I am not histamine-intolerant any more. = histamine
+I'm no longer gluten intolerant, so bread is fine. = gluten
+I'm no longer intolerant to fructose. = fructose
+I'm not intolerant to soy any more. = soy
+I'm no longer lactose or gluten intolerant. = lactose gluten
+I'm no longer intolerant to eggs and to milk. = eggs milk
+I no longer have a lactose intolerance. = lactose
+I don't have my fructose intolerance any more. = fructose
+I've outgrown my lactose intolerance. = lactose
+"""
+STILL = """
+Am I no longer lactose intolerant?
+If I'm no longer lactose intolerant, can I have milk?
+Ben is no longer lactose intolerant.
+My sister is not lactose intolerant.
+She said: "I'm no longer lactose intolerant."
+I'm lactose intolerant.
+I wish I was not lactose intolerant.
+Maybe I'm not lactose intolerant.
+I'm not lactose intolerant enough to need pills.
+"""
+
+
+@pytest.mark.parametrize("line", BORNE.strip().splitlines())
+def test_an_intolerance_is_taken_back_however_it_was_said(line: str) -> None:
+    text, _, wanted = line.partition(" = ")
+    ended = {(back.key, back.value) for back in take_back(text, "user")}
+    for what in wanted.split():
+        assert ("user.health", f"{what} intolerant") in ended
+        assert ("user.health", f"{what}-intolerant") in ended
+        assert ("user.health", f"intolerant to {what}") in ended
+        assert ("user.diet", f"{what} intolerant") in ended
+
+
+@pytest.mark.parametrize("text", STILL.strip().splitlines())
+def test_an_intolerance_that_is_not_taken_back_stays(text: str) -> None:
+    assert not take_back(text, "user")
+
+
+@pytest.mark.parametrize(
+    ("told", "ended"),
+    [
+        ("I'm lactose intolerant.", "I'm no longer lactose intolerant."),
+        ("Lactose intolerant here.", "I'm not lactose intolerant any more."),
+        ("I'm lactose-intolerant.", "I'm no longer lactose intolerant."),
+        ("I'm intolerant to fructose.", "I'm no longer fructose intolerant."),
+        ("I'm gluten intolerant.", "I'm not intolerant to gluten after all."),
+    ],
+)
+def test_an_intolerance_ends_in_the_store(told: str, ended: str) -> None:
+    with muniment.open(":memory:") as memory:
+        run = memory.run(user_id="u-1", session_id="s-1")
+        run.observe("user", told)
+        run.extract()
+        assert [fact.fact_key for fact in run.facts()] == ["user.health"]
+        run.observe("user", ended)
+        run.extract()
+        assert not run.facts()
+
+
+def test_an_intolerance_that_an_older_store_has_as_a_diet_ends_as_well() -> None:
+    with muniment.open(":memory:") as memory:
+        run = memory.run(user_id="u-1", session_id="s-1")
+        event = run.observe("user", "Lactose, you know.")
+        run.remember("user.diet", "lactose intolerant", sources=[event.id])
+        assert [fact.fact_key for fact in run.facts()] == ["user.diet"]
+        run.observe("user", "I'm no longer lactose intolerant.")
+        run.extract()
+        assert not run.facts()
