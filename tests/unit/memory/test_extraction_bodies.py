@@ -31,6 +31,47 @@ I'm lactose intolerant. = user.health:lactose intolerant
 lactose intolerant here = user.health:lactose intolerant
 I'm vegetarian and lactose intolerant. = user.diet:vegetarian user.health:lactose intolerant
 I'm vegan but also diabetic. = user.diet:vegan user.health:diabetic
+I'm vegetarian and pregnant, so no raw cheese. = user.diet:vegetarian user.health:pregnant
+I'm vegan and pregnant with twins. = user.diet:vegan user.health:pregnant
+I'm pescatarian but gluten intolerant. = user.diet:pescatarian user.health:gluten intolerant
+I'm vegetarian and a bit lactose intolerant. = user.diet:vegetarian user.health:lactose intolerant
+I'm vegan and intolerant to gluten. = user.diet:vegan user.health:intolerant to gluten
+I'm vegan and dairy-intolerant. = user.diet:vegan user.health:dairy-intolerant
+My sister is vegan and diabetic. = person.sister.diet:vegan person.sister.health:diabetic
+My sister is lactose intolerant and vegan. = person.sister.health:lactose intolerant
+I'm egg intolerant. = user.health:egg intolerant
+I'm heat intolerant. = user.health:heat intolerant
+I'm intolerant to dairy products. = user.health:intolerant to dairy
+I'm intolerant to gluten and lactose. = user.health:intolerant to gluten user.health:intolerant to lactose
+I'm lactose and gluten intolerant. = user.health:lactose intolerant user.health:gluten intolerant
+I'm only mildly lactose intolerant. = user.health:lactose intolerant
+I'm 30 and lactose intolerant. = user.age:30 user.health:lactose intolerant
+gluten intolerant here, so no bread please = user.health:gluten intolerant
+We're vegetarians at home. = user.diet:vegetarian
+We're vegetarians, but I'm not sure what to cook. = user.diet:vegetarian
+My kids are vegetarians but I'm not. = person.kids.diet:vegetarian
+Grace has a nut allergy. = person.grace.allergy:nut
+Rose has a peanut allergy. = person.rose.allergy:peanut
+Mia is allergic to tree nuts. = person.mia.allergy:tree nuts
+Mia's allergic to cat hair, sadly. = person.mia.allergy:cat hair
+Paula is allergic to penicillin and latex. = person.paula.allergy:penicillin person.paula.allergy:latex
+Ben is intolerant to histamine. = person.ben.health:intolerant to histamine
+My brother is allergic to rhubarb. = person.brother.allergy:rhubarb
+I have a nut allergy. = user.allergy:nut
+I'm vegan and pregnant women scare me. = user.diet:vegan
+I'm vegan, and deaf people are my clients. = user.diet:vegan
+I'm vegan and deaf and blind people are my clients. = user.diet:vegan
+I'm vegetarian but blind people's menus interest me. = user.diet:vegetarian
+I'm vegetarian and diabetic friendly food is fine. = user.diet:vegetarian
+I'm vegetarian and disabled parking annoys me. = user.diet:vegetarian
+I'm vegan, but diabetic patients ask me for recipes. = user.diet:vegan
+I'm keto and autistic kids are in my class. = user.diet:keto
+I'm vegan and blind dates bore me. = user.diet:vegan
+I'm vegan and blind as a bat. = user.diet:vegan
+I'm vegan but gluten intolerant guests are coming. = user.diet:vegan
+I'm vegan and politically intolerant. = user.diet:vegan
+I'm vegan and religiously intolerant. = user.diet:vegan
+I'm vegan and very intolerant. = user.diet:vegan
 """
 NOTHING = """
 We are not vegetarians.
@@ -58,6 +99,38 @@ I'm intolerant of rude people.
 Excel is allergic to commas.
 My code is allergic to tests.
 Bread is gluten free.
+I'm intolerant to stupidity.
+I'm intolerant to bullies.
+I'm intolerant to nonsense.
+I'm intolerant to lateness.
+I'm intolerant to cold calls.
+I'm intolerant to milk chocolate jokes.
+I'm fault-intolerant.
+I'm failure-intolerant.
+I'm weather-intolerant.
+Lactose intolerant recipes, please.
+Gluten intolerant cookies, anyone?
+Gluten intolerant menus are rare.
+Lactose intolerant or not, everyone loves cheese.
+Ben's lactose intolerant recipes are great.
+We're mostly vegetarians in this town, but I'm not.
+We're all vegetarians here except me.
+We're all vegetarians in the family apart from me.
+We're nearly all vegans in my office, but I'm not one.
+We've been vegetarians for ten years, all but me.
+We're vegan, except me.
+We became vegans, but I still eat fish.
+We are vegetarians at work, so I order pizza.
+Jordan is allergic to peace.
+Jordan has a peace allergy.
+Jordan is allergic to nut jokes.
+Claude is allergic to emoji.
+Chelsea's allergic to winning.
+Austin is allergic to rain.
+Sydney's allergic to losing.
+Florence is allergic to silence.
+Ben is intolerant to change.
+Grace's nut allergy worries us.
 """
 
 

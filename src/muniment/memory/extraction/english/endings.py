@@ -70,7 +70,7 @@ def _any_of(*keys: str) -> Reader:
     return read
 
 
-def _borne(match: re.Match[str], place: Place) -> Iterator[Told]:
+def _borne(match: re.Match[str], _place: Place) -> Iterator[Told]:
     """What the body bears now, in each way it may have been said, of one thing or of several.
 
     It is health; stores of before have it as a diet.
