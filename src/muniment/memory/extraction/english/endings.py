@@ -20,6 +20,9 @@ _HAVE = r"(?:'ve| have)?(?: just| recently| finally)*"
 _LEFT = rf"{_HAVE} (?:quit|left|resigned from|lost)"
 _STOP = r"(?=$|[,.!;)]| (?:any ?more|any longer|now|after all|and|but|so|because|since|last|this|yesterday|today|recently|in|two|three|a)\b)"
 
+_NO_NOUN = rf"(?=$|[,.!;)]| (?:any ?more|any longer|now|after all|altogether|completely|entirely|for good|and|but|so|because|since|when|after|last|this|yesterday|today|recently|in|two|three|a)\b)(?!,? (?:and |or )?(?:{DIETS})\b)"
+"""Behind a word for a diet that nothing is made of: `I stopped keto in spring`, never `I finished the keto book`."""
+
 
 _VALUE = r"(?P<value>[a-z]+(?: (?!any ?more\b|any longer\b|now\b|after\b|and\b|but\b|so\b|last\b|this\b|today\b|yet\b)[a-z]+)?)"
 
@@ -67,6 +70,18 @@ def _any_of(*keys: str) -> Reader:
     return read
 
 
+def _borne(match: re.Match[str], _place: Place) -> Iterator[Told]:
+    """What the body bears now, in each way it may have been said, of one thing or of several.
+
+    It is health; stores of before have it as a diet.
+    """
+    for found in re.compile(r"(?!(?:and|or|nor|to)\b)[a-z]+").finditer(match["value"]):
+        what, at = found[0], match.start("value") + found.start()
+        for said in (f"{what} intolerant", f"{what}-intolerant", f"intolerant to {what}", f"{what} intolerance"):
+            yield Told("user.health", said, at, at + len(what))
+        yield Told("user.diet", f"{what} intolerant", at, at + len(what))
+
+
 def _none_of(key: str) -> Reader:
     def read(match: re.Match[str], _place: Place) -> Iterator[Told]:
         yield Told(key, None, *match.span())
@@ -107,7 +122,14 @@ ENDINGS: tuple[Rule, ...] = (
     make_rule("left a job", rf"{_HAVE} (?:quit|resigned from|retired from) (?=[a-z])", _firm),
     make_rule("left a job", r"(?: was| got|'ve been| have been)(?: just)? (?:laid off|fired|let go)(?! up)\b", _left),
     make_rule("no longer eats so", rf"{_AM_NOT} (?:a |an )?(?:strict )?(?P<value>{DIETS})\b(?! (?:enough|yet))", _what("user.diet")),
-    make_rule("no longer eats so", rf"{_HAVE} (?:stopped|quit|gave up|given up|dropped|finished) (?:being |doing |eating |going )?(?:a |an |the |my |with )?(?P<value>{DIETS})\b(?! (?:recipes?|food|meals?|restaurants?|options?|cheese|snacks?|products?))", _what("user.diet")),
+    make_rule("no longer eats so", rf"{_HAVE} (?:stopped|quit|gave up|given up) being (?:a |an )?(?P<value>{DIETS})\b(?![ -](?:friendly|curious))", _what("user.diet")),
+    make_rule("no longer eats so", rf"{_HAVE} (?:(?:stopped|quit|gave up|given up|dropped)(?: doing| eating| going)?|finished (?:being|doing)) (?P<value>{DIETS}){_NO_NOUN}", _what("user.diet")),
+    make_rule("no longer eats so", rf"{_HAVE} (?:stopped|quit|gave up|given up|dropped|finished|ended|abandoned)(?: doing| following| with)? (?:a |an |the |my |our |that )?(?:strict )?(?P<value>{DIETS})(?:(?<= diet)| diet){_NO_NOUN}", _what("user.diet")),
+    make_rule("no longer eats so", rf"(?:'m| am) (?:done|finished|through) (?:with|being|doing) (?P<value>{DIETS})(?: diet)?{_NO_NOUN}", _what("user.diet")),
+    make_rule("bears it", rf"{_AM_NOT} (?:actually |really |even )?(?P<value>[a-z]+(?:,? (?:and|or|nor) [a-z]+)?)[- ]intolerant\b(?! (?:enough|yet|to|of)\b)", _borne),
+    make_rule("bears it", rf"{_AM_NOT} (?:actually |really |even )?intolerant to (?P<value>[a-z]+(?:,? (?:and|or|nor) (?:to )?[a-z]+)?){_STOP}", _borne),
+    make_rule("bears it", r" (?:don't|do not|no longer) have (?:a |an |my |any )?(?P<value>[a-z]+) intolerance\b", _borne),
+    make_rule("bears it", rf"{_HAVE} (?:outgrew|outgrown|got over|lost) my (?P<value>[a-z]+) intolerance\b", _borne),
     make_rule("eats again", rf" (?:eat|am eating|'m eating) (?P<value>{FOODS}) again\b", _what("user.avoids")),
     make_rule("no allergy", rf"{_AM_NOT} (?:actually |really )?allergic to (?P<value>[a-z]+(?: [a-z]+)?){_STOP}", _what("user.allergy")),
     make_rule("no allergy", r" (?:don't|do not|no longer) have (?:a|an|my) (?P<value>[a-z]+(?: [a-z]+)?) allergy\b", _what("user.allergy")),

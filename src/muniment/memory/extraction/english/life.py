@@ -9,19 +9,18 @@ from collections.abc import Iterator
 
 from muniment.core.text.stated.places import is_no_place
 from muniment.memory.extraction.dates import ENGLISH_DAY, day_of_english
-from muniment.memory.extraction.english.reading import ADVERB, BE, HAVE, group, is_we, make_rule, told
+from muniment.memory.extraction.english.bodies import BODIES
+from muniment.memory.extraction.english.reading import ADVERB, BE, HAVE, JOINTS, group, is_we, make_rule, told
 from muniment.memory.extraction.english.slots import Slot, read_firm, read_name, read_place, read_small_firm
 from muniment.memory.extraction.english.words import (
     CONDITIONS,
     DIETS,
     FIELDS,
-    FOODS,
     HEALTH,
     JOBS,
     LANGUAGES,
     MEDICINES,
     NATIONALITIES,
-    NO_ALLERGENS,
     NO_JOBS,
     RELIGIONS,
     SCHOOLS,
@@ -323,102 +322,6 @@ def _school(match: re.Match[str], place: Place) -> Iterator[Told]:
 # -- food and health --------------------------------------------------------------------------------------
 
 
-_NO_MORE = re.compile(
-    r" (?:for (?:now|lent|a (?:week|month|while))|except|on (?:mon|tues|wednes|thurs|fri|satur|sun)days?|this week|today|curious|yet|until|once in)\b|-curious"
-)
-
-
-_EATERS = "(?:lacto-|ovo-|raw )?(?:vegetarian|vegan|pescatarian|pescetarian|flexitarian|fruitarian|carnivore|omnivore)"
-"""Words for people who eat so, which have a plural."""
-
-
-def _intolerance(match: re.Match[str], place: Place) -> Iterator[Told]:
-    """What the body does not bear is health, whatever else somebody eats: `user.diet` has one value at a time."""
-    if match["value"].split()[0] not in _NO_BODILY:
-        yield from group("health")(match, place)
-
-
-_NO_BODILY = frozenset(
-    ("very", "so", "too", "quite", "rather", "racially", "religiously", "less", "more", "politically")
-)
-
-
-def _diet_and_state(match: re.Match[str], place: Place) -> Iterator[Told]:
-    """`I'm vegetarian and lactose intolerant`."""
-    yield told(place, "diet", match["value"].lower(), match.span("value"))
-    yield told(place, "health", place.view.verbatim(*match.span("state")), match.span("state"))
-
-
-_BARE_DIET = re.compile(r"(?:vegan|vegetarian|pescatarian)(?: here| btw|$|[,.!] (?:so|any|what|can))")
-
-
-def _diet(match: re.Match[str], place: Place) -> Iterator[Told]:
-    span = match.span("value")
-    is_bare = place.subject.left_out == "terse" and not place.talk.is_own
-    if is_bare and not _BARE_DIET.match(place.view.text, span[0]):
-        return
-    if not _NO_MORE.match(place.view.text, span[1]):
-        yield told(place, "diet", match["value"].lower(), span)
-
-
-_JOINTS = re.compile(r",? (?:and|or|nor)(?: also)? (?:to )?|, (?:to )?|/")
-
-
-def _allergens(match: re.Match[str], place: Place) -> Iterator[Told]:
-    text, at, count = place.view.text, match.end(), 0
-    while count < 6:
-        found = re.compile(
-            r"(?:all |most |some |any |the )?(?P<value>[a-z]+(?:[- ](?!too\b|as\b|and\b|or\b|so\b|but\b|which\b|btw\b|if\b|in\b|i\b|lol\b|since\b|also\b|that\b|is\b|are\b|can\b|my\b|we\b)[a-z]+)?)"
-        ).match(text, at)
-        if (
-            found is None
-            or any(word in NO_ALLERGENS for word in found["value"].split())
-            or (count and not _is_allergen(found["value"]))
-        ):
-            return
-        count += 1
-        yield told(place, "allergy", place.view.verbatim(*found.span("value")), found.span("value"))
-        joint = _JOINTS.match(text, found.end())
-        if joint is None:
-            return
-        at = joint.end()
-
-
-_ALLERGEN = re.compile(
-    rf"(?:{FOODS}|pollen|dust|dust mites|cats?|dogs?|bees?|bee stings|latex|penicillin|grass|mold|mould|ragweed|aspirin|ibuprofen|nickel|eggs?|nuts?|peanuts?|soy|wheat|fur|hay|feathers|perfume|sulfa|amoxicillin|antibiotics|shellfish|sesame|strawberries|kiwi|animals|horses|insects|wasps?|trees?)"
-)
-
-
-def _is_allergen(text: str) -> bool:
-    return _ALLERGEN.match(text) is not None
-
-
-def _listed_allergens(match: re.Match[str], place: Place) -> Iterator[Told]:
-    for each in _allergens(match, place):
-        if _is_allergen(str(each.value).lower()):
-            yield each
-
-
-def _named_allergy(match: re.Match[str], place: Place) -> Iterator[Told]:
-    if not any(word in NO_ALLERGENS for word in match["value"].split()):
-        yield told(place, "allergy", place.view.verbatim(*match.span("value")), match.span("value"))
-
-
-def _avoided(match: re.Match[str], place: Place) -> Iterator[Told]:
-    text, at = place.view.text, match.end()
-    for _ in range(6):
-        found = re.compile(rf"(?:any |much |too much |a lot of |anything with )?(?P<value>{FOODS})\b").match(text, at)
-        if found is None or re.compile(
-            r" (?:on (?:mon|tues|wednes|thurs|fri|satur|sun)days?|today|tonight|this week|yet|right now)\b"
-        ).match(text, found.end()):
-            return
-        yield told(place, "avoids", place.view.verbatim(*found.span("value")), found.span("value"))
-        joint = _JOINTS.match(text, found.end())
-        if joint is None:
-            return
-        at = joint.end()
-
-
 def _conditions(match: re.Match[str], place: Place) -> Iterator[Told]:
     text, at = place.view.text, match.end()
     for _ in range(5):
@@ -428,7 +331,7 @@ def _conditions(match: re.Match[str], place: Place) -> Iterator[Told]:
         if found is None:
             return
         yield told(place, "health", place.view.verbatim(*found.span("value")), found.span("value"))
-        joint = _JOINTS.match(text, found.end())
+        joint = JOINTS.match(text, found.end())
         if joint is None:
             return
         at = joint.end()
@@ -449,7 +352,7 @@ def _medicines(match: re.Match[str], place: Place) -> Iterator[Told]:
         if found is None:
             return
         yield told(place, "medication", place.view.verbatim(*found.span("value")), found.span("value"))
-        joint = _JOINTS.match(text, found.end())
+        joint = JOINTS.match(text, found.end())
         if joint is None:
             return
         at = joint.end()
@@ -481,7 +384,7 @@ def _languages(match: re.Match[str], place: Place) -> Iterator[Told]:
         if found is None:
             return
         yield told(place, "language", shown_language(place, found), found.span("value"))
-        joint = _JOINTS.match(text, found.end())
+        joint = JOINTS.match(text, found.end())
         if joint is None:
             return
         at = joint.end()
@@ -535,23 +438,8 @@ RULES: tuple[Rule, ...] = (
     make_rule("language", rf"{BE}{ADVERB}\s?(?:fluent|bilingual|a native speaker) (?:in|of) ", _languages, 0.9),
     make_rule("language", r" (?:native|first|mother|second) (?:language|tongue)(?:'s| is) ", _languages, 0.9, is_owned=True),
     make_rule("religion", rf"{BE}{ADVERB}\s?(?:a |an )?(?:practicing |devout |lapsed )?(?P<value>{RELIGIONS})(?=$|[,.!;)]| (?:and|but|so|too|myself|btw))", group("religion"), 0.85),
-    make_rule("diet", rf"{BE}{ADVERB}\s?(?:a |an )?(?P<value>{DIETS}),? (?:and|but) (?:also )?(?P<state>{HEALTH}|[a-z]+[- ]intolerant)(?![\w-])", _diet_and_state, 0.95),
-    make_rule("diet", rf"(?:{BE}|{HAVE} been)?{ADVERB}\s?(?:a |an |on a )?(?:strict |lifelong |committed |mostly |fully |100% )?(?P<value>{DIETS})(?![\w-])(?! (?:option|recipe|restaurant|meal|dish|food|friendly|place|cake|cheese|version)s?)", _diet, 0.95, leaves_out="terse"),
-    make_rule("diet", rf"(?:(?:'re| are)(?: both| all)?|{HAVE} been){ADVERB}\s?(?:strict |lifelong |committed |mostly |fully )?(?P<value>{_EATERS})s(?![\w-])", _diet, 0.95),
-    make_rule("diet", rf"{HAVE}{ADVERB}\s?(?:became|become|turned) (?P<value>{_EATERS})s(?![\w-])", _diet, 0.9),
-    make_rule("intolerance", rf"(?:{BE})?{ADVERB}\s?(?P<value>(?:lactose|gluten|fructose|histamine|dairy|wheat|milk|egg|soy|yeast|sulphite|sulfite|caffeine|alcohol)[- ]intolerant)(?![\w-])", _intolerance, 0.95, leaves_out="terse"),
-    make_rule("intolerance", rf"{BE}{ADVERB}\s?(?P<value>[a-z]+[- ]intolerant)(?![\w-])", _intolerance, 0.95),
-    make_rule("intolerance", rf"{BE}{ADVERB}\s?(?P<value>intolerant to (?!that\b|this\b|it\b|people\b|others\b|you\b)[a-z]+)(?![\w-])", _intolerance, 0.95),
-    make_rule("diet", rf"{HAVE}{ADVERB}\s?(?:became|become|went|gone|turned|going) (?:a |fully |completely )?(?P<value>{DIETS})(?![\w-])", _diet, 0.9, leaves_out="opening"),
-    make_rule("diet", r" (?:only eat|eat only|keep|keeps|eat|follow|follows|eats only|only eats) (?:a |an |strictly )?(?P<value>halal|kosher|vegan|vegetarian|plant-based|keto|paleo|gluten-free|low-carb|mediterranean)(?: food| meat| diet)?(?=$|[,.!])", _diet, 0.9),
-    make_rule("diet", rf"{BE} on (?:a |an |the )?(?P<value>(?:[a-z]+[- ])?(?:keto|paleo|vegan|low-carb|low carb|gluten-free|mediterranean|vegetarian|carnivore|low sodium|low-sodium|diabetic))(?: diet)?(?=$|[,.!]| (?:and|now|since|so|for))", _diet, 0.9),
-    make_rule("avoids", r" (?:don't|do not|doesn't|does not|can't|cannot|never|won't)(?: really| usually)? (?:eat|have|drink|do|touch|tolerate) ", _avoided, 0.9, negates=True),
-    make_rule("avoids", rf"{ADVERB}\s?(?:avoid|avoids|am avoiding|have to avoid) ", _avoided, 0.9),
-    make_rule("avoids", rf"{HAVE}{ADVERB} (?:quit|given up|gave up|cut out|stopped eating|stopped drinking) ", _avoided, 0.85),
-    make_rule("allergy", rf"(?:{BE})?{ADVERB}\s?allergic to ", _allergens, 0.95, leaves_out="terse"),
-    make_rule("allergy", rf"{ADVERB}(?: have| has|'ve got| got) (?:a|an) (?:severe |bad |mild |serious |terrible |slight )?(?P<value>[a-z]+(?: [a-z]+)?) allergy\b", _named_allergy, 0.95),
-    make_rule("allergy", r"\s?(?:food )?allergies(?:\s?:| are| include) ", _listed_allergens, 0.9, is_owned=True, leaves_out="opening"),
-    make_rule("health", rf"{BE}{ADVERB}\s?(?:a )?(?P<value>{HEALTH})(?![\w-])", group("health"), 0.9),
+    *BODIES,
+    make_rule("health", rf"{BE}{ADVERB}\s?(?:a )?(?P<value>(?!\w+[- ]intolerant)(?:{HEALTH}))(?![\w-])", group("health"), 0.9),
     make_rule("health", rf"{ADVERB}(?: have| has|'ve got|'ve had|'ve| live with| suffer from| suffers from| struggle with| struggles with| deal with| was diagnosed with| got diagnosed with|'ve been diagnosed with|'s got| get| gets) ", _conditions, 0.9),
     make_rule("health", rf"{BE}{ADVERB} (?:living with|dealing with|struggling with|recovering from|managing|diagnosed with) ", _conditions, 0.9),
     make_rule("health", r"(?:just |recently )?diagnosed with ", _conditions, 0.85, leaves_out="opening"),

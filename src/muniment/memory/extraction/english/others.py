@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from muniment.core.text.latin_names import plain
+from muniment.core.text.names import is_name
 from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.english.classes import noun_class
 from muniment.memory.extraction.english.words import ANIMAL_KEYS, KIN_KEYS
@@ -34,6 +36,8 @@ _ENDS = _BE | frozenset(_WORDS.words("ends of a noun"))
 _NO_NAMES = frozenset(_WORDS.words("no names"))
 _HEALERS = frozenset(_WORDS.words("healers"))
 _BEINGS = frozenset(("kin", "person", "worker", "animal"))
+_HAS = frozenset(("has", "had", "gets", "got"))
+"""Behind a name that is a word as well: `Grace has a nut allergy`."""
 _WORD = re.compile(r"[a-z][a-z'-]*")
 _MY = re.compile(r"\bmy $")
 _AS_A = re.compile(r"(?:^|[,.;:!?] ?|\b(?:and|so|but|because|since) )$")
@@ -121,6 +125,8 @@ def _is_several(word: str, following: str) -> bool:
 def _is_named(word: str, following: str) -> bool:
     """`Ben is …`, `Ben's allergic …`: what a name is the subject of."""
     bare = word.removesuffix("'s")
+    if is_name(plain(bare)) and (bare != word or following in _HAS):
+        return True
     return (following in _BE and _is_name(word)) or (bare != word and _is_name(bare))
 
 

@@ -10,7 +10,22 @@ from collections.abc import Callable, Iterator
 from muniment.memory.extraction.english.slots import Slot, read_things, shown
 from muniment.memory.extraction.grammar import Place, Reader, Rule, Told
 
-__all__ = ["ADVERB", "AGO", "BE", "ENDS", "HAVE", "fixed", "group", "is_we", "key", "make_rule", "slot", "things"]
+__all__ = [
+    "ADVERB",
+    "AGO",
+    "BE",
+    "ENDS",
+    "HAVE",
+    "JOINTS",
+    "OVER",
+    "fixed",
+    "group",
+    "is_we",
+    "key",
+    "make_rule",
+    "slot",
+    "things",
+]
 
 BE = r"(?:'m| am|'s| is|'re| are)"
 HAVE = r"(?:'ve| have|'s| has)?"
@@ -21,6 +36,9 @@ ADVERB = (
     r"even|lately|sort of|a bit|rather|severely|deathly|mildly|highly|strictly|permanently|temporarily|well|back)(?=\s))*"
 )
 ENDS = r"(?=$|\s*[,.!;:)(?…—–\n-]|\s(?:and|but|so|or|because|since|for|with|too|btw|lol|haha|now|here|who|which|at|in|from|these|right|as|by|though|if)\b|[^\w\s'])"
+OVER = rf"(?:{ENDS}|(?=\s(?:myself|unfortunately|sadly|anyway|either|again|then|just|i|we|my|me|you|it|like|when|while|although|however|until|after|not|also|can|please|unless|sometimes|than|lately|to (?:some|a))\b))"
+"""What is said ends here, or goes on with a word that is no noun: `lactose intolerant`, never `… recipes`."""
+JOINTS = re.compile(r",? (?:and|or|nor)(?: also)? (?:to )?|, (?:to )?|/")
 AGO = r"(?: (?:in|last|this|since|a|two|three|about|over) [a-z0-9 ]{1,20})?"
 
 

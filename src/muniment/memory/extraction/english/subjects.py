@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from muniment.core.text.latin_names import plain
 from muniment.core.text.names import is_name
 from muniment.core.text.word_lists import WordList
+from muniment.memory.extraction.english.reading import OVER
 from muniment.memory.extraction.english.slots import read_name
-from muniment.memory.extraction.english.words import KIN, KIN_KEYS, KINS
+from muniment.memory.extraction.english.words import ALLERGENS, KIN, KIN_KEYS, KINS, NOT_BORNE
 from muniment.memory.extraction.grammar import USER, Clause, Subject, Talk, owner_of
 from muniment.memory.extraction.views import View
 
@@ -109,10 +110,14 @@ def _named(view: View, at: int, clause: Clause, talk: Talk) -> Iterator[Subject]
 
 
 _BODILY = re.compile(
-    r"(?:'s| is)(?: also| very| severely| deathly| a bit| quite| really)* (?:allergic to |[a-z]+[- ]intolerant\b|intolerant to )"
-    r"| has (?:a|an) (?:[a-z]+ ){1,3}(?:allergy|intolerance)\b"
+    r"(?:'s| is)(?: also| very| severely| deathly| highly| mildly| a bit| quite| really)* "
+    rf"(?:allergic to (?:all |most |some |the |raw )?(?:{ALLERGENS})(?![\w-]){OVER}|(?:{NOT_BORNE})[- ]intolerant(?![\w-]){OVER}|intolerant to (?:{NOT_BORNE})(?![\w-]){OVER})"
+    rf"| has (?:a|an) (?:severe |bad |mild |serious |terrible |slight )?(?:(?:{ALLERGENS}) allergy|(?:{NOT_BORNE}) intolerance)\b"
 )
-"""What only a living being is: whoever is named so is somebody the speaker has to do with, known or not."""
+"""What only a living being is: whoever is named so is somebody the speaker has to do with, known or not.
+
+Closed lists: a land, a club or a machine may be called as people are, and is `allergic to peace`.
+"""
 
 
 _ANOTHER = re.compile(r"\b(?:new|other|second|ex|former|late|first|next|current)\b")

@@ -8,6 +8,7 @@ from functools import cache
 from muniment.core.text.word_lists import WordList
 
 __all__ = [
+    "ALLERGENS",
     "ANIMALS",
     "CAR_MAKES",
     "CONDITIONS",
@@ -26,6 +27,7 @@ __all__ = [
     "LANGUAGES",
     "MEDICINES",
     "NATIONALITIES",
+    "NOT_BORNE",
     "NO_ALLERGENS",
     "NO_FAVORITES",
     "NO_FIRMS",
@@ -73,6 +75,8 @@ RELIGIONS = either(tuple(_WORK.entries("religions")))
 SCHOOLS = frozenset(_WORK.words("schools"))
 
 FOODS = either(tuple(_LIFE.entries("foods")))
+ALLERGENS = either((*_LIFE.entries("foods"), *_LIFE.entries("allergens")))
+NOT_BORNE = either((*_LIFE.entries("foods"), *_LIFE.entries("not borne")))
 DIETS = either(tuple(_LIFE.entries("diets")))
 CONDITIONS = either(tuple(_LIFE.entries("conditions")))
 HEALTH = either(tuple(_LIFE.entries("adjectives of health")))
