@@ -200,6 +200,27 @@ def test_a_fact_that_stands_takes_nothing_away(mem: Memory) -> None:
     assert brought(ask(mem)) == {"I'm vegan.", PEANUTS, "I live in Linz.", "I'm allergic to eggs."}
 
 
+# -- what was found ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "is_found"),
+    [
+        (DINNER, True),
+        ("What should I do with the violin?", False),
+        ("Should I sign the contract?", False),
+        ("What wifi password can I use?", False),
+    ],
+)
+def test_where_it_is_not_known_what_the_advice_is_on_nothing_is_said_to_be_found(
+    mem: Memory, query: str, is_found: bool
+) -> None:
+    tell(mem, PEANUTS, *(["Rain again."] * 6))
+    build = ask(mem, query)
+    assert build.found is is_found
+    assert ("Nothing in memory" in build.text) is not is_found
+
+
 # -- what it costs -------------------------------------------------------------------------------------
 
 
