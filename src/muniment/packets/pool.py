@@ -141,12 +141,18 @@ class NotGathered(Record):
         return cls.unchecked({"kind": kind, "held": held, "gathered": gathered, "reasons": told})
 
     def less(self, gathered: int, reasons: Mapping[str, int]) -> Self:
-        """With so many more gathered, and by reason so many fewer left; what is unknown stays so."""
-        left = {name: count and count - reasons.get(name, 0) for name, count in self.reasons.items()}
-        told = {name: count for name, count in left.items() if count != 0}
-        return self.unchecked(
-            {"kind": self.kind, "held": self.held, "gathered": self.gathered + gathered, "reasons": told}
-        )
+        """With so many more gathered, and by reason so many fewer left; what is unknown stays so. Where fewer were
+        counted under a reason than are taken from it, the counts were of other things: the number is unknown.
+        """
+        left: dict[str, int | None] = {}
+        for name in {**self.reasons, **reasons}:
+            count = self.reasons.get(name, 0 if self.held is not None else None)
+            left[name] = None if count is None else count - reasons.get(name, 0)
+        told = {name: count for name, count in left.items() if count != 0 and name in self.reasons}
+        held = self.held
+        if any(count is not None and count < 0 for count in left.values()):
+            held, told = None, dict.fromkeys(told)
+        return self.unchecked({"kind": self.kind, "held": held, "gathered": self.gathered + gathered, "reasons": told})
 
     def to_report(self) -> JsonObject:
         """As `explain.filters` has it."""

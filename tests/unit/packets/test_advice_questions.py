@@ -17,6 +17,11 @@ ADVICE = (
     "I need some tips on sleeping better.",
     "What would be a good first course tonight?",
     "Help me pick a laptop.",
+    "Which database can we use?",
+    "Where can I book a table tonight?",
+    "What language could I learn?",
+    "Which password manager can I use?",
+    "What can I use to code on a train?",
     "Plan a weekend trip for two.",
     "What can I cook with rice?",
     "I'm in the mood for a film. Something light.",
@@ -39,6 +44,14 @@ FACTS = (
     "What was the advice about coursework?",
     "Wie heißt meine Katze?",
     "上次你推荐了哪家餐厅？",
+    "What wifi password can I use?",
+    "Which key can we use for the cellar?",
+    "What code can I use for the door?",
+    "Which room can I book on Friday with my voucher?",
+    "Where can I use the card?",
+    "Which account could we use?",
+    "Which medication can I use according to my doctor?",
+    "What should I eat according to my doctor?",
 )
 
 

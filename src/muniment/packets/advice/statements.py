@@ -22,14 +22,28 @@ from muniment.memory.extraction.standing import propose_standing, technology_wor
 from muniment.memory.extraction.taken_back import opposite_of
 from muniment.packets.advice.topics import Matter, household, relatives, topic_of
 
-__all__ = ["Asker", "Reading", "Standing", "Stated", "choose", "names_in", "read_standing"]
+__all__ = [
+    "TEXT_CHARS_MAX",
+    "URGENT",
+    "Asker",
+    "Reading",
+    "Standing",
+    "Stated",
+    "adds_up",
+    "choose",
+    "names_in",
+    "read_standing",
+    "same_keys",
+    "value_words",
+]
 
-READ_CHARS_MAX = 4_000
+TEXT_CHARS_MAX = 4_000
 """Of a turn: what stands farther down in a long one is no plain word in passing."""
 TOPIC_TURNS_MAX = 4
+"""Of a topic that is not urgent."""
 _LISTS = WordList(__package__, "topics.txt")
-_URGENT = frozenset(("allergy", "diet", "health", "constraint"))
-"""Of these nothing is left out for the sake of another topic."""
+URGENT = frozenset(("allergy", "diet", "health", "constraint"))
+"""Of these nothing is left out for the sake of another topic, or because there is much of it."""
 _DIETS = frozenset(_LISTS.words("one at a time"))
 """Who eats so does not eat otherwise. Anything else under the same key stands beside it: kosher, gluten-free."""
 _ADDS_UP = frozenset(("budget", "stack", "team", "constraint", "limit", "lacks", "schedule", "diet"))
@@ -70,7 +84,7 @@ def read_standing(text: str, ts: str, names: Mapping[str, str]) -> Reading:
     """What a message of the user states of what stands. `names` are those of their people that are known."""
     said = {word.casefold() for word in _WORD.findall(text)} if names else set()
     known = tuple(sorted((name, kin) for name, kin in names.items() if not said.isdisjoint(name.split())))
-    return _read(text[:READ_CHARS_MAX], ts, known)
+    return _read(text[:TEXT_CHARS_MAX], ts, known)
 
 
 @remembered(1024)
@@ -178,10 +192,12 @@ def choose(
     asker: Asker,
     is_many_valued: Callable[[str], bool],
     count_max: int,
-    is_outdated: Sequence[bool],
+    has_ended: Callable[[int, Stated], bool],
 ) -> tuple[list[Standing], int]:
     """Of turns, oldest first, those that state something which stands and bears on the question, what matters most
-    first; and how many more there are. None is told of which it is known that nothing holds any more.
+    first; and how many more there are. `count_max` bounds those that are not urgent.
+
+    `has_ended` says of a turn, by its place, and of what it states, whether that is known to hold no longer.
     """
     held: dict[tuple[str, str], _Held] = {}
     for place, reading in enumerate(readings):
@@ -191,16 +207,20 @@ def choose(
             _state(held, place, stated, is_many_valued)
     by_turn: dict[int, list[Stated]] = {}
     for place, stated in held.values():
-        if asker.hears(stated) and not is_outdated[place]:
+        if asker.hears(stated) and not has_ended(place, stated):
             by_turn.setdefault(place, []).append(stated)
     ranked = _ranked(by_turn, asker.matter.topics)
-    return ranked[:count_max], len(by_turn) - len(ranked[:count_max])
+    urgent = sum(each.topics[0] in URGENT for each in ranked)
+    chosen = ranked[: max(urgent, count_max)]
+    return chosen, len(by_turn) - len(chosen)
 
 
 def _end(held: dict[tuple[str, str], _Held], place: int, key: str, value: str | None, quote: str) -> None:
     """Let go of what is taken back. What takes it back is told in its place, but for a taste, where the new one is."""
-    words = None if value is None else _words(value)
-    gone = [each for each in held if each[0] == key and (words is None or words <= _words(held[each].stated.value))]
+    words = None if value is None else value_words(value)
+    gone = [
+        each for each in held if each[0] == key and (words is None or words <= value_words(held[each].stated.value))
+    ]
     for each in gone:
         del held[each]
     topic = _topic(key)
@@ -212,7 +232,7 @@ def _state(
     held: dict[tuple[str, str], _Held], place: int, stated: Stated, is_many_valued: Callable[[str], bool]
 ) -> None:
     """Let a statement stand: in place of the others of its key, where there is one at a time."""
-    key, value = stated.key, " ".join(sorted(_words(stated.value)))
+    key, value = stated.key, " ".join(sorted(value_words(stated.value)))
     attribute = key.rpartition(".")[2]
     is_name = stated.topic == "family" and key.removeprefix("user.") in KIN
     if is_name and (key, value) in held:
@@ -220,15 +240,27 @@ def _state(
     if attribute == "diet" and stated.value in _DIETS:
         for each in [each for each in held if each[0] == key and held[each].stated.value in _DIETS]:
             del held[each]
-    elif attribute not in _ADDS_UP and not is_many_valued(key) and not is_name:
-        same = {key, *(key.removesuffix(attribute) + other for other in (_HOMES if attribute in _HOMES else ()))}
+    elif not adds_up(key) and not is_many_valued(key) and not is_name:
+        same = same_keys(key)
         for each in [each for each in held if each[0] in same]:
             del held[each]
     held.pop((key, value), None)
     held[key, value] = _Held(place, stated)
 
 
-def _words(value: str) -> frozenset[str]:
+def adds_up(key: str) -> bool:
+    """May a further value of the key stand beside the others?"""
+    return key.rpartition(".")[2] in _ADDS_UP
+
+
+def same_keys(key: str) -> frozenset[str]:
+    """The key, and those that say the same otherwise."""
+    attribute = key.rpartition(".")[2]
+    return frozenset((key, *(key.removesuffix(attribute) + other for other in _HOMES if attribute in _HOMES)))
+
+
+def value_words(value: str) -> frozenset[str]:
+    """What a value says, however it is written."""
     return frozenset(analyze(value)) or frozenset((value.casefold(),))
 
 
@@ -242,9 +274,9 @@ def _ranked(by_turn: Mapping[int, Sequence[Stated]], topics: Sequence[str]) -> l
     for number in sorted(by_turn, reverse=True):
         stated = sorted(by_turn[number], key=lambda each: places[each.topic])
         first = stated[0].topic
-        if counts[first] < TOPIC_TURNS_MAX:
+        if first in URGENT or counts[first] < TOPIC_TURNS_MAX:
             told = Standing(number, _once(each.topic for each in stated), _once(each.quote for each in stated))
-            ranked.append((0 if first in _URGENT else counts[first], places[first], -number, told))
+            ranked.append((0 if first in URGENT else 1 + counts[first], places[first], -number, told))
             counts[first] += 1
     return [told for *_, told in sorted(ranked)]
 

@@ -13,10 +13,11 @@ from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.english.words import known_things
 from muniment.memory.extraction.standing import technology_words
 
-__all__ = ["Matter", "household", "matter_of", "relatives", "topic_of", "trigger_terms"]
+__all__ = ["OTHER", "Matter", "household", "matter_of", "relatives", "topic_of", "trigger_terms"]
 
 _TOPICS = WordList(__package__, "topics.txt")
-_OTHER = "other"
+OTHER = "other"
+"""The kind of a question of which no word tells what it is about."""
 _MARK = "#"
 """What a term begins with that is no word: what the index says of a turn."""
 
@@ -34,7 +35,7 @@ def matter_of(query: str) -> Matter:
     found = [
         (len(terms & asked), -place, kind) for place, (kind, terms) in enumerate(_kinds().items()) if terms & asked
     ]
-    kinds = tuple(kind for _, _, kind in sorted(found, reverse=True)) or (_OTHER,)
+    kinds = tuple(kind for _, _, kind in sorted(found, reverse=True)) or (OTHER,)
     matters = dict(_TOPICS.pairs("matters"))
     lists = [matters[kind].split() for kind in kinds]
     ranked = [topic for place in range(max(map(len, lists))) for topics in lists for topic in topics[place : place + 1]]
@@ -78,7 +79,7 @@ def _kinds() -> dict[str, frozenset[str]]:
     return {
         kind: frozenset(term for word in _TOPICS.words(f"words of {kind}") for term in analyze(word))
         for kind, _ in _TOPICS.pairs("matters")
-        if kind != _OTHER
+        if kind != OTHER
     }
 
 
