@@ -51,6 +51,12 @@ We're vegetarians at home. = user.diet:vegetarian
 We're vegetarians, but I'm not sure what to cook. = user.diet:vegetarian
 My kids are vegetarians but I'm not. = person.kids.diet:vegetarian
 Grace has a nut allergy. = person.grace.allergy:nut
+Georgia is allergic to eggs. = person.georgia.allergy:eggs
+Art has a nut allergy, and I don't. = person.art.allergy:nut
+Tom has a nut allergy and I have an egg allergy. = person.tom.allergy:nut user.allergy:egg
+June's pollen gives me hives. = user.allergy:pollen
+June is when pollen gives me hives. = user.allergy:pollen
+Grace is allergic to eggs. = person.grace.allergy:eggs
 Rose has a peanut allergy. = person.rose.allergy:peanut
 Mia is allergic to tree nuts. = person.mia.allergy:tree nuts
 Mia's allergic to cat hair, sadly. = person.mia.allergy:cat hair
@@ -131,6 +137,10 @@ Sydney's allergic to losing.
 Florence is allergic to silence.
 Ben is intolerant to change.
 Grace's nut allergy worries us.
+Victoria is allergic to fish and chips jokes.
+Emma is lactose intolerant friendly.
+I'm intolerant to wine snobs.
+We're vegans but not me.
 """
 
 

@@ -36,8 +36,11 @@ _ENDS = _BE | frozenset(_WORDS.words("ends of a noun"))
 _NO_NAMES = frozenset(_WORDS.words("no names"))
 _HEALERS = frozenset(_WORDS.words("healers"))
 _BEINGS = frozenset(("kin", "person", "worker", "animal"))
-_HAS = frozenset(("has", "had", "gets", "got"))
-"""Behind a name that is a word as well: `Grace has a nut allergy`."""
+_BODILY = re.compile(
+    r"(?:'s| is| was)(?: [a-z]+){0,2} (?:allergic|allergy|intolerant)\b"
+    r"|(?: has| had| gets| got) an? (?:[a-z]+ ){1,3}(?:allergy|intolerance)\b"
+)
+"""Behind a name that is a word as well: `Grace has a nut allergy`, where `June's pollen …` is of a month."""
 _WORD = re.compile(r"[a-z][a-z'-]*")
 _MY = re.compile(r"\bmy $")
 _AS_A = re.compile(r"(?:^|[,.;:!?] ?|\b(?:and|so|but|because|since) )$")
@@ -97,7 +100,9 @@ def _named(view: View, begin: int, stop: int) -> Iterator[_Named]:
                 is_own = word in ("a", "an") and at > 1 and words[at - 2][0] in _AS
                 yield _Named(start, words[noun].end(), is_own=is_own)
                 at = noun + 1
-        elif _is_several(word, following) or (view.is_capital(start) and _is_named(word, following)):
+        elif _is_several(word, following) or (
+            view.is_capital(start) and (_is_named(word, following) or _is_ill(view, word, start))
+        ):
             yield _Named(start, end, is_own=False)
 
 
@@ -125,9 +130,13 @@ def _is_several(word: str, following: str) -> bool:
 def _is_named(word: str, following: str) -> bool:
     """`Ben is …`, `Ben's allergic …`: what a name is the subject of."""
     bare = word.removesuffix("'s")
-    if is_name(plain(bare)) and (bare != word or following in _HAS):
-        return True
     return (following in _BE and _is_name(word)) or (bare != word and _is_name(bare))
+
+
+def _is_ill(view: View, word: str, start: int) -> bool:
+    """Is it a name of which only a body's matter is said, though it is a place or a month as well?"""
+    bare = word.removesuffix("'s")
+    return is_name(plain(bare)) and _BODILY.match(view.text, start + len(bare)) is not None
 
 
 def _is_name(word: str) -> bool:
