@@ -9,6 +9,7 @@ import pytest
 
 from muniment.handles.memory import Memory
 from muniment.packets.advice import bringing
+from muniment.packets.advice.statements import read_standing
 from muniment.packets.compose.audit import audit
 from muniment.packets.pool import NotGathered
 
@@ -31,13 +32,13 @@ def tell(mem: Memory, *said: str | tuple[str, dict[str, Any]], user_id: str = "u
     ids = []
     for at, each in enumerate((*said, *SMALL_TALK, *SMALL_TALK)):
         text, more = (each, {}) if isinstance(each, str) else each
-        given = {"role": "user", "ts": (START + timedelta(minutes=at)).isoformat(), **more}
+        given: dict[str, Any] = {"role": "user", "ts": (START + timedelta(minutes=at)).isoformat(), **more}
         ids.append(run.observe(given.pop("role"), text, **given).id)
     return ids
 
 
 def ask(mem: Memory, query: str = DINNER, user_id: str = "u-1", max_tokens: int = 512, **more: Any) -> Any:
-    build = mem.run(user_id=user_id, session_id="asking").compose(
+    build: Any = mem.run(user_id=user_id, session_id="asking").compose(
         "responder", query=query, now=NOW, max_tokens=max_tokens, **more
     )
     assert audit(build.pool, build.packet) == []
@@ -92,7 +93,7 @@ def test_a_count_never_goes_below_nothing() -> None:
     counted = NotGathered.of("turns", 5, 2, {"not_cued": 2, "no_match": 1})
     assert counted.less(1, {"no_match": 1}).to_report() == {"held": 5, "gathered": 3, "not_gathered": {"not_cued": 2}}
     for taken in ({"no_match": 2}, {"count_limit": 1}):
-        report = counted.less(1, taken).to_report()
+        report: Any = counted.less(1, taken).to_report()
         assert report["held"] == "unknown number"
         assert set(report["not_gathered"].values()) == {"unknown number"}
         NotGathered.model_validate(counted.less(1, taken).to_wire())
@@ -228,11 +229,10 @@ def test_the_characters_read_are_bounded(mem: Memory, monkeypatch: pytest.Monkey
     long = "The dog and the car and the budget and the kids and the knee were at home. " * 50
     tell(mem, "I'm vegetarian.", *(f"{long} {number}" for number in range(40)))
     read: set[str] = set()
-    plain = bringing.read_standing
 
     def reading(text: str, ts: str, names: Any) -> Any:
         read.add(text[:4_000])
-        return plain(text, ts, names)
+        return read_standing(text, ts, names)
 
     monkeypatch.setattr(bringing, "read_standing", reading)
     assert "I'm vegetarian." in brought(ask(mem))
