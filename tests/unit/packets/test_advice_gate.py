@@ -201,6 +201,48 @@ def test_a_fact_that_stands_takes_nothing_away(mem: Memory) -> None:
     assert brought(ask(mem)) == {"I'm vegan.", PEANUTS, "I live in Linz.", "I'm allergic to eggs."}
 
 
+TRIP, SPORT, DATABASE = (
+    "Help me plan a trip in May.",
+    "Which sport should I try?",
+    "Which database should I use for the new service?",
+)
+OVER = [
+    (TRIP, "I'm afraid of flying.", "I'm not afraid of flying any more."),
+    (TRIP, "I'm scared of flying.", "I got over my fear of flying."),
+    (TRIP, "We don't own a car.", "We bought a car."),
+    (SPORT, "I can't swim.", "I learned to swim."),
+    (SPORT, "I can't swim.", "I can swim now."),
+    (DATABASE, "We run Oracle.", "We no longer use Oracle."),
+    (DATABASE, "We run Oracle.", "We switched from Oracle to Postgres."),
+    (DATABASE, "We run Oracle.", "We moved off Oracle."),
+    (DINNER, "I'm lactose intolerant.", "I'm no longer lactose intolerant."),
+    (DINNER, "My wife is allergic to nuts.", "My wife and I got divorced last year."),
+    (DINNER, "My wife is allergic to nuts.", "I got divorced."),
+    (DINNER, "My husband Tom is diabetic.", "My husband died in March."),
+]
+HOLDING = [
+    (TRIP, "I'm afraid of flying.", "I'm not afraid of dogs any more."),
+    (TRIP, "I'm afraid of flying.", "If only I got over my fear of flying."),
+    (TRIP, "We don't own a car.", "We bought a lamp."),
+    (SPORT, "I can't swim.", "I learned to cook."),
+    (DATABASE, "We run Oracle.", "We no longer use Jenkins."),
+    (DINNER, "My wife is allergic to nuts.", "My sister got divorced."),
+    (DINNER, "My daughter is allergic to nuts.", "My wife and I got divorced."),
+]
+
+
+@pytest.mark.parametrize(("query", "said", "later"), OVER)
+def test_what_somebody_says_is_over_is_not_told(mem: Memory, query: str, said: str, later: str) -> None:
+    tell(mem, said, "Fine day.", later)
+    assert said not in brought(ask(mem, query))
+
+
+@pytest.mark.parametrize(("query", "said", "later"), HOLDING)
+def test_the_end_of_another_thing_ends_nothing(mem: Memory, query: str, said: str, later: str) -> None:
+    tell(mem, said, "Fine day.", later)
+    assert said in brought(ask(mem, query))
+
+
 # -- what was found ------------------------------------------------------------------------------------
 
 

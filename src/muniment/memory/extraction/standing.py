@@ -25,7 +25,7 @@ from muniment.memory.extraction.languages.choice import language_of
 from muniment.memory.extraction.sentences import sentences
 from muniment.memory.facts.candidate_records import Proposal
 
-__all__ = ["propose_standing", "technology_words"]
+__all__ = ["propose_standing", "read_with", "technology_words", "unsupposed", "with_rules"]
 
 _WORDS = WordList(__package__, "standing.txt")
 _SAID_MAX = 20
@@ -50,21 +50,30 @@ def technology_words() -> frozenset[str]:
 
 def propose_standing(text: str, role: str, ts: str) -> list[Proposal]:
     """What the text says for sure of how things lastingly are with its speaker. Only users speak of themselves."""
+    return read_with(_grammar(), text, role, ts)
+
+
+def read_with(grammar: Grammar, text: str, role: str, ts: str) -> list[Proposal]:
+    """What the rules of a grammar read in the English sentences of a text."""
     if role != "user":
         return []
     talk, found = Talk(ts), []
     for language, said in groupby(sentences(text), lambda sentence: language_of(sentence.text, text)):
         if language == "english":
-            found += _grammar().propose(text, list(said), talk)
+            found += grammar.propose(text, list(said), talk)
     kept = [proposal for proposal in found if proposal.quote in text]
     return kept if len(kept) <= _SAID_MAX else []
 
 
 @cache
 def _grammar() -> Grammar:
+    return with_rules(_rules())
+
+
+def with_rules(rules: tuple[Rule, ...]) -> Grammar:
     """English with other rules and the same guards."""
     return replace(
-        ENGLISH, rules=(), passing=_rules(), endings=(), correct=None, mend=None, around=None, accepts=None, wide=None
+        ENGLISH, rules=(), passing=rules, endings=(), correct=None, mend=None, around=None, accepts=None, wide=None
     )
 
 
@@ -74,7 +83,7 @@ def _rules() -> tuple[Rule, ...]:
 
 def _read(attribute: str, pattern: str, *, may_doubt: bool = False) -> Rule:
     """A rule whose value is what it says. With `may_doubt`, words that else tell of a doubt belong to it (`have to`)."""
-    read = _unsupposed(attribute) if may_doubt else group(attribute)
+    read = unsupposed(attribute) if may_doubt else group(attribute)
     return make_rule(f"standing {attribute}", pattern, read, negates=True, may_doubt=may_doubt)
 
 
@@ -88,7 +97,7 @@ _SUPPOSED = re.compile(
 )
 
 
-def _unsupposed(attribute: str) -> Reader:
+def unsupposed(attribute: str) -> Reader:
     """The value as it was written, where its clause supposes nothing, wishes for nothing and is no story of before."""
     read = group(attribute)
 
@@ -125,7 +134,7 @@ def _names_technology(text: str) -> bool:
 
 def _duty(match: re.Match[str], place: Place) -> Iterator[Told]:
     """What must be, where it is of the work: of one's own duties only where a technology or a rule is named."""
-    for each in _unsupposed("constraint")(match, place):
+    for each in unsupposed("constraint")(match, place):
         text = str(each.value)
         words = set(_DUTY_WORD.findall(text.casefold()))
         is_of_work = not words.isdisjoint(_WORDS.words("rules of work")) or _names_technology(text)
