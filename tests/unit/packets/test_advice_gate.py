@@ -9,6 +9,7 @@ import pytest
 
 from muniment.handles.memory import Memory
 from muniment.packets.advice import bringing
+from muniment.packets.advice.statements import read_standing
 from muniment.packets.compose.audit import audit
 from muniment.packets.pool import NotGathered
 
@@ -31,13 +32,13 @@ def tell(mem: Memory, *said: str | tuple[str, dict[str, Any]], user_id: str = "u
     ids = []
     for at, each in enumerate((*said, *SMALL_TALK, *SMALL_TALK)):
         text, more = (each, {}) if isinstance(each, str) else each
-        given = {"role": "user", "ts": (START + timedelta(minutes=at)).isoformat(), **more}
+        given: dict[str, Any] = {"role": "user", "ts": (START + timedelta(minutes=at)).isoformat(), **more}
         ids.append(run.observe(given.pop("role"), text, **given).id)
     return ids
 
 
 def ask(mem: Memory, query: str = DINNER, user_id: str = "u-1", max_tokens: int = 512, **more: Any) -> Any:
-    build = mem.run(user_id=user_id, session_id="asking").compose(
+    build: Any = mem.run(user_id=user_id, session_id="asking").compose(
         "responder", query=query, now=NOW, max_tokens=max_tokens, **more
     )
     assert audit(build.pool, build.packet) == []
@@ -92,7 +93,7 @@ def test_a_count_never_goes_below_nothing() -> None:
     counted = NotGathered.of("turns", 5, 2, {"not_cued": 2, "no_match": 1})
     assert counted.less(1, {"no_match": 1}).to_report() == {"held": 5, "gathered": 3, "not_gathered": {"not_cued": 2}}
     for taken in ({"no_match": 2}, {"count_limit": 1}):
-        report = counted.less(1, taken).to_report()
+        report: Any = counted.less(1, taken).to_report()
         assert report["held"] == "unknown number"
         assert set(report["not_gathered"].values()) == {"unknown number"}
         NotGathered.model_validate(counted.less(1, taken).to_wire())
@@ -200,6 +201,48 @@ def test_a_fact_that_stands_takes_nothing_away(mem: Memory) -> None:
     assert brought(ask(mem)) == {"I'm vegan.", PEANUTS, "I live in Linz.", "I'm allergic to eggs."}
 
 
+TRIP, SPORT, DATABASE = (
+    "Help me plan a trip in May.",
+    "Which sport should I try?",
+    "Which database should I use for the new service?",
+)
+OVER = [
+    (TRIP, "I'm afraid of flying.", "I'm not afraid of flying any more."),
+    (TRIP, "I'm scared of flying.", "I got over my fear of flying."),
+    (TRIP, "We don't own a car.", "We bought a car."),
+    (SPORT, "I can't swim.", "I learned to swim."),
+    (SPORT, "I can't swim.", "I can swim now."),
+    (DATABASE, "We run Oracle.", "We no longer use Oracle."),
+    (DATABASE, "We run Oracle.", "We switched from Oracle to Postgres."),
+    (DATABASE, "We run Oracle.", "We moved off Oracle."),
+    (DINNER, "I'm lactose intolerant.", "I'm no longer lactose intolerant."),
+    (DINNER, "My wife is allergic to nuts.", "My wife and I got divorced last year."),
+    (DINNER, "My wife is allergic to nuts.", "I got divorced."),
+    (DINNER, "My husband Tom is diabetic.", "My husband died in March."),
+]
+HOLDING = [
+    (TRIP, "I'm afraid of flying.", "I'm not afraid of dogs any more."),
+    (TRIP, "I'm afraid of flying.", "If only I got over my fear of flying."),
+    (TRIP, "We don't own a car.", "We bought a lamp."),
+    (SPORT, "I can't swim.", "I learned to cook."),
+    (DATABASE, "We run Oracle.", "We no longer use Jenkins."),
+    (DINNER, "My wife is allergic to nuts.", "My sister got divorced."),
+    (DINNER, "My daughter is allergic to nuts.", "My wife and I got divorced."),
+]
+
+
+@pytest.mark.parametrize(("query", "said", "later"), OVER)
+def test_what_somebody_says_is_over_is_not_told(mem: Memory, query: str, said: str, later: str) -> None:
+    tell(mem, said, "Fine day.", later)
+    assert said not in brought(ask(mem, query))
+
+
+@pytest.mark.parametrize(("query", "said", "later"), HOLDING)
+def test_the_end_of_another_thing_ends_nothing(mem: Memory, query: str, said: str, later: str) -> None:
+    tell(mem, said, "Fine day.", later)
+    assert said in brought(ask(mem, query))
+
+
 # -- what was found ------------------------------------------------------------------------------------
 
 
@@ -228,11 +271,10 @@ def test_the_characters_read_are_bounded(mem: Memory, monkeypatch: pytest.Monkey
     long = "The dog and the car and the budget and the kids and the knee were at home. " * 50
     tell(mem, "I'm vegetarian.", *(f"{long} {number}" for number in range(40)))
     read: set[str] = set()
-    plain = bringing.read_standing
 
     def reading(text: str, ts: str, names: Any) -> Any:
         read.add(text[:4_000])
-        return plain(text, ts, names)
+        return read_standing(text, ts, names)
 
     monkeypatch.setattr(bringing, "read_standing", reading)
     assert "I'm vegetarian." in brought(ask(mem))

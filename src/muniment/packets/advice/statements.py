@@ -19,6 +19,7 @@ from muniment.memory.extraction.english.classes import noun_class
 from muniment.memory.extraction.english.words import FOODS, either
 from muniment.memory.extraction.patterns import KIN, propose, take_back
 from muniment.memory.extraction.standing import propose_standing, technology_words
+from muniment.memory.extraction.standing_ends import KIN_KEY, MARRIED, end_standing
 from muniment.memory.extraction.taken_back import opposite_of
 from muniment.packets.advice.topics import Matter, household, relatives, topic_of
 
@@ -48,6 +49,7 @@ _DIETS = frozenset(_LISTS.words("one at a time"))
 """Who eats so does not eat otherwise. Anything else under the same key stands beside it: kosher, gluten-free."""
 _ADDS_UP = frozenset(("budget", "stack", "team", "constraint", "limit", "lacks", "schedule", "diet"))
 """Keys of which a further value replaces none: it may be of another thing. Which is newer is told by their days."""
+_PARTNERS = frozenset(("wife", "husband", "spouse"))
 _HOMES = ("location", "base")
 """Both say where somebody lives: the newest of either stands."""
 _WORD = lazy_pattern(r"[^\W_]+")
@@ -96,7 +98,8 @@ def _read(text: str, ts: str, names: tuple[tuple[str, str], ...]) -> Reading:
         if (topic := _topic(each.key)) is not None
     ]
     ends = [*take_back(text, "user"), *(back for each in proposals if (back := opposite_of(each)) is not None)]
-    return Reading(tuple(stated), tuple((back.key, back.value, back.quote) for back in ends))
+    over = [(each.key, str(each.value), each.quote) for each in end_standing(text, "user", ts)]
+    return Reading(tuple(stated), (*((back.key, back.value, back.quote) for back in ends), *over))
 
 
 def _topic(key: str) -> str | None:
@@ -202,7 +205,10 @@ def choose(
     held: dict[tuple[str, str], _Held] = {}
     for place, reading in enumerate(readings):
         for key, value, quote in reading.ended:
-            _end(held, place, key, value, quote)
+            if key == KIN_KEY:
+                _part(held, place, value or "", quote, asker.names)
+            else:
+                _end(held, place, key, value, quote)
         for stated in reading.stated:
             _state(held, place, stated, is_many_valued)
     by_turn: dict[int, list[Stated]] = {}
@@ -226,6 +232,21 @@ def _end(held: dict[tuple[str, str], _Held], place: int, key: str, value: str | 
     topic = _topic(key)
     if gone and topic is not None and topic != "taste":
         held[key, f"not {value or ''}"] = _Held(place, Stated(topic, key, f"not {value or ''}", quote))
+
+
+def _part(held: dict[tuple[str, str], _Held], place: int, kin: str, quote: str, names: Mapping[str, str]) -> None:
+    """Let go of what was said of somebody who is no longer with the speaker."""
+    gone_kin = _PARTNERS if kin == MARRIED else {kin}
+    gone = []
+    for each in held:
+        owner, _, rest = each[0].partition(".")
+        name = rest.partition(".")[0].replace("_", " ")
+        if (names.get(name, name) if owner == "person" else rest) in gone_kin:
+            gone.append(each)
+    for each in gone:
+        del held[each]
+    if gone:
+        held[KIN_KEY, kin] = _Held(place, Stated("family", KIN_KEY, f"not {kin}", quote))
 
 
 def _state(
