@@ -152,12 +152,12 @@ def note_scrubbed(
         return None
     receipt = Receipt.from_wire(item.plain())
     if item.status == SCRUB_DUE and item.version == version:
-        receipt, change = _scrubbed(receipt, item.name, report, outside)
+        receipt, change = _scrubbed(receipt, report, outside)
         prove(ctx, tx, write_changes(tx, [change]))
     return receipt
 
 
-def _scrubbed(receipt: Receipt, name: str | None, report: ScrubReport, cleared: Cleared) -> tuple[Receipt, Change]:
+def _scrubbed(receipt: Receipt, report: ScrubReport, cleared: Cleared) -> tuple[Receipt, Change]:
     """The receipt with what was done to the files and outside, and how it is written."""
     is_clean = report.clean and not (receipt.counts.get(LEFT_ITEMS) and not receipt.counts.get(LEFT_EVENTS))
     is_clean = is_clean and not receipt.counts.get(LEFT_DAMAGED)
@@ -167,7 +167,7 @@ def _scrubbed(receipt: Receipt, name: str | None, report: ScrubReport, cleared: 
         "note": f"{report.note}{receipt.left_note}{cleared.note()}",
     }
     receipt = receipt.model_copy(update=told)
-    return receipt, receipt_change(receipt, SCRUB_DUE if report.due or cleared.left else "issued", name)
+    return receipt, receipt_change(receipt, SCRUB_DUE if report.due or cleared.left else "issued")
 
 
 def _users(tx: Transaction, erasure: _Erasure) -> set[str]:
@@ -211,8 +211,8 @@ def _erase(
         scrubbed=False,
         note="the files have not been scrubbed yet",
     )
-    listed = receipts_of(receipt.user_among(_users(tx, erasure)))
-    prove(ctx, tx, write_changes(tx, [receipt_change(receipt, SCRUB_DUE, listed)]))
+    receipt = receipt.concerning(receipts_of(receipt.user_among(_users(tx, erasure))))
+    prove(ctx, tx, write_changes(tx, [receipt_change(receipt, SCRUB_DUE)]))
     return erasure, receipt
 
 
@@ -249,8 +249,8 @@ def _versions(tx: Transaction, item_id: str) -> list[Item]:
     return select_items(tx, (("id", "=", item_id), HOLDS_BODY))
 
 
-def receipt_change(receipt: Receipt, status: str, name: str | None) -> Change:
-    """A version of a receipt, in the list of this name (`receipts_of`)."""
+def receipt_change(receipt: Receipt, status: str) -> Change:
+    """A version of a receipt, in the list of whom it concerns."""
     return Change(
         id=receipt.receipt_id,
         kind="receipt",
@@ -258,7 +258,7 @@ def receipt_change(receipt: Receipt, status: str, name: str | None) -> Change:
         body=receipt.to_wire(),
         created_at=receipt.requested_at,
         trust="user",
-        name=name,
+        name=receipt.concerns,
     )
 
 

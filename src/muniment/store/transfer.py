@@ -561,7 +561,7 @@ def _empty_carriers(ctx: Context, tx: Transaction, gone: dict[str, str]) -> list
             receipt = Receipt.from_wire(item.plain())
             erased = (Erased(kind="event", id=id_, hash=hash_.hex()) for id_, hash_ in entries.items())
             longer = receipt.model_copy(update={"erased": (*receipt.erased, *erased)})
-            prove(ctx, tx, write_changes(tx, [receipt_change(longer, SCRUB_DUE, item.name)]))
+            prove(ctx, tx, write_changes(tx, [receipt_change(longer, SCRUB_DUE)]))
     return salts
 
 

@@ -230,17 +230,6 @@ def test_small_talk_does_not_crowd_them_out(mem: Memory) -> None:
     assert "I'm vegetarian." in text
 
 
-def test_no_episode_of_small_talk_stands_beside_them(mem: Memory) -> None:
-    chat(mem, ["I'm vegetarian.", "We moved to Graz in spring."], between=12)
-    asking = mem.run(user_id="u-1", session_id="asking")
-    advised = asking.compose("responder", query=DINNER, now=START + timedelta(days=2))
-    assert "## Episodes" not in advised.text
-    assert {each.reason for each in advised.packet.explain.omitted if each.item.startswith("episode:")} == {
-        "weak_evidence"
-    }
-    assert "## Episodes" in asking.compose("responder", query="What is new?", now=START + timedelta(days=2)).text
-
-
 @pytest.mark.parametrize(
     "said", [["We live in Graz.", "I moved to Vienna."], ["I live in Vienna.", "We moved to Graz."]]
 )

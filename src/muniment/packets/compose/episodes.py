@@ -126,8 +126,6 @@ def _unfit(draft: PacketDraft, known: _Known) -> Reason | None:
         return None
     if draft.purpose == "tool":
         return "purpose"  # §9: weak for a tool, so only what it asked for
-    if any(hit.standing is not None for hit in draft.pool.hits):
-        return "weak_evidence"  # what tells of the one who asks for advice is there, and this has nothing of it
     window = min(draft.policy.episode_window_days, draft.policy.milestone_days)
     return None if 0 <= known.age_days <= window else "out_of_window"
 

@@ -1,7 +1,7 @@
 """The ledger's own records: a draft of what happened, the entry it becomes, a run, a receipt."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, Self
 
 from muniment.core.origins import Origin
 from muniment.core.owners import bank_holder, is_reserved
@@ -263,6 +263,8 @@ class Receipt(Record):  # LG-07
     scrubbed: bool
     """The engine checked its own files and found none of it."""
     note: str
+    concerns: Absent[str] = None
+    """A digest of the one user whose it was, or of nobody; absent where it was several users'."""
 
     def user_among(self, owners: Iterable[str]) -> str | None:
         """The user whom it concerns, where these owned what went; "" where that is nobody, None where they are several.
@@ -272,6 +274,9 @@ class Receipt(Record):  # LG-07
         asked = self.selector.get("user_id", "")
         users = {bank_holder(owner) or ("" if is_reserved(owner) else owner) for owner in (asked, *owners)} - {""}
         return None if len(users) > 1 else next(iter(users), "")
+
+    def concerning(self, concerns: str | None) -> Self:
+        return self if concerns is None else self.model_copy(update={"concerns": concerns})
 
     @property
     def left_note(self) -> str:

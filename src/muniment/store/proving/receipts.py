@@ -20,13 +20,10 @@ def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
         return "its status is not one of a receipt"
     if receipt.selector.get("tenant_id", receipt.tenant_id) != receipt.tenant_id:
         return "it was asked for in another tenant"
-    made = item_of(receipt_change(receipt, item.status, _name_of(receipt, item.name)), item.version)
+    asked = receipt.user_among(())
+    if receipt.concerns is not None and asked and receipt.concerns != receipts_of(asked):
+        return "it concerns another user than it was asked for"
+    made = item_of(receipt_change(receipt, item.status), item.version)
     named = [name for name, one, other in zip(Item._fields, item, made, strict=True) if one != other]
     named = [name for name in named if item.checked or name not in ("digest", "checked")]
     return f"{', '.join(named)} not as it says itself" if named else None
-
-
-def _name_of(receipt: Receipt, name: str | None) -> str | None:
-    """The name of the list in which a receipt of this name may stand: where it names its user, in that user's."""
-    asked = receipt.user_among(())
-    return receipts_of(asked) if name is not None and asked else name
