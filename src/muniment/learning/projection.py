@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from muniment.core.canonical import short_id
@@ -230,26 +231,28 @@ def project_recall(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         return []
     held = {} if before is None or before.body is None else before.plain()
     body = held | {key: said[key] for key in ("request", "response", "injected", "used_ids", "arms") if key in said}
-    if not _is_recall(entry, body):
-        return []
+    if "response" not in body or ("response" in said and _answer_in(entry) is None):
+        return []  # an imported entry may say anything, and packets read it as it stands
+    body |= {"arms": _arms_in(body["arms"])} if "arms" in body else {}
     sources, own = _told_apart(sources_named(entry), said.get("shared_sources"))
     return [change_of(entry, id_, "recall", "answered", body, sources)._replace(turns=own)]
 
 
-def _is_recall(entry: LedgerEntry, body: dict[str, Any]) -> bool:
-    """Is it what a recall answers? An imported entry may say anything, and packets read it as it stands."""
+def _answer_in(entry: LedgerEntry) -> Record | None:
     from muniment.contracts.learned_memory import MemoryRecallResponse
+
+    return held_record(entry, "response", MemoryRecallResponse)
+
+
+def _arms_in(said: Any) -> list[Any]:
+    """The arms that were drawn; what is none is passed over."""
     from muniment.learning.lesson_state import LessonArm
 
-    said, arms = entry.metadata, body.get("arms", [])
-    if "response" not in body or not isinstance(arms, list):
-        return False
-    try:
-        for arm in arms if "arms" in said else ():
-            LessonArm.from_wire(arm)
-    except InvalidRecord:
-        return False
-    return "response" not in said or held_record(entry, "response", MemoryRecallResponse) is not None
+    found = []
+    for each in said if isinstance(said, list) else ():
+        with suppress(InvalidRecord):
+            found.append(LessonArm.from_wire(each).to_wire())
+    return found
 
 
 def _told_apart(named: tuple[str, ...], shared: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:

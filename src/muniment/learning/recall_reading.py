@@ -42,7 +42,7 @@ def run_lessons(reader: Reader, scope: Scope) -> RunLessons:
     told = latest_recall(reader, scope) or {}
     arms = arms_told(told)
     return RunLessons(
-        had=tuple(arm.memory_id for arm in arms if arm.arm == "had") if told.get("arms") else _had_before(told),
+        had=tuple(arm.memory_id for arm in arms if arm.arm == "had") if "arms" in told else _had_before(told),
         held_out=tuple(arm.memory_id for arm in arms if arm.arm == "held_out"),
         made=tuple(_made(reader, scope)),
     )

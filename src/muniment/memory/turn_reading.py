@@ -257,7 +257,7 @@ def turns_by_id(
             if entry.receipt_id is not None:
                 del known[entry.id]
     unknown = [id_ for id_ in ids if id_ not in known]
-    if is_near:
+    if is_near and unknown:
         reader = near(reader)
         rows = by_ids(reader, ENTRIES, unknown, where=(HOLDS_BODY,))
         unknown = [row.id for row in rows if _is_whole(row)]

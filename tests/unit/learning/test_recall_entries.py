@@ -36,13 +36,24 @@ def test_a_recall_is_projected(make: Callable[..., Memory]) -> None:
 
 @pytest.mark.parametrize(
     "said",
-    [{"arms": None}, {"arms": [{}]}, {"arms": [5]}, {"arms": {"memory_id": "m"}}, {"response": None}, {"response": {}},
+    [{"response": None}, {"response": {}},
      {"response": {"items": [5]}}, {"response": {"request_id": "r", "items": [{"injected": True}]}}, {"response": 1}],
     ids=str,
 )  # fmt: skip
 def test_what_is_none_is_not(make: Callable[..., Memory], said: dict[str, Any]) -> None:
     entry = _entry(make("memory"))
     assert project_recall(_saying(entry, {**entry.metadata, **said}), lambda _: None) == []
+
+
+@pytest.mark.parametrize("arms", [None, [{}], [5], {"memory_id": "m"}, "m"], ids=str)
+def test_what_is_no_arm_is_passed_over(make: Callable[..., Memory], arms: Any) -> None:
+    entry = _entry(make("memory"))
+    (change,) = project_recall(_saying(entry, {**entry.metadata, "arms": arms}), lambda _: None)
+    assert change.body["arms"] == []
+    whole = {"memory_id": "m", "arm": "had", "stage": "active", "share": 1}
+    if isinstance(arms, list):
+        (change,) = project_recall(_saying(entry, {**entry.metadata, "arms": [*arms, whole]}), lambda _: None)
+        assert [each["memory_id"] for each in change.body["arms"]] == ["m"]
 
 
 def test_one_that_answers_nothing_is_none(make: Callable[..., Memory]) -> None:

@@ -25,7 +25,7 @@ from muniment.handles.derived import DERIVATIONS
 from muniment.handles.memory import Memory
 from muniment.store.derivation import Derivation, Lookup, declare
 from muniment.store.idempotency import CLEARED
-from muniment.store.items import Change, Item, latest
+from muniment.store.items import Change, Item, latest, receipts_of
 from muniment.store.ledger.records import LedgerEntry, Receipt
 from muniment.testing.rows import row_with
 
@@ -289,6 +289,7 @@ def test_an_event_goes_and_its_place_stays(any_mem: Memory) -> None:
         "counts": {},
         "scrubbed": True,
         "note": "",
+        "concerns": receipts_of("ana"),
     }
     for read in (any_mem.ledger.content, any_mem.ledger.resolve, run.ledger.content, run.ledger.resolve):
         with pytest.raises(Forgotten) as caught:
