@@ -6,6 +6,8 @@ To a replica that has not come so far it still is all there is of the session.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,13 @@ def messages(mem: Any, user: str) -> list[str]:
     return [entry.content for entry in mem.ledger.entries(user_id=user, kind="message") if entry.content is not None]
 
 
+def until(holds: Callable[[], bool], why: str, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, why
+        time.sleep(0.2)
+
+
 def test_objects_outlast_a_replica_that_lags(cluster: Servers, tmp_path: Path) -> None:
     primary = cluster.primary()
     replica = cluster.replica(primary)
@@ -63,7 +72,7 @@ def test_objects_outlast_a_replica_that_lags(cluster: Servers, tmp_path: Path) -
         mem.forget(user_id="cleo")
         assert archives_in(tmp_path) == 3, "one in which all was forgotten waits for nobody"
         replica.execute("SELECT pg_wal_replay_resume()")
-        assert not mem.store.scrub().due  # it has come so far: what was left goes
+        until(lambda: not mem.store.scrub().due, "it comes so far, on a busy machine later: what was left goes")
         assert archives_in(tmp_path) == 1
         again = {user: archived(mem, user) for user in WAYS}
         assert mem._ctx.engine.is_copied()
