@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
+from muniment.learning.hint_branches import branch_lines
 from muniment.learning.hinting.culprits import LIKE, passing_like, words_beside
 from muniment.learning.hinting.episode_words import (
     SAME_TASK,
@@ -26,6 +27,7 @@ from muniment.learning.hinting.forms import form_of
 from muniment.learning.hinting.requests import TaskForm, task_form
 from muniment.learning.hinting.tool_likeness import rarities, tool_likeness, tools_told
 from muniment.learning.hints import Dropped, Weighed, tells_of_failure
+from muniment.learning.lessons.branches import Branches
 from muniment.learning.lessons.ways import WayRate, answers_in, speaks_against
 from muniment.learning.stored_memory import StoredMemory
 
@@ -57,10 +59,18 @@ class Grouped(NamedTuple):
     dropped: list[Dropped]
 
 
-def put_together(weighed: Sequence[Weighed], rates: Mapping[str, WayRate] | None = None, query: str = "") -> Grouped:
+def put_together(
+    weighed: Sequence[Weighed],
+    rates: Mapping[str, WayRate] | None = None,
+    query: str = "",
+    branches: Branches | None = None,
+) -> Grouped:
     """The candidates in their order, each kind of doing once, and failures beside what passed. Where it is known how
-    often each way of doing passes (`rates`), the one that was drawn comes first, as the way to try.
+    often each way of doing passes (`rates`), the one that was drawn comes first, as the way to try; where something
+    decides which of them passes (`branches`), the one for each value of it.
     """
+    if branches is not None and (lines := branch_lines(weighed, branches)):
+        return _by_branch(weighed, lines)
     merged = _merge(weighed, by_way=bool(rates))
     found = [each.candidate.memory for each in weighed]
     dropped = [Dropped(other.id, f"merged with {each.candidate.memory.id}") for each in merged for other in each.alike]
@@ -80,6 +90,31 @@ def put_together(weighed: Sequence[Weighed], rates: Mapping[str, WayRate] | None
         left = [each for each in failed if beside is None or each.candidate.memory.id != beside.id]
     dropped += [Dropped(each.candidate.memory.id, FAILED) for each in left]
     return Grouped([_beside_passing(each, found) for each in others], dropped)
+
+
+def _by_branch(weighed: Sequence[Weighed], lines: Sequence[Weighed]) -> Grouped:
+    """Lines for what decides, and what is no episode of their runs. Lessons that speak against one of them are left out
+    of this run; what a person signed stays.
+    """
+    told = {id_ for line in lines for id_ in line.ids}
+    leads = {line.candidate.memory.id for line in lines}
+    kept: list[Weighed] = []
+    dropped: list[Dropped] = []
+    for each in weighed:
+        memory = each.candidate.memory
+        if memory.id in told:
+            if memory.id not in leads:
+                lead = next(line.candidate.memory.id for line in lines if memory.id in line.ids)
+                dropped.append(Dropped(memory.id, f"merged with {lead}"))
+        elif memory.status == "pinned" or (memory.kind != "reasoning" and not _speaks_against_any(memory, lines)):
+            kept.append(each)
+        else:
+            dropped.append(Dropped(memory.id, OTHER_WAY if memory.kind == "reasoning" else AGAINST))
+    return Grouped([*lines, *kept], dropped)
+
+
+def _speaks_against_any(memory: StoredMemory, lines: Sequence[Weighed]) -> bool:
+    return any(_is_against(memory, _doing(line)) for line in lines)
 
 
 def _beside_passing(each: Weighed, found: Sequence[StoredMemory]) -> Weighed:

@@ -19,6 +19,7 @@ from muniment.core.stats.bounds import Beta, Prior
 from muniment.core.stats.counts import Tally
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
+from muniment.learning.fold.circumstances import Place
 from muniment.learning.hinting.culprits import rest_told, words_beside
 from muniment.learning.hinting.episode_words import (
     episode_of,
@@ -104,6 +105,8 @@ class RecallQuestion:
     """What is known of the run before it acts: what predicates are about."""
     did: str = ""
     """What the run has done so far, as a search reads it."""
+    circumstances: Mapping[Place, str] = field(default_factory=dict)
+    """What it has found out so far, and what its caller knows."""
 
     @property
     def is_fallback(self) -> bool:
@@ -126,6 +129,8 @@ class Weighed(NamedTuple):
     """Runs that were found, passed, and are like the one that failed: what they did too decided nothing."""
     way: WayRate | None = None
     """Of the episode whose way is to be tried: how often it passes, and what was drawn."""
+    line: str = ""
+    """What is told in place of its own words: what to do in the circumstances of its run."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -353,11 +358,13 @@ def inject(weighed: Sequence[Weighed], budget: InjectionBudget, count: Callable[
         room = min(most, budget.total_tokens_max - total)
         if memory.kind == "tactic":
             text = _whole((full, sentence_of(full)), room, count)
+        elif each.line:
+            text = _whole((full, full[: sentence_spans(full)[0][1]]), room, count)
         elif each.way is not None:
             text = _whole((full, _IN_RUNS.sub(".", full)), room, count)
         else:
             text = _fitted(full, room, count)
-        if not _says_what_was_done(memory, text):
+        if not each.line and not _says_what_was_done(memory, text):
             text = ""  # what was asked, without what was done, helps nobody
         line = _line(text)
         is_in = bool(text)
@@ -394,6 +401,8 @@ def _says_what_was_done(memory: StoredMemory, text: str) -> bool:
 
 def _full_text(each: Weighed) -> str:
     """A record, or as many as say the same; and how a run like it failed."""
+    if each.line:
+        return each.line
     memory = each.candidate.memory
     told = (memory, *each.alike)
     rest = rest_told(memory, each.passing)

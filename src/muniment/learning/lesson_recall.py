@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.owners import bank_owner
-from muniment.learning.hinting.episode_words import episode_of
+from muniment.learning.fold.circumstances import circumstances_kept
+from muniment.learning.hinting.episode_words import Episode, episode_of
 from muniment.learning.hinting.requests import task_form
 from muniment.learning.hints import Dropped, Injection, Recallable, Weighed, best_of, inject, outcome_told
 from muniment.learning.keys import clashes, read_intent_key
 from muniment.learning.lesson_state import LessonArm
 from muniment.learning.lessons.arms import draw_arms, is_lesson, stage_of
+from muniment.learning.lessons.branches import Branches, BranchRun, find_branches
 from muniment.learning.lessons.counting import counted
 from muniment.learning.lessons.fared import fared_alike
 from muniment.learning.lessons.lately import lately_of
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from muniment.learning.hints import RecallQuestion
     from muniment.learning.stored_memory import StoredMemory
 
-__all__ = ["Handed", "as_they_stand", "hand_out", "rates_of", "without_stale"]
+__all__ = ["Handed", "as_they_stand", "branches_of", "hand_out", "rates_of", "without_stale"]
 
 
 class Handed(NamedTuple):
@@ -89,20 +91,47 @@ def rates_of(
     """How often each way of doing passes on such a task, by the judged runs of the kind of work that is named; empty
     where none is named, or where ways cannot be compared.
     """
-    family = None if asked.intent_key is None else read_intent_key(asked.intent_key)
-    if family is None or family.task_family is None:
-        return {}
-    name = core_name(asked.intent_key)
     task = task_form(query)
     here = (task.whole,)
+    runs = [
+        WayRun(episode.way, here if episode.is_of(task) else episode.task_key, passed)
+        for _, episode, passed in _runs_of(found, asked)
+    ]
+    lessons = policy.lessons
+    return rate_ways(runs, here, lessons.half_life_runs, run_id, lessons.exploration)
+
+
+def branches_of(
+    found: Sequence[Recallable], asked: RecallQuestion, run_id: str | None, policy: LearnPolicy
+) -> Branches | None:
+    """What decides which way passes, by the same runs: something that they found out before they chose. Of what the run
+    that asks knows already, its own value alone.
+    """
+    lessons = policy.lessons
+    runs = [
+        BranchRun(memory.id, episode.way, circumstances_kept(memory), passed)
+        for memory, episode, passed in _runs_of(found, asked)
+    ]
+    decided = find_branches(runs, lessons.half_life_runs, run_id, lessons.exploration)
+    if decided is None or (value := asked.circumstances.get(decided.place)) is None:
+        return decided
+    here = tuple(branch for branch in decided.branches if branch.value == value)
+    return decided._replace(branches=here, is_known=True) if here else None
+
+
+def _runs_of(found: Sequence[Recallable], asked: RecallQuestion) -> list[tuple[StoredMemory, Episode, bool]]:
+    """The judged runs of the kind of work that is named, newest first; none where none is named."""
+    family = None if asked.intent_key is None else read_intent_key(asked.intent_key)
+    if family is None or family.task_family is None:
+        return []
+    name = core_name(asked.intent_key)
     runs = []
     for each in sorted(found, key=lambda each: (each.memory.created_at, each.memory.id), reverse=True):
         passed, episode = outcome_told(each.memory), episode_of(each.memory)
         fits = family_of(each.memory) == name and not clashes(asked.intent_key, each.memory.record.get("intent_key"))
         if passed is not None and episode is not None and episode.way and fits:
-            runs.append(WayRun(episode.way, here if episode.is_of(task) else episode.task_key, passed))
-    lessons = policy.lessons
-    return rate_ways(runs, here, lessons.half_life_runs, run_id, lessons.exploration)
+            runs.append((each.memory, episode, passed))
+    return runs
 
 
 def without_stale(found: Sequence[Recallable]) -> tuple[list[Recallable], list[Dropped]]:

@@ -22,13 +22,14 @@ from muniment.learning.banks import (
     searchable_text,
     store_of,
 )
+from muniment.learning.fold.circumstances import circumstances_so_far
 from muniment.learning.fold.run_logs import steps_of
 from muniment.learning.fold.transcripts import did_words, tools_of
 from muniment.learning.hint_evidence import with_evidence
 from muniment.learning.hint_groups import put_together
 from muniment.learning.hints import BELOW_FLOOR, Dropped, Injection, Recallable, RecallQuestion, weigh
 from muniment.learning.keys import clashes, intent_key, state_key
-from muniment.learning.lesson_recall import as_they_stand, hand_out, rates_of, without_stale
+from muniment.learning.lesson_recall import as_they_stand, branches_of, hand_out, rates_of, without_stale
 from muniment.learning.lessons.arms import fits_any_run
 from muniment.learning.projection import core_name
 from muniment.learning.recall_reading import latest_recall
@@ -247,7 +248,8 @@ def recall(
     steps = _steps_so_far(ctx, scope)
     tools = tools_of(steps).union(intended.required_tools or ())
     known = features_of(intended, standing, bucket_key, own)
-    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], tools, known, "; ".join(did_words(steps)))
+    did, found = "; ".join(did_words(steps)), circumstances_so_far(own, steps)
+    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], tools, known, did, found)
     for _ in range(_TRIES):
         recalled = _ask(ctx, scope, query, asked, stores, most, own, is_look=not keep)
         if not keep or _tell(writer, recalled):
@@ -283,7 +285,8 @@ def _ask(
     run_id = None if is_look else scope.run_id
     rates = rates_of(found, asked, query, run_id, policy)
     weighed, dropped = weigh(found, asked, policy)
-    grouped = put_together(weighed, rates, query)
+    branches = branches_of(found, asked, run_id, policy)
+    grouped = put_together(weighed, rates, query, branches)
     if all(each.way is None for each in grouped.kept):  # ways cannot be compared, or none is to be tried
         fresh, stale = without_stale(found)
         weighed, dropped = weigh(fresh, asked, policy)

@@ -19,7 +19,7 @@ from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.corrections import MEND, MENDED, RETRIED, mend_parts
 from muniment.learning.fold.edits import EDIT, edit_parts
 from muniment.learning.fold.features import MET, features_of, group_of, is_check, scalar_text
-from muniment.learning.fold.plain_names import VALUE_WORDS_MAX, is_plain, is_plain_path
+from muniment.learning.fold.plain_names import is_plain_path, is_plain_value
 from muniment.learning.fold.results import condition_words, error_words, is_error_condition
 from muniment.learning.stored_memory import IntentParts, RunFacts
 
@@ -143,7 +143,7 @@ def _plain(separation: Separation, compared: Sequence[RunFacts]) -> Advice | Non
     line = (_DO if helps else _LEAVE).get(group)
     if line is None or not rest or feature == "error:left":
         return None
-    if group == "arg" and not is_plain(rest.partition("=")[2], VALUE_WORDS_MAX):
+    if group == "arg" and not is_plain_value(rest.partition("=")[2]):
         return None
     words, when = _words(group, rest)
     who: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from muniment.core.policy.learning import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.advice import Advice, advice_of, conditions_of, named_beside, sources_of, support_words
+from muniment.learning.fold.circumstances import circumstances_of
 from muniment.learning.fold.contrast import Separation
 from muniment.learning.fold.features import features_of, steps_with
 from muniment.learning.fold.transcripts import WORDING, doings, ending, suspicion, transcript
@@ -147,6 +148,8 @@ def episode(run: RunFacts, distilling: Distilling) -> ReasoningMemory:
     if is_judged(run):
         plain["pass_p_hat"] = float(run.passed)
     found = {"did": did, "ending": how, "transcript": transcript(run, writer.clean)}
+    if circumstances := [each for each in circumstances_of(run) if writer.clean(" ".join(each))]:
+        plain["met"] = circumstances
     plain |= {name: text for name, text in found.items() if text} | {"wording": WORDING}
     if run.asked_form is not None:
         plain["forms"] = [run.asked_form, *([task_form(run.x_later).whole] if run.x_later else [])]

@@ -31,7 +31,7 @@ from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.blame import is_error
 from muniment.learning.fold.corrections import MEND, MENDED, RETRIED, corrections_of, mend_parts
 from muniment.learning.fold.edits import edits_in
-from muniment.learning.fold.plain_names import VALUE_WORDS_MAX, is_plain
+from muniment.learning.fold.plain_names import is_plain_value
 from muniment.learning.fold.results import met
 from muniment.learning.fold.strata import about
 from muniment.learning.stored_memory import Feature, RunFacts, StepFacts
@@ -275,9 +275,7 @@ def _arguments(step: StepFacts) -> Iterator[str]:
         yield from _group_features("args", [f"{step.action}({','.join(names)})"])
     for name in names:
         text = scalar_text(given[name])
-        is_told = isinstance(given[name], bool) or (
-            text and _PLAIN_VALUE.fullmatch(text) and is_plain(text, VALUE_WORDS_MAX)
-        )
+        is_told = isinstance(given[name], bool) or (text and _PLAIN_VALUE.fullmatch(text) and is_plain_value(text))
         if text is not None and is_told:
             yield from _group_features("arg", [f"{step.action}.{name}={text}"])
 

@@ -2,6 +2,7 @@
 
 `get_order.state=shipped`      a field of the answer, and its value
 `search=nothing`               the answer as a whole
+`get_order.order=shipped`      of a sentence, what something is said to be ("order 7 is shipped", "state: open")
 `run_tests!KeyError 'discount'@src/cart.py`     an error, what it names, and the file it was raised in
 `book!payment does not add up`, `get!HTTP 404`  an error that has no class, by its kind (`error_kinds`)
 `book!~3fa94c1e`                                an error of no known kind
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from muniment.core.text.analyzer import stop_words
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.error_kinds import UNKNOWN, error_kind, is_known_kind, unknown_error
 from muniment.learning.fold.plain_names import is_plain, is_plain_path, name_words
@@ -33,6 +35,11 @@ _VALUE = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,3}|\d{1,2}|true|false")
 _AS_USUAL = frozenset(("done", "ok", "okay", "success", "successful", "succeeded", "true", "yes", "fine"))
 """Answers that say no more than that the call was made: no condition is read off them."""
 _WHOLE = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,2}")
+_SAYS = lazy_pattern(
+    r"(?:^|(?<=[\s(,;]))([A-Za-z][A-Za-z_]{1,29})(?: #?[\w-]{0,20}\d[\w-]{0,20})?(?: (?:is|are) | ?[:=] ?)"
+    r"\"?([a-z]{2,18}(?:[_-][a-z]{2,18}){0,2})\"?(?=[,;.)\n]|$)"
+)
+"""What a line says of a thing in one word: `ledger 4711 is sealed`, `Status: open`. More than that is a sentence."""
 _CLASS = lazy_pattern(r"(?<![\w/])(?:[a-z_]\w*\.)*([A-Z]\w{0,50}(?:Error|Exception|Warning))\b(?!\()")
 _NAMED = lazy_pattern(r"\s*:\s*(?:No module named |name |cannot import name )?(['\"][\w.:/-]{1,30}['\"])")
 _ARGUMENT = lazy_pattern(r'"([A-Za-z_]\w{0,40})":|(?<![\w.])([A-Za-z_]\w{0,40})=')
@@ -97,12 +104,16 @@ def _values(tool: str, text: str) -> Iterator[str]:
     if text[:1] not in "{[":
         whole = text.rstrip(".!").casefold()
         is_telling = whole not in _AS_USUAL and len(whole) <= _SUBJECT_MAX and _WHOLE.fullmatch(whole) is not None
-        if is_telling and is_plain(whole):
-            yield f"{tool}={whole}"
-        return
+        if is_telling:
+            if is_plain(whole):
+                yield f"{tool}={whole}"
+            return
+        pairs = list(_said(text))
+    else:
+        pairs = [(name, said or truth or number) for name, said, truth, number in _FIELD.findall(text)]
     seen: dict[str, set[str]] = {}
-    for name, said, truth, number in _FIELD.findall(text):
-        seen.setdefault(name, set()).add(said or truth or number)
+    for name, value in pairs:
+        seen.setdefault(name, set()).add(value)
     alone = ((name, *values) for name, values in sorted(seen.items()) if len(values) == 1 and is_plain(name))
     plain = [
         f"{tool}.{name}={value}"
@@ -110,6 +121,14 @@ def _values(tool: str, text: str) -> Iterator[str]:
         if _VALUE.fullmatch(value) is not None and is_plain(value, _VALUE_WORDS)
     ]
     yield from plain[:_FIELDS_MAX]
+
+
+def _said(text: str) -> Iterator[tuple[str, str]]:
+    """What a text that is no data says of things, in a word each."""
+    small = stop_words("english")
+    for name, value in _SAYS.findall(text[:_READ_CHARS_MAX]):
+        if name.casefold() not in small and value not in _AS_USUAL:
+            yield name.casefold(), value
 
 
 def error_shape(text: str) -> str:

@@ -18,7 +18,7 @@ from muniment.learning.fold.blame import blame, is_error, only_looks
 from muniment.learning.fold.doing_words import in_order
 from muniment.learning.fold.edits import EDIT, TEXTS, edit_parts, edits_in
 from muniment.learning.fold.features import read_arguments
-from muniment.learning.fold.plain_names import VALUE_WORDS_MAX, is_plain, is_plain_path
+from muniment.learning.fold.plain_names import is_plain, is_plain_path, is_plain_value
 from muniment.learning.fold.results import error_words, is_error_condition, met
 from muniment.learning.fold.wording import Clean
 from muniment.learning.hinting.requests import is_closing
@@ -223,7 +223,7 @@ def _written(step: StepFacts) -> list[str]:
 def _is_telling(value: str) -> bool:
     if _FILE.fullmatch(value) is not None:
         return is_plain_path(value)
-    return _PLAIN.fullmatch(value) is not None and is_plain(value, VALUE_WORDS_MAX)
+    return _PLAIN.fullmatch(value) is not None and is_plain_value(value)
 
 
 def _error_told(step: StepFacts) -> list[str]:

@@ -13,18 +13,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from muniment.core.canonical import digest
 from muniment.core.memos import remembered
-from muniment.core.stats.bounds import normal_quantile
 from muniment.learning.fold.doing_words import is_cut, is_given, name_of, notes_of, step_texts, stretches
+from muniment.learning.lessons.process import Posterior, draws_of, posterior_of
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-__all__ = ["Step", "WayRate", "WayRun", "answers_in", "has_fallen", "rate_ways", "speaks_against", "steps_in"]
+__all__ = [
+    "DIGITS",
+    "NOISE",
+    "WEIGHT_MIN",
+    "Step",
+    "WayRate",
+    "WayRun",
+    "answers_in",
+    "fading",
+    "has_fallen",
+    "rate_ways",
+    "speaks_against",
+    "steps_in",
+]
 
 _STEP, _PAIR = 0.03, 0.01
 """How much a step, and a step right after another, may do to the pass rate: variances."""
@@ -32,7 +40,7 @@ _SAME_TASK = 0.5
 """Of what a step does, how much more may hold for tasks of one form alone."""
 _TASK = 0.03
 """How much tasks of one form may differ from others, whatever is done."""
-_NOISE = 0.22
+NOISE = 0.22
 """The variance of one outcome."""
 _CELLS_MAX = 40
 """Ways and forms of tasks together that are looked at, those with most runs lately."""
@@ -43,10 +51,9 @@ more."""
 _NEWEST, _BEFORE, _FELL, _SOONER = 8, 24, 0.25, 0.4
 """Where the newest so many runs pass so much less often than those before them, whatever they did, the world may have
 changed: outcomes then fade in so much of the time."""
-_WEIGHT_MIN = 1e-9
+WEIGHT_MIN = 1e-9
 """What has faded below this says nothing, and cannot be divided by."""
-_JITTER = 1e-6
-_DIGITS = 6
+DIGITS = 6
 
 
 class Step(NamedTuple):
@@ -89,7 +96,7 @@ def rate_ways(
     Empty where ways cannot be compared. `exploration` is the share of the doubt that is drawn from.
     """
     cells: defaultdict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(lambda: [0.0, 0.0])
-    fades = half_life_runs * (_SOONER if has_fallen([run.passed for run in runs]) else 1)
+    fades = fading([run.passed for run in runs], half_life_runs)
     for age, run in enumerate(runs):
         weight = 0.5 ** (age / fades)
         cell = cells[run.did, run.form]
@@ -99,15 +106,21 @@ def rate_ways(
     if len(runs) < max(_RUNS_MIN, _REPEATED * len(distinct)) or len(distinct) < 2:
         return {}
     known = sorted(cells.items(), key=lambda each: (-each[1][1], each[0]))[:_CELLS_MAX]
-    known = [each for each in known if each[1][1] > _WEIGHT_MIN]
+    known = [each for each in known if each[1][1] > WEIGHT_MIN]
     ways = sorted({did for (did, _), _ in known})
     usual = (sum(passes for _, (passes, _) in known) + 1) / (sum(n for _, (_, n) in known) + 2)
-    expected, doubt = _posterior(known, ways, form, usual)
-    drawn = expected + exploration * (doubt @ _normals(ways, run_id)) if run_id is not None else expected
+    offsets, doubt = _posterior(known, ways, form, usual)
+    expected = usual + offsets
+    drawn = expected + exploration * (doubt @ draws_of(ways, run_id)) if run_id is not None else expected
     return {
-        way: WayRate(*(round(float(each), _DIGITS) for each in (mean, value, usual)))
+        way: WayRate(*(round(float(each), DIGITS) for each in (mean, value, usual)))
         for way, mean, value in zip(ways, expected, drawn, strict=True)
     }
+
+
+def fading(passed: Sequence[bool], half_life_runs: float) -> float:
+    """After how many runs an outcome counts half: sooner where the world may have changed. Newest first."""
+    return half_life_runs * (_SOONER if has_fallen(passed) else 1)
 
 
 def has_fallen(passed: Sequence[bool]) -> bool:
@@ -121,32 +134,21 @@ def _posterior(
     ways: Sequence[str],
     form: tuple[str, ...],
     usual: float,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The expected rate of each way on a task of this form, and the root of the covariance of what is not known."""
+) -> Posterior:
+    """Of each way on a task of this form."""
     import numpy as np
 
     place = {way: at for at, way in enumerate(ways)}
-    alike = np.array([[_alike(one, other) for other in ways] for one in ways])
+    likeness = np.array([[_alike(one, other) for other in ways] for one in ways])
     of = [place[did] for (did, _), _ in known]
     forms = [asked for (_, asked), _ in known]
     same = np.array([[float(one == other) for other in forms] for one in forms])
     here = np.array([float(each == form) for each in forms])
-    seen = alike[np.ix_(of, of)] * (1 + _SAME_TASK * same) + _TASK * same
-    seen += np.diag([_NOISE / n for _, (_, n) in known])
-    across = alike[:, of] * (1 + _SAME_TASK * here) + _TASK * here
+    seen = likeness[np.ix_(of, of)] * (1 + _SAME_TASK * same) + _TASK * same
+    seen += np.diag([NOISE / n for _, (_, n) in known])
+    across = likeness[:, of] * (1 + _SAME_TASK * here) + _TASK * here
     rates = np.array([passes / n - usual for _, (passes, n) in known])
-    solved = np.linalg.solve(seen, np.column_stack([rates, across.T]))
-    left = alike * (1 + _SAME_TASK) + _TASK - across @ solved[:, 1:]
-    root = np.linalg.cholesky((left + left.T) / 2 + _JITTER * np.eye(len(ways)))
-    return usual + across @ solved[:, 0], root.astype(np.float64)
-
-
-def _normals(ways: Sequence[str], run_id: str) -> npt.NDArray[np.float64]:
-    """Normal draws: the same for a way and a run for ever."""
-    import numpy as np
-
-    drawn = [digest(f"way\n{way}\n{run_id}".encode("utf-8", "surrogatepass")) for way in ways]
-    return np.array([normal_quantile((int.from_bytes(each[:6], "big") + 0.5) / 2**48) for each in drawn])
+    return posterior_of(seen, rates, across, likeness * (1 + _SAME_TASK) + _TASK)
 
 
 @remembered(8192)
