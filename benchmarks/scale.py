@@ -8,7 +8,8 @@ the same in every size. All is loaded in bulk; each store is a copy of the next 
 Then the probes are searched, composed for, asked for changes and forgotten from (`benchmarks.scale_asking`).
 
 The figures are processor time, of this process and of the server's, so that a busy neighbour changes them little; the
-clock on the wall stands beside. Rows and blocks (PostgreSQL) and steps (SQLite) are counts, which nothing changes.
+clock on the wall stands beside. Every question is asked in three takes: the one in the middle is told, and the lowest
+and the highest beside it. Rows and blocks (PostgreSQL) and steps (SQLite) are counts, which nothing changes.
 
 The model was fixed before the largest store was made: a question of a probe costs the same in every store; loading,
 indexing and bytes are a line in the number of events; a search of the large user is a line in the large user's events.
@@ -116,9 +117,11 @@ def large_events(size: int) -> int:
 
 
 def line(points: list[tuple[float, float]]) -> tuple[float, float]:
-    """Where the line of least squares begins, and how steep it is."""
+    """Where the line of least squares begins, and how steep it is: level where all points stand at one place."""
     middle_x, middle_y = mean(x for x, _ in points), mean(y for _, y in points)
     spread = sum((x - middle_x) ** 2 for x, _ in points)
+    if not spread:
+        return middle_y, 0.0
     slope = sum((x - middle_x) * (y - middle_y) for x, y in points) / spread
     return middle_y - slope * middle_x, slope
 

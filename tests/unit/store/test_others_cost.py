@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import muniment
+from muniment.core.ports.engine import Find, Remove
+from muniment.core.ports.schema import TABLES
 from muniment.handles.memory import Memory
 from muniment.store import verifying
 from muniment.store.engines.sqlite import connections, residue
@@ -119,3 +124,69 @@ def test_a_quick_verification_costs_no_more_for_a_larger_store(
             assert (report.sessions, report.sessions_held, report.sessions_uncounted) == (8, 20, True)
     assert told[0] > 10
     assert told[1] <= SLACK * told[0] + 5, told
+
+
+def events_of(users: int, first: int, last: int, more: str = "") -> Iterator[dict[str, Any]]:
+    """A log in the order of time: every user says something in turn."""
+    for turn in range(first, last):
+        for number in range(users):
+            text = f"Turn {turn} of {number}{more}."
+            yield {"user_id": f"u{number:04}", "session_id": f"u{number:04}-s", "role": "user", "content": text}
+
+
+def test_a_load_of_many_sessions_that_go_on_costs_no_more_for_a_larger_store(tmp_path: Path, steps: Steps) -> None:
+    """With 512 keys and more SQLite read whole tables for a filter before it looked for the keys; with four it walked
+    through a tenant's rows to remove them.
+    """
+    told: dict[str, list[int]] = {"load": [], "index": []}
+    with muniment.open(tmp_path / "store.db") as mem:
+        mem.store.load(events_of(520, 0, 1))
+        for first, others in ((1, 0), (2, 6_000)):
+            mem.store.load(
+                {"user_id": f"other-{n % 40}", "session_id": f"o{n % 40}", "role": "user", "content": f"Other {n}."}
+                for n in range(others)
+            )
+            further = list(events_of(520, first, first + 1))
+            told["load"].append(steps.of(partial(mem.store.load, further, index=False)))
+            told["index"].append(steps.of(mem.store.index))
+    for name, (few, many) in told.items():
+        assert few > 10
+        assert many <= SLACK * few + 5, (name, few, many)
+
+
+def _do(op: Any, view: Any) -> Any:
+    return view.do(op)
+
+
+def test_keys_lead_to_their_rows_in_every_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many keys are asked for or removed, SQLite reads no table and walks through no tenant for them."""
+    said: list[str] = []
+    inner = connections.connect
+
+    def connect(*args: Any, **more: Any) -> Any:
+        connection = inner(*args, **more)
+        connection.set_trace_callback(said.append)
+        return connection
+
+    values: dict[str, Any] = {"int": 1, "text": "x", "bytes": b"x"}
+    monkeypatch.setattr(connections, "connect", connect)
+    odd: list[tuple[str, str]] = []
+    asked = 0
+    with muniment.open(tmp_path / "store.db") as mem, closing(sqlite3.connect(tmp_path / "store.db")) as plans:
+        engine = mem._ctx.engine
+        for table in TABLES:
+            for by in {tuple(table.key), *map(tuple, table.unique)} - {()}:
+                kinds = [next(column.type for column in table.columns if column.name == name) for name in by]
+                for size in (1, 4, 64, 512):
+                    keys = [tuple(f"x{n}" if kind == "text" else values[kind] for kind in kinds) for n in range(size)]
+                    said.clear()
+                    engine.read("t", partial(_do, Find(table.name, by, keys)))
+                    engine.write("t", partial(_do, Remove(table.name, by, keys)))
+                    for text in {each for each in said if each.startswith(("WITH", "DELETE"))}:
+                        asked += 1
+                        for *_, step in plans.execute(f"EXPLAIN QUERY PLAN {text}"):
+                            is_whole = step.count("=?") == len(by) + 1
+                            if "BLOOM" in step or (table.name in step.split() and not is_whole):
+                                odd.append((text[:60], step))
+    assert asked > 100
+    assert not odd

@@ -92,23 +92,20 @@ class Statements:
         return text or self._kept(asked, lambda: self._select(shape, op, forms)), parameters
 
     def find(self, shape: Shape, tenant_id: str, op: Find) -> Question:
-        """The keys stand first, as a table that leads to the rows one by one: a list of them would be walked along."""
+        """The keys stand first, as a table that leads to the rows one by one: a list of them would be walked along.
+        Told how many there are, SQLite does not read the whole table for a filter before it looks.
+        """
         size, parameters = self._keys(op)
         asked = ("find", op.table, op.by, op.columns, size)
         return self._kept(asked, lambda: self._find(shape, op, size)), [*parameters, tenant_id]
 
     def remove(self, shape: Shape, tenant_id: str, op: Remove) -> Question:
-        """The keys stand first, as in `find`."""
+        """The keys stand first, as in `find`; for servers, which take them as arrays."""
         size, parameters = self._keys(op)
 
         def text() -> str:
             names, given = self._asked(shape, op, size)
             table = self.table(shape)
-            if not self._arrays:  # SQLite counts what goes only where a statement begins with it
-                columns = ", ".join(map(self._name, op.by))
-                return (
-                    f"DELETE FROM {table} WHERE ({columns}) IN ({given}) AND {self._name('tenant_id')} = {self._mark}"
-                )
             pairs = " AND ".join(
                 f"{table}.{self._name(name)} = asked.{key}" for name, key in zip(op.by, names, strict=True)
             )
@@ -118,6 +115,15 @@ class Statements:
             )
 
         return self._kept(("remove", op.table, op.by, size), text), [*parameters, tenant_id]
+
+    def remove_one(self, shape: Shape, by: tuple[str, ...]) -> str:
+        """One row by its tenant and a key."""
+
+        def text() -> str:
+            equal = " AND ".join(f"{self._name(name)} = {self._mark}" for name in ("tenant_id", *by))
+            return f"DELETE FROM {self.table(shape)} WHERE {equal}"
+
+        return self._kept(("remove one", shape.spec.name, by), text)
 
     def _keys(self, op: Find | Remove) -> tuple[int, list[Any]]:
         """How many keys the statement has room for, and their values as it takes them."""
@@ -136,7 +142,7 @@ class Statements:
             arrays = ", ".join(f"{self._mark}::{_ARRAY[shape.column[name].type]}" for name in op.by)
             return names, f"SELECT * FROM unnest({arrays})"
         marks = f"({', '.join([self._mark] * len(op.by))})"
-        return names, "VALUES " + ", ".join([marks] * count)
+        return names, f"SELECT * FROM (VALUES {', '.join([marks] * count)}) LIMIT {count}"
 
     def _find(self, shape: Shape, op: Find, count: int) -> str:
         names, given = self._asked(shape, op, count)

@@ -131,7 +131,7 @@ class SqlTransaction(SqlReader):
         Put: _put,
         Patch: _patch,
         Delete: _delete,
-        Remove: _remove,
+        Remove: lambda view, op: view._remove(op),
         Lock: lambda view, op: view._lock((op.parts,)),
         LockAll: lambda view, op: view._lock(op.names),
     }

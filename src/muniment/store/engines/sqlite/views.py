@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from muniment.core.ports.engine import KeyTaken, Row, Select
+from muniment.core.ports.engine import Find, KeyTaken, Remove, Row, Select
 from muniment.errors import MunimentError
+from muniment.store.engines.checks import shape_of
 from muniment.store.engines.sql import Statements
 from muniment.store.engines.sql_views import SqlReader, SqlTransaction
 from muniment.store.engines.sqlite.failures import is_broken_text, is_taken_key, translate
@@ -86,14 +87,24 @@ class SqliteReader(SqlReader):
 
 class SqliteTransaction(SqliteReader, SqlTransaction):
     def _run_many(self, table: str, statement: str, rows: Any) -> None:
+        self._each(table, statement, rows)
+
+    def _each(self, table: str, statement: str, rows: Sequence[Row]) -> int:
+        """How many rows it changed."""
         tenant_id = self._tenant_id
         try:
             if len(rows) == 1:
-                self._connection.execute(statement, (tenant_id, *rows[0]))
-            else:
-                self._connection.executemany(statement, ((tenant_id, *row) for row in rows))
+                return self._connection.execute(statement, (tenant_id, *rows[0])).rowcount
+            return self._connection.executemany(statement, ((tenant_id, *row) for row in rows)).rowcount
         except sqlite3.Error as error:
             raise self._failure(error, table) from error
+
+    def _remove(self, op: Remove) -> int:
+        """One by one: given a list of keys, SQLite walks through all rows of the tenant."""
+        shape = shape_of(op.table)
+        if not shape.check_find(Find(op.table, op.by, op.keys)):
+            return 0
+        return self._each(op.table, self._statements.remove_one(shape, tuple(op.by)), list(dict.fromkeys(op.keys)))
 
     def _lock(self, names: Sequence[tuple[str, ...]]) -> None:
         """A file has one writer at a time, so every lock is held already."""
