@@ -439,13 +439,14 @@ class PostgresEngine:
             cursor.execute(each, (tenant_id,) if tenant in each else None)
 
     def _commit_write(self, connection: Connection) -> None:
-        is_required = self._durability == "replicated"
-        if is_required or self._ready.has_standbys:
-            self._check_commit(connection)
-            wait_s = self._target.busy_timeout_s
-            commit_confirmed(connection, self._ready.location, wait_s, required=is_required)
-        else:
-            self._commit(connection)
+        self._check_commit(connection)
+        commit_confirmed(
+            connection,
+            self._ready.location,
+            self._target.busy_timeout_s,
+            required=self._durability == "replicated",
+            is_spread=self._ready.is_spread,
+        )
 
     def _check_commit(self, connection: Connection) -> None:
         if connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
