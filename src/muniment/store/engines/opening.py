@@ -149,6 +149,7 @@ def partition_store(target: str, parts: int, own: Mapping[str, int] | None = Non
     url, options = _split(_postgres_url(target))
     _need_driver()
     from muniment.store.engines.checks import check_tenant
+    from muniment.store.engines.postgres.addresses import writable_dsn
     from muniment.store.engines.postgres.layouts import Layout
     from muniment.store.engines.postgres.opening import Target
     from muniment.store.engines.postgres.partitioning import convert
@@ -158,7 +159,7 @@ def partition_store(target: str, parts: int, own: Mapping[str, int] | None = Non
         check_tenant(tenant)
     schema = options.get("schema", "muniment")
     _check_schema(schema)
-    return convert(Target(url, schema, "", 5, 30.0, False), layout)
+    return convert(Target(writable_dsn(url, read_only=False), schema, "", 5, 30.0, False), layout)
 
 
 def citus_script(target: str, shards: int) -> str:
