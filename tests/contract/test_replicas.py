@@ -334,6 +334,22 @@ def test_a_replica_that_did_not_follow_to_a_new_timeline_tells_no_lost_events(cl
         server.stop()
 
 
+def test_a_primary_that_is_not_there_when_the_store_is_opened(pair: Pair, schema: str) -> None:
+    """The error says how to read meanwhile, and that is so."""
+    primary, replica = pair
+    engine = open_engine(f"{primary.dsn}?schema={schema}")
+    add(engine, "a")
+    engine.close()
+    with pytest.raises(StorageLost) as caught:
+        open_engine(f"postgresql://postgres@127.0.0.1:1/postgres?schema={schema}&replica={replica.address}")
+    assert "open the replica by its own URL, with read_only=True" in caught.value.hint
+    until(lambda: replica.execute(f"SELECT to_regclass('{schema}.links') IS NOT NULL") == [(True,)])
+    until(lambda: replica.execute(f"SELECT count(*) FROM {schema}.links") == [(1,)])
+    alone = open_engine(f"{replica.dsn}?schema={schema}", read_only=True)
+    assert links(alone) == 1
+    alone.close()
+
+
 def test_the_primary_is_gone_and_the_replica_has_all_that_was_written(cluster: Servers) -> None:
     primary = cluster.primary()
     replica = cluster.replica(primary)

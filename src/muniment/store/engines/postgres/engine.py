@@ -68,6 +68,7 @@ _PREPARE_AFTER = 5
 POOL_MAX = 8
 _REPLICA_WAIT_S = 1.0
 """For a connection to the replica; the primary is asked after that."""
+_ALONE = "open the replica by its own URL, with read_only=True"
 _APPLIED = {
     True: "the replica that reads go to has applied it",
     False: "the replica that reads go to has not applied it yet: reads go to the primary until it has",
@@ -121,7 +122,8 @@ class PostgresEngine:
         self._patience_s = max(busy_timeout_s, connect_timeout_s)
         self._has_several_hosts = has_several_hosts(dsn)
         self._rebuild_bytes_max = rebuild_bytes_max
-        self._ready: Ready = prepare(self._target, is_confirmed=durability == "replicated" and not read_only)
+        self._replica_settings = replica
+        self._ready = self._prepare()
         self._said = self._said_first()
         self._statements = Statements(mark="%s", schema=schema, arrays=True)
         self._turns = Turns()
@@ -129,7 +131,6 @@ class PostgresEngine:
         self._forking = threading.Lock()
         self._left_behind: list[Pool | Replica] = []
         self._pid = os.getpid()
-        self._replica_settings = replica
         self._replica = self._open_replica()
         self._pool = self._open_home_pool()
         self._long_pool: Pool | None = None
@@ -282,6 +283,16 @@ class PostgresEngine:
             self._closed = True
 
     # -- connections
+
+    def _prepare(self) -> Ready:
+        target = self._target
+        try:
+            return prepare(target, is_confirmed=self._durability == "replicated" and not target.read_only)
+        except StorageLost as error:
+            if self._replica_settings is None:
+                raise
+            hint = f"{error.hint} A store is opened at its primary; to read meanwhile, {_ALONE}"
+            raise StorageLost(error.message, hint=hint, details=error.details) from None
 
     @property
     def _context(self) -> dict[str, Any]:
