@@ -15,7 +15,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -68,6 +68,7 @@ _PREPARE_AFTER = 5
 POOL_MAX = 8
 _REPLICA_WAIT_S = 1.0
 """For a connection to the replica; the primary is asked after that."""
+_POKE_S = 0.01
 _ALONE = "open the replica by its own URL, with read_only=True"
 _APPLIED = {
     True: "the replica that reads go to has applied it",
@@ -83,6 +84,14 @@ class _Moved(StorageReadOnly):
 def check_name(name: str) -> None:
     if _NAME.fullmatch(name) is None:
         raise InvalidInput(f"not a name for a schema or role: {name!r}", hint="a-z, 0-9 and _ only")
+
+
+def _try_again(pool: Pool) -> None:
+    """A pool gives its attempts up after some seconds, and begins anew only when somebody else asks. Those who are
+    waiting would wait for nothing, however soon the server, or its successor, is there: so it is asked for them."""
+    if pool.get_stats().get("requests_waiting", 0):
+        with suppress(psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed):
+            pool.putconn(pool.getconn(timeout=_POKE_S))
 
 
 class PostgresEngine:
@@ -355,7 +364,8 @@ class PostgresEngine:
             configure=configure,
             timeout=timeout_s,
             reconnect_timeout=self._target.connect_timeout_s,
-            name=f"muniment-{self._target.schema}",
+            reconnect_failed=_try_again,
+            name=f"{'replica of ' if is_replica else ''}muniment-{self._target.schema}",
         )
         pool.open()
         return pool
@@ -396,7 +406,9 @@ class PostgresEngine:
         except psycopg_pool.PoolClosed as error:
             raise Closed("the store has been closed") from error
         except psycopg_pool.PoolTimeout as error:
-            if pool.get_stats().get("connections_errors", 0) > failed_before:
+            stats = pool.get_stats()
+            is_short = stats.get("pool_size", 0) < pool.max_size  # an attempt that failed may be waiting to be repeated
+            if is_short or stats.get("connections_errors", 0) > failed_before:
                 raise self._refusal(pool) from error
             raise NoConnection(
                 f"all {pool.max_size} connections to {self._ready.location} are in use",
