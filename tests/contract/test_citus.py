@@ -86,15 +86,24 @@ def test_each_setting_is_a_message_of_its_own(
     engine = PostgresEngine(postgres_dsn, schema=kept_postgres_schema)
     engine._ready = replace(engine._ready, is_spread=True)
     messages: list[str] = []
+    commits: list[str] = []
     inner = psycopg.ClientCursor.execute
+    plain = psycopg.Cursor.execute
+
+    def listen_to_commits(self: Any, query: Any, params: Any = None, **more: Any) -> Any:
+        if b"COMMIT" in (text := query if isinstance(query, bytes) else str(query).encode()):
+            commits.append(text.decode())
+        return plain(self, query, params, **more)
 
     def listen(self: Any, query: Any, params: Any = None, **more: Any) -> Any:
         messages.append(str(query))
         return inner(self, query, params, **more)
 
+    monkeypatch.setattr(psycopg.Cursor, "execute", listen_to_commits)
     monkeypatch.setattr(psycopg.ClientCursor, "execute", listen)
     engine.write("acme's", lambda transaction: transaction.do(Insert("links", [("a", "b")])))
     told = list(messages)
+    assert commits == ["COMMIT"]
     assert engine.read("acme's", lambda reader: reader.do(Count("links"))) == 1
     assert engine.read("other", lambda reader: reader.do(Count("links"))) == 0
     assert told[0].startswith("BEGIN")

@@ -17,8 +17,8 @@ import pytest
 import muniment
 from muniment.core.ports.engine import Count, Insert, Reader
 from muniment.core.ports.server_rows import SERVER
-from muniment.errors import InvalidInput, StorageFailure, StorageLost
-from muniment.store.engines.opening import open_engine
+from muniment.errors import InvalidInput, StorageLost
+from muniment.store.engines.opening import open_engine, partition_store
 from muniment.store.engines.postgres.addresses import replica_dsn, writable_dsn
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.postgres.replicas import Replica, ReplicaSettings
@@ -334,6 +334,22 @@ def test_a_replica_that_did_not_follow_to_a_new_timeline_tells_no_lost_events(cl
         server.stop()
 
 
+def test_a_primary_that_is_not_there_when_the_store_is_opened(pair: Pair, schema: str) -> None:
+    """The error says how to read meanwhile, and that is so."""
+    primary, replica = pair
+    engine = open_engine(f"{primary.dsn}?schema={schema}")
+    add(engine, "a")
+    engine.close()
+    with pytest.raises(StorageLost) as caught:
+        open_engine(f"postgresql://postgres@127.0.0.1:1/postgres?schema={schema}&replica={replica.address}")
+    assert "open the replica by its own URL, with read_only=True" in caught.value.hint
+    until(lambda: replica.execute(f"SELECT to_regclass('{schema}.links') IS NOT NULL") == [(True,)])
+    until(lambda: replica.execute(f"SELECT count(*) FROM {schema}.links") == [(1,)])
+    alone = open_engine(f"{replica.dsn}?schema={schema}", read_only=True)
+    assert links(alone) == 1
+    alone.close()
+
+
 def test_the_primary_is_gone_and_the_replica_has_all_that_was_written(cluster: Servers) -> None:
     primary = cluster.primary()
     replica = cluster.replica(primary)
@@ -451,8 +467,16 @@ def test_a_url_of_several_hosts_means_the_one_that_takes_writes() -> None:
     assert (found["target_session_attrs"], found["tcp_user_timeout"]) == ("primary", "5")
     for dsn, read_only in (("postgresql://a:1,b:2/x", True), ("postgresql://a:1/x", False)):
         assert "target_session_attrs" not in psycopg.conninfo.conninfo_to_dict(writable_dsn(dsn, read_only=read_only))
-    with pytest.raises(StorageFailure):
+    with pytest.raises(InvalidInput):
         writable_dsn("postgresql://h/x?nonsense=1", read_only=False)
+
+
+def test_of_several_hosts_a_conversion_takes_the_one_that_takes_writes(pair: Pair, schema: str) -> None:
+    primary, replica = pair
+    open_engine(f"{primary.dsn}?schema={schema}").close()
+    both = f"postgresql://postgres@{replica.address},{primary.address}/postgres?schema={schema}"
+    assert [step.done for step in partition_store(both, 2)][-1] == "finished"
+    open_engine(f"{both}&partitions=2").close()
 
 
 def test_a_replica_is_not_the_url_of_the_store(pair: Pair, schema: str) -> None:

@@ -20,6 +20,7 @@ from muniment.core.ports.schema import TABLES, column_names
 from muniment.errors import MunimentError
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.postgres.layouts import partitioned_names
+from muniment.store.engines.postgres.views import COPY_ROWS_MIN
 from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.rows import sample_key, sample_row
 from muniment.testing.run_stories import Teller, random_script
@@ -35,7 +36,12 @@ WITHOUT_A_TENANT = {
     r"\s*SELECT\s+\(SELECT coalesce\(sum\(pg_total_relation_size": "reads the catalog",
     r"VACUUM ": "rebuilds whole tables, after a forget",
     r"SELECT \(SELECT count\(\*\) FROM pg_stat_replication\)": "asks the server for its replicas, for a receipt",
+    r"SELECT has_database_privilege\(": "touches no table",
+    r"(COPY|DROP TABLE) pg_temp\.": "a table that is the transaction's own, and ends with it",
+    r'CREATE TEMPORARY TABLE pg_temp\."\w+" \(LIKE "\w+"\."\w+"\) ON COMMIT DROP': "likewise; no row is read",
 }
+COPIED = re.compile(r'INSERT INTO \S+ \(("tenant_id"(?:, "\w+")*)\) SELECT (.+) FROM pg_temp\."\w+"')
+"""From a table of the transaction's own, into which the driver wrote the tenant with every row."""
 
 
 class Said(NamedTuple):
@@ -82,6 +88,7 @@ def _listen(patch: pytest.MonkeyPatch, heard: dict[str, Said]) -> None:
     wrap(psycopg.Cursor, "execute")
     wrap(psycopg.Cursor, "executemany")
     wrap(psycopg.ServerCursor, "execute")
+    wrap(psycopg.Cursor, "copy")
 
 
 def _use_the_engine(engine: PostgresEngine) -> None:
@@ -154,6 +161,18 @@ def _use_the_memory(mem: muniment.Memory) -> None:
     mem.verify()
     mem.forget(tenant=TENANT)
     mem.import_(dump)
+    _load(mem)
+
+
+def _load(mem: muniment.Memory) -> None:
+    """More rows at once than are inserted one by one, with an index that is made after them."""
+    events = (
+        {"user_id": f"u{n % 9}", "session_id": f"s{n % 9}", "role": "user", "content": f"Turn {n} of the ferry."}
+        for n in range(COPY_ROWS_MIN + 200)
+    )
+    assert mem.store.load(events, tenant_id=TENANT, index=False).written == COPY_ROWS_MIN + 200
+    mem.store.upkeep()
+    assert mem.run(tenant_id=TENANT, user_id="u3").search("ferry")
 
 
 def _ours(said: tuple[PostgresEngine, list[Said]]) -> list[Said]:
@@ -164,6 +183,8 @@ def test_enough_was_said(said: tuple[PostgresEngine, list[Said]]) -> None:
     """Of every table and every kind, and each reason of the list is needed."""
     ours = _ours(said)
     assert len(ours) > 300
+    for table in ("entries", "ids"):
+        assert any(COPIED.fullmatch(each.text) and f'"{table}" (' in each.text for each in ours), table
     for spec in TABLES:
         kinds = {each.text.split()[0] for each in ours if f'"{spec.name}"' in each.text}
         assert kinds >= {"SELECT", "INSERT", "DELETE"}, spec.name
@@ -177,7 +198,9 @@ def test_every_statement_names_its_tenant(said: tuple[PostgresEngine, list[Said]
     tables = re.compile(rf'"{engine.schema}"\."(\w+)"')
     for each in _ours(said):
         assert tables.search(each.text), each.text
-        if each.text.startswith("INSERT"):
+        if copied := COPIED.fullmatch(each.text):
+            assert copied[1] == copied[2], each.text
+        elif each.text.startswith("INSERT"):
             assert re.match(r'INSERT INTO \S+ \("tenant_id"(, "\w+")*\) VALUES \(%s(, %s)*\)', each.text), each.text
         else:
             named = re.findall(r'"tenant_id" = %s', each.text)

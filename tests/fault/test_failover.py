@@ -19,9 +19,10 @@ import pytest
 from failover_writer import Acks, check, write
 
 import muniment
-from muniment.core.ports.engine import Insert
+from muniment.core.ports.engine import Count, Insert
 from muniment.errors import StorageFailure, StorageLost
 from muniment.store.engines.opening import open_engine
+from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_cluster import PostgresProcess, Servers
 
 pytestmark = pytest.mark.req("LG-06", "LG-17")
@@ -174,3 +175,31 @@ def test_a_server_that_took_over_and_waits_for_nobody_is_refused(cluster: Server
     assert replica.execute("SELECT source_id FROM muniment.links") == [("a",)]
     engine.close()
     replica.stop()
+
+
+def test_who_waits_gets_the_server_when_it_is_back(cluster: Servers) -> None:
+    """Nobody else asks meanwhile: a pool that gave its attempts up would leave them waiting for nothing."""
+    primary = cluster.primary()
+    engine = PostgresEngine(primary.dsn, connect_timeout_s=1, busy_timeout_s=40.0, pool_max=2)
+
+    came: list[str] = []
+
+    def add(name: str) -> None:
+        engine.write("t1", lambda transaction: transaction.do(Insert("links", [(name, "x")])))
+        came.append(name)
+
+    add("before")
+    came.clear()
+    primary.kill()
+    waiting = [threading.Thread(target=add, args=(name,), daemon=True) for name in ("a", "b", "c")]
+    for each in waiting:
+        each.start()
+    time.sleep(6)  # the pool gives up after a second
+    assert not came
+    primary.start()
+    for each in waiting:
+        each.join(20)
+    assert sorted(came) == ["a", "b", "c"]
+    assert engine.read("t1", lambda reader: reader.do(Count("links"))) == 4
+    engine.close()
+    primary.stop()

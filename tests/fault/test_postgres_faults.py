@@ -15,6 +15,7 @@ import pytest
 from muniment.core.ports.engine import Count, Insert, Lock, Reader, Select, Transaction
 from muniment.errors import (
     Closed,
+    InvalidInput,
     MunimentError,
     SchemaMismatch,
     StorageBusy,
@@ -23,7 +24,7 @@ from muniment.errors import (
     StorageLost,
     StorageReadOnly,
 )
-from muniment.store.engines.opening import open_engine
+from muniment.store.engines.opening import open_engine, partition_store
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.postgres.failures import LostRace, translate
 
@@ -138,10 +139,35 @@ def test_no_server(postgres_dsn: str) -> None:
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("dsn", ["postgresql://host:notaport/x", "postgresql://h/x?nonsense=1"])
-def test_a_url_that_cannot_be_read(dsn: str) -> None:
-    with pytest.raises(StorageFailure):
-        PostgresEngine(dsn)
+@pytest.mark.parametrize(
+    ("dsn", "said"),
+    [
+        ("postgresql://host:notaport/x", "names no host and port"),
+        ("postgresql://host:70000/x", "names no host and port"),
+        ("postgresql://h/x?nonsense=1", "has no option nonsense"),
+        ("postgresql://h/x?partition=4", "has no option partition"),
+        ("postgresql://u:s3%zzcret@h/x", "cannot be read"),
+        ("postgresql://u:s3%00cret@h/x", "cannot be read"),
+        ("postgresql://u@h/x?password=s3%zzcret", "cannot be read"),
+        ("postgresql://u:s3@cret@127.0.0.1:1/x", "names no host and port"),
+        ("postgresql://u:s3/cret@127.0.0.1:1/x", "names no host and port"),
+        ("postgresql://u:s3cret@[::1/x", "cannot be read"),
+    ],
+)
+def test_a_url_that_cannot_be_read(dsn: str, said: str) -> None:
+    """It says what to do, and no piece of a password: the driver's words, which can hold one, are not repeated."""
+    for call in (open_engine, PostgresEngine, partly_partitioned):
+        with pytest.raises(InvalidInput) as caught:
+            call(dsn)
+        assert said in caught.value.message
+        assert caught.value.path == "$.target"
+        assert caught.value.hint
+        told = str(caught.value.to_dict()) + caught.value.hint
+        assert not [piece for piece in ("s3", "cret") if piece in told]
+
+
+def partly_partitioned(dsn: str) -> None:
+    next(iter(partition_store(dsn, 4)))
 
 
 def test_no_such_database(postgres_dsn: str) -> None:

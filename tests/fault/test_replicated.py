@@ -103,6 +103,39 @@ def test_nothing_is_acknowledged_while_no_replica_confirms_it(cluster: Servers, 
         server.stop()
 
 
+@pytest.mark.req("LG-06", "LG-17")
+def test_a_server_that_is_told_to_wait_for_a_replica_while_the_store_is_open(cluster: Servers) -> None:
+    """An operator names a standby, or a successor does by whom the old primary waited for nobody, and it is not there:
+    the wait has an end, and the next writers do not stand behind it."""
+    primary = cluster.primary()
+    engine = PostgresEngine(primary.dsn, busy_timeout_s=1.0)
+    add(engine, "before")
+    primary.configure(synchronous_standby_names="nobody")
+    came: list[StorageLost] = []
+    written: list[str] = []
+
+    def write(name: str) -> None:
+        for number in range(5000):  # the server hears of it a moment later
+            written.append(f"{name}{number}")
+            try:
+                add(engine, f"{name}{number}")
+            except StorageLost as error:
+                came.append(error)
+                return
+
+    writers = [threading.Thread(target=write, args=(name,), daemon=True) for name in ("first", "second")]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(30)
+    assert ["no replica has confirmed" in error.message for error in came] == [True, True]
+    primary.configure(synchronous_standby_names="")
+    add(engine, "after")
+    assert links(engine) == len(written) + 2
+    engine.close()
+    primary.stop()
+
+
 def _wait_for(replica: PostgresProcess, primary: PostgresProcess) -> None:
     """Until the replica has applied what the primary has written."""
     ((written,),) = primary.execute("SELECT pg_current_wal_lsn()::text")

@@ -14,6 +14,7 @@ import pytest
 
 from muniment.core.ports.engine import Count, Insert, Select
 from muniment.errors import StorageLost
+from muniment.store.engines.postgres import replicas
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.postgres.replicas import ReplicaSettings
 from muniment.testing.postgres_cluster import PostgresProcess, Servers
@@ -126,3 +127,12 @@ def test_a_primary_that_stands_still_leaves_reads_to_the_replica(engine: Postgre
     until(lambda: links(engine) == 1 and engine.info.replica == "follows")
     add(engine, "after")
     assert engine.read("t1", lambda reader: reader.do(Select("links"))) == [("after", "x"), ("before", "x")]
+
+
+def test_a_primary_that_says_no_more_after_a_commit(engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is written, and acknowledged: only how far a replica has to come is not known, so the primary is asked."""
+    slow = "SELECT pg_walfile_name(pg_current_wal_lsn()), 0::bigint, pg_sleep(60)::text"
+    with monkeypatch.context() as patched:
+        patched.setattr(replicas, "_POSITION", slow)
+        answered(lambda: add(engine, "last"))
+    assert answered(lambda: links(engine)) == 2

@@ -17,7 +17,7 @@ import muniment
 from muniment.core.canonical import canonical_bytes, parse_json
 from muniment.handles.memory import Memory
 from muniment.surfaces.http.compression import choose_encoding
-from muniment.surfaces.http.logs import JsonFormatter
+from muniment.surfaces.http.logs import JsonFormatter, configure_logs
 
 RUN = f"{ANA}/runs/r1"
 
@@ -300,6 +300,25 @@ def test_a_dump_goes_from_one_server_to_another(serve: Serve) -> None:
 
 
 # -- logs ---------------------------------------------------------------------------------------------
+
+
+def test_what_a_driver_says_is_one_line_of_json_too(capfd: pytest.CaptureFixture[str]) -> None:
+    """A pool that cannot connect says so in several lines, of which a collector of logs would make several entries."""
+    names = ("muniment", "uvicorn", "uvicorn.error", "uvicorn.access", "psycopg.pool")
+    loggers = [logging.getLogger(name) for name in names]
+    before = [(each, list(each.handlers), each.propagate, each.level) for each in loggers]
+    try:
+        configure_logs()
+        logging.getLogger("psycopg.pool").warning("error connecting in %r: %s", "muniment", "refused\n\tIs it up?")
+        logging.getLogger("psycopg.pool").info("connection requested")
+    finally:
+        for logger, handlers, propagate, level in before:
+            logger.handlers, logger.propagate = handlers, propagate
+            logger.setLevel(level)
+    (line,) = capfd.readouterr().err.splitlines()
+    told = json.loads(line)
+    assert (told["logger"], told["level"]) == ("psycopg.pool", "warning")
+    assert told["message"].endswith("Is it up?")
 
 
 def test_logs_are_json_and_hold_no_content(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:

@@ -32,8 +32,22 @@ def test_a_store_is_spread_and_says_so(postgres_dsn: str, postgres_schema: str) 
     assert refused["code"] == "schema_mismatch"
     opened = Commands().failure("verify", "--db", f"{db}&partitions=3")
     assert opened["code"] == "schema_mismatch"
-    assert "muniment store partition --parts 3" in opened["hint"]
+    assert "muniment store partition --parts 3 --own acme=2" in opened["hint"]
     Commands().text("verify", "--db", f"{db}&partitions=2")
+
+
+def test_a_tenant_loses_its_partitions_by_name_alone(postgres_dsn: str, postgres_schema: str) -> None:
+    """Every table would be copied for it; who gives the number of the others may know nothing of them."""
+    db = f"{postgres_dsn}&schema={postgres_schema}"
+    muniment.open(db).close()
+    store.text("partition", "--db", db, "--parts", "2", "--own", "acme=2", "--own", "globex=1")
+    refused = store.failure("partition", "--db", db, "--parts", "3", "--own", "globex=1")
+    assert refused["code"] == "conflict"
+    assert "--own acme=2 keeps them, --own acme=0 puts it among the others" in refused["hint"]
+    Commands().text("verify", "--db", f"{db}&partitions=2")
+    said = store.text("partition", "--db", db, "--parts", "2", "--own", "acme=0", "--own", "globex=1")
+    assert said.splitlines()[1:] == ["acme has none of its own", "globex has 1 of its own"]
+    assert "27 tables brought into whole tables" in store.text("partition", "--db", db, "--parts", "0")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +60,7 @@ def test_a_store_is_spread_and_says_so(postgres_dsn: str, postgres_schema: str) 
         (["--db", URL, "--parts", "4", "--own", "acme"], "$.own"),
         (["--db", URL, "--parts", "4", "--own", "=4"], "$.own"),
         (["--db", URL, "--parts", "4", "--own", "acme=x"], "$.own"),
-        (["--db", URL, "--parts", "4", "--own", "acme=0"], "$.own"),
+        (["--db", URL, "--parts", "4", "--own", "acme=65"], "$.own"),
         (["--db", URL, "--parts", "4", "--own", "acme=2", "--own", "acme=3"], "$.own"),
     ],
     ids=lambda given: " ".join(given[2:]) if isinstance(given, list) else "",

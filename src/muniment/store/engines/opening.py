@@ -144,11 +144,13 @@ def file_named(target: str) -> str | None:
 
 def partition_store(target: str, parts: int, own: Mapping[str, int] | None = None) -> Iterator[Step]:
     """Bring a PostgreSQL store that is in use into partitions by hash of the tenant (0: into whole tables), step by
-    step; tenants in `own` get partitions of their own, that many, by user. What was begun before is gone on with.
+    step; tenants in `own` get partitions of their own, that many, by user, or lose them (0). What was begun before is
+    gone on with.
     """
     url, options = _split(_postgres_url(target))
     _need_driver()
     from muniment.store.engines.checks import check_tenant
+    from muniment.store.engines.postgres.addresses import writable_dsn
     from muniment.store.engines.postgres.layouts import Layout
     from muniment.store.engines.postgres.opening import Target
     from muniment.store.engines.postgres.partitioning import convert
@@ -158,7 +160,8 @@ def partition_store(target: str, parts: int, own: Mapping[str, int] | None = Non
         check_tenant(tenant)
     schema = options.get("schema", "muniment")
     _check_schema(schema)
-    return convert(Target(url, schema, "", 5, 30.0, False), layout)
+    place = Target(writable_dsn(url, read_only=False), schema, "", 5, 30.0, False)
+    return convert(place, layout, named=frozenset(own or {}))
 
 
 def citus_script(target: str, shards: int) -> str:

@@ -12,8 +12,9 @@ __all__ = ["COMMON", "ERROR", "LINES", "LogLine"]
 COMMON = {
     "ts": "when, in UTC, to the millisecond",
     "level": "`debug`, `info`, `warning` or `error`",
-    "logger": "`muniment.http`, `muniment.mcp`, `muniment.proxy`; `uvicorn.error` for what the web server itself says",
-    "message": "one of the messages below, word for word, or what the web server says",
+    "logger": "`muniment.http`, `muniment.mcp`, `muniment.proxy`; `uvicorn.error` for what the web server itself says, "
+    "`psycopg.pool` for connections to PostgreSQL that were not made",
+    "message": "one of the messages below, word for word, or what the web server or the driver says",
 }
 """Fields of every line."""
 ERROR = ("code", "message", "hint", "path", "details")

@@ -31,7 +31,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure_logs(level: str = "INFO") -> None:
-    """Send the server's logs, and uvicorn's, to stderr as JSON lines."""
+    """Send the server's logs, uvicorn's, and what connections to PostgreSQL meet, to stderr as JSON lines."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
     for name in ("muniment", "uvicorn", "uvicorn.error"):
@@ -39,6 +39,9 @@ def configure_logs(level: str = "INFO") -> None:
         logger.handlers = [handler] if name != "uvicorn.error" else []
         logger.setLevel(level)
         logger.propagate = name == "uvicorn.error"
+    connections = logging.getLogger("psycopg.pool")  # its own lines have line ends in them
+    connections.handlers, connections.propagate = [handler], False
+    connections.setLevel(logging.WARNING)
     access = logging.getLogger("uvicorn.access")
     access.handlers, access.propagate = [], False  # it would log queries
 

@@ -5,12 +5,13 @@ Only reads and writes connection strings; connects to nothing and keeps no secre
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from muniment.errors import InvalidInput, StorageFailure
+from muniment.errors import InvalidInput
 from muniment.store.engines.postgres.patience import Connection
 
 __all__ = ["LAG_S_MAX", "has_several_hosts", "lag_seconds", "location_of", "replica_dsn", "writable_dsn"]
@@ -23,12 +24,15 @@ _PATIENCE: dict[str, str] = {
     "tcp_user_timeout": "20000",
 }
 """A server whose machine is gone does not answer at all: without these a call would wait for a quarter of an hour."""
+_UNKNOWN = re.compile(r'invalid URI query parameter: "(\w{1,40})"')
+_HINT_URL = "postgresql://user@host:5432/database; of a password every @ : / ? # and % is encoded (%40 for @)"
 _HINT = "such as replica=db2.example.com:5432, or a whole URL with every sign of it encoded"
 
 
 def writable_dsn(dsn: str, *, read_only: bool) -> str:
     """The connection string of the server that takes writes: of several hosts, the one that does."""
     given = _read(dsn)
+    _check_places(given)
     added = {name: value for name, value in _PATIENCE.items() if name not in given}
     if not read_only and has_several_hosts(dsn) and "target_session_attrs" not in given:
         added["target_session_attrs"] = "read-write"
@@ -39,12 +43,9 @@ def replica_dsn(dsn: str, replica: str) -> str:
     """The connection string of the replica, or of several: `host:port` with all else as for the primary, or a URL."""
     if replica.startswith(("postgresql://", "postgres://")):
         try:
-            ports = str(_read(replica).get("port") or "5432").split(",")
-        except StorageFailure:
-            ports = [""]
-        if not all(map(_is_port, ports)):
-            raise InvalidInput("the replica's URL cannot be read", path="$.target", hint=_HINT)
-        return writable_dsn(replica, read_only=True)
+            return writable_dsn(replica, read_only=True)
+        except InvalidInput:
+            raise InvalidInput("the replica's URL cannot be read", path="$.target", hint=_HINT) from None
     given = _read(dsn)
     for name in ("hostaddr", "target_session_attrs"):
         given.pop(name, None)
@@ -86,11 +87,25 @@ def lag_seconds(given: str) -> float:
 
 
 def _read(dsn: str) -> dict[str, Any]:
+    """What the driver makes of it. Its own words are not repeated: they can hold a piece of the password."""
     try:
         return dict(conninfo_to_dict(dsn))
     except psycopg.ProgrammingError as error:
-        told = str(error).replace(dsn, "…").strip()
-        raise StorageFailure("the PostgreSQL URL cannot be read", details={"postgres": told}) from None
+        unknown = _UNKNOWN.match(str(error))
+        if unknown is None:
+            raise InvalidInput("the PostgreSQL URL cannot be read", path="$.target", hint=_HINT_URL) from None
+        raise InvalidInput(
+            f"a PostgreSQL URL has no option {unknown[1]}",
+            path="$.target",
+            hint="schema, pool_size, partitions, replica and replica_lag are the store's; the others are libpq's",
+        ) from None
+
+
+def _check_places(given: dict[str, Any]) -> None:
+    """A password with a sign that ends it is read on as host and port. Neither is shown, nor looked up on a network."""
+    ports = str(given.get("port") or "").split(",")
+    if "@" in str(given.get("host") or "") or not all(not port or _is_port(port) for port in ports):
+        raise InvalidInput("the PostgreSQL URL names no host and port", path="$.target", hint=_HINT_URL)
 
 
 def _place(given: str, usual_port: str) -> tuple[str, str]:

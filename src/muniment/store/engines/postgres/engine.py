@@ -15,7 +15,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -68,6 +68,8 @@ _PREPARE_AFTER = 5
 POOL_MAX = 8
 _REPLICA_WAIT_S = 1.0
 """For a connection to the replica; the primary is asked after that."""
+_POKE_S = 0.01
+_ALONE = "open the replica by its own URL, with read_only=True"
 _APPLIED = {
     True: "the replica that reads go to has applied it",
     False: "the replica that reads go to has not applied it yet: reads go to the primary until it has",
@@ -82,6 +84,14 @@ class _Moved(StorageReadOnly):
 def check_name(name: str) -> None:
     if _NAME.fullmatch(name) is None:
         raise InvalidInput(f"not a name for a schema or role: {name!r}", hint="a-z, 0-9 and _ only")
+
+
+def _try_again(pool: Pool) -> None:
+    """A pool gives its attempts up after some seconds, and begins anew only when somebody else asks. Those who are
+    waiting would wait for nothing, however soon the server, or its successor, is there: so it is asked for them."""
+    if pool.get_stats().get("requests_waiting", 0):
+        with suppress(psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed):
+            pool.putconn(pool.getconn(timeout=_POKE_S))
 
 
 class PostgresEngine:
@@ -121,7 +131,8 @@ class PostgresEngine:
         self._patience_s = max(busy_timeout_s, connect_timeout_s)
         self._has_several_hosts = has_several_hosts(dsn)
         self._rebuild_bytes_max = rebuild_bytes_max
-        self._ready: Ready = prepare(self._target, is_confirmed=durability == "replicated" and not read_only)
+        self._replica_settings = replica
+        self._ready = self._prepare()
         self._said = self._said_first()
         self._statements = Statements(mark="%s", schema=schema, arrays=True)
         self._turns = Turns()
@@ -129,7 +140,6 @@ class PostgresEngine:
         self._forking = threading.Lock()
         self._left_behind: list[Pool | Replica] = []
         self._pid = os.getpid()
-        self._replica_settings = replica
         self._replica = self._open_replica()
         self._pool = self._open_home_pool()
         self._long_pool: Pool | None = None
@@ -283,6 +293,16 @@ class PostgresEngine:
 
     # -- connections
 
+    def _prepare(self) -> Ready:
+        target = self._target
+        try:
+            return prepare(target, is_confirmed=self._durability == "replicated" and not target.read_only)
+        except StorageLost as error:
+            if self._replica_settings is None:
+                raise
+            hint = f"{error.hint} A store is opened at its primary; to read meanwhile, {_ALONE}"
+            raise StorageLost(error.message, hint=hint, details=error.details) from None
+
     @property
     def _context(self) -> dict[str, Any]:
         return {"statements": self._statements, "schema": self._target.schema, "location": self._ready.location}
@@ -344,7 +364,8 @@ class PostgresEngine:
             configure=configure,
             timeout=timeout_s,
             reconnect_timeout=self._target.connect_timeout_s,
-            name=f"muniment-{self._target.schema}",
+            reconnect_failed=_try_again,
+            name=f"{'replica of ' if is_replica else ''}muniment-{self._target.schema}",
         )
         pool.open()
         return pool
@@ -385,7 +406,9 @@ class PostgresEngine:
         except psycopg_pool.PoolClosed as error:
             raise Closed("the store has been closed") from error
         except psycopg_pool.PoolTimeout as error:
-            if pool.get_stats().get("connections_errors", 0) > failed_before:
+            stats = pool.get_stats()
+            is_short = stats.get("pool_size", 0) < pool.max_size  # an attempt that failed may be waiting to be repeated
+            if is_short or stats.get("connections_errors", 0) > failed_before:
                 raise self._refusal(pool) from error
             raise NoConnection(
                 f"all {pool.max_size} connections to {self._ready.location} are in use",
@@ -439,13 +462,14 @@ class PostgresEngine:
             cursor.execute(each, (tenant_id,) if tenant in each else None)
 
     def _commit_write(self, connection: Connection) -> None:
-        is_required = self._durability == "replicated"
-        if is_required or self._ready.has_standbys:
-            self._check_commit(connection)
-            wait_s = self._target.busy_timeout_s
-            commit_confirmed(connection, self._ready.location, wait_s, required=is_required)
-        else:
-            self._commit(connection)
+        self._check_commit(connection)
+        commit_confirmed(
+            connection,
+            self._ready.location,
+            self._target.busy_timeout_s,
+            required=self._durability == "replicated",
+            is_spread=self._ready.is_spread,
+        )
 
     def _check_commit(self, connection: Connection) -> None:
         if connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:

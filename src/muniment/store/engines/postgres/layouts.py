@@ -47,8 +47,9 @@ class Layout(NamedTuple):
 
     @classmethod
     def checked(cls, parts: int, own: Mapping[str, int] | None = None) -> Layout:
-        """What was asked for; an error where it makes no sense. No parts: whole tables."""
-        given = dict(own or {})
+        """What was asked for; an error where it makes no sense. No parts: whole tables; none of its own: a tenant lies
+        among the others."""
+        given = {tenant: count for tenant, count in (own or {}).items() if type(count) is not int or count != 0}
         if type(parts) is not int or not (parts == 0 or 2 <= parts <= PARTS_MAX):
             raise InvalidInput(
                 f"a store has 2 to {PARTS_MAX} partitions (0: whole tables), not {parts!r:.40}",
@@ -62,7 +63,7 @@ class Layout(NamedTuple):
         for tenant, count in given.items():
             if type(count) is not int or not 1 <= count <= PARTS_MAX:
                 raise InvalidInput(
-                    f"{tenant!r:.80} can have 1 to {PARTS_MAX} partitions, not {count!r:.40}", path="$.own"
+                    f"{tenant!r:.80} can have 0 to {PARTS_MAX} partitions, not {count!r:.40}", path="$.own"
                 )
         return cls(parts, tuple(sorted(given.items())))
 
@@ -79,6 +80,11 @@ class Layout(NamedTuple):
             for tenant, count in self.own
         )
         return ("list", ("tenant_id",), own, spread)
+
+    @property
+    def words(self) -> str:
+        """What the command is given for it."""
+        return " ".join([f"--parts {self.parts}", *(f"--own {tenant}={count}" for tenant, count in self.own)])
 
     def __str__(self) -> str:
         own = "".join(f", {tenant} in {count} of its own" for tenant, count in self.own)
@@ -228,8 +234,8 @@ def check_layout(connection: Connection, schema: str, location: str, wanted: int
     elif wanted is not None and found.parts != wanted:
         raise SchemaMismatch(
             f"{location} has {found}, and its URL says partitions={wanted}",
-            hint=f"`muniment store partition --parts {wanted}` on its owner's URL converts it; or leave "
-            "partitions out of the URL",
+            hint=f"`muniment store partition {found._replace(parts=wanted).words}` on its owner's URL converts it; or "
+            "leave partitions out of the URL",
             details={"partitions": wanted, "found": found.parts},
         )
 

@@ -17,7 +17,7 @@ import psycopg
 from muniment.errors import MunimentError, SchemaMismatch, StorageFailure, StorageLost
 from muniment.store.engines.migrations import Applied, Migration, load, pending
 from muniment.store.engines.postgres.addresses import location_of
-from muniment.store.engines.postgres.confirming import has_standbys
+from muniment.store.engines.postgres.confirming import check_standbys
 from muniment.store.engines.postgres.failures import translate
 from muniment.store.engines.postgres.layouts import (
     WHOLE,
@@ -59,8 +59,6 @@ class Ready:
     """The role every transaction works as; None where the URL's own role is bound by row-level security."""
     is_pooled: bool
     """Somebody stands between: what one transaction prepares, the next may not find, or find another in its place."""
-    has_standbys: bool
-    """A commit waits there for replicas, and for ever where they are gone."""
     is_spread: bool = False
     """The server is one of Citus: the tables may lie on others."""
 
@@ -104,7 +102,8 @@ def prepare(target: Target, *, is_confirmed: bool = False) -> Ready:
     with connect(target) as connection:
         location = f"{location_of(connection, target.dsn)}#{target.schema}"
         try:
-            waits = has_standbys(connection, location, required=is_confirmed)
+            if is_confirmed:
+                check_standbys(connection, location)
             version, encoding = _one(connection, "SELECT current_setting('server_version'), getdatabaseencoding()")
             if encoding != "UTF8":
                 raise StorageFailure(f"{location} is encoded as {encoding}", hint="create the database with UTF8")
@@ -118,7 +117,7 @@ def prepare(target: Target, *, is_confirmed: bool = False) -> Ready:
             role = target.app_role if unbound else None
             _verify_bound(connection, target, role)
             spread = _is_spread(connection)
-            return Ready(location, str(version), len(known), role, is_pooled(connection), waits, spread)
+            return Ready(location, str(version), len(known), role, is_pooled(connection), spread)
         except psycopg.Error as error:
             raise translate(error, location) from error
 

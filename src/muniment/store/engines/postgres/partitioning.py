@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -28,6 +28,7 @@ from muniment.store.engines.postgres.layouts import (
     Connection,
     Layout,
     is_under_way,
+    layout_of,
     read_shapes,
 )
 from muniment.store.engines.postgres.opening import Target, connect, lock_number
@@ -61,13 +62,16 @@ class Step(NamedTuple):
     """How many rows of the table were copied so far."""
 
 
-def convert(target: Target, layout: Layout, *, batch_rows: int = _BATCH_ROWS) -> Generator[Step, None, None]:
+def convert(
+    target: Target, layout: Layout, *, named: Collection[str] | None = None, batch_rows: int = _BATCH_ROWS
+) -> Generator[Step, None, None]:
     """Bring the store to this layout, step by step; a caller that stops in between has lost nothing.
 
-    The role of the URL owns the tables, or is a superuser. A store that is in this layout is left alone.
+    The role of the URL owns the tables, or is a superuser. A store that is in this layout is left alone. Of tenants
+    that have partitions of their own, only those that are `named` can lose them, where that is said.
     """
     with connect(target) as connection:
-        conversion = _Conversion(connection, target.schema, layout, batch_rows)
+        conversion = _Conversion(connection, target.schema, layout, batch_rows, named)
         try:
             yield from conversion.run()
         except psycopg.Error as error:
@@ -89,8 +93,16 @@ def _met(what: str) -> Conflict:
 
 
 class _Conversion:
-    def __init__(self, connection: Connection, schema: str, layout: Layout, batch_rows: int) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        schema: str,
+        layout: Layout,
+        batch_rows: int,
+        named: Collection[str] | None,
+    ) -> None:
         self._connection = connection
+        self._named = named
         self._schema = schema
         self._layout = layout
         self._batch_rows = batch_rows
@@ -131,6 +143,7 @@ class _Conversion:
             if is_under_way(self._connection, self._schema):
                 self._check_same(wanted)
             elif left:
+                self._check_named(layout_of(shapes))
                 self._connection.execute(
                     f"""CREATE TABLE {self._state} (
                           name text PRIMARY KEY, layout text NOT NULL, reached text, rows bigint NOT NULL DEFAULT 0
@@ -147,11 +160,25 @@ class _Conversion:
         begun = self._one(f"SELECT layout FROM {self._state} WHERE name = ''")[0]
         if begun != wanted:
             parts, own = json.loads(begun)
-            words = " ".join([f"--parts {parts}", *(f"--own {tenant}={count}" for tenant, count in own)])
+            words = Layout(parts, tuple((tenant, count) for tenant, count in own)).words
             raise Conflict(
                 f"#{self._schema} is being brought into another layout, and that was not finished",
                 hint=f"finish it first: `muniment store partition {words}`",
                 details={"parts": parts},
+            )
+
+    def _check_named(self, found: Layout | None) -> None:
+        """A tenant loses its own partitions only by name, or where there are to be none at all: every table is copied
+        for it, and whoever gives the number of the others alone may not know of them."""
+        if self._named is None or found is None or not self._layout.parts:
+            return
+        kept = [(tenant, count) for tenant, count in found.own if tenant not in self._named]
+        if kept:
+            tenant, count = kept[0]
+            raise Conflict(
+                f"{tenant!r:.80} has {count} partitions of its own in #{self._schema}, and is not named",
+                hint=f"--own {tenant}={count} keeps them, --own {tenant}=0 puts it among the others; nothing was done",
+                details={"own": dict(kept)},
             )
 
     def _check_owner(self, names: list[str]) -> None:

@@ -171,7 +171,8 @@ class Replica:
     def written(self, connection: Connection) -> None:
         """Something was committed on this connection: note how far the replica has to come."""
         try:
-            self._note_row(connection.execute(_POSITION).fetchone())
+            with connection.patient(self._primary.connect_timeout_s):
+                self._note_row(connection.execute(_POSITION).fetchone())
             self._hear()
         except psycopg.Error:
             self._unsure_s = self._old_s = time.monotonic()  # it is committed: only where, nobody knows yet

@@ -513,7 +513,12 @@ def _partition(
     own: Annotated[
         Mapping[str, int] | None,
         Word(
-            "A tenant that gets so many of its own, by user; repeatable.", "", "TENANT=N", None, _own_given, many=True
+            "A tenant that gets so many of its own, by user; 0: none any more. Repeatable.",
+            "",
+            "TENANT=N",
+            None,
+            _own_given,
+            many=True,
         ),
     ] = None,
 ) -> _Partitioned:
@@ -538,7 +543,7 @@ def _show_partitioned(call: Call) -> Iterator[str]:
         return
     yield f"{counted(len(done.tables), 'table')} brought into {into}, {counted(done.rows, 'row')} copied"
     for tenant, count in done.own.items():
-        yield f"{tenant} has {count} of its own"
+        yield f"{tenant} has {count or 'none'} of its own"
 
 
 partition = Command(
