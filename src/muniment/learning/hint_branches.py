@@ -1,7 +1,8 @@
 """Recalled runs told by what decides between them: `When get_order says state is open, try cancel: passed 7 of 8.`
 
 Pure. What decides is found by `lessons.branches`; here are the lines. Each stands for the runs that did so in those
-circumstances, and names all of them. Where no way passed in some circumstances, nothing is told for these.
+circumstances, and names all of them, and those that it says did worse. Where no way passed in some circumstances,
+nothing is told for these.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from muniment.learning.fold.circumstances import when_words
-from muniment.learning.fold.doing_words import step_texts
+from muniment.learning.fold.doing_words import name_of, step_texts
 from muniment.learning.hinting.episode_words import episode_of, newest_ends
 from muniment.learning.hints import Weighed
 from muniment.learning.lessons.branches import Branch, Branches
@@ -42,9 +43,12 @@ def _line(branch: Branch, decided: Branches, known: Mapping[str, Weighed]) -> We
     mine = passed[way]
     lead = next(each for each in mine if any(_ends([each])))
     alike = tuple(each.candidate.memory for each in mine if each is not lead)
-    told = f"When {when_words(decided.place, branch.value)}, try {_steps(way)}{_rate(mine)}."
-    worse = _worse(branch, way, runs)
-    return lead._replace(alike=alike, way=branch.rates[way], line=f"{told} {worse}".rstrip())
+    told = f"When {when_words(decided.place, branch.value)}, try {_steps(way)}: passed {_rate(mine)}."
+    step, others = _worse(branch, way, runs)
+    if step:
+        told += f" Runs that called {step} there passed {_rate(others)}."
+    worse = tuple(each.candidate.memory for each in others)
+    return lead._replace(alike=alike, worse=worse, way=branch.rates[way], line=told)
 
 
 def _steps(way: str) -> str:
@@ -60,14 +64,21 @@ def _ends(mine: Sequence[Weighed]) -> list[bool]:
     return newest_ends([each.candidate.memory for each in mine])
 
 
+def _share(mine: Sequence[Weighed]) -> float:
+    ends = _ends(mine)
+    return sum(ends) / len(ends)
+
+
 def _rate(mine: Sequence[Weighed]) -> str:
     ends = _ends(mine)
     lately = " lately" if len(mine) > len(ends) else ""
-    return f": passed {sum(ends)} of {len(ends)}{lately}"
+    return f"{sum(ends)} of {len(ends)}{lately}"
 
 
-def _worse(branch: Branch, best: str, runs: Mapping[str, Sequence[Weighed]]) -> str:
-    """Of the other ways the one that fails most: the steps that it has beyond the best."""
+def _worse(branch: Branch, best: str, runs: Mapping[str, Sequence[Weighed]]) -> tuple[str, Sequence[Weighed]]:
+    """Of the other ways the one that fails most: the step beyond the best with which runs pass least, and all runs that
+    have it, whichever way they took. Nothing where these do about as well as the best.
+    """
     least = branch.rates[best].expected - _WORSE_BY
     others = [
         way
@@ -75,7 +86,12 @@ def _worse(branch: Branch, best: str, runs: Mapping[str, Sequence[Weighed]]) -> 
         if way != best and len(mine) >= _WORSE_RUNS_MIN and branch.rates[way].expected < least
     ]
     way = min(others, key=lambda way: (branch.rates[way].expected, way), default=None)
-    if way is None:
-        return ""
-    apart = [step for step in dict.fromkeys(step_texts(way)) if step not in step_texts(best)]
-    return f"Runs that called {apart[0]} there passed {_rate(runs[way]).removeprefix(': passed ')}." if apart else ""
+    apart = [] if way is None else [step for step in dict.fromkeys(step_texts(way)) if not _calls(best, step)]
+    having = {step: [each for way, mine in runs.items() if _calls(way, step) for each in mine] for step in apart}
+    step = min(apart, key=lambda step: _share(having[step]), default="")  # of equals the first
+    return (step, having[step]) if step and _share(having[step]) < _share(runs[best]) - _WORSE_BY else ("", ())
+
+
+def _calls(way: str, step: str) -> bool:
+    """Has a way this step? One that is told without what it was given is any call of its tool."""
+    return any(step in (each, name_of(each)) for each in step_texts(way))

@@ -97,15 +97,17 @@ def _by_branch(weighed: Sequence[Weighed], lines: Sequence[Weighed]) -> Grouped:
     of this run; what a person signed stays.
     """
     told = {id_ for line in lines for id_ in line.ids}
-    leads = {line.candidate.memory.id for line in lines}
+    worse = {memory.id for line in lines for memory in line.worse}
+    leads = {memory.id: line.candidate.memory.id for line in lines for memory in line.alike}
     kept: list[Weighed] = []
     dropped: list[Dropped] = []
     for each in weighed:
         memory = each.candidate.memory
-        if memory.id in told:
-            if memory.id not in leads:
-                lead = next(line.candidate.memory.id for line in lines if memory.id in line.ids)
-                dropped.append(Dropped(memory.id, f"merged with {lead}"))
+        if memory.status == "pinned" and memory.id in worse:
+            kept.append(each)
+        elif memory.id in told:
+            if memory.id in leads:
+                dropped.append(Dropped(memory.id, f"merged with {leads[memory.id]}"))
         elif memory.status == "pinned" or (memory.kind != "reasoning" and not _speaks_against_any(memory, lines)):
             kept.append(each)
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, NamedTuple, cast
 
 from muniment.contracts.learned_memory import MemoryHint
@@ -131,12 +132,14 @@ class Weighed(NamedTuple):
     """Of the episode whose way is to be tried: how often it passes, and what was drawn."""
     line: str = ""
     """What is told in place of its own words: what to do in the circumstances of its run."""
+    worse: tuple[StoredMemory, ...] = ()
+    """Runs that did something else in these circumstances, of which the line says how they fared."""
 
     @property
     def ids(self) -> tuple[str, ...]:
         """All that it tells of, itself first."""
         beside = () if self.beside is None else (self.beside,)
-        return tuple(memory.id for memory in (self.candidate.memory, *self.alike, *beside))
+        return tuple(memory.id for memory in (self.candidate.memory, *self.alike, *beside, *self.worse))
 
 
 class Dropped(NamedTuple):
@@ -449,13 +452,14 @@ def _fitted(text: str, room: int, count: Callable[[str], int]) -> str:
 
 def _hint(each: Weighed, text: str, full: str, is_in: bool) -> MemoryHint:
     memory, source = each.candidate.memory, each.candidate.source
+    told = _in_turn((memory, *each.alike), each.worse)
     plain: dict[str, Any] = {
         "memory_id": memory.id,
         "source": source,
         "score": each.score,
         "reason": "; ".join(each.reasons if each.way is None else (*each.reasons, each.way.words)),
         "summary": text or None,
-        "trace_ids": [trace for one in (memory, *each.alike) for trace in one.sources][:_TRACES_MAX],
+        "trace_ids": [trace for one in told for trace in one.sources][:_TRACES_MAX],
         "parts": dict(each.parts),
         "injected": is_in,
     }
@@ -465,9 +469,16 @@ def _hint(each: Weighed, text: str, full: str, is_in: bool) -> MemoryHint:
         plain["alike_ids"] = [one.id for one in each.alike]
     if each.beside is not None:
         plain["beside_id"] = each.beside.id
+    if each.worse:
+        plain["worse_ids"] = [one.id for one in each.worse]
     if memory.kind == "tactic" and (cited := cited_events(memory)):
         plain["evidence_ids"] = cited
     return MemoryHint.from_wire(plain)
+
+
+def _in_turn(ours: Sequence[StoredMemory], theirs: Sequence[StoredMemory]) -> list[StoredMemory]:
+    """Of both by turns, so that what is cut off is of both."""
+    return [one for pair in zip_longest(ours, theirs) for one in pair if one is not None]
 
 
 _TRACES_MAX = 5

@@ -181,4 +181,4 @@ def hand_out(
 
 
 def _told(chosen: Sequence[Weighed]) -> tuple[str, ...]:
-    return tuple(id_ for each in chosen for id_ in each.ids)
+    return tuple(dict.fromkeys(id_ for each in chosen for id_ in each.ids))

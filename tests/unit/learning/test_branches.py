@@ -323,6 +323,29 @@ def test_for_a_value_with_which_nothing_passed_nothing_is_told() -> None:
     assert not any("is shipped, try" in line for line in lines)
 
 
+def test_runs_that_called_something_are_all_runs_that_did_whichever_way_they_took() -> None:
+    """A refund failed where it came alone, and mostly held behind a count."""
+    mixed = [
+        episode(n, f"look, then {way}, then send", passed, {STATE: ("open", "shipped")[n % 2]})
+        for n in range(96)
+        for way, passed in [
+            (("cancel", n % 2 == 0), ("refund", False), ("count, then refund", n // 6 % 8 > 0))[n // 2 % 3]
+        ]
+    ]  # fmt: skip
+    lines, *_ = told(mixed, {STATE: "open"})
+    assert lines[0].startswith("- When look says state is open, try cancel, then send: passed 8 of 8 lately.")
+    assert "Runs that called refund there passed 0 of" not in lines[0], "half of them passed"
+
+
+def test_the_runs_that_did_worse_are_named_by_the_line_that_tells_of_them() -> None:
+    """Else what one of them called would stay in a prompt's record after its run was forgotten."""
+    lines, dropped, ids = told(world(), {STATE: "open"})
+    assert "Runs that called refund there passed 0 of 8." in lines[0]
+    refunds = {each.id for each in world() if "refund" in each.record["did"] and int(each.id[3:]) % 2 == 0}
+    assert refunds <= {*ids}
+    assert refunds.isdisjoint(dropped)
+
+
 # -- whole --------------------------------------------------------------------------------------------
 
 
@@ -355,6 +378,21 @@ def test_a_runner_s_prompt_says_when_to_do_what(mem: Any) -> None:
     line = next(each for each in hints.hints if "order is open" in (each.summary or ""))
     assert line.evidence_ids, "every line is cited"
     assert line.trace_ids
+
+
+def test_a_recall_falls_with_a_run_of_which_it_says_that_it_did_worse(mem: Any) -> None:
+    play(mem, 40)
+    intent = {"domain_tag": "shop", "task_family": "settle"}
+    run = mem.run(user_id="ana")
+    found = run.learning.recall("Settle order 7.", intent=intent)
+    line = next(each for each in found.hints if "Runs that called" in (each.summary or ""))
+    worse = line.model_extra["worse_ids"]
+    failed = {each.id for each in mem.bank(user_id="ana").records(kind="reasoning") if "fail" in each.record["tags"]}
+    assert worse
+    assert {*worse} <= failed
+    assert {*worse} <= {*found.told_ids}
+    logs = {each.id: {*each.sources} for each in mem.bank(user_id="ana").records(kind="reasoning")}
+    assert any(logs[each] & {*line.trace_ids} for each in worse), "they are cited too"
 
 
 def test_what_was_forgotten_decides_nothing(mem: Any) -> None:
