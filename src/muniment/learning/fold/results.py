@@ -36,10 +36,14 @@ _AS_USUAL = frozenset(("done", "ok", "okay", "success", "successful", "succeeded
 """Answers that say no more than that the call was made: no condition is read off them."""
 _WHOLE = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,2}")
 _SAYS = lazy_pattern(
-    r"(?:^|(?<=[\s(,;]))([A-Za-z][A-Za-z_]{1,29})(?: #?[\w-]{0,20}\d[\w-]{0,20})?(?: (?:is|are) | ?[:=] ?)"
+    r"(?:^|(?<=[\s(,;]))([A-Za-z][A-Za-z_]{1,29})(?: #?[\w-]{0,20}\d[\w-]{0,20})?(?:( is | are )| ?[:=] ?)"
     r"\"?([a-z]{2,18}(?:[_-][a-z]{2,18}){0,2})\"?(?=[,;.)\n]|$)"
 )
 """What a line says of a thing in one word: `ledger 4711 is sealed`, `Status: open`. More than that is a sentence."""
+_DENIED = frozenset(("no", "not", "nor", "neither", "never", "without", "or", "either"))
+_SUPPOSED = frozenset(("if", "whether", "unless", "until", "when", "whenever", "once", "while", "should"))
+"""Words before a thing, in its clause or in its sentence, with which nothing is said of it: `no order is open`."""
+_CLAUSE_END, _SENTENCE_END = lazy_pattern(r"[,;.:()\n]"), lazy_pattern(r"[;.\n]")
 _CLASS = lazy_pattern(r"(?<![\w/])(?:[a-z_]\w*\.)*([A-Z]\w{0,50}(?:Error|Exception|Warning))\b(?!\()")
 _NAMED = lazy_pattern(r"\s*:\s*(?:No module named |name |cannot import name )?(['\"][\w.:/-]{1,30}['\"])")
 _ARGUMENT = lazy_pattern(r'"([A-Za-z_]\w{0,40})":|(?<![\w.])([A-Za-z_]\w{0,40})=')
@@ -125,10 +129,18 @@ def _values(tool: str, text: str) -> Iterator[str]:
 
 def _said(text: str) -> Iterator[tuple[str, str]]:
     """What a text that is no data says of things, in a word each."""
-    small = stop_words("english")
-    for name, value in _SAYS.findall(text[:_READ_CHARS_MAX]):
-        if name.casefold() not in small and value not in _AS_USUAL:
-            yield name.casefold(), value
+    small, head = stop_words("english"), text[:_READ_CHARS_MAX]
+    for found in _SAYS.finditer(head):
+        name, verb, value = found.groups()
+        if name.casefold() in small or value in _AS_USUAL or (verb and _is_unsaid(head[: found.start()])):
+            continue
+        yield name.casefold(), value
+
+
+def _is_unsaid(before: str) -> bool:
+    """Is what follows denied, or only supposed?"""
+    clause, sentence = (end.split(before)[-1].casefold().split() for end in (_CLAUSE_END, _SENTENCE_END))
+    return not (_DENIED.isdisjoint(clause) and _SUPPOSED.isdisjoint(sentence))
 
 
 def error_shape(text: str) -> str:
