@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from muniment.core.text.patterns import lazy_pattern
-from muniment.learning.fold.plain_names import VALUE_WORDS_MAX, is_plain, is_plain_path
+from muniment.learning.fold.plain_names import NAME_WORDS_MAX, VALUE_WORDS_MAX, is_plain, is_plain_path
 from muniment.learning.fold.results import is_error_condition, met
 from muniment.learning.stored_memory import RunFacts, StepFacts, StoredMemory
 
@@ -22,7 +22,11 @@ _ERROR, _FILE, _ERROR_IN = "!", "@", "!@"
 """Names of what is read off an error: its class, the file it was raised in, and the two together."""
 _KEPT_MAX = 16
 _NAME_CHARS_MAX = 60
-_CLASS = lazy_pattern(r"[A-Z]\w{0,60}")
+_CLASS = lazy_pattern(r"HTTP \d{3}|[A-Z]\w{0,60}")
+"""What is told of an error: its class, its code, or the status with its number."""
+_WORDS = lazy_pattern(r"-?\w+(?:[ -]\w+)*")
+"""Words and numbers with blanks or dashes between them. What has lines, addresses or marks in it may be more than a
+name, however few its words are."""
 
 
 class Place(NamedTuple):
@@ -62,8 +66,12 @@ def _found(given: Mapping[str, Any], steps: Iterable[StepFacts]) -> Iterator[Cir
 def _given(features: Mapping[str, Any]) -> Iterator[Circumstance]:
     for name, value in features.items():
         text = str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, str | int) else ""
-        if is_plain(name) and is_plain(text, VALUE_WORDS_MAX):
+        if _is_told(name) and _is_told(text, VALUE_WORDS_MAX):
             yield Circumstance(Place("", name), text)
+
+
+def _is_told(text: str, words_max: int = NAME_WORDS_MAX) -> bool:
+    return _WORDS.fullmatch(text) is not None and is_plain(text, words_max)
 
 
 def _answered_first(steps: Iterable[StepFacts]) -> Iterator[Circumstance]:
@@ -80,9 +88,8 @@ def _answered_first(steps: Iterable[StepFacts]) -> Iterator[Circumstance]:
 def _shown(tool: str, condition: str) -> Iterator[Circumstance]:
     if is_error_condition(condition):
         error, _, path = condition.partition("!")[2].partition("@")
-        name = error.partition(" ")[0]
-        if _CLASS.fullmatch(name) is not None:
-            yield Circumstance(Place(tool, _ERROR), name)
+        if (named := _CLASS.match(error)) is not None:
+            yield Circumstance(Place(tool, _ERROR), named[0])
         if path:
             yield Circumstance(Place(tool, _FILE), path)
         return
@@ -114,7 +121,7 @@ def _by_place(found: Iterable[Circumstance]) -> dict[Place, str]:
             folder = value.rpartition("/")[0]
             if folder and is_plain_path(folder):
                 known.setdefault(place, f"{folder}/")
-        elif is_plain(value, VALUE_WORDS_MAX) and (place.name in ("", _ERROR) or is_plain(place.name)):
+        elif _is_told(value, VALUE_WORDS_MAX) and (place.name in ("", _ERROR) or _is_told(place.name)):
             known.setdefault(place, value)
     for tool in {place.tool for place in known}:
         error, where = known.get(Place(tool, _ERROR)), known.get(Place(tool, _FILE))

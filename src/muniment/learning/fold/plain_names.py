@@ -14,11 +14,11 @@ from functools import cache
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.word_lists import WordList
 
-__all__ = ["VALUE_WORDS_MAX", "is_plain", "is_plain_path", "is_plain_value", "name_words"]
+__all__ = ["NAME_WORDS_MAX", "VALUE_WORDS_MAX", "is_plain", "is_plain_path", "is_plain_value", "name_words"]
 
 VALUE_WORDS_MAX = 4
 """Words of a value that the agent itself gave to a call."""
-_WORDS_MAX, _FILE_WORDS_MAX = 3, 4
+NAME_WORDS_MAX, _FILE_WORDS_MAX = 3, 4
 _WORD_CHARS_MAX = 18
 _MILD_VALUE_MAX = 2
 _PARTS_MAX = 6
@@ -34,7 +34,7 @@ def name_words(name: str) -> list[str]:
     return [word.casefold() for word in _SPLIT.findall(name)]
 
 
-def is_plain(name: str, words_max: int = _WORDS_MAX) -> bool:
+def is_plain(name: str, words_max: int = NAME_WORDS_MAX) -> bool:
     """May it be told? Nothing that is empty, long, or advises."""
     return _is_plain(name_words(name), words_max, mild_max=0)
 
