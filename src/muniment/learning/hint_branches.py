@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from muniment.learning.fold.blame import only_looks
 from muniment.learning.fold.circumstances import when_words
 from muniment.learning.fold.doing_words import name_of, step_texts
 from muniment.learning.hinting.episode_words import episode_of, newest_ends
@@ -26,9 +27,17 @@ def branch_lines(weighed: Sequence[Weighed], decided: Branches) -> list[Weighed]
     """A line for each value of what decides, as an episode that stands for the runs of that way."""
     known = {each.candidate.memory.id: each for each in weighed}
     lines = [line for branch in decided.branches if (line := _line(branch, decided, known)) is not None]
-    if decided.place.tool and lines and not decided.is_known:
+    if lines and _is_to_be_called(decided):
         lines[0] = lines[0]._replace(line=f"{lines[0].line} Call {decided.place.tool} before you choose.")
     return lines
+
+
+def _is_to_be_called(decided: Branches) -> bool:
+    """Is the tool that tells it to be called first? One that may change something, by its name, only where no run
+    passed without it.
+    """
+    tool = decided.place.tool
+    return bool(tool) and not decided.is_known and (only_looks(tool) or decided.is_always_called)
 
 
 def _line(branch: Branch, decided: Branches, known: Mapping[str, Weighed]) -> Weighed | None:

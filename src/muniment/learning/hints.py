@@ -108,6 +108,8 @@ class RecallQuestion:
     """What the run has done so far, as a search reads it."""
     circumstances: Mapping[Place, str] = field(default_factory=dict)
     """What it has found out so far, and what its caller knows."""
+    called: frozenset[str] = frozenset()
+    """The tools that it has called so far."""
 
     @property
     def is_fallback(self) -> bool:

@@ -113,8 +113,10 @@ def branches_of(
         for memory, episode, passed in _runs_of(found, asked)
     ]
     decided = find_branches(runs, lessons.half_life_runs, run_id, lessons.exploration)
-    if decided is None or (value := asked.circumstances.get(decided.place)) is None:
-        return decided
+    if decided is None:
+        return None
+    if (value := asked.circumstances.get(decided.place)) is None:
+        return decided._replace(is_known=decided.place.tool in asked.called)
     here = tuple(branch for branch in decided.branches if branch.value == value)
     return decided._replace(branches=here, is_known=True) if here else None
 

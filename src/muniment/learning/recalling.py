@@ -246,10 +246,11 @@ def recall(
         None if state is None else state_key(standing),
     )
     steps = _steps_so_far(ctx, scope)
-    tools = tools_of(steps).union(intended.required_tools or ())
+    called = tools_of(steps)
+    tools = called.union(intended.required_tools or ())
     known = features_of(intended, standing, bucket_key, own)
     did, found = "; ".join(did_words(steps)), circumstances_so_far(own, steps)
-    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], tools, known, did, found)
+    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], tools, known, did, found, called)
     for _ in range(_TRIES):
         recalled = _ask(ctx, scope, query, asked, stores, most, own, is_look=not keep)
         if not keep or _tell(writer, recalled):

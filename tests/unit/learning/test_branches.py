@@ -152,6 +152,22 @@ def test_the_files_of_a_task_are_no_part_of_a_way() -> None:
     }
 
 
+def test_what_cannot_be_told_whole_is_no_way() -> None:
+    """Behind the first of what comes again there may be more steps than a line has room for."""
+    runs = [
+        BranchRun(
+            str(n),
+            f"Did: (look, then a, then b, then c) several times, then d, then {way}, then {end}, then send",
+            {STATE: state},
+            way == by_state(state),
+        )
+        for n in range(60)
+        for state, way, end in [(("open", "shipped")[n % 2], ("cancel", "recall")[n // 2 % 2], ("x", "y")[n // 4 % 2])]
+    ]
+    found = decided(runs)
+    assert found is None or not any("…" in way for branch in found.branches for way in branch.rates)
+
+
 # -- what a run found ---------------------------------------------------------------------------------
 
 
@@ -294,10 +310,13 @@ def world(count: int = 48) -> list[StoredMemory]:
 
 
 def told(
-    memories: Sequence[StoredMemory], found: Mapping[Place, str] | None = None, run_id: str | None = None
+    memories: Sequence[StoredMemory],
+    found: Mapping[Place, str] | None = None,
+    run_id: str | None = None,
+    called: frozenset[str] = frozenset(),
 ) -> tuple[list[str], dict[str, str], list[str]]:
     """Lines, what was dropped with its reason, and the ids that the lines tell of."""
-    asked = RecallQuestion("2026-02-01T00:00:00Z", intent_key=INTENT, circumstances=found or {})
+    asked = RecallQuestion("2026-02-01T00:00:00Z", intent_key=INTENT, circumstances=found or {}, called=called)
     candidates = [
         Recallable(each, "ReasoningBank" if each.kind == "reasoning" else "ReuseBuffer", 0.5) for each in memories
     ]
@@ -328,6 +347,31 @@ def test_who_has_found_it_out_is_told_that_one_line() -> None:
     assert "before you choose" not in lines[0]
     lines, *_ = told(world(), {STATE: "lost"})
     assert not any("When look says" in line for line in lines), "nobody knows what to do with what is lost"
+
+
+CALL = "before you choose"
+
+
+def test_nobody_is_told_to_call_again_what_was_called_and_did_not_tell() -> None:
+    lines, *_ = told(world(), called=frozenset(("open", "look")))
+    assert [line.partition(" Runs that")[0] for line in lines] == [OPEN, SHIPPED]
+    assert not any(CALL in line for line in lines)
+
+
+@pytest.mark.parametrize(("without_it", "is_told"), [(0, True), (1, False)])
+def test_what_may_change_something_is_to_be_called_first_only_where_no_run_passed_without_it(
+    without_it: int, is_told: bool
+) -> None:
+    """What `pay` answers decides what comes next; that is no reason to pay, where others passed without."""
+    memories = [
+        episode(n, each.record["did"].removeprefix("Did: ").replace("look", "pay"), "pass" in each.record["tags"],
+                {Place("pay", "state"): each.record["met"][0][2]})
+        for n, each in enumerate(world())
+    ]  # fmt: skip
+    memories += [episode(60 + n, "ask, then send", True) for n in range(without_it)]
+    lines, *_ = told(memories)
+    assert lines[0].startswith("- When pay says state is open, try cancel")
+    assert (CALL in lines[0]) is is_told
 
 
 def lesson(id_: str, feature: str, status: str = "active") -> StoredMemory:

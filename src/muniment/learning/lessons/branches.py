@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.memos import remembered
 from muniment.learning.fold.circumstances import Place
-from muniment.learning.fold.doing_words import in_order, without_counts
+from muniment.learning.fold.doing_words import in_order, is_cut, without_counts
 from muniment.learning.lessons.process import draws_of, log_evidence, posterior_of
 from muniment.learning.lessons.ways import DIGITS, NOISE, WEIGHT_MIN, Step, WayRate, fading, steps_in
 
@@ -78,7 +78,9 @@ class Branches(NamedTuple):
     place: Place
     branches: tuple[Branch, ...]
     is_known: bool = False
-    """The run that asks has found it out already."""
+    """The run that asks has found it out already, or has called what would have told it."""
+    is_always_called: bool = False
+    """No run passed without calling what tells it."""
 
 
 class _Cell(NamedTuple):
@@ -105,7 +107,11 @@ def find_branches(
     if best is None or gains[best] < _GAIN_MIN + _GAIN_OF_MANY * math.log(len(gains)):
         return None
     cells = _cells(runs, best, fading([run.passed for run in runs], half_life_runs))
-    return Branches(best, tuple(_rated(runs, best, cells, run_id, exploration))) if cells else None
+    if not cells:
+        return None
+    passing = [{step.name for step in steps_in(run.did)} for run in runs if run.passed]
+    is_always_called = all(best.tool in names for names in passing)
+    return Branches(best, tuple(_rated(runs, best, cells, run_id, exploration)), is_always_called=is_always_called)
 
 
 def _places(runs: Sequence[BranchRun]) -> list[Place]:
@@ -237,14 +243,15 @@ def _rated(
 @remembered(4096)
 def _rest_of(did: str, tool: str) -> str:
     """What was done after a tool had first answered, as `Did: …` without counts; all of it where no tool is named. The
-    files that it was done to are left out: they are the task's. Empty where nothing follows.
+    files that it was done to are left out: they are the task's. Empty where nothing follows, or so much that not all of
+    it is told: half a way is another one.
     """
     steps = steps_in(did)
     if tool:
         first = next((at for at, step in enumerate(steps) if step.name == tool), len(steps))
         steps = steps[first + 1 :]
-    told = [_told(step.name, [note for note in step.given if not _is_place(note)]) for step in steps]
-    return f"Did: {without_counts(in_order(told))}" if told else ""
+    told = in_order([_told(step.name, [note for note in step.given if not _is_place(note)]) for step in steps])
+    return f"Did: {without_counts(told)}" if told and not is_cut(told) else ""
 
 
 def _told(name: str, notes: Sequence[str]) -> str:
