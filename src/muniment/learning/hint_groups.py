@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
+from muniment.learning.fold.circumstances import Place, circumstances_kept
 from muniment.learning.hint_branches import branch_lines
 from muniment.learning.hinting.culprits import LIKE, passing_like, words_beside
 from muniment.learning.hinting.episode_words import (
@@ -70,7 +71,7 @@ def put_together(
     decides which of them passes (`branches`), the one for each value of it.
     """
     if branches is not None and (lines := branch_lines(weighed, branches)):
-        return _by_branch(weighed, lines)
+        return _by_branch(weighed, lines, branches.place)
     merged = _merge(weighed, by_way=bool(rates))
     found = [each.candidate.memory for each in weighed]
     dropped = [Dropped(other.id, f"merged with {each.candidate.memory.id}") for each in merged for other in each.alike]
@@ -92,7 +93,7 @@ def put_together(
     return Grouped([_beside_passing(each, found) for each in others], dropped)
 
 
-def _by_branch(weighed: Sequence[Weighed], lines: Sequence[Weighed]) -> Grouped:
+def _by_branch(weighed: Sequence[Weighed], lines: Sequence[Weighed], place: Place) -> Grouped:
     """Lines for what decides, and what is no episode of their runs. Lessons that speak against one of them are left out
     of this run; what a person signed stays.
     """
@@ -108,15 +109,28 @@ def _by_branch(weighed: Sequence[Weighed], lines: Sequence[Weighed]) -> Grouped:
         elif memory.id in told:
             if memory.id in leads:
                 dropped.append(Dropped(memory.id, f"merged with {leads[memory.id]}"))
-        elif memory.status == "pinned" or (memory.kind != "reasoning" and not _speaks_against_any(memory, lines)):
+        elif memory.status == "pinned" or (memory.kind != "reasoning" and not _contradicts_any(memory, lines, place)):
             kept.append(each)
         else:
             dropped.append(Dropped(memory.id, OTHER_WAY if memory.kind == "reasoning" else AGAINST))
     return Grouped([*lines, *kept], dropped)
 
 
-def _speaks_against_any(memory: StoredMemory, lines: Sequence[Weighed]) -> bool:
-    return any(_is_against(memory, _doing(line)) for line in lines)
+def _contradicts_any(memory: StoredMemory, lines: Sequence[Weighed], place: Place) -> bool:
+    return any(_is_against(memory, _doing(line)) or _says_otherwise(memory, line, place) for line in lines)
+
+
+def _says_otherwise(memory: StoredMemory, line: Weighed, place: Place) -> bool:
+    """Is it a lesson for the very answer that a line is for, which has another call come right after it?"""
+    value = circumstances_kept(line.candidate.memory).get(place)
+    learnt = memory.record.get("learnt")
+    if value is None or memory.kind != "tactic" or not isinstance(learnt, Mapping):
+        return False
+    answered = f"{place.tool}.{place.name}={value}" if place.name else f"{place.tool}={value}"
+    feature, then = str(learnt.get("feature")), f"then:{answered}>"
+    if not place.tool or not feature.startswith(then):
+        return False
+    return speaks_against({**learnt, "feature": f"order:{place.tool}>{feature.removeprefix(then)}"}, _doing(line))
 
 
 def _beside_passing(each: Weighed, found: Sequence[StoredMemory]) -> Weighed:

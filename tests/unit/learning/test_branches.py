@@ -388,6 +388,18 @@ def test_lessons_against_a_line_are_left_out_and_what_a_person_signed_stays() ->
     assert lines[0].startswith(OPEN)
 
 
+def test_a_lesson_for_the_same_condition_that_says_something_else_is_left_out() -> None:
+    """`When look says state is open, call recall` beside `When look says state is open, try cancel`."""
+    extra = [
+        lesson("other", "then:look.state=open>recall"), lesson("same", "then:look.state=open>cancel"),
+        lesson("elsewhere", "then:look.colour=red>recall"), lesson("signed", "then:look.state=open>recall", "pinned"),
+    ]  # fmt: skip
+    _, dropped, ids = told([*world(), *extra])
+    assert dropped["other"] == AGAINST
+    assert {"same", "elsewhere", "signed"} <= {*ids}.union(dropped)
+    assert {"same", "elsewhere", "signed"}.isdisjoint(dropped)
+
+
 def test_for_a_value_with_which_nothing_passed_nothing_is_told() -> None:
     memories = [
         episode(n, f"look, then {('cancel', 'recall')[n // 2 % 2]}, then send", n % 4 == 0,
