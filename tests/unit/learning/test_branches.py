@@ -23,6 +23,7 @@ from muniment.learning.fold.transcripts import WORDING
 from muniment.learning.hint_groups import AGAINST, OTHER_WAY, put_together
 from muniment.learning.hints import Recallable, RecallQuestion, best_of, inject, weigh
 from muniment.learning.lesson_recall import branches_of
+from muniment.learning.lessons import branches
 from muniment.learning.lessons.branches import Branches, BranchRun, find_branches
 from muniment.learning.stored_memory import StoredMemory
 
@@ -130,6 +131,16 @@ def test_a_draw_is_the_run_s_for_ever() -> None:
     drawn = {tuple(rate.drawn for branch in found.branches for rate in branch.rates.values())
              for n in range(5) if (found := decided(runs, f"run_{n}")) is not None}  # fmt: skip
     assert len(drawn) == 5
+
+
+def test_whether_a_thing_decides_is_looked_at_once_for_each_pair_of_what_was_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cells = branches._cells(list(stream(1, 60, by_state)), STATE)
+    asked: list[tuple[str, str]] = []
+    monkeypatch.setattr(branches, "_alike", lambda *pair: asked.append(pair) or 0.1 * (pair[0] == pair[1]))
+    branches._gain(cells)
+    assert len(asked) == len(cells) ** 2
 
 
 def test_the_files_of_a_task_are_no_part_of_a_way() -> None:

@@ -168,7 +168,8 @@ def _gain(cells: _Cells) -> float:
     usual = _usual(cells)
     rates = np.array([passes / n - usual for passes, n in cells.values()])
     noise = np.diag([NOISE / n for _, n in cells.values()])
-    apart, as_one = (log_evidence(_covariance(list(cells), own) + noise, rates) for own in (_OWN, 0.0))
+    shared = _shared(list(cells))
+    apart, as_one = (log_evidence(_covariance(*shared, own) + noise, rates) for own in (_OWN, 0.0))
     return apart - as_one
 
 
@@ -176,15 +177,18 @@ def _usual(cells: _Cells) -> float:
     return (sum(passes for passes, _ in cells.values()) + 1) / (sum(n for _, n in cells.values()) + 2)
 
 
-def _covariance(cells: Sequence[_Cell], own: float, others: Sequence[_Cell] | None = None) -> Matrix:
-    """Of what cells do to the pass rate: the steps in common, more of it where the same was found."""
+def _shared(cells: Sequence[_Cell], others: Sequence[_Cell] | None = None) -> tuple[Matrix, Matrix]:
+    """What cells share with each other, or with others: steps, and whether the same was found."""
     import numpy as np
 
-    def between(one: _Cell, other: _Cell) -> float:
-        is_same = one.value == other.value
-        return _alike(one.way, other.way) * (1 - own + own * is_same) + _VALUE * is_same
+    others = cells if others is None else others
+    alike = np.array([[_alike(one.way, other.way) for other in others] for one in cells])
+    return alike, np.array([[float(one.value == other.value) for other in others] for one in cells])
 
-    return np.array([[between(one, other) for other in (cells if others is None else others)] for one in cells])
+
+def _covariance(alike: Matrix, same: Matrix, own: float) -> Matrix:
+    """Of what cells do to the pass rate: the steps in common, more of it where the same was found."""
+    return alike * (1 - own + own * same) + _VALUE * same
 
 
 @remembered(8192)
@@ -219,14 +223,15 @@ def _rated(
             took[value][way].append(run.run_id)
     known, usual = list(cells), _usual(cells)
     rates = np.array([passes / n - usual for passes, n in cells.values()])
-    seen = _covariance(known, _OWN) + np.diag([NOISE / n for _, n in cells.values()])
+    seen = _covariance(*_shared(known), _OWN) + np.diag([NOISE / n for _, n in cells.values()])
     branches = []
     for value in sorted(took, key=lambda value: (-sum(map(len, took[value].values())), value)):
         ways = sorted({cell.way for cell in known if cell.value == value})
         if sum(map(len, took[value].values())) < _VALUE_RUNS_MIN or not ways:
             continue
         here = [_Cell(way, value) for way in ways]
-        offsets, doubt = posterior_of(seen, rates, _covariance(here, _OWN, known), _covariance(here, _OWN))
+        across, among = (_covariance(*_shared(here, others), _OWN) for others in (known, here))
+        offsets, doubt = posterior_of(seen, rates, across, among)
         expected = usual + offsets
         drawn = expected
         if run_id is not None:
