@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from muniment.learning.stored_memory import MemoryKind, StepFacts, StoredMemory
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
+    from muniment.store.ledger.records import LedgerEntry
 
 __all__ = [
     "METHOD",
@@ -245,12 +246,11 @@ def recall(
         None if intent is None else intent_key(intended),
         None if state is None else state_key(standing),
     )
-    steps = _steps_so_far(ctx, scope)
-    called = tools_of(steps)
-    tools = called.union(intended.required_tools or ())
+    first, steps = _steps_so_far(ctx, scope)
+    tools = tools_of(steps).union(intended.required_tools or ())
     known = features_of(intended, standing, bucket_key, own)
-    did, found = "; ".join(did_words(steps)), circumstances_so_far(own, steps)
-    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], tools, known, did, found, called)
+    did, found = "; ".join(did_words(steps)), circumstances_so_far(own, (*first, *steps))
+    asked = RecallQuestion(moment, bucket_key, keys[0], keys[1], tools, known, did, found, tools_of((*first, *steps)))
     for _ in range(_TRIES):
         recalled = _ask(ctx, scope, query, asked, stores, most, own, is_look=not keep)
         if not keep or _tell(writer, recalled):
@@ -258,11 +258,19 @@ def recall(
     raise Conflict("what was recalled is being forgotten", hint="recall again")
 
 
-def _steps_so_far(ctx: Context, scope: Scope) -> tuple[StepFacts, ...]:
-    """What the run has done until now, by its newest entries: runs are looked for by it as by the words of the task."""
-    newest = Listing(descending=True, limit=_ENTRIES_READ_MAX)
-    entries = list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, newest)
-    return steps_of([entry for entry in entries if entry.body is not None][::-1])
+def _steps_so_far(ctx: Context, scope: Scope) -> tuple[tuple[StepFacts, ...], tuple[StepFacts, ...]]:
+    """What a run did first, where it is long: what each tool answered first stands there. And what it has done until
+    now, by its newest entries: runs are looked for by it as by the words of the task.
+    """
+
+    def read(descending: bool) -> list[LedgerEntry]:
+        asked = Listing(descending=descending, limit=_ENTRIES_READ_MAX)
+        return list(list_entries(ctx, scope.tenant_id, scope.user_id, scope.session_id, scope.run_id, asked))
+
+    newest = read(descending=True)[::-1]
+    oldest = read(descending=False) if len(newest) == _ENTRIES_READ_MAX else []
+    first, steps = (steps_of([entry for entry in entries if entry.body is not None]) for entries in (oldest, newest))
+    return first, steps
 
 
 def _ask(

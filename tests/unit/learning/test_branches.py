@@ -478,6 +478,20 @@ def test_a_runner_s_prompt_says_when_to_do_what(mem: Any) -> None:
     assert line.trace_ids
 
 
+def test_in_a_long_run_the_first_answer_of_a_tool_is_still_the_first(mem: Any) -> None:
+    """What is answered later may come of what was chosen."""
+    play(mem, 40)
+    run = mem.run(user_id="ana")
+    run.observe_tool("look", content="order 7 is open, owner known")
+    for number in range(90):
+        run.observe_tool("note", content=f"{number} lines")
+    run.observe_tool("look", content="order 7 is shipped, owner known")
+    intent = {"domain_tag": "shop", "task_family": "settle"}
+    found = run.learning.recall("Settle order 7.", intent=intent, keep=False)
+    assert "order is open, try cancel" in found.text
+    assert "order is shipped, try" not in found.text
+
+
 def test_a_recall_falls_with_a_run_of_which_it_says_that_it_did_worse(mem: Any) -> None:
     play(mem, 40)
     intent = {"domain_tag": "shop", "task_family": "settle"}
