@@ -492,7 +492,7 @@ def test_in_a_long_run_the_first_answer_of_a_tool_is_still_the_first(mem: Any) -
     assert "order is shipped, try" not in found.text
 
 
-def test_a_recall_falls_with_a_run_of_which_it_says_that_it_did_worse(mem: Any) -> None:
+def test_a_recall_is_made_from_the_runs_too_of_which_it_says_that_they_did_worse(mem: Any) -> None:
     play(mem, 40)
     intent = {"domain_tag": "shop", "task_family": "settle"}
     run = mem.run(user_id="ana")
