@@ -29,6 +29,11 @@ def _rows(results: Results, engine: str) -> dict[int, dict[str, Any]]:
     return {size: results[f"{engine} {size}"] for size in sizes}
 
 
+def _taken(row: dict[str, Any], name: str) -> str:
+    """The middle of three takes, and between which the others lie."""
+    return f"{row[f'{name}_ms']:.1f} ms ({row[f'{name}_ms_low']:.1f}–{row[f'{name}_ms_high']:.1f})"
+
+
 def scale(results: Results) -> list[str]:
     """PostgreSQL by size: processor time, and how many blocks the server looks at."""
     rows = _rows(results, "postgres")
@@ -40,8 +45,10 @@ def scale(results: Results) -> list[str]:
     lines.append(f"| loaded and indexed a core and second | {' | '.join(cells)} | {bare} |")
     cells = [f"{row['bytes_an_event']:,.0f}" for row in rows.values()]
     lines.append(f"| bytes an event | {' | '.join(cells)} | |")
+    cells = [f"{row['process_mb']:,.0f} MB and {row['compose_server_mb']:,.0f} MB" for row in rows.values()]
+    lines.append(f"| memory of the process that asks, and of its server process | {' | '.join(cells)} | |")
     for name, words in _ASKED.items():
-        cells = [f"{row[f'{name}_ms']:.1f} ms, {max(row[f'{name}_blocks'], 0):,.0f} blocks" for row in rows.values()]
+        cells = [f"{_taken(row, name)}, {max(row[f'{name}_blocks'], 0):,.0f} blocks" for row in rows.values()]
         bare = f"{last[f'{name}_against_bare']:.1f}" if f"{name}_against_bare" in last else ""
         lines.append(f"| {words} | {' | '.join(cells)} | {bare} |")
     return lines
@@ -56,7 +63,7 @@ def scale_sqlite(results: Results) -> list[str]:
     cells = [f"{row['bytes_an_event']:,.0f}" for row in rows.values()]
     lines.append(f"| bytes an event | {' | '.join(cells)} |")
     for name, words in _ASKED.items():
-        cells = [f"{row[f'{name}_ms']:.1f} ms, {row[f'{name}_steps'] / 1000:,.1f} k steps" for row in rows.values()]
+        cells = [f"{_taken(row, name)}, {row[f'{name}_steps'] / 1000:,.1f} k steps" for row in rows.values()]
         lines.append(f"| {words} | {' | '.join(cells)} |")
     return lines
 
@@ -70,7 +77,14 @@ def scale_model(results: Results) -> list[str]:
     for name, words in (_BUILT | {f"{each}_ms": f"{words}, ms" for each, words in _ASKED.items()}).items():
         told_, seen, off = told[f"{name}_predicted"], last[name], told[f"{name}_off"]
         lines.append(f"| {words} | {told_:,.1f} | {seen:,.1f} | {off:+.0%} |")
-    lines += ["", f"{told['within_a_fifth']} of {told['predicted']} are told within 20 %."]
+    grown = {words: told[f"{each}_ms_growth"] for each, words in _ASKED.items() if f"{each}_ms_growth" in told}
+    sizes = f"from {min(told['fitted_to']):,} events to {told['held_against']:,}"
+    lines += [
+        "",
+        f"{told['within_a_fifth']} of {told['predicted']} are told within 20 %. Growth {sizes}: "
+        + ", ".join(f"{words} {times:.2f} ×" for words, times in grown.items())
+        + ".",
+    ]
     return lines
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from muniment.core.text.analyzer import analyze
 from muniment.learning.fold.circumstances import Place, circumstances_kept
-from muniment.learning.hint_branches import branch_lines
+from muniment.learning.hinting.branch_lines import branch_lines
 from muniment.learning.hinting.culprits import LIKE, passing_like, words_beside
 from muniment.learning.hinting.episode_words import (
     SAME_TASK,
