@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.learning.lessons.wording import condition_words, figure_words, sentence_of
-from muniment.learning.stored_memory import Tally
+from muniment.learning.lessons.wording import condition_words, figure_words, lesson_line, sentence_of
+from muniment.learning.stored_memory import StoredMemory, Tally
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,12 @@ def test_figures_say_nothing_of_a_side_without_runs() -> None:
     assert figure_words(some, Tally(n=11, passes=3)) == "Runs told this passed 9 of 12, others 3 of 11."
     assert figure_words(some, none) == "Runs told this passed 9 of 12."
     assert figure_words(none, none) == ""
+
+
+@pytest.mark.parametrize("when", ["when the upload is refused", "If the upload is refused", "the upload is refused"])
+def test_a_condition_that_begins_with_when_is_told_once(when: str) -> None:
+    record = {"summary": "Ask for the size.", "lesson": {"origin": "model", "when": when}}
+    plain = {"id": "tac_1", "kind": "tactic", "level": "user", "version": 1, "status": "active", "record": record}
+    memory = StoredMemory.from_wire(plain | {"created_at": "2026-01-01T00:00:00Z"})
+    assert lesson_line(memory) == "When the upload is refused: Ask for the size."
+    assert condition_words((), when) == "any task, when the upload is refused"

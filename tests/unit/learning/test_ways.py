@@ -286,3 +286,23 @@ def test_an_episode_that_a_person_pinned_is_told_beside_the_way_to_try() -> None
 def test_what_has_faded_to_nothing_is_left_out() -> None:
     runs = [WayRun(("Did: a", "Did: b")[n > 200], EASY, n % 2 == 0) for n in range(250)]
     assert rate_ways(runs, EASY, 0.2, None, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("did", "line"),
+    [
+        ("open, then weave (grade=amber; an error), then sweep (grade=amber)",
+         "Try open, then sweep (grade=amber): passed 2 of 2 in runs like \"Find order …\"."
+         " They called weave (grade=amber) before it, in vain."),
+        ("weave (an error), then fold (not found), then sweep",
+         "Try sweep: passed 2 of 2 in runs like \"Find order …\". They called weave and fold before it, in vain."),
+        ("run_tests (path=tests; KeyError), then edit (change=convert), then run_tests (path=tests)",
+         "Try run_tests (path=tests; answered KeyError), then edit (change=convert), then run_tests (path=tests): "
+         "passed 2 of 2 in runs like \"Find order …\"."),
+        ("sweep, then send (an error)",
+         "Try sweep, then send (answered an error): passed 2 of 2 in runs like \"Find order …\"."),
+    ],
+)  # fmt: skip
+def test_nobody_is_told_to_make_a_call_that_fails_before_another_holds(did: str, line: str) -> None:
+    """A model copies the first call that it is shown. A check that fails is no such call: it tells what to do."""
+    assert line_to_try([episode(n, did, True) for n in (1, 2)]) == line

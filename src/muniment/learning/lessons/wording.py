@@ -27,6 +27,8 @@ _FIGURES = lazy_pattern(
     r"\s*[:(]?\s*((?:passed|mended) \d+ of \d+ with it, \d+ of \d+ without(?:, on the same tasks)?)\)?"
     r"|(?<=[.!?]) Runs told this passed \d+ of \d+(?:, others \d+ of \d+)?\."
 )
+_WHEN = lazy_pattern(r"(?i)^(?:when(?:ever)?|if|where)\s+(?=\S)")
+"""How a writer may begin a condition: it is told behind "when" anyway."""
 _STANDINGS: Mapping[str, str] = {"trial": "On trial: ", "suspended": "In doubt: "}
 _MEASURED_MIN = 5
 """So many runs with it and as many without: fewer say nothing, and "0 of 1" reads as if they did."""
@@ -48,7 +50,7 @@ def condition_words(predicates: Iterable[str], when: str | None = None) -> str:
     """
     known, others = _conditions(predicates)
     if when and not others:
-        others = [when]
+        others = [_WHEN.sub("", when)]
     family, domain = known.get("task_family"), known.get("domain_tag")
     place = (f"{family} tasks" if family else ANY_TASK) + (f" in {domain}" if domain else "")
     return f"{place}, when {' and '.join(others)}" if others else place
@@ -110,7 +112,7 @@ def lesson_line(memory: StoredMemory) -> str:
     own = record.get("lesson")
     when = own.get("when") if isinstance(own, Mapping) else None
     conditions = [when] if isinstance(when, str) and when else _conditions(texts_in(record, "predicates"))[1]
-    missing = [each for each in conditions if each.casefold() not in sentence.casefold()]
+    missing = [_WHEN.sub("", each) for each in conditions if each.casefold() not in sentence.casefold()]
     is_measured = min(memory.with_tally.n, memory.without_tally.n) >= _MEASURED_MIN
     told = f"{sentence} {figure_words(memory.with_tally, memory.without_tally)}" if is_measured else said
     told = told if told.endswith((".", "!", "?")) or not told else f"{told}."
