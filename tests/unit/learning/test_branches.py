@@ -187,6 +187,7 @@ def test_what_cannot_be_told_whole_is_no_way() -> None:
     [
         ("ledger 4711 is sealed, owner known", ["look.ledger=sealed"]),
         ("Status: open", ["look.status=open"]),
+        ("Status: Open\nQueue: BILLING", ["look.queue=billing", "look.status=open"]),
         ("order 7 is shipped.\nstate=closed", ["look.order=shipped", "look.state=closed"]),
         ("The door is not shut.", []),
         ("It is done. This is fine.", []),

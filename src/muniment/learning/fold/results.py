@@ -37,7 +37,7 @@ _AS_USUAL = frozenset(("done", "ok", "okay", "success", "successful", "succeeded
 _WHOLE = lazy_pattern(r"[^\W\d_]+(?:[_ -][^\W\d_]+){0,2}")
 _SAYS = lazy_pattern(
     r"(?:^|(?<=[\s(,;]))([A-Za-z][A-Za-z_]{1,29})(?: #?[\w-]{0,20}\d[\w-]{0,20})?(?:( is | are )| ?[:=] ?)"
-    r"\"?([a-z]{2,18}(?:[_-][a-z]{2,18}){0,2})\"?(?=[,;.)\n]|$)"
+    r"\"?([A-Za-z]{2,18}(?:[_-][A-Za-z]{2,18}){0,2})\"?(?=[,;.)\n]|$)"
 )
 """What a line says of a thing in one word: `ledger 4711 is sealed`, `Status: open`. More than that is a sentence."""
 _DENIED = frozenset(("no", "not", "nor", "neither", "never", "without", "or", "either"))
@@ -131,7 +131,7 @@ def _said(text: str) -> Iterator[tuple[str, str]]:
     """What a text that is no data says of things, in a word each."""
     small, head = stop_words("english"), text[:_READ_CHARS_MAX]
     for found in _SAYS.finditer(head):
-        name, verb, value = found.groups()
+        name, verb, value = found[1], found[2], found[3].casefold()
         if name.casefold() in small or value in _AS_USUAL or (verb and _is_unsaid(head[: found.start()])):
             continue
         yield name.casefold(), value
