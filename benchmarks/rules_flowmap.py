@@ -29,6 +29,7 @@ from benchmarks.harness import report
 from muniment.core.instants import format_instant
 from muniment.core.policy.flow_map import FlowEstimatorKind, FlowMapPolicy
 from muniment.core.ports.engine import Insert
+from muniment.core.ports.schema import ItemRow
 from muniment.learning.folding import list_event_logs
 from muniment.rules.flowmap import aggregate
 from muniment.rules.flowmap.cells import code_cells
@@ -154,22 +155,12 @@ def fill(path: Path, n: int) -> float:
             size += len(text)
             status = "passed" if row.passed else "failed"
             batch.append(
-                (
-                    row.trace_id,
-                    1,
-                    "event_log",
-                    OWNER,
-                    None,
-                    None,
-                    row.trace_id,
-                    status,
-                    None,
-                    row.at,
-                    "agent",
-                    text,
-                    None,
+                ItemRow(
+                    id=row.trace_id, version=1, kind="event_log", user_id=OWNER, session_id=None, agent_id=None,
+                    run_id=row.trace_id, status=status, name=None, created_at=row.at, trust="assistant", body=text,
+                    receipt_id=None, digest=None, checked=0,
                 )
-            )
+            )  # fmt: skip
             if len(batch) == BATCH or number == n:
                 engine.write("default", lambda tx, batch=tuple(batch): tx.do(Insert("items", batch)))  # type: ignore[misc]
                 batch = []

@@ -68,22 +68,19 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
 
 def _bounded(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
-    """psycopg asks several times a second whether the socket is ready, and goes on where it is not: that is counted."""
-    deadline = time.monotonic() + seconds
-    ready: Any = None
-    while True:
-        try:
-            wanted = gen.send(ready)
-        except StopIteration as done:
-            return done.value
-        ready = yield wanted
-        if not ready and time.monotonic() > deadline:
-            gen.close()
-            raise NoAnswer(f"the server did not answer for {seconds:g} s")
+    """What takes longer has no answer."""
+
+    def give_up() -> None:
+        gen.close()
+        raise NoAnswer(f"the server did not answer for {seconds:g} s")
+
+    return _nudged(gen, seconds, give_up)
 
 
 def _nudged(gen: Generator[Any, Any, Any], seconds: float, nudge: Callable[[], None]) -> Generator[Any, Any, Any]:
-    """As above; but it is nudged, once, and waited for."""
+    """psycopg asks several times a second whether the socket is ready, and goes on where it is not: that is counted.
+    After so many seconds something is done about it, once, and it is waited for.
+    """
     deadline = time.monotonic() + seconds
     ready: Any = None
     while True:
