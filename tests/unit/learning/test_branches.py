@@ -353,6 +353,24 @@ def test_each_value_has_a_line_with_what_passes_there_and_what_does_not() -> Non
     assert all(reason == OTHER_WAY or reason.startswith("merged with rm_") for reason in dropped.values())
 
 
+def test_a_call_that_fails_in_all_runs_is_told_behind_the_way_and_one_that_sometimes_does_stays() -> None:
+    def made(answer: Callable[[int], str]) -> list[StoredMemory]:
+        return [
+            episode(n, f"look, then modify{answer(n)}, then {way}, then send", way == by_state(state), {STATE: state})
+            for n in range(48)
+            for state, way in [(("open", "shipped")[n % 2], ("cancel", "recall")[n // 2 % 2])]
+        ]
+
+    lines, *_ = told(made(lambda _n: " (an error)"))
+    assert lines[0].startswith(
+        "- When look says state is open, try cancel, then send: passed 8 of 8 lately."
+        " They called modify before it, in vain. Runs that called recall there passed 0 of 8 lately."
+    )
+    lines, *_ = told(made(lambda n: " (an error)" if n % 5 else ""))
+    assert "try modify, then cancel, then send" in lines[0]
+    assert "in vain" not in lines[0]
+
+
 def test_who_has_found_it_out_is_told_that_one_line() -> None:
     lines, *_ = told(world(), {STATE: "shipped"})
     assert [line.partition(" Runs that")[0] for line in lines] == [SHIPPED]

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 
 from muniment.learning.fold.blame import only_looks
 from muniment.learning.fold.circumstances import when_words
-from muniment.learning.fold.doing_words import name_of, step_texts
-from muniment.learning.hinting.episode_words import episode_of, newest_ends
+from muniment.learning.fold.doing_words import THEN, name_of, step_texts
+from muniment.learning.hinting.episode_words import as_given, episode_of, newest_ends, without_failing
 from muniment.learning.hints import Weighed
-from muniment.learning.lessons.branches import Branch, Branches
+from muniment.learning.lessons.branches import Branch, Branches, rest_with_answers
 from muniment.learning.lessons.ways import answers_in
 
 __all__ = ["branch_lines"]
@@ -52,7 +52,8 @@ def _line(branch: Branch, decided: Branches, known: Mapping[str, Weighed]) -> We
     mine = passed[way]
     lead = next(each for each in mine if any(_ends([each])))
     alike = tuple(each.candidate.memory for each in mine if each is not lead)
-    told = f"When {when_words(decided.place, branch.value)}, try {_steps(way)}: passed {_rate(mine)}."
+    steps, in_vain = _way_told(way, mine, decided.place.tool)
+    told = f"When {when_words(decided.place, branch.value)}, try {steps}: passed {_rate(mine)}.{in_vain}"
     step, others = _worse(branch, way, runs)
     if step:
         told += f" Runs that called {step} there passed {_rate(others)}."
@@ -60,8 +61,16 @@ def _line(branch: Branch, decided: Branches, known: Mapping[str, Weighed]) -> We
     return lead._replace(alike=alike, worse=worse, way=branch.rates[way], line=told)
 
 
-def _steps(way: str) -> str:
-    return way.partition(": ")[2]
+def _way_told(way: str, mine: Sequence[Weighed], tool: str) -> tuple[str, str]:
+    """A way, and a sentence of the calls that failed in all of its runs before others held: nobody is told to make
+    them.
+    """
+    episodes = [episode_of(each.candidate.memory) for each in mine]
+    rests = {without_failing(rest_with_answers(each.way, tool)) for each in episodes if each is not None}
+    kept, in_vain = next(iter(rests)) if len(rests) == 1 else ("", "")
+    if not in_vain:
+        return way.partition(": ")[2], ""
+    return THEN.join(map(as_given, kept.split(THEN))), in_vain
 
 
 def _trouble(each: Weighed) -> int:

@@ -34,6 +34,7 @@ from muniment.learning.stored_memory import StoredMemory
 __all__ = [
     "SAME_TASK",
     "Episode",
+    "as_given",
     "episode_of",
     "hint_text",
     "is_same_task",
@@ -43,6 +44,7 @@ __all__ = [
     "passed_of",
     "share_of",
     "without_asked",
+    "without_failing",
 ]
 
 _ASKED = lazy_pattern(r"(?s)Asked: (.*?)[.?!…]* ((?:Passed|Failed|Not judged yet)(?:: [^.]*)?)\. ?$")
@@ -214,14 +216,14 @@ def line_to_try(memories: Sequence[StoredMemory]) -> str:
     if told is None or not told.way:
         return ""
     only = ", and no more" if told.way.startswith("Only looked: ") else ""
-    way, failed = _without_failing(_DID.sub("", told.way))
+    way, failed = without_failing(_DID.sub("", told.way))
     runs = f'runs like "{told.asked}"' if len(newest_ends(memories)) > 1 else f'a run like "{told.asked}"'
     lately = " lately" if len(memories) > _NEWEST_MAX else ""
     ended = _how_many_passed(memories)
     return f"Try {_GIVEN.sub(_with_answers, way)}{only}{ended}{lately} in {runs}.{failed}"
 
 
-def _without_failing(way: str) -> tuple[str, str]:
+def without_failing(way: str) -> tuple[str, str]:
     """A way without the calls that acted and answered an error before others held, and a sentence that tells of them:
     nobody is told to run into an error. A look or a check that failed told the run something, and what held when it was
     made again is the way: these stay.
@@ -229,11 +231,11 @@ def _without_failing(way: str) -> tuple[str, str]:
     parts = way.split(THEN)
     acted = [at for at, part in enumerate(parts) if _acts(part)]
     failing = [at for at in acted if any(not is_given(note) for note in notes_of(parts[at]))]
-    held = {_as_given(parts[at]): at for at in acted if at not in failing}
-    failing = [at for at in failing if at < max(held.values(), default=0) and _as_given(parts[at]) not in held]
+    held = {as_given(parts[at]): at for at in acted if at not in failing}
+    failing = [at for at in failing if at < max(held.values(), default=0) and as_given(parts[at]) not in held]
     if not failing or any(part.startswith("(") for part in parts):
         return way, ""
-    called = " and ".join(dict.fromkeys(_as_given(parts[at]) for at in failing))
+    called = " and ".join(dict.fromkeys(as_given(parts[at]) for at in failing))
     kept = [part for at, part in enumerate(parts) if at not in failing]
     return THEN.join(kept), f" They called {called} before it, in vain."
 
@@ -243,7 +245,7 @@ def _acts(step: str) -> bool:
     return bool(name) and not only_looks(name) and not is_check(name)
 
 
-def _as_given(step: str) -> str:
+def as_given(step: str) -> str:
     """A step without what it answered."""
     notes = list(filter(is_given, notes_of(step)))
     return f"{name_of(step)} ({'; '.join(notes)})" if notes else name_of(step)

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.memos import remembered
 from muniment.learning.fold.circumstances import Place
-from muniment.learning.fold.doing_words import in_order, is_cut, without_counts
+from muniment.learning.fold.doing_words import (
+    THEN,
+    in_order,
+    is_cut,
+    is_given,
+    name_of,
+    notes_of,
+    step_texts,
+    without_counts,
+)
 from muniment.learning.lessons.process import draws_of, log_evidence, posterior_of
 from muniment.learning.lessons.ways import DIGITS, NOISE, WEIGHT_MIN, Step, WayRate, fading, steps_in
 
@@ -28,7 +37,7 @@ if TYPE_CHECKING:
 
     Matrix = npt.NDArray[np.float64]
 
-__all__ = ["Branch", "BranchRun", "Branches", "find_branches"]
+__all__ = ["Branch", "BranchRun", "Branches", "find_branches", "rest_with_answers"]
 
 _RUNS_MIN = 8
 _COVERED = 0.6
@@ -251,12 +260,24 @@ def _rest_of(did: str, tool: str) -> str:
     files that it was done to are left out: they are the task's. Empty where nothing follows, or so much that not all of
     it is told: half a way is another one.
     """
-    steps = steps_in(did)
-    if tool:
-        first = next((at for at, step in enumerate(steps) if step.name == tool), len(steps))
-        steps = steps[first + 1 :]
-    told = in_order([_told(step.name, [note for note in step.given if not _is_place(note)]) for step in steps])
+    told = in_order(_told_after(did, tool, answers=False))
     return f"Did: {without_counts(told)}" if told and not is_cut(told) else ""
+
+
+def rest_with_answers(did: str, tool: str) -> str:
+    """The same steps one after the other, with what they answered where that is told."""
+    return THEN.join(_told_after(did, tool, answers=True))
+
+
+def _told_after(did: str, tool: str, *, answers: bool) -> list[str]:
+    steps = [step for step in step_texts(did) if name_of(step)]
+    if tool:
+        first = next((at for at, step in enumerate(steps) if name_of(step) == tool), len(steps))
+        steps = steps[first + 1 :]
+    return [
+        _told(name_of(step), [note for note in notes_of(step) if (not _is_place(note) if is_given(note) else answers)])
+        for step in steps
+    ]
 
 
 def _told(name: str, notes: Sequence[str]) -> str:
