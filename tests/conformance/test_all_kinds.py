@@ -20,6 +20,7 @@ from muniment.contracts.schemas import DIALECT, schema_of, schema_text
 from muniment.contracts.validation import validate
 from muniment.core.canonical import canonical_text
 from muniment.errors import InvalidRecord, UnknownKind
+from products import for_each
 
 OTHERS = [kind for kind in KINDS if kind != "MemoryPacket"]
 JUDGES = {kind: jsonschema_rs.Draft202012Validator(schema_of(kind)) for kind in KINDS}
@@ -60,7 +61,7 @@ def test_an_unknown_kind_names_what_comes_close() -> None:
 
 
 @pytest.mark.req("X-02")
-@pytest.mark.parametrize("kind", ALL_KINDS)
+@for_each("kind", ALL_KINDS)
 def test_the_committed_schema_is_the_generated_one(kind: str) -> None:
     committed = (ROOT / "schemas" / f"{kind}.json").read_text(encoding="utf-8")
     assert committed == schema_text(kind), "run `muniment schema export schemas`"
@@ -72,7 +73,7 @@ def test_no_schema_is_left_over() -> None:
 
 
 @pytest.mark.req("X-02")
-@pytest.mark.parametrize("kind", ALL_KINDS)
+@for_each("kind", ALL_KINDS)
 def test_a_schema_is_draft_2020_12_and_plain(kind: str) -> None:
     schema = schema_of(kind)
     assert schema["$schema"] == DIALECT
@@ -96,7 +97,7 @@ def test_a_schema_is_draft_2020_12_and_plain(kind: str) -> None:
 
 
 @pytest.mark.req("X-02", "X-08")
-@pytest.mark.parametrize("kind", OTHERS)
+@for_each("kind", OTHERS)
 def test_record_and_schema_agree_on_every_single_mutation(kind: str) -> None:
     largest = MAKERS[kind].maximal()
     assert agree(kind, largest)
@@ -119,7 +120,7 @@ def test_random_documents(kind: str, seed: int) -> None:
 
 
 @pytest.mark.req("X-08")
-@pytest.mark.parametrize("kind", OTHERS)
+@for_each("kind", OTHERS)
 def test_unknown_keys_are_kept_and_written_back(kind: str) -> None:
     document = {**MAKERS[kind].maximal(), "zz_unknown": {"a": [1, None]}, "model_config": "x", "from_wire": 1}
     assert canonical_text(record_of(kind).from_wire(document).to_wire()) == canonical_text(document)
@@ -135,7 +136,7 @@ def test_an_alias_is_the_only_wire_name() -> None:
 
 
 @pytest.mark.req("X-04")
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "at", "value", "path", "message"),
     [
         ("MemoryPacket", "citations", "x", "$.citations", 'wanted an array, found "x"'),
@@ -160,7 +161,7 @@ def test_one_issue_says_where_what_was_wanted_and_what_was_found(
     assert [(issue.path, issue.message) for issue in validate(kind, document)] == [(path, message)]
 
 
-@pytest.mark.parametrize("value", [{"a"}, iter(()), "ab", {"a": 1}, b"ab", range(2)])
+@for_each("value", [{"a"}, iter(()), "ab", {"a": 1}, b"ab", range(2)])
 def test_an_array_is_a_list_or_a_tuple(value: Any) -> None:
     with pytest.raises(InvalidRecord):
         record_of("WorkingSet").from_wire({"schema_version": "0.5.15", "stack": value})
@@ -177,7 +178,7 @@ def test_what_is_not_json_is_refused_with_a_clean_path(value: Any) -> None:
 
 
 @pytest.mark.req("X-06")
-@pytest.mark.parametrize("room", ["contracts", "core/predicates", "core/regex", "core/stats", "core/text"])
+@for_each("room", ["contracts", "core/predicates", "core/regex", "core/stats", "core/text"])
 def test_the_pure_rooms_read_no_clock_chance_or_environment(room: str) -> None:
     outside = {"os", "time", "random", "uuid", "secrets", "sqlite3", "socket", "subprocess", "click", "tempfile"}
     clocks = {"now", "utcnow", "today"}

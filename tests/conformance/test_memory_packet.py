@@ -19,6 +19,7 @@ from muniment.contracts.memory_packet import MemoryPacket
 from muniment.contracts.schemas import schema_of
 from muniment.contracts.validation import validate
 from muniment.core.canonical import canonical_text
+from products import for_each
 
 DOCUMENT_SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parent / "memorypacket_v1.schema.json").read_text(encoding="utf-8")
@@ -107,7 +108,7 @@ def test_a_record_is_immutable() -> None:
     assert isinstance(packet.citations, tuple)
 
 
-@pytest.mark.parametrize("section", list(DOCUMENT_SCHEMA["properties"]))
+@for_each("section", list(DOCUMENT_SCHEMA["properties"]))
 def test_all_seven_sections_are_required(section: str) -> None:
     packet = MAKER.minimal()
     del packet[section]

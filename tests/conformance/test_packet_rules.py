@@ -10,6 +10,7 @@ import pytest
 from muniment.contracts.semantics import check_semantics
 from muniment.contracts.validation import validate
 from muniment.core.instants import parse_rfc3339
+from products import for_each
 
 NOW = "2026-05-01T12:00:00Z"
 FACT = {"fact_id": "f1", "fact_key": "user.city", "value": "Berlin", "status": "active", "sources": ["e1"]}
@@ -77,7 +78,7 @@ def test_only_active_facts(status: str) -> None:
 
 
 @pytest.mark.req("MP-07")
-@pytest.mark.parametrize(
+@for_each(
     ("validity", "wrong"),
     [
         ({}, None),
@@ -127,8 +128,8 @@ def with_insight(purpose: str, item: dict[str, Any], *, allow: bool = False, whe
 
 
 @pytest.mark.req("MP-12")
-@pytest.mark.parametrize("where", ["hypotheses", "strategy_sketches", "patterns"])
-@pytest.mark.parametrize("allow", [True, False])
+@for_each("where", ["hypotheses", "strategy_sketches", "patterns"])
+@for_each("allow", [True, False])
 def test_a_responder_sees_no_insight_that_is_not_validated(where: str, allow: bool) -> None:
     for state in ("unvalidated", "testing", "rejected"):
         document = with_insight("responder", {"validation_state": state}, allow=allow, where=where)
@@ -147,8 +148,8 @@ def test_others_see_what_is_open_but_nothing_rejected(purpose: str) -> None:
 
 
 @pytest.mark.req("MP-12")
-@pytest.mark.parametrize("purpose", ["planner", "tool", "responder"])
-@pytest.mark.parametrize(
+@for_each("purpose", ["planner", "tool", "responder"])
+@for_each(
     ("expires_at", "holds"),
     [
         (None, True),  # read as run_end
@@ -179,7 +180,7 @@ LOOSE = [
 
 
 @pytest.mark.req("MP-13")
-@pytest.mark.parametrize(("section", "name", "item", "key"), LOOSE)
+@for_each(("section", "name", "item", "key"), LOOSE)
 def test_every_evidence_id_is_cited(section: str, name: str, item: dict[str, Any], key: str) -> None:
     document = packet(**{section: {name: [item]}})
     assert broken(document) == [("MP-13", f"$.{section}.{name}[0].{key}")]
@@ -231,7 +232,7 @@ def test_as_many_weights_as_probes(weights: int) -> None:
     assert broken(plan, "PatterningPlan") == ([] if weights == 2 else [("RC-24", "$.solution.weights")])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("earlier", "later"),
     [
         ("2026-05-01T12:00:00.25Z", "2026-05-01T12:00:00.5Z"),
@@ -253,7 +254,7 @@ def test_instants_are_equal_however_written() -> None:
     assert len({parse_rfc3339(text) for text in written}) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "2026-05-01",

@@ -15,6 +15,7 @@ import muniment
 from muniment.contracts.kinds import record_of
 from muniment.contracts.validation import validate
 from muniment.core.urls import cid_of, normalize_url
+from products import for_each
 
 PERSPECTIVES: dict[str, Any] = {
     "schema_version": "perspectives.v1",
@@ -82,7 +83,7 @@ REQUIRED = {
 }
 
 
-@pytest.mark.parametrize(("kind", "at"), [(kind, at) for kind, places in REQUIRED.items() for at in places])
+@for_each(("kind", "at"), [(kind, at) for kind, places in REQUIRED.items() for at in places])
 def test_what_the_tables_tick_is_required_and_not_null(kind: str, at: tuple[Any, ...]) -> None:
     assert [issue.message for issue in validate(kind, changed(EXAMPLES[kind], at, DROP))] == [
         "a required key is missing"
@@ -96,7 +97,7 @@ def test_what_the_tables_cross_is_optional() -> None:
     assert validate("Perspectives", document) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "at", "value"),
     [
         ("Perspectives", ("schema_version",), "perspectives.v2"),
@@ -111,7 +112,7 @@ def test_refused(kind: str, at: tuple[Any, ...], value: Any) -> None:
 
 
 @pytest.mark.req("X-07")
-@pytest.mark.parametrize(("confidence", "valid"), [(0, True), (100, True), (0.85, True), (100.5, False), (-1, False)])
+@for_each(("confidence", "valid"), [(0, True), (100, True), (0.85, True), (100.5, False), (-1, False)])
 def test_confidence_runs_to_a_hundred_here(confidence: float, valid: bool) -> None:
     document = changed(PACK, ("summaries", 0, "key_claims", 0, "confidence"), confidence)
     assert (validate("SummaryPack", document) == []) is valid

@@ -12,6 +12,7 @@ from rulecraft_table import COMMITTED, read_table
 from muniment.contracts.kinds import KINDS, document_of, record_of
 from muniment.contracts.schemas import schema_of
 from muniment.contracts.validation import validate
+from products import for_each
 
 TABLE: dict[str, dict[str, list[str]]] = json.loads(COMMITTED.read_text(encoding="utf-8"))
 RULECRAFT = [kind for kind in KINDS if document_of(kind).startswith("Rulecraft")]
@@ -134,13 +135,13 @@ def ours(kind: str) -> dict[str, tuple[Types, bool]]:
 
 
 @pytest.mark.req("X-01", "X-02", "X-03")
-@pytest.mark.parametrize("kind", RULECRAFT)
+@for_each("kind", RULECRAFT)
 def test_fields_types_nulls_and_musts_are_the_documents(kind: str) -> None:
     assert ours(kind) == documented(kind)
 
 
 @pytest.mark.req("X-02")
-@pytest.mark.parametrize("kind", RULECRAFT)
+@for_each("kind", RULECRAFT)
 def test_ranges_only_where_the_field_states_one(kind: str) -> None:
     schema = schema_of(kind)
     found = set()
@@ -195,7 +196,7 @@ ACTION = {**V, "trace_id": "t", "action_id": "a", "turn": 1, "tool": "submit"}
 ROLLOUT = {**V, "summary_id": "s", "trace_id": "t", "answer": "42", "key_reasoning": ["because"]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "document"),
     [
         ("RuleRecord", RULE),
@@ -224,7 +225,7 @@ def test_accepted(kind: str, document: dict[str, Any]) -> None:
     assert record_of(kind).from_wire(document).to_wire() == document
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "document", "path"),
     [
         ("RuleRecord", {**RULE, "schema_version": "0.5.14"}, "$.schema_version"),
@@ -255,7 +256,7 @@ def test_refused(kind: str, document: dict[str, Any], path: str) -> None:
     assert path in [issue.path for issue in validate(kind, document)]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in RULECRAFT if kind != "MemoryHint"])
+@for_each("kind", [kind for kind in RULECRAFT if kind != "MemoryHint"])
 def test_schema_version_is_required(kind: str) -> None:
     document = Maker(schema_of(kind)).minimal()
     del document["schema_version"]

@@ -10,6 +10,7 @@ import pytest
 from muniment.contracts.semantics import RunInvariants, check_semantics
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.contracts.validation import unknown_keys, validate
+from products import for_each
 
 POINTER = {"evidence_id": "ev_1", "chunk_id": "c1", "span": {"start": 0, "end": 12}}
 SNAPSHOT: dict[str, Any] = {
@@ -64,7 +65,7 @@ def test_a_full_snapshot_is_valid_and_comes_back_with_its_null() -> None:
 
 
 @pytest.mark.req("X-03")
-@pytest.mark.parametrize("key", list(SNAPSHOT))
+@for_each("key", list(SNAPSHOT))
 def test_every_listed_key_is_stable(key: str) -> None:
     document = snapshot()
     del document[key]
@@ -88,7 +89,7 @@ def test_done_definition_is_an_object_or_a_string_and_one_issue_says_so(value: A
 
 
 @pytest.mark.req("CS-06")
-@pytest.mark.parametrize(
+@for_each(
     "refs",
     [
         [],

@@ -17,6 +17,7 @@ from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.sqlite import opening
 from muniment.store.engines.sqlite.connections import FileTarget, connect
 from muniment.testing.postgres_server import throwaway_schema
+from products import for_each
 
 
 def test_memory() -> None:
@@ -106,7 +107,7 @@ def test_what_is_no_pool_size(given: str) -> None:
     assert len(caught.value.message) < 120
 
 
-@pytest.mark.parametrize(
+@for_each(
     "target", ["mysql://host/x", "sqlite:", "sqlite://a.db", "sqlite:///", "http://user:s3cret@host/", "", "a\0b"]
 )
 def test_what_names_no_store(target: str) -> None:

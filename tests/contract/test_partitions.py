@@ -30,6 +30,7 @@ from muniment.store.engines.postgres.layouts import (
 from muniment.store.engines.postgres.partitioning import Step, convert
 from muniment.testing.rows import row_with, sample_row
 from partition_room import BIG, TENANTS, converted, fill, held, layout, leftovers, relations, target, url_of
+from products import for_each
 
 
 @pytest.fixture
@@ -538,7 +539,7 @@ def test_other_tenants_keep_their_unique_ids(engine: PostgresEngine, postgres_ds
         engine.write("acme", lambda tx: tx.do(Insert("entries", [row_with("entries", 1, id="another")])))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("parts", "own"),
     [(1, {}), (65, {}), (-1, {}), (True, {}), (0, {"acme": 4}), (4, {"acme": -1}), (4, {"acme": 65}), (4, {"*": 2})],
 )
@@ -547,7 +548,7 @@ def test_layouts_without_sense(parts: int, own: dict[str, int]) -> None:
         partition_store("postgresql://nobody@127.0.0.1:1/none", parts, own)
 
 
-@pytest.mark.parametrize("db", ["store.db", ":memory:", "sqlite:///a.db", "mysql://host/x", ""])
+@for_each("db", ["store.db", ":memory:", "sqlite:///a.db", "mysql://host/x", ""])
 def test_only_postgresql_has_partitions(db: str) -> None:
     with pytest.raises(InvalidInput, match="only a store of PostgreSQL"):
         partition_store(db, 4)

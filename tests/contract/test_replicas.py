@@ -25,6 +25,7 @@ from muniment.store.engines.postgres.replicas import Replica, ReplicaSettings
 from muniment.testing.pooler import pooled
 from muniment.testing.postgres_cluster import PostgresProcess, Servers
 from muniment.testing.postgres_server import Unavailable, fresh_schema
+from products import for_each
 
 pytestmark = pytest.mark.req("LG-17")
 Pair = tuple[PostgresProcess, PostgresProcess]
@@ -444,7 +445,7 @@ def test_how_a_replica_is_named(given: str, host: str, port: str) -> None:
         assert found["sslmode"] == "require"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "more",
     ["replica=", "replica=:5432", "replica=h:port", "replica=h:70000", "replica=u:s3cret@h:1", "replica=a:1,",
      "replica=postgresql%3A%2F%2Fh%3Anotaport%2Fx", "replica=h:1&replica_lag=-1", "replica=h:1&replica_lag=nan",

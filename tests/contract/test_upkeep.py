@@ -46,6 +46,7 @@ from muniment.store.background.leases import LeaseLost, StillLeases, check_fence
 from muniment.store.items import select_items
 from muniment.surfaces.cli import upkeeping
 from partition_room import url_of
+from products import for_each
 from upkeep_room import SameSalts, add_behind, clock_ahead, leases, load, made, worker
 
 Opened = Callable[..., Memory]
@@ -595,14 +596,14 @@ def test_whoever_goes_on_for_one_tenant_scrubs_nothing(tmp_path: Path, monkeypat
             next(upkeeping._watched(call, 1.0, kinds=["scrub"], tenant_id="default"))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kinds", [["indices"], [], "everything", [None], 7])
+@for_each("kinds", [["indices"], [], "everything", [None], 7])
 def test_kinds_that_are_none(kinds: Any) -> None:
     with muniment.open(":memory:") as mem, pytest.raises(InvalidInput) as refused:
         mem.store.upkeep(kinds=kinds)
     assert (refused.value.path, bool(refused.value.hint)) == ("$.kinds", True)
 
 
-@pytest.mark.parametrize("seconds", [0, -1, 1e9, float("nan"), "10", None, True])
+@for_each("seconds", [0, -1, 1e9, float("nan"), "10", None, True])
 def test_leases_that_last_no_time(seconds: Any) -> None:
     with muniment.open(":memory:") as mem, pytest.raises(InvalidInput) as refused:
         mem.store.upkeep(lease_seconds=seconds)

@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from muniment.surfaces.cli.commands.checking import FIRST_FILE
 from muniment.testing.constraint_examples import EXAMPLES, PolitenessJudge
 from muniment.verify.pack_running import run_pack
@@ -16,6 +14,7 @@ from muniment.verify.static.constraints import KINDS
 from muniment.verify.static.evaluation import evaluate
 from muniment.verify.static.given_outputs import read_output
 from muniment.verify.static.notation import read_constraints
+from products import for_each
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "constraints.md").read_text("utf-8")
 KIND = re.compile(r"^### (\w+)\n\n(.+?)\n\n(?:.*?)```yaml\n(.*?)\n```", re.MULTILINE | re.DOTALL)
@@ -27,7 +26,7 @@ def test_every_kind_stands_in_the_manual_and_says_what_it_asks() -> None:
     assert all(said.split(" Violated")[0].strip() for said, _ in SHOWN.values())
 
 
-@pytest.mark.parametrize("name", KINDS)
+@for_each("name", KINDS)
 def test_the_line_of_a_kind_is_run_as_it_stands(name: str) -> None:
     asked = read_constraints(SHOWN[name][1]).constraints
     assert [each.NAME for each in asked] == [name]
@@ -36,7 +35,7 @@ def test_the_line_of_a_kind_is_run_as_it_stands(name: str) -> None:
     assert not evaluate(read_output(breaks), asked, PolitenessJudge())[0].ok
 
 
-@pytest.mark.parametrize("name", KINDS)
+@for_each("name", KINDS)
 def test_every_field_of_a_kind_is_named(name: str) -> None:
     section = PAGE.split(f"### {name}\n")[1].split("\n#")[0]
     fields = {field.alias or own for own, field in KINDS[name].model_fields.items()} - {"key", "severity", "reason"}
@@ -120,7 +119,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("key", BAD)
+@for_each("key", BAD)
 def test_and_names_what_is_wrong_with_bad_ones(key: str) -> None:
     (first, _) = run_pack(read_pack(SUPPORT_BOT), {"late order[1]": [BAD[key]]}).results
     assert not first.ok

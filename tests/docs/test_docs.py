@@ -21,6 +21,7 @@ from page_player import MUNIMENT, blocks_of, is_shown
 from model_server import Chat, Server, serving
 from muniment.surfaces.cli.tree import TREE
 from muniment.surfaces.settings import NAMES
+from products import for_each
 from warm_commands import captured
 
 ROOT = Path(__file__).parent.parent.parent
@@ -152,7 +153,7 @@ def play(page: Path, place: str | None, folder: Path, environ: dict[str, str]) -
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shown", "printed", "is_true"),
     [
         ("one\ntwo", "one\ntwo\n", True),
@@ -168,7 +169,7 @@ def test_what_is_shown_is_what_is_printed(shown: str, printed: str, is_true: boo
     assert is_shown(shown, printed) is is_true
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES, ids=lambda page: page.name)
 def test_commands_in_pages_exist(page: Path) -> None:
     shell = "\n".join(block.body for block in blocks_of(page.read_text("utf-8")) if block.language == "sh")
     named = re.findall(r"^muniment ([a-z][\w-]*)", shell, re.MULTILINE)
@@ -176,20 +177,20 @@ def test_commands_in_pages_exist(page: Path) -> None:
     assert set(named) <= set(TREE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES, ids=lambda page: page.name)
 def test_make_targets_in_pages_exist(page: Path) -> None:
     targets = re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     named = re.findall(r"(?:`|^ {4})make ([a-z][\w-]*)", page.read_text("utf-8"), re.MULTILINE)
     assert set(named) <= set(targets)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
         assert "://" in target or (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("page", [*GUIDES, ROOT / "docs" / "guarantees.md"], ids=lambda page: page.name)
+@for_each("page", [*GUIDES, ROOT / "docs" / "guarantees.md"], ids=lambda page: page.name)
 def test_tests_that_a_page_names_exist(page: Path) -> None:
     """A statement that names its proof has one."""
     for path, name in re.findall(r"`(tests/[\w/]+(?:\.py)?)(?:::(\w+))?`", page.read_text("utf-8")):
@@ -197,12 +198,12 @@ def test_tests_that_a_page_names_exist(page: Path) -> None:
         assert not name or f"def {name}(" in (ROOT / path).read_text("utf-8"), f"{path}::{name}"
 
 
-@pytest.mark.parametrize("page", [page for page in GUIDES if page.stem != "inspector"], ids=lambda page: page.name)
+@for_each("page", [page for page in GUIDES if page.stem != "inspector"], ids=lambda page: page.name)
 def test_a_guide_ends_with_what_it_does_not_do(page: Path) -> None:
     assert re.findall(r"^## (.*)$", page.read_text("utf-8"), re.MULTILINE)[-1] == "What it does not do"
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS, ids=lambda drawing: drawing.name)
+@for_each("drawing", DRAWINGS, ids=lambda drawing: drawing.name)
 def test_a_drawing_stands_on_its_own(drawing: Path) -> None:
     """Readable on a light and a dark page, by eye and by screen reader, and asking nothing of any network."""
     text = drawing.read_text("utf-8")

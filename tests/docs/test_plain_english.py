@@ -18,6 +18,8 @@ import glossary
 import plain_english
 from plain_english import LONG, opening, sentences, words
 
+from products import for_each
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *plain_english.pages()]
 GUIDES = [page for page in PAGES if "guides" in page.parts]
@@ -36,19 +38,19 @@ def faults_of(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@for_each("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_sentences_are_short(page: Path) -> None:
     assert faults_of(page.read_text("utf-8")) == []
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+@for_each("page", GUIDES, ids=lambda page: page.stem)
 def test_a_guide_begins_with_whom_it_is_for_and_what_it_does(page: Path) -> None:
     begins = opening(page.read_text("utf-8"))
     assert begins.startswith("This page is for "), begins
     assert 12 <= words(begins) <= 130, begins
 
 
-@pytest.mark.parametrize("page", glossary.pages(), ids=lambda page: page.stem)
+@for_each("page", glossary.pages(), ids=lambda page: page.stem)
 def test_a_word_of_art_leads_to_the_glossary(page: Path) -> None:
     """`python tools/glossary.py --write` links what this finds."""
     assert glossary.unlinked(page, page.read_text("utf-8")) == []
@@ -104,7 +106,7 @@ def test_a_page_that_begins_with_a_comment_has_a_title_in_the_site() -> None:
 # -- the measure itself -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "counted"),
     [
         ("# Title\n\nOne two three. Four five!\n", [3, 2]),
@@ -120,7 +122,7 @@ def test_what_counts_as_a_sentence(text: str, counted: list[int]) -> None:
     assert [words(each) for each in sentences(text)] == counted
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "is_well"),
     [
         ("# T\n\n" + "It is short. " * 30, True),
@@ -146,7 +148,7 @@ def test_the_opening_of_a_page(text: str, begins: str) -> None:
     assert opening(text) == begins
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "linked"),
     [
         ("# A fold\n\nA fold, then folds.\n", "# A fold\n\nA [fold](../glossary.md#fold), then folds.\n"),

@@ -27,6 +27,7 @@ from muniment.errors import (
 from muniment.store.engines.opening import open_engine, partition_store
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.postgres.failures import LostRace, translate
+from products import for_each
 
 
 @pytest.fixture
@@ -139,7 +140,7 @@ def test_no_server(postgres_dsn: str) -> None:
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dsn", "said"),
     [
         ("postgresql://host:notaport/x", "names no host and port"),
@@ -203,7 +204,7 @@ def test_a_store_that_was_dropped(engine: PostgresEngine, admin: psycopg.Connect
         links(engine)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "kind"),
     [
         (psycopg.errors.DiskFull("x"), StorageFull),

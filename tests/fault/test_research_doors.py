@@ -29,6 +29,7 @@ from muniment.errors import (
 from muniment.handles.memory import Memory
 from muniment.handles.study import Study
 from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE, output_for, walk_to
+from products import for_each
 
 LONE = "a\ud800"
 
@@ -525,7 +526,7 @@ def test_a_secret_is_nowhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("LG-10")
-@pytest.mark.parametrize(
+@for_each(
     ("written", "kept"),
     [
         ("see https://bob:pw@x.example/a and http://ann@y.example", "see https://x.example/a and http://y.example"),

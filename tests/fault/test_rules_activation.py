@@ -15,6 +15,7 @@ from muniment.learning.banks import memory_drafts, write_bank
 from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.gate import rule_digest
 from muniment.testing.rule_story import COUNTING, RuleStory
+from products import for_each
 
 OWNER = "bank:user:ana"
 
@@ -342,7 +343,7 @@ def _a_persons_without_end(lines: list[dict[str, Any]], rule_id: str) -> None:
     rewrite(versions(lines, rule_id)[0], lambda body: body["memory"].update(layer="user"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "edit",
     [_active_without_report, _active_by_the_gate, _always_on_trial, _a_draft_on_trial, _a_persons_without_end],
 )
@@ -403,7 +404,7 @@ def _no_gate(lines: list[dict[str, Any]], _rule_id: str) -> None:
     lines[:] = [line for line in lines if gate not in (line["row"].get("id"), line["row"].get("item_id"))]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "edit",
     [
         *(_other_words, _wider, _of_another_rule, _unsigned, _undecided, _failed_gate),

@@ -18,6 +18,7 @@ from effort import examples
 from muniment.errors import GateFailed, InvalidInput, MunimentError, NotFound, WrongStage
 from muniment.handles.rulebook import Rulebook
 from muniment.testing.rule_story import COUNTING, RuleStory
+from products import for_each
 
 words = st.sampled_from(
     [
@@ -141,7 +142,7 @@ NEVER: dict[str, Callable[[RuleStory, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(NEVER))
+@for_each("name", sorted(NEVER))
 def test_what_is_never_right_is_refused(name: str) -> None:
     story, rule_id = gated("never right")
     before = (story.book.revision, story.book.get(rule_id), len(story.book.reports(rule_id)))
@@ -251,7 +252,7 @@ AGENTS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.req("RC-18")
-@pytest.mark.parametrize("name", sorted(AGENTS))
+@for_each("name", sorted(AGENTS))
 def test_an_agent_that_does_wrong_is_a_result(name: str) -> None:
     story, rule_id = at("gate")
     agent, book = AGENTS[name], story.book
@@ -280,7 +281,7 @@ def test_an_executor_that_dies_is_no_answer(executor: Executor) -> None:
     assert not story.book.gate(rule_id, story.agent, executor=over).passed
 
 
-@pytest.mark.parametrize(
+@for_each(
     "verifier", [lambda *_: 1 / 0, lambda *_: None, lambda *_: {"verdict": "MAYBE"}, lambda *_: "PASS", lambda: True]
 )
 def test_a_verifier_that_cannot_speak_says_nothing(verifier: Any) -> None:

@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 import muniment
+from products import for_each
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = Path(muniment.__file__).parent
@@ -54,14 +55,14 @@ def test_the_rooms_are_those_of_the_page_in_the_linters_order() -> None:
     assert inner == sorted(inner, key=ranks.__getitem__)
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@for_each("room", ROOMS)
 def test_no_folder_is_crowded_or_deep(room: str) -> None:
     for path in [PACKAGE / room, *folders(room)]:
         assert len(list(path.glob("*.py"))) <= 25, f"{path.relative_to(PACKAGE)} has too many modules"
         assert len(path.relative_to(PACKAGE).parts) <= 3, f"{path.relative_to(PACKAGE)} is too deep"
 
 
-@pytest.mark.parametrize("room", [room for room in ROOMS if room not in ("integrations", "testing")])
+@for_each("room", [room for room in ROOMS if room not in ("integrations", "testing")])
 def test_a_room_says_what_it_does_and_where_to_begin(room: str) -> None:
     said = importlib.import_module(f"muniment.{room}").__doc__ or ""
     assert "never" in said or "Nothing" in said or "nothing" in said or "none" in said, "what the room never does"
@@ -98,7 +99,7 @@ def is_there(name: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("heading", WALKS)
+@for_each("heading", WALKS)
 def test_a_walk_is_as_the_page_tells_it(walks: ModuleType, heading: str) -> None:
     """Every function of the walk is entered, and for the first time in this order."""
     (told,) = re.findall(rf"^### {re.escape(heading)}\b.*?\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL)

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
+from products import for_each
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "security.md").read_text("utf-8")
@@ -28,7 +28,7 @@ def functions_of(path: str) -> frozenset[str]:
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
-@pytest.mark.parametrize(("path", "name"), NAMED, ids=lambda each: each.rpartition("/")[2])
+@for_each(("path", "name"), NAMED, ids=lambda each: each.rpartition("/")[2])
 def test_each_test_that_is_named_is_there(path: str, name: str) -> None:
     assert (ROOT / path).is_file(), f"no {path}"
     assert name.startswith("test_")

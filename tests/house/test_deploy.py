@@ -22,6 +22,7 @@ from muniment.surfaces.http.metrics.families import FAMILIES, family
 from muniment.surfaces.http.metrics.networks import networks_of
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.settings import NAMES
+from products import for_each
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -145,7 +146,7 @@ def test_secrets_are_made_once_and_for_their_owner(tmp_path: Path) -> None:
 # -- what is watched ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS, ids=lambda text: re.sub(r"\W+", " ", text)[:40])
+@for_each("expression", EXPRESSIONS, ids=lambda text: re.sub(r"\W+", " ", text)[:40])
 def test_figures_that_are_asked_for_are_told_with_these_labels(expression: str) -> None:
     names = {each.name: each for each in FAMILIES}
     found = re.findall(r"\b((?:muniment|process)_[a-z_]+)(?:\{(.*?)\})?", expression)

@@ -9,6 +9,7 @@ import pytest
 import muniment
 from muniment import errors
 from muniment.errors import InvalidRecord, Issue, MunimentError
+from products import for_each
 
 CLASSES = sorted(
     (
@@ -24,7 +25,7 @@ def made(cls: type[MunimentError]) -> MunimentError:
     return cls("it failed", [Issue("$.a", "wrong")]) if cls is InvalidRecord else cls("it failed")  # type: ignore[call-arg, arg-type]
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@for_each("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_each_error_has_a_hint_in_every_shape(cls: type[MunimentError]) -> None:
     error = made(cls)
     assert error.to_dict()["hint"] == error.hint == cls.usual_hint

@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import muniment
 from muniment import aio
 from muniment.handles.bank import Bank
@@ -20,6 +18,7 @@ from muniment.handles.run import Run
 from muniment.handles.runner import Runner
 from muniment.surfaces.client import remote
 from muniment.surfaces.operations.table import HANDLES, SUBHANDLES
+from products import for_each
 
 MEMBERS_MAX = 25
 """About as many as a reader takes in at a glance, and an editor shows on one screen."""
@@ -74,19 +73,19 @@ def public(cls: type) -> set[str]:
     return {name for name in dir(cls) if not name.startswith("_")}
 
 
-@pytest.mark.parametrize("cls", [*HANDLES.values(), *SUBHANDLES.values(), Runner], ids=lambda cls: cls.__name__)
+@for_each("cls", [*HANDLES.values(), *SUBHANDLES.values(), Runner], ids=lambda cls: cls.__name__)
 def test_no_handle_has_more_members_than_a_reader_takes_in(cls: type) -> None:
     names = public(cls) | TO_COME.get(cls, set())
     assert len(names) <= MEMBERS_MAX, f"{len(names)} members: put what belongs together on a handle of its own"
 
 
-@pytest.mark.parametrize(("cls", "name"), [(cls, name) for cls, names in FIXED.items() for name in names])
+@for_each(("cls", "name"), [(cls, name) for cls, names in FIXED.items() for name in names])
 def test_fixed_names_stay_where_they_are(cls: type, name: str) -> None:
     taken = inspect.signature(getattr(cls, name)).parameters
     assert set(FIXED[cls][name].split()) <= set(taken)
 
 
-@pytest.mark.parametrize("place", SUBHANDLES)
+@for_each("place", SUBHANDLES)
 def test_further_handles_are_there_with_await_and_over_a_connection(place: str) -> None:
     owner, _, name = place.partition(".")
     sync, twin, far = OWNERS[owner]

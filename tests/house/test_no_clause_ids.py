@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import pytest
 
 from muniment.surfaces.cli.main import cli
+from products import for_each
 
 ROOT = Path(__file__).parents[2]
 CLAUSE = re.compile(r"\b(?:X|LG|MP|RC|CS|RP|MV|BL|UK|TM)-\d\d\b")
@@ -31,7 +31,7 @@ def ids_in(text: str) -> list[str]:
     return [*CLAUSE.findall(text), *SECTION.findall(text)]
 
 
-@pytest.mark.parametrize("path", [*PAGES, *SCHEMAS, *INSPECTOR], ids=lambda path: str(path.relative_to(ROOT)))
+@for_each("path", [*PAGES, *SCHEMAS, *INSPECTOR], ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_page_cites_a_clause(path: Path) -> None:
     found = [
         f"line {number}: {', '.join(ids)}"
@@ -75,7 +75,7 @@ def test_no_message_cites_a_clause() -> None:
                 assert not ids_in(node.value), f"{path.relative_to(ROOT)}:{node.lineno}: {node.value:.80}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "is_cited"),
     [
         ("the seven sections (MP-01)", True),

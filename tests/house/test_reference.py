@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from muniment import errors
 from muniment.contracts.kinds import ALL_KINDS
 from muniment.core.policy.policy import Policy
@@ -17,6 +15,7 @@ from muniment.surfaces.cli.tree import TREE
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.signatures import public_members
 from muniment.surfaces.operations.table import HANDLES, SUBHANDLES, class_at
+from products import for_each
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -34,7 +33,7 @@ def test_the_pages_are_current() -> None:
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\npython tools/make_reference.py"
 
 
-@pytest.mark.parametrize("place", [each for each in (*HANDLES, *SUBHANDLES) if each != "works"])
+@for_each("place", [each for each in (*HANDLES, *SUBHANDLES) if each != "works"])
 def test_every_method_is_there_and_says_what_it_does(place: str) -> None:
     parts = re.split(r"^### ", page("api.md"), flags=re.MULTILINE)
     said = {part.partition("\n")[0]: part for part in parts}

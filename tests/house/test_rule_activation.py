@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from products import for_each
+
 SOURCE = Path(__file__).parent.parent.parent / "src" / "muniment"
 ACTIVATION = "rules/promotion/activation.py"
 WORDS = frozenset({"status", "stage"})
@@ -181,7 +183,7 @@ def test_items_are_written_by_projections_and_from_dumps_that_were_asked(modules
     assert writers - {"testing/engine_contract.py"} == ITEM_WRITERS
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "StoredMemory(id='r', kind='rule', status='active')",
@@ -199,7 +201,7 @@ def test_the_walk_would_see_it(text: str) -> None:
     assert walk(ast.parse(text)).found
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "{'tactic_id': 't', 'status': 'active'}",

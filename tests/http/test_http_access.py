@@ -25,6 +25,7 @@ from muniment.surfaces.http.routing import routes_of
 from muniment.surfaces.http.serving import check_safe
 from muniment.surfaces.http.settings import ServerSettings, is_loopback, load_server_settings
 from muniment.surfaces.operations.rows import OPERATIONS
+from products import for_each
 
 ROUTES = list(routes_of(OPERATIONS))
 SCOPED = [route for route in ROUTES if route.level != "store"]
@@ -44,7 +45,7 @@ def ask(client: TestClient, route: Any, token: str, **names: str) -> Any:
 # -- without a key ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=name_of)
+@for_each("route", ROUTES, ids=name_of)
 def test_no_route_answers_without_a_key(walled: Any, route: Any) -> None:
     answer = walled.request(route.operation.method, address(route))
     assert answer.status_code == 401
@@ -89,7 +90,7 @@ def fill(memory: Memory) -> None:
 
 
 @pytest.mark.req("LG-02")
-@pytest.mark.parametrize("route", SCOPED, ids=name_of)
+@for_each("route", SCOPED, ids=name_of)
 def test_a_key_of_one_tenant_never_sees_another(walled: Any, route: Any) -> None:
     token = walled.key_of(tenant="default", access="admin")
     for names in names_of_others("acme"):
@@ -99,7 +100,7 @@ def test_a_key_of_one_tenant_never_sees_another(walled: Any, route: Any) -> None
 
 
 @pytest.mark.req("LG-02")
-@pytest.mark.parametrize("route", SCOPED, ids=name_of)
+@for_each("route", SCOPED, ids=name_of)
 def test_ids_of_another_tenant_do_not_exist_in_ones_own(walled: Any, route: Any) -> None:
     """The address is the caller's own, the ids in it are another's."""
     if route.operation.call in ("forget", "forget_tenant", "import_"):
@@ -112,7 +113,7 @@ def test_ids_of_another_tenant_do_not_exist_in_ones_own(walled: Any, route: Any)
 
 
 @pytest.mark.req("LG-02")
-@pytest.mark.parametrize("route", SCOPED, ids=name_of)
+@for_each("route", SCOPED, ids=name_of)
 def test_a_key_of_one_user_never_sees_another(walled: Any, route: Any) -> None:
     token = walled.key_of(tenant="default", user="bob", access="admin")
     for names in names_of_others("default"):
@@ -122,7 +123,7 @@ def test_a_key_of_one_user_never_sees_another(walled: Any, route: Any) -> None:
 
 
 @pytest.mark.req("LG-02")
-@pytest.mark.parametrize("route", [each for each in SCOPED if each.level == "user"], ids=name_of)
+@for_each("route", [each for each in SCOPED if each.level == "user"], ids=name_of)
 def test_ids_of_another_user_do_not_exist_in_ones_own(walled: Any, route: Any) -> None:
     token = walled.key_of(tenant="default", access="admin")
     if route.operation.call in ("forget",):
@@ -362,7 +363,7 @@ def test_the_command_makes_lists_rotates_and_revokes(tmp_path: Path, serve: Serv
 # -- where keys are asked for -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("host", "auth", "asks"),
     [("127.0.0.1", "auto", False), ("::1", "auto", False), ("localhost", "auto", False), ("0.0.0.0", "auto", True),
      ("10.0.0.1", "auto", True), ("example.org", "auto", True), ("", "auto", True), ("127.0.0.1", "on", True),

@@ -31,6 +31,7 @@ from muniment.surfaces.http.serving import make_server
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import Work
+from products import for_each
 
 ROUTES = list(routes_of(OPERATIONS))
 MARK = "zanzibar-7"
@@ -80,7 +81,7 @@ def is_well(port: int) -> bool:
 HEAD = b"POST /v1/tenants/default/users/ana/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sent",
     [
         HEAD + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -367,7 +368,7 @@ def test_the_names_are_those_that_their_owner_would_use(others: Others) -> None:
 
 
 @pytest.mark.req("LG-02")
-@pytest.mark.parametrize("route", NAMED, ids=lambda route: f"{route.operation.method}-{route.template}")
+@for_each("route", NAMED, ids=lambda route: f"{route.operation.method}-{route.template}")
 def test_what_another_tenant_has_does_not_exist_under_its_true_name(others: Others, route: Any) -> None:
     client, names, token = others.client, others.names, others.stranger
     own = ask(client, route, token, names | {"tenant_id": "empty", "user_id": "ana"})
@@ -380,7 +381,7 @@ def test_what_another_tenant_has_does_not_exist_under_its_true_name(others: Othe
 
 
 @pytest.mark.req("LG-02")
-@pytest.mark.parametrize(
+@for_each(
     "route",
     [route for route in NAMED if route.level == "user" and not route.operation.call.startswith("forget")],
     ids=lambda route: f"{route.operation.method}-{route.template}",

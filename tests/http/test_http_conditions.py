@@ -18,6 +18,7 @@ from muniment.core.canonical import canonical_bytes, parse_json
 from muniment.handles.memory import Memory
 from muniment.surfaces.http.compression import choose_encoding
 from muniment.surfaces.http.logs import JsonFormatter, configure_logs
+from products import for_each
 
 RUN = f"{ANA}/runs/r1"
 
@@ -239,7 +240,7 @@ def test_long_lists_stream_as_lines(client: TestClient) -> None:
 # -- encodings ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("accepted", "chosen"),
     [("gzip", "gzip"), ("zstd, gzip", "zstd"), ("gzip;q=1, zstd;q=0.5", "gzip"), ("identity", None), ("", None),
      ("zstd;q=0, gzip;q=0", None), ("br", None), ("gzip;q=x", None)],

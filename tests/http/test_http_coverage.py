@@ -22,6 +22,7 @@ from muniment.surfaces.operations.rows import LOCAL, OPERATIONS
 from muniment.surfaces.operations.shapes import shape_of
 from muniment.surfaces.operations.signatures import public_members
 from muniment.surfaces.operations.table import HANDLES, SUBHANDLES, class_at
+from products import for_each
 
 ROOT = Path(__file__).parents[2]
 REMOTE = {
@@ -50,7 +51,7 @@ PLACES = (*HANDLES, *SUBHANDLES)
 MEMBERS = [(place, name) for place in PLACES for name in public_members(class_at(place))]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@for_each("place", PLACES)
 def test_each_public_method_has_a_route_or_a_reason(place: str) -> None:
     for name in public_members(class_at(place)):
         rows = [each for each in OPERATIONS if (each.place, each.call) == (place, name)]
@@ -68,7 +69,7 @@ def test_no_reason_is_given_for_what_does_not_exist() -> None:
             assert name in taken or operation.signature.extra is not None, (operation.id, name)
 
 
-@pytest.mark.parametrize("place", [each for each in PLACES if each in REMOTE])
+@for_each("place", [each for each in PLACES if each in REMOTE])
 def test_remote_handles_ask_and_never_touch_a_store(place: str) -> None:
     """A method that is neither derived nor made of others would look for a store that is not there."""
     for name in public_members(class_at(place)):
@@ -99,7 +100,7 @@ def test_addresses_are_unique_and_found() -> None:
         assert found.names == {name: f"a/{name}" for name in names}
 
 
-@pytest.mark.parametrize("place", PLACES)
+@for_each("place", PLACES)
 def test_each_row_can_be_described(place: str) -> None:
     for operation in (each for each in OPERATIONS if each.place == place):
         for template in operation.routes.values():

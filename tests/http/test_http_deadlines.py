@@ -31,6 +31,7 @@ from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.lanes.admission import how_long
 from muniment.surfaces.http.lanes.deadlines import seconds_of
 from muniment.surfaces.http.settings import ServerSettings
+from products import for_each
 
 WAIT_S = 30
 SAID = {"role": "user", "content": "x"}
@@ -191,7 +192,7 @@ def test_a_failure_that_is_none_of_ours_is_told_as_it_is(any_store: Memory) -> N
 # -- how long -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("prefer", "seconds"),
     [
         ([], 30), (["wait=2"], 2), (["respond-async, wait=2"], 2), (["respond-async", "Wait = 2.5"], 2.5),
@@ -208,7 +209,7 @@ BAD = ["wait", "wait=", "wait=0", "wait=0.000", "wait=-1", "wait=1e3", "wait=NaN
        "wait=2, wait=3", "wait=1.2345", "wait=2 3", "wait==2"]  # fmt: skip
 
 
-@pytest.mark.parametrize("prefer", BAD)
+@for_each("prefer", BAD)
 def test_what_is_no_time_is_refused_and_says_what_is_one(prefer: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         seconds_of([prefer], 30)

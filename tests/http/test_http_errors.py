@@ -14,6 +14,7 @@ from muniment.errors import InvalidRecord, Issue, MunimentError
 from muniment.surfaces.http.routing import routes_of
 from muniment.surfaces.operations.problems import error_of, problem_of
 from muniment.surfaces.operations.rows import OPERATIONS
+from products import for_each
 
 ROUTES = list(routes_of(OPERATIONS))
 JSON = {"Content-Type": "application/json"}
@@ -42,7 +43,7 @@ def test_unknown_addresses_and_wrong_methods(client: TestClient) -> None:
     problem(client.request("BREW", "/v1/info"), 405, "wrong_method")
 
 
-@pytest.mark.parametrize("route", [each for each in ROUTES if each.operation.takes_body], ids=lambda r: r.template)
+@for_each("route", [each for each in ROUTES if each.operation.takes_body], ids=lambda r: r.template)
 def test_bad_bodies_at_every_route(client: TestClient, route: Any) -> None:
     def send(content: bytes, **headers: str) -> Any:
         return client.request(route.operation.method, address(route), content=content, headers=headers)
@@ -64,7 +65,7 @@ def test_bad_bodies_at_every_route(client: TestClient, route: Any) -> None:
         problem(send(b'{"no_such_argument": 1}', **JSON), 422, "invalid_input")
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda r: f"{r.operation.method}-{r.template}")
+@for_each("route", ROUTES, ids=lambda r: f"{r.operation.method}-{r.template}")
 def test_a_query_that_nobody_takes_is_refused(client: TestClient, route: Any) -> None:
     answer = client.request(route.operation.method, f"{address(route)}?no_such_parameter=1")
     assert answer.status_code in (415, 422), answer.text
@@ -116,7 +117,7 @@ CLASSES = [
 ]
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@for_each("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_every_error_survives_the_way_there_and_back(cls: type[MunimentError]) -> None:
     if cls is InvalidRecord:
         error: MunimentError = InvalidRecord("it failed", [Issue("$.a", "wrong")], hint="do it")
@@ -128,9 +129,7 @@ def test_every_error_survives_the_way_there_and_back(cls: type[MunimentError]) -
     assert error_of({"code": "of_a_newer_server", "detail": "no"}).details == {"code": "of_a_newer_server"}
 
 
-@pytest.mark.parametrize(
-    "issues", [7, {"a": 1}, ["no issue"], [{"path": "$"}], [{"path": 1, "message": [], "code": ""}]]
-)
+@for_each("issues", [7, {"a": 1}, ["no issue"], [{"path": "$"}], [{"path": 1, "message": [], "code": ""}]])
 def test_issues_of_another_form_are_left_out(issues: Any) -> None:
     problem = {"code": "invalid_record", "detail": "no", "path": "$.x", "details": {"issues": issues, "more": 1}}
     error = error_of(problem)

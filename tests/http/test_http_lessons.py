@@ -11,6 +11,7 @@ import muniment
 from muniment.handles.memory import Memory
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
+from products import for_each
 
 AT = "/v1/tenants/default/users/ana/bank/lessons"
 TEXT = "Look it up by its number."
@@ -59,7 +60,7 @@ def test_a_lesson_is_signed_dropped_and_undone(client: TestClient) -> None:
     assert story["history"][-1]["plan_id"] == dropped["plan_id"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("method", "path", "body", "status", "where"),
     [
         ("GET", "?stage=good", None, 422, "$.stage"),

@@ -40,6 +40,7 @@ from muniment.surfaces.processes.rates import SharedRates, block_of
 from muniment.surfaces.processes.replies import Replies
 from muniment.surfaces.processes.restarting import is_restartable
 from muniment.surfaces.processes.stored_keys import FRESH_S, StoredKeys, are_stored
+from products import for_each
 
 RUN = f"{ANA}/runs/r1"
 FACT = {"key": "user.city", "value": "Berlin"}
@@ -352,7 +353,7 @@ def test_which_works_can_be_begun_again() -> None:
 LIMITS = [(number % 4 + 1, (1, 7, 60, 300, 900)[number % 5]) for number in range(20)]
 
 
-@pytest.mark.parametrize(("processes", "per_minute"), one_in(4, LIMITS))
+@for_each(("processes", "per_minute"), one_in(4, LIMITS))
 def test_all_processes_together_keep_to_the_limit(processes: int, per_minute: int) -> None:
     """Over every window: a bucket and what fills it up again, and at most a block more for each process; and under
     steady demand nearly all of it is had."""

@@ -17,6 +17,7 @@ from effort import one_in
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.operations.openapi import openapi_text
+from products import for_each
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
@@ -63,7 +64,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return schemathesis.openapi.from_asgi("/v1/openapi.json", app)
 
 
-@pytest.mark.parametrize(("method", "path"), one_in(3, ROUTES), ids=lambda part: part)
+@for_each(("method", "path"), one_in(3, ROUTES), ids=lambda part: part)
 def test_no_answer_is_a_defect_or_undocumented(api: Any, method: str, path: str) -> None:
     @settings(
         max_examples=EXAMPLES,

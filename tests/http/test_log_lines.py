@@ -7,12 +7,12 @@ import json
 import logging
 from pathlib import Path
 
-import pytest
 from http_support import ANA, Serve
 
 import muniment
 from muniment.surfaces.http.log_lines import COMMON, LINES
 from muniment.surfaces.http.logs import LOGGER, JsonFormatter
+from products import for_each
 
 SURFACES = Path(muniment.__file__).parent / "surfaces"
 PROXY = Path(muniment.__file__).parent / "integrations" / "proxy"
@@ -71,6 +71,6 @@ def test_a_request_has_the_fields_that_the_page_says(serve: Serve) -> None:
     assert "ana" not in json.dumps([good, refused])
 
 
-@pytest.mark.parametrize("line", LINES, ids=lambda line: line.message[:20])
+@for_each("line", LINES, ids=lambda line: line.message[:20])
 def test_words_are_whole_sentences(line: object) -> None:
     assert str(line[2]).rstrip().endswith(".")  # type: ignore[index]

@@ -17,6 +17,7 @@ from muniment.core.policy.policy import Policy
 from muniment.errors import InvalidInput, MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
+from products import for_each
 
 SURROGATE = "te\ud800a"
 REVERSED = {"time_range": {"start": "2026-06-02T00:00:00Z", "end": "2026-06-01T00:00:00Z"}}
@@ -83,7 +84,7 @@ def test_library_and_client_refuse_alike(
     assert home[:2] == (code, path)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("what", "body", "code", "path"),
     [
         ("compare", '{"policy": "nope"}', "not_found", "$.policy"),

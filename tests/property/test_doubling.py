@@ -17,6 +17,7 @@ import doubling
 from doubling import GROWTH_MAX, STAGES, find_growth
 from effort import SOAK, one_in
 from muniment.memory.recall import index
+from products import for_each
 
 SIZES = (8_500, 17_000)
 """A turn over 8,000 signs is shown by excerpts, which is a step and no growth; queries are read up to 20,000 signs."""
@@ -28,8 +29,8 @@ STRETCHES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("alone", [False, True] if SOAK else [False], ids=lambda alone: "alone" if alone else "amid")
-@pytest.mark.parametrize("stretch", STRETCHES)
+@for_each("alone", [False, True] if SOAK else [False], ids=lambda alone: "alone" if alone else "amid")
+@for_each("stretch", STRETCHES)
 def test_twice_the_text_is_about_twice_the_work(stretch: str, alone: bool) -> None:
     stages = STAGES if SOAK else STAGES - {"search by it", "compose for a responder", "verify it"}
     found = find_growth(lambda size: hostile_text(stretch, size, alone=alone), SIZES, stages=stages)

@@ -34,6 +34,7 @@ from muniment.store.ledger.secrets import redact_text, redact_value
 from muniment.verify.facts.claims import read_claim
 from muniment.verify.facts.evidence import pick_evidence
 from muniment.verify.facts.source import Source, SourceText
+from products import for_each
 
 
 class Case(NamedTuple):
@@ -98,7 +99,7 @@ def blame(growth: Growth, what: str) -> str:
     return f"{growth.times:.2f} times the work for twice the text, not {GROWTH_MAX}: {what}: {measured}"
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_a_reader_that_went_back_reads_once(name: str) -> None:
     case = CASES[name]
     growth = grown(cost_of(case.read), (case.make(case.sizes[0]), case.make(case.sizes[1])))
@@ -128,7 +129,7 @@ ALL = [pytest.param(door, Recipe((SIGNS[(37 * at) % len(SIGNS)],)), id=door) for
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("door", "recipe"), [*one_in(5, STEEP), *one_in(20, ALL, start=4)])
+@for_each(("door", "recipe"), [*one_in(5, STEEP), *one_in(20, ALL, start=4)])
 def test_twice_the_text_is_about_twice_the_work_at_every_door(door: str, recipe: Recipe) -> None:
     growth = growth_of(door, recipe, SIZES if SOAK else (1_500, 6_000))
     assert not growth.is_too_much, blame(growth, f"{door}: {recipe.told()}")

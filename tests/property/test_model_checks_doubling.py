@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from hostile_texts import FAMILIES, hostile_text
 
 from effort import SOAK, one_in
@@ -15,6 +14,7 @@ from muniment.memory.extraction.model import SaidTurn, TurnProposal
 from muniment.memory.extraction.negations import clause_around, is_denied, is_of_speaker, is_supposed
 from muniment.memory.extraction.prompts import messages_of, read_answer
 from muniment.memory.facts.candidate_records import Proposal
+from products import for_each
 
 SIZES = (8_000, 32_000)
 GROWTH_MAX = 2.4**2
@@ -49,7 +49,7 @@ def cost_s(text: str) -> float:
     return min(once() for _ in range(3))
 
 
-@pytest.mark.parametrize("stretch", STRETCHES, ids=repr)
+@for_each("stretch", STRETCHES, ids=repr)
 def test_four_times_the_turn_is_about_four_times_the_work(stretch: str) -> None:
     small, large = (cost_s(hostile_text(stretch, size)) for size in SIZES)
     if large > NOTICED_S and large > GROWTH_MAX * small:  # measured again before anybody is blamed

@@ -11,6 +11,7 @@ import pytest
 from muniment.contracts.sandbox import SandboxPolicy
 from muniment.verify.sandbox import Harness, HarnessResult, run_harness
 from muniment.verify.sandbox.suite_files import shadowed
+from products import for_each
 
 pytestmark = pytest.mark.req("RC-17", "RC-25")
 
@@ -326,20 +327,20 @@ def run(code: str, body: str) -> HarnessResult:
     return run_harness(harness, {"solution.py": code.encode()}, trace_id="trc_1")
 
 
-@pytest.mark.parametrize("name", list(ASKED))
+@for_each("name", list(ASKED))
 def test_an_object_that_is_told_what_is_wanted_does_not_pass_by_agreeing(bwrap: str, name: str) -> None:
     result = run(AGREES, ASKED[name])
     assert result.judge == "external_process"
     assert result.outcome != "OK", result.seen[-1].stdout
 
 
-@pytest.mark.parametrize("body", STILL_JUDGED)
+@for_each("body", STILL_JUDGED)
 def test_operators_and_callbacks_of_honest_code_are_still_judged(bwrap: str, body: str) -> None:
     result = run(SOUND, body)
     assert (result.outcome, result.message) == ("OK", None)
 
 
-@pytest.mark.parametrize("name", ["numpy", "hypothesis", "pandas", "hamcrest", "unittest"])
+@for_each("name", ["numpy", "hypothesis", "pandas", "hamcrest", "unittest"])
 def test_what_a_suite_compares_with_is_not_taken_from_the_output(name: str) -> None:
     suite = {"test_it.py": f"import {name}.testing as t\n\n\ndef test_it():\n    t.assert_equal(1, 2)\n".encode()}
     assert shadowed([f"{name}/__init__.py", f"{name}/testing.py"], suite) == (name,)

@@ -21,6 +21,7 @@ from muniment.contracts.sandbox import SandboxPolicy
 from muniment.core.policy.learning import LearnPolicy
 from muniment.verify.sandbox import Harness, HarnessResult, run_harness
 from muniment.verify.verdicts import is_pass
+from products import for_each
 
 pytestmark = pytest.mark.req("RC-17", "RC-25")
 
@@ -43,7 +44,7 @@ def opened(request: pytest.FixtureRequest) -> Iterator[int]:
         yield request.param
 
 
-@pytest.mark.parametrize("name", one_in(3, list(FORGERIES)))
+@for_each("name", one_in(3, list(FORGERIES)))
 def test_a_forgery_does_not_pass(bwrap: str, name: str) -> None:
     result = run(FORGERIES[name])
     assert result.judge == "external_process"
@@ -71,7 +72,7 @@ def test_in_one_process_it_may_pass_and_is_named_so(bwrap: str, name: str) -> No
     assert result.judge not in LearnPolicy().judges
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name", ["atexit", "conftest", "shadow pytest", "settings", "forks and writes", "system exit", "tests deselected"]
 )
 def test_what_a_process_can_be_kept_from_it_is(bwrap: str, name: str) -> None:
@@ -149,7 +150,7 @@ def lie(told):
 """
 
 
-@pytest.mark.parametrize("name", one_in(3, list(LIES)))
+@for_each("name", one_in(3, list(LIES)))
 def test_lies_on_the_wire_do_not_pass(bwrap: str, name: str) -> None:
     """The code shares a process with what answers the judge, and may answer what it likes."""
     code = f"{_LIAR}def add(a, b):\n    lie({LIES[name]!r})\n    return a - b\n"
@@ -172,7 +173,7 @@ def test_a_message_without_end_does_not_pass(bwrap: str, opened: int) -> None:
     assert (result.outcome, result.reason_codes) == ("UNKNOWN", ("exec_unavailable",))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "asked"),
     [
         ("class X(str):\n    __eq__ = lambda self, other: True\n    __hash__ = str.__hash__\n", "== 'a'"),
@@ -273,7 +274,7 @@ def fold(judge: str, output: dict[str, str], policy: Any = None) -> tuple[Any, A
         return result, folded, log
 
 
-@pytest.mark.parametrize("name", ["atexit", "runtest", "conftest", "shadow pytest", "always equal"])
+@for_each("name", ["atexit", "runtest", "conftest", "shadow pytest", "always equal"])
 def test_a_forgery_teaches_nothing(bwrap: str, name: str) -> None:
     for judge in ("external_process", "in_process"):
         result, folded, log = fold(judge, FORGERIES[name])

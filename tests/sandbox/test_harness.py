@@ -21,6 +21,7 @@ from muniment.verify.sandbox.judging import (
     suite_attempt,
 )
 from muniment.verify.sandbox.port import Observation
+from products import for_each
 
 pytestmark = pytest.mark.req("RC-17", "RC-25")
 
@@ -41,7 +42,7 @@ def policy(**caps: int) -> SandboxPolicy:
     return SandboxPolicy.from_wire({"schema_version": "0.5.15", "caps": {"wall_ms": 20_000, **caps}})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("output", "outcome", "reasons"),
     [
         ({"words.py": RIGHT}, "OK", ()),
@@ -68,7 +69,7 @@ def test_a_pytest_suite(bwrap: str, output: dict[str, bytes], outcome: str, reas
     assert {trace.trace_id for trace in result.traces} == {"trc_1"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("command", "outcome", "reasons"),
     [
         ("test $(cat a.txt) = a", "OK", ()),
@@ -116,7 +117,7 @@ def test_a_harness_is_one_thing() -> None:
 NO_PYTEST = "File \"judge.py\", line 16, in <module>\nModuleNotFoundError: No module named 'pytest'\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("seen", "attempt"),
     [
         ({"exit_code": 0}, Attempt("OK")),
@@ -132,7 +133,7 @@ def test_reading_one_run_of_a_command(seen: dict[str, Any], attempt: Attempt) ->
     assert attempt_of(Observation(ok=False, trace=TRACE, **seen)) == attempt
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("seen", "attempt"),
     [
         ({"exit_code": 0, "stdout": "2 passed in 0.1s"}, Attempt("UNKNOWN", "exec_unavailable")),
@@ -155,7 +156,7 @@ def report(results: dict[str, str] | None, exit_code: int = 0, **given: Any) -> 
     return SuiteReport(**{"expected": tests, "collected": tests, "results": results, "exit_code": exit_code} | given)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("told", "outcome"),
     [
         (report({"a": "passed", "b": "passed"}), "OK"),
@@ -201,7 +202,7 @@ def test_what_fails_outside_fails_if_it_fails_inside() -> None:
     assert (both_ways(Attempt("OK")).outcome, both_ways(Attempt("OK")).reason) == ("UNKNOWN", "exec_unavailable")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("attempts", "judgement"),
     [
         ([], Judgement("UNKNOWN", ("exec_unavailable",))),

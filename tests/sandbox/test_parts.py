@@ -18,6 +18,7 @@ from muniment.verify.sandbox.cgroups import open_group
 from muniment.verify.sandbox.editing import insert_text, listing, numbered, parts_of, replace_text
 from muniment.verify.sandbox.seccomp import MACHINES, filter_program, instructions
 from muniment.verify.sandbox.traces import Change, Entry, Fetches, Outcome, changes, make_trace, sandbox_block
+from products import for_each
 
 pytestmark = pytest.mark.req("RC-25")
 
@@ -36,7 +37,7 @@ def test_nothing_is_without_limit() -> None:
     assert (made.wall_ms, made.processes, made.files, made.output_bytes) == (5, 7, 9, 11)
 
 
-@pytest.mark.parametrize("caps", [{"mem_mb": 0}, {"wall_ms": -1}, {"processes": True}, {"files": "9"}, {"threads": 3}])
+@for_each("caps", [{"mem_mb": 0}, {"wall_ms": -1}, {"processes": True}, {"files": "9"}, {"threads": 3}])
 def test_a_cap_that_makes_no_sense(caps: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         limits_of(policy(caps=caps))
@@ -172,9 +173,7 @@ def test_what_an_allowlist_lets_through() -> None:
     assert not any(allows(entries, *target) for target in kept)
 
 
-@pytest.mark.parametrize(
-    "entry", ["", "a b", "http://x", "x:0", "x:70000", "x:y", "*", "*.", "[::1", "[::1]x:1", "x:1:2", "ex*mple"]
-)
+@for_each("entry", ["", "a b", "http://x", "x:0", "x:70000", "x:y", "*", "*.", "[::1", "[::1]x:1", "x:1:2", "ex*mple"])
 def test_an_entry_that_cannot_be_read(entry: str) -> None:
     with pytest.raises(InvalidInput):
         parse_entries([entry])

@@ -7,6 +7,7 @@ import pytest
 from effort import one_in
 from muniment.verify.sandbox import BubblewrapSandbox, Harness, run_harness
 from muniment.verify.sandbox.suite_files import beside_suite, module_names, roots_of, shadowed
+from products import for_each
 
 pytestmark = pytest.mark.req("RC-17")
 
@@ -176,7 +177,7 @@ BREAKS = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(3, list(BREAKS)))
+@for_each("name", one_in(3, list(BREAKS)))
 def test_ordinary_code_that_is_wrong_fails(bwrap: str, name: str) -> None:
     before, after = BREAKS[name]
     assert before in CODE

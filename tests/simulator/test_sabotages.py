@@ -9,11 +9,12 @@ from sabotages import SABOTAGES, Sabotage, noticed
 from effort import one_in
 from muniment.testing.simulator.simulating import Tally, acts_named, command, shrink, tell
 from muniment.testing.simulator.specimens import open_specimens
+from products import for_each
 
 NAMED = {each.name: each for each in SABOTAGES}
 
 
-@pytest.mark.parametrize("sabotage", one_in(4, SABOTAGES), ids=lambda each: each.name)
+@for_each("sabotage", one_in(4, SABOTAGES), ids=lambda each: each.name)
 def test_a_sabotage_is_noticed(sabotage: Sabotage) -> None:
     assert noticed(sabotage) is not None
 

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 import muniment
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.tree import TREE
+from products import for_each
 
 EVENTS = (
     '{"role":"user","content":"I moved to Berlin in May.","ts":"2026-05-03T10:00:00Z","speaker":"Ana"}\n'
@@ -160,7 +161,7 @@ def test_ingest_reads_scopes_and_stdin(folder: Path) -> None:
         assert {event.scope.session_id for event in mem.ledger.entries(user_id="cy")} == {"t", "t-2"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "path", "code"),
     [
         ('{"role":"user"}', "$.content", "invalid_record"),

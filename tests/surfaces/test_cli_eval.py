@@ -15,6 +15,7 @@ from cli_room import Commands, in_folder
 
 import muniment
 from model_server import Chat, Server, serving
+from products import for_each
 
 EVAL = Commands("eval")
 TALK: list[dict[str, Any]] = [
@@ -92,7 +93,7 @@ def test_a_list_in_one_document_is_read_as_well() -> None:
 # -- what is wrong ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "message", "path"),
     [
         ('{"question": "Where?"', "q.jsonl:2: ", None),
@@ -112,7 +113,7 @@ def test_a_line_that_cannot_be_read_is_named(line: str, message: str, path: str 
         assert refused["hint"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("typed", "path"),
     [
         (["--min", "recall"], "$.min"),
@@ -152,8 +153,8 @@ def test_a_store_that_cannot_be_read_is_no_result(name: str) -> None:
     assert not Path("gone.db").exists()
 
 
-@pytest.mark.parametrize("option", ["--save", "--junit", "--html"])
-@pytest.mark.parametrize("name", ["q.jsonl", "./talk.jsonl", "link.jsonl", "muniment.db"])
+@for_each("option", ["--save", "--junit", "--html"])
+@for_each("name", ["q.jsonl", "./talk.jsonl", "link.jsonl", "muniment.db"])
 def test_no_report_is_written_over_what_is_read(option: str, name: str) -> None:
     Path("link.jsonl").symlink_to("q.jsonl")
     Commands("ingest").text("talk.jsonl", "--db", "muniment.db")

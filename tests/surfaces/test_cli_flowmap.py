@@ -13,6 +13,7 @@ from cli_room import Commands, in_folder
 
 import muniment
 from muniment.contracts.validation import validate
+from products import for_each
 
 EASY, HARD = "I1|math|clarity_high", "I3|code|clarity_low"
 ANA = ("--user", "ana")
@@ -94,7 +95,7 @@ def test_suggestions_are_said(store: Path) -> None:
 
 
 @pytest.mark.req("RC-23")
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "code", "exit_code"),
     [
         ((*ANA, "--since", "2999-01-01"), "not_found", 1),

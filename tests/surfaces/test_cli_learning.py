@@ -16,6 +16,7 @@ from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallR
 from muniment.contracts.rules import DistillDraft
 from muniment.contracts.run_records import EventLog, TraceCapsule
 from muniment.learning.stored_memory import StoredMemory
+from products import for_each
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}
 AS_INTENT = ("--intent", "domain=math", "--intent", "family=countdown")
@@ -381,7 +382,7 @@ def test_without_a_store(folder: Path, args: tuple[str, ...]) -> None:
     assert not Path("muniment.db").exists()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("args", "path"),
     [
         (("learn", "recall", "x"), "$.user"),

@@ -17,6 +17,7 @@ from muniment.packets.compose.explain import REASONS
 from muniment.surfaces.cli import explained
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.terminal import one_line, when
+from products import for_each
 
 QUERY = "Where does Ana live?"
 DINNER = ("--session", "s2", "--run", "run_dinner")
@@ -161,7 +162,7 @@ def test_compose_takes_all_its_options(store: dict[str, str]) -> None:
     assert meta["generated_at"] == "2026-06-01T00:00:00.000000Z"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("args", "path", "code"),
     [
         (("teacher",), "$.purpose", "invalid_input"),

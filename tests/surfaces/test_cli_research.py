@@ -22,6 +22,7 @@ from muniment.surfaces.cli.hints import PHRASES
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.tree import TREE
 from muniment.testing.research_story import LAUNDERED, PAGES, QUESTION, draft_for, output_for
+from products import for_each
 
 RUN = "dr_1"
 TOOLS = ("--tool", "search_calls=2", "--tool", "fetch_calls=2")
@@ -137,7 +138,7 @@ def test_every_command_answers_with_one_document(folder: Path) -> None:
     assert (listed["run_id"], listed["user_id"], listed["stage"]) == (RUN, "ana", "done")
 
 
-@pytest.mark.parametrize("name", TREE["research"].entries)
+@for_each("name", TREE["research"].entries)
 def test_every_command_explains_itself(name: str) -> None:
     told = text(name, "--help")
     assert "Usage: " in told
@@ -279,7 +280,7 @@ def test_a_draft_is_checked_line_by_line(folder: Path) -> None:
 # -- refusals -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("args", "code", "kind"),
     [
         (("init", "--user", "ana"), 2, "invalid_input"),

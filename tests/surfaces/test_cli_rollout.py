@@ -14,6 +14,7 @@ import muniment
 from muniment.contracts.run_records import RolloutSummary, VerifierResult
 from muniment.rules.routing.records import RouteDecision
 from muniment.surfaces.cli.main import cli
+from products import for_each
 
 TASK = "Which multiple of 8 is 24?"
 SOLVER = """
@@ -124,7 +125,7 @@ BAD = (
 )
 
 
-@pytest.mark.parametrize("args", BAD, ids=range(len(BAD)))
+@for_each("args", BAD, ids=range(len(BAD)))
 def test_bad_input_is_said_and_nothing_is_run(folder: Path, args: tuple[str, ...]) -> None:
     result = call(*args, "--json")
     assert (result.exit_code, result.stdout) == (2, "")

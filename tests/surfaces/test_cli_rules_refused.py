@@ -9,6 +9,7 @@ import pytest
 from rules_room import ANA, call, document, failure, make_at, make_folder, make_stages  # noqa: F401
 
 from muniment.surfaces.cli.tree import TREE
+from products import for_each
 
 UNKNOWN = (
     ("show", "rule_x"),
@@ -101,7 +102,7 @@ BAD = (
 )
 
 
-@pytest.mark.parametrize("args", BAD, ids=lambda args: " ".join(args)[:60])
+@for_each("args", BAD, ids=lambda args: " ".join(args)[:60])
 def test_bad_input_is_said_and_changes_nothing(at, folder: Path, args: tuple[str, ...]) -> None:
     rule = at("canary" if args[0] == "promote" else "gated")
     (folder / "broken.json").write_text("{", "utf-8")

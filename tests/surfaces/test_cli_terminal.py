@@ -17,6 +17,7 @@ import muniment
 from effort import one_in
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.terminal import echo, strong, style, visible
+from products import for_each
 
 ESCAPES = "\x1b]0;owned\x07 \x1b[2J \x1b[31mred\x1b[8mhidden\x1b[0m \x9b31m \r over \b\b \u202eturned \U000e0041tag"
 HOSTILE = f"I live in Rome {ESCAPES} and I like tea."
@@ -57,7 +58,7 @@ def on_a_terminal(folder: Path, *arguments: str) -> str:
     return held.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "arguments",
     one_in(
         2,
@@ -127,6 +128,6 @@ def test_elsewhere_a_text_is_written_as_it_is(folder: Path, capsysbinary: pytest
     assert (out.decode(), err) == (f"own {HOSTILE}\n", b"colour\n")
 
 
-@pytest.mark.parametrize("text", ["plain", "two\nlines\tand a tab", "日本語 한국어 ñ", "👩‍👧 emoji", "🏳️‍🌈", "café"])
+@for_each("text", ["plain", "two\nlines\tand a tab", "日本語 한국어 ñ", "👩‍👧 emoji", "🏳️‍🌈", "café"])
 def test_what_people_write_stays(text: str) -> None:
     assert visible(text) == text

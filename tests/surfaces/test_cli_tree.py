@@ -19,6 +19,7 @@ from muniment.surfaces.cli.groups import made
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.tree import MOVED, TREE, Entry, commands
 from muniment.surfaces.operations.rows import OPERATIONS
+from products import for_each
 
 ALL = commands()
 FIRST = ("demo", "ingest", "search", "compose", "explain", "why", "facts", "forget", "verify", "serve", "mcp", "proxy",
@@ -85,7 +86,7 @@ def rows() -> Iterator[tuple[tuple[str, ...], Command]]:
 # -- help ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ALL, ids=" ".join)
+@for_each("path", ALL, ids=" ".join)
 def test_every_command_says_what_it_is_for(path: tuple[str, ...]) -> None:
     shown = MUNIMENT.text(*path, "--help")
     summary = ALL[path].summary
@@ -97,7 +98,7 @@ def test_every_command_says_what_it_is_for(path: tuple[str, ...]) -> None:
         assert isinstance(option, click.Argument) or option.help, f"{option.name} says nothing"
 
 
-@pytest.mark.parametrize("name", [name for name, entry in TREE.items() if entry.entries])
+@for_each("name", [name for name, entry in TREE.items() if entry.entries])
 def test_the_help_of_a_group_fits_a_screen(name: str) -> None:
     shown = MUNIMENT.text(name, "--help").splitlines()
     assert len(shown) <= 36
@@ -152,7 +153,7 @@ def test_a_command_takes_what_its_operation_takes() -> None:
 # -- slips --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "said"),
     [
         (("serch", "x"), "Did you mean 'search'?"),
@@ -173,7 +174,7 @@ def test_a_slip_is_answered_with_what_was_meant(arguments: tuple[str, ...], said
     assert said in error["message"]
 
 
-@pytest.mark.parametrize("name", MOVED)
+@for_each("name", MOVED)
 def test_a_name_that_has_moved_says_where_it_is(name: str) -> None:
     result = MUNIMENT.call(name)
     assert result.exit_code == 2
@@ -192,7 +193,7 @@ def test_nothing_like_it_is_no_guess() -> None:
 # -- completion ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("typed", "incomplete", "found"),
     [
         ([], "s", ["search", "serve", "store"]),

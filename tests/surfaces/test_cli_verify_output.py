@@ -14,6 +14,7 @@ from muniment.contracts.validation import validate
 from muniment.errors import SandboxFailure, SandboxUnavailable
 from muniment.surfaces.cli.main import cli
 from muniment.verify.sandbox import BubblewrapSandbox, probe
+from products import for_each
 
 SOURCE = "The Eiffel Tower is 330 metres tall. It was finished in 1889."
 
@@ -69,7 +70,7 @@ def test_json_is_the_record(folder: Path) -> None:
     assert record["fgfc"]["units"][0]["correction"] == "The Eiffel Tower is 330 metres tall."
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "code"),
     [
         (("good.txt",), "invalid_input"),

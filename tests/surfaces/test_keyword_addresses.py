@@ -15,6 +15,7 @@ from muniment.errors import InvalidInput, MunimentError
 from muniment.store.engines.opening import file_named, open_engine, partition_store
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.settings import load_settings
+from products import for_each
 
 SECRET = "s3cretsauce"
 KEYWORDS = [
@@ -123,7 +124,7 @@ def test_a_file_with_such_a_name_that_is_there_is_meant() -> None:
     assert file_named("host=db") == "host=db"
 
 
-@pytest.mark.parametrize("name", ["a=b.db", "year=2026/memory.db", "team=red.db", "notes.db", "x y.db"])
+@for_each("name", ["a=b.db", "year=2026/memory.db", "team=red.db", "notes.db", "x y.db"])
 def test_files_are_still_files(name: str) -> None:
     Path(name).parent.mkdir(exist_ok=True)
     muniment.open(name).close()

@@ -37,6 +37,7 @@ from muniment.surfaces.mcp.streamable import PATH, mcp_app, place_asked
 from muniment.surfaces.mcp.uris import build_uri
 from muniment.surfaces.processes.worker import beside as _beside
 from muniment.surfaces.settings import load_settings
+from products import for_each
 
 MODES = ("legacy", "auto")
 STORE = load_settings({"db": ":memory:", "tenant": "default", "user": "ana", "agent": "support"}, {})
@@ -180,7 +181,7 @@ def test_writing_above_the_users_level_takes_an_administrators_key(memory: Memor
             assert result["isError"] is (access == "write"), result
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("caller", "headers", "place"),
     [
         (OPEN, {}, CallerScope("default", "ana", "support")),

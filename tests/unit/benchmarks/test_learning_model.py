@@ -13,6 +13,8 @@ from benchmarks.model_figures import judged_lesson
 from benchmarks.model_puzzles import asked_of, calls_in, make_desks, play, user_text
 from benchmarks.worlds_reading import Slot, read_text
 
+from products import for_each
+
 SETTINGS = {"seed": "look", "desks": 3, "rounds": 3, "tasks": 4}
 
 
@@ -47,7 +49,7 @@ def test_what_is_hidden_is_never_the_usual_and_decides() -> None:
     assert make_desks("look", 3) != make_desks("judged", 3)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "count"),
     [
         ('{"first": {"tool": "T", "grade": "G"}, "second": {"tool": "T", "grade": "G"}}', 2),

@@ -13,6 +13,7 @@ from benchmarks.worlds_figures import arm_rows, drift_rows, lesson_rows, line_ro
 from benchmarks.worlds_reading import Slot, concerns, read_text
 
 import muniment
+from products import for_each
 
 SLOTS = (
     Slot("tool", "tool", ("scan_index", "pull_ledger", "merge_rows"), (1, 1, 1)),
@@ -22,7 +23,7 @@ SLOTS = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "pro", "contra"),
     [
         ("Call scan_index right before save: passed 8 of 11 with it, 3 of 25 without.", {"scan_index"}, set()),

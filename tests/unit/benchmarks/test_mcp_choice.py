@@ -9,6 +9,8 @@ import pytest
 from benchmarks.mcp_choice import choice_prompts, read_choice_prompts, score, tool_named, write_choice_prompts
 from benchmarks.mcp_sets import NOW, Task, ToolSet, read_tasks, tool_sets
 
+from products import for_each
+
 TASKS = [
     Task("open", "search", "What did she say about the boat?"),
     Task("open", "forget", "Take the boat out of memory."),
@@ -46,7 +48,7 @@ def test_prompts_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert [row["key"] for row in kept] == [each.key for each in prompts]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "named"),
     [
         ('{"tool": "look"}', "look"),

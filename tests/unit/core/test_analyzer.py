@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from muniment.core.text import analyzer
 from muniment.core.text.analyzer import analyze, ascii_words, porter_stem, stem, term_hash
 from muniment.core.text.kinds import widen
+from products import for_each
 
 
 @given(st.text())
@@ -35,7 +36,7 @@ def test_surrogates_foreign_digits_and_marks_are_no_trouble(text: str) -> None:
     assert [term_hash(term) for term in analyze(text)] == [term_hash(term) for term in analyze(text)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "root"),
     [
         ("caresses", "caress"), ("ponies", "poni"), ("agreed", "agre"), ("hopping", "hop"), ("filing", "file"),
@@ -86,7 +87,7 @@ def test_irregular_forms_share_a_stem(one: str, other: str) -> None:
     assert stem(one) == stem(other)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "7 May 2023",
@@ -104,12 +105,12 @@ def test_a_date_is_one_thing_however_it_is_written(text: str) -> None:
     assert sorted(analyze(text)) == ["#d5-7", "#m5", "2023"]
 
 
-@pytest.mark.parametrize("text", ["21.05.2023", "21/5/2023", "5/21/2023", "05-21-2023", "am 21.5.2023 um 9"])
+@for_each("text", ["21.05.2023", "21/5/2023", "5/21/2023", "05-21-2023", "am 21.5.2023 um 9"])
 def test_a_date_in_digits_is_read_where_one_of_them_can_be_no_month(text: str) -> None:
     assert {"#d5-21", "#m5", "2023"} <= set(analyze(text))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", ["4/5/2023", "4-5-2023", "31/31/2023", "40.5.2023", "7.5.20231", "3.7.5.2023", "7.5/2023", "7.5.2023.1"]
 )
 def test_digits_that_may_be_another_day_or_none_are_no_date(text: str) -> None:
@@ -174,7 +175,7 @@ def test_it_is_fast_enough_to_index_with() -> None:
     assert len(text.split()) / (time.process_time() - start) > 20_000
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("form", "verb"), [("lives", "live"), ("leaves", "leave"), ("flies", "fly"), ("tries", "try"), ("cried", "cry")]
 )
 def test_what_somebody_does_is_the_verb(form: str, verb: str) -> None:

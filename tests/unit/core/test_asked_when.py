@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 
-import pytest
-
 from muniment.core.text.times.asked_when import query_window
+from products import for_each
 
 NOW = date(2026, 6, 12)
 
@@ -200,7 +199,7 @@ def rows(*tables: str) -> list[tuple[str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("text", "start", "end"), rows(ENGLISH, CHINESE, KOREAN))
+@for_each(("text", "start", "end"), rows(ENGLISH, CHINESE, KOREAN))
 def test_the_time_asked_about(text: str, start: str, end: str) -> None:
     window = query_window(text, NOW)
     assert window is not None
@@ -239,12 +238,12 @@ version 3.21.01.2024
 """
 
 
-@pytest.mark.parametrize("text", UNREAD.strip().splitlines())
+@for_each("text", UNREAD.strip().splitlines())
 def test_what_cannot_be_read_surely_stays_unread(text: str) -> None:
     assert query_window(text, NOW) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("now", "text", "day"),
     [
         ("2026-06-13", "지난 금요일", "2026-06-12"),

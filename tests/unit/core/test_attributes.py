@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,13 +18,14 @@ from muniment.core.text.stated.attributes import (
     other,
     own,
 )
+from products import for_each
 
 
 def marked(text: str) -> list[str]:
     return marks(text, analyze(text))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "term"),
     [
         ("I live in a small flat in Porto", own("home")),
@@ -48,7 +48,7 @@ def test_what_is_stated_and_of_whom(text: str, term: str) -> None:
     assert [each for each in marked(text) if name_of(each) and not each.endswith("!")] == [term]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "I would love to live in Rome",
@@ -73,13 +73,13 @@ def test_a_change_is_told_from_a_state() -> None:
     assert CHANGE not in marked("I switched to oat milk. " + "Then it rained for hours. " * 20)
 
 
-@pytest.mark.parametrize("text", ["I ran 5 miles", "three cats", "我有两只猫", "twice a week", "고양이 두 마리"])
+@for_each("text", ["I ran 5 miles", "three cats", "我有两只猫", "twice a week", "고양이 두 마리"])
 def test_a_number_is_seen_in_figures_and_words(text: str) -> None:
     assert QUANTITY in marked(text)
     assert QUANTITY not in marked("my cats are asleep")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "terms"),
     [
         ("Where does she live?", [own("home")]),
@@ -100,7 +100,7 @@ def test_what_is_asked_and_of_whom(text: str, terms: list[str]) -> None:
     assert (own("work") in found) is (own("work") in terms)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "names"),
     [
         ("where where where do I live", ["home"]),
@@ -123,7 +123,7 @@ LONG = "and so on and on, as it goes with lists " * 12
 """More than is looked back for the start of a sentence."""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "term"),
     [
         (f"My sister {LONG} lives in Rome", other("home")),
@@ -152,7 +152,7 @@ def test_whoever_is_named_is_found_as_if_the_text_ended_there(words: list[str]) 
             assert subjects.is_own(at) == attributes._is_own(attributes._SUBJECT.finditer(text, 0, at))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "terms"),
     [
         ("user.city", [own("home")]),

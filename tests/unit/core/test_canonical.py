@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from effort import examples
 from muniment.core.canonical import MAX_DEPTH, MAX_INT_DIGITS, canonical_bytes, canonical_text, parse_json
 from muniment.errors import InvalidJson, TooLarge
+from products import for_each
 
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN: dict[str, Any] = json.loads((ROOT / "tests" / "golden" / "canonical.json").read_text(encoding="utf-8"))
@@ -41,7 +42,7 @@ def from_hex(bits: str) -> float:
 
 
 @pytest.mark.req("X-05")
-@pytest.mark.parametrize(("bits", "text"), GOLDEN["numbers"])
+@for_each(("bits", "text"), GOLDEN["numbers"])
 def test_numbers_of_rfc_8785_appendix_b(bits: str, text: str) -> None:
     assert canonical_text(from_hex(bits)) == text
     assert struct.pack(">d", float(text)) == struct.pack(">d", from_hex(bits) + 0.0)  # -0 becomes 0
@@ -56,15 +57,15 @@ def test_what_is_not_a_number_is_refused(bits: str) -> None:
 
 
 @pytest.mark.req("X-05")
-@pytest.mark.parametrize("case", GOLDEN["documents"], ids=lambda case: case["name"])
+@for_each("case", GOLDEN["documents"], ids=lambda case: case["name"])
 def test_documents(case: dict[str, str]) -> None:
     assert canonical_text(parse_json(case["source"])) == case["canonical"]
     assert canonical_bytes(parse_json(case["source"].encode())) == case["canonical"].encode()
 
 
 @pytest.mark.req("X-05")
-@pytest.mark.parametrize("case", GOLDEN["refusals"], ids=lambda case: case["name"])
-@pytest.mark.parametrize("as_bytes", [True, False])
+@for_each("case", GOLDEN["refusals"], ids=lambda case: case["name"])
+@for_each("as_bytes", [True, False])
 def test_refusals(case: dict[str, str], as_bytes: bool) -> None:
     with pytest.raises(InvalidJson, match=case["says"]) as caught:
         parse_json(case["source"].encode() if as_bytes else case["source"])
@@ -82,9 +83,7 @@ def test_a_refusal_says_where() -> None:
         assert caught.value.path == path
 
 
-@pytest.mark.parametrize(
-    "source", [b'"\xff"', b'"\xed\xa0\x80"', b'"\xc0\x80"', b"\xff\xfe{\x00}\x00", b'"\xf4\x90\x80\x80"']
-)
+@for_each("source", [b'"\xff"', b'"\xed\xa0\x80"', b'"\xc0\x80"', b"\xff\xfe{\x00}\x00", b'"\xf4\x90\x80\x80"'])
 def test_bytes_that_are_not_utf_8(source: bytes) -> None:
     with pytest.raises(InvalidJson, match="not UTF-8"):
         parse_json(source)
@@ -111,9 +110,7 @@ def test_limits() -> None:
     assert parse_json(b"[1, 2]", max_bytes=6) == [1, 2]
 
 
-@pytest.mark.parametrize(
-    "value", [{1: 2}, {None: 1}, {"a": {1, 2}}, {"a": b"x"}, object(), {"a": 1j}, {"\ud800": 1}, "\udfff"]
-)
+@for_each("value", [{1: 2}, {None: 1}, {"a": {1, 2}}, {"a": b"x"}, object(), {"a": 1j}, {"\ud800": 1}, "\udfff"])
 def test_what_has_no_canonical_form(value: Any) -> None:
     with pytest.raises(InvalidJson):
         canonical_text(value)

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 
 from muniment.core.text.citation_marks import named_by_marks, numbers_in, with_marks
 from muniment.packets.page.answers import resolve
+from products import for_each
 
 NAMED = {"1": "a", "2": "b", "3": ""}
 THERE = {"a": "[44]"}
 
 
 @pytest.mark.req("TM-10")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "written"),
     [
         ("Lisbon [1].", "Lisbon [44]."),

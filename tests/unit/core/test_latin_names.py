@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.text.latin_names import plain, spelled_hangul, spelled_katakana, spelled_names
+from products import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "spelled"),
     [
         ("Мария", "maria"),
@@ -40,7 +40,7 @@ def test_a_word_sign_by_sign(written: str, spelled: str) -> None:
     assert plain(written) == plain(unicodedata.normalize("NFD", written)) == spelled
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "forms"),
     [
         ("anna", "Анна Анны Анне Анну Анной"),
@@ -78,7 +78,7 @@ def test_names_in_katakana() -> None:
     assert spelled_katakana("ここ") == spelled_katakana("ア") == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "spelled"),
     [
         ("김민준", ["kim", "minjun"]),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from muniment.core.text.analyzer import ascii_words
 from muniment.core.text.stated.measures import VALUES_MAX, asked_measures, counted, stated, value_marks
+from products import for_each
 
 
 def kinds(text: str) -> set[str]:
@@ -13,7 +12,7 @@ def kinds(text: str) -> set[str]:
     return {mark.removeprefix(stated("")) for mark in value_marks(text) if mark.startswith(stated(""))}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "kind"),
     [
         ("The budget is $1,250.", "money"),
@@ -55,7 +54,7 @@ def test_what_is_counted_is_marked_up_to_a_word_that_joins() -> None:
     assert value_marks("I went five times.") == [stated("number"), counted("time")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Nothing is counted here.",
@@ -84,7 +83,7 @@ def test_what_is_asked_thought_of_past_or_somebody_elses_is_not_stated(text: str
     assert value_marks(text) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "It went from 400 to 500.",
@@ -107,7 +106,7 @@ def test_a_table_is_read_to_its_limit() -> None:
     assert value_marks(rows + "$75") == value_marks(rows)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "asked"),
     [
         ("what is the snack budget", {"money"}),

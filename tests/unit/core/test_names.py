@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import date
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,9 +11,10 @@ from muniment.core.text.analyzer import term_hash
 from muniment.core.text.latin_names import plain
 from muniment.core.text.names import NAME, also_called, called, is_slip, name_key, name_terms
 from muniment.memory.recall.index import index_text
+from products import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "spelled"),
     [
         ("José", "jose"),
@@ -42,7 +42,7 @@ def test_a_name_in_plain_letters(written: str, spelled: str) -> None:
     assert plain(written) == spelled
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pair",
     ["Bob Robert", "Kate Katherine", "Katie Catherine", "Mike Michael", "Sasha Alexander", "Pepe José", "Liz Elizabeth",
      "Bill William", "Paco Francisco", "Misha Mikhail", "Mohamed Muhammad", "Nacho Ignacio", "Peggy Margaret"],
@@ -53,15 +53,13 @@ def test_what_somebody_is_called(pair: str) -> None:
     assert called(other) & called(one)
 
 
-@pytest.mark.parametrize(
-    "pair", ["Alexander Alexandra", "Samuel Samantha", "Maria Mario", "John Ivan", "Daniel Danielle", "Kate Emi"]
-)
+@for_each("pair", ["Alexander Alexandra", "Samuel Samantha", "Maria Mario", "John Ivan", "Daniel Danielle", "Kate Emi"])
 def test_two_names_are_two_even_where_they_share_a_nickname(pair: str) -> None:
     one, other = map(plain, pair.split())
     assert not called(one) & called(other)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pair",
     ["muhhamed muhammad", "caroine caroline", "carloine caroline", "mellanie melanie", "jhon john", "kevn kevin",
      "paolla paola", "elizabteh elizabeth", "kathrein katherine", "jonathen jonathan", "zorblx zorblax",
@@ -72,7 +70,7 @@ def test_a_slip(pair: str) -> None:
     assert is_slip(spelled, name)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pair",
     ["mario maria", "maria mario", "danielle daniel", "erica eric", "elisa elise", "marko marka", "zorblaxa zorblax",
      "ann ana", "tim tom", "kate nate", "paris parker", "caroline caroline", "lena lara", "brian ryan"],
@@ -82,7 +80,7 @@ def test_another_name_is_no_slip(pair: str) -> None:
     assert not is_slip(spelled, name)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "spellings",
     ["Muhammad Muhhamed Mohamed Mohammed Мухаммад", "Caroline Karoline Carolyn Caroleen", "Stephen Stefan",
      "Christopher Kristofer Christofer", "Thomas Tomas Tommas", "Philippa Filipa"],

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.text.patterns import needle_sets_of, needles_of
+from products import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pattern", "needles"),
     [
         ("never", {"never"}),
@@ -43,7 +44,7 @@ def test_the_words_that_a_match_cannot_do_without(pattern: str, needles: set[str
     assert needles_of(pattern) == needles
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pattern", "sets"),
     [
         ("never", [{"never"}]),

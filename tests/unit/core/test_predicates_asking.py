@@ -11,6 +11,7 @@ from muniment.core.predicates.evaluation import STEPS_MAX, Truth, evaluate, like
 from muniment.core.predicates.predicate import all_hold, contradiction, parse, predicate_of
 from muniment.core.predicates.schema import RUN_FEATURES
 from muniment.errors import InvalidInput
+from products import for_each
 
 RUN: dict[str, Any] = {
     "run": {"mode": "main", "cfg": {"temperature": 0.7}},
@@ -97,27 +98,25 @@ UNKNOWN = [
 
 
 @pytest.mark.req("RC-13")
-@pytest.mark.parametrize("text", TRUE)
+@for_each("text", TRUE)
 def test_it_holds(text: str) -> None:
     assert parse(text).holds(RUN) is Truth.TRUE
 
 
 @pytest.mark.req("RC-13")
-@pytest.mark.parametrize("text", FALSE)
+@for_each("text", FALSE)
 def test_it_does_not(text: str) -> None:
     assert parse(text).holds(RUN) is Truth.FALSE
 
 
 @pytest.mark.req("RC-13")
-@pytest.mark.parametrize("text", UNKNOWN)
+@for_each("text", UNKNOWN)
 def test_nobody_knows(text: str) -> None:
     assert parse(text).holds(RUN) is Truth.UNKNOWN
     assert not parse(text).holds(RUN)
 
 
-@pytest.mark.parametrize(
-    "mode", [5, True, ["main"], {"a": 1}, float("nan"), None, 10**400, b"main", object(), {1, 2}, [["main"]]]
-)
+@for_each("mode", [5, True, ["main"], {"a": 1}, float("nan"), None, 10**400, b"main", object(), {1, 2}, [["main"]]])
 def test_data_that_is_not_what_was_declared_is_unknown(mode: Any) -> None:
     run = {"run": {"mode": mode}, "cost": {"tool_calls": "3"}, "tools": [1, "a"], "x_features": {"v": mode}}
     for text in ('run.mode == "main"', 'run.mode != "main"', "cost.tool_calls == 3", '"a" in tools'):
@@ -150,7 +149,7 @@ def test_steps_are_bounded() -> None:
     assert evaluate(parse("true && true").tree, {}, {}, steps=2) is Truth.UNKNOWN
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "pattern", "fits"),
     [
         ("", "", True),
@@ -206,7 +205,7 @@ def _schema() -> Any:
     return RUN_FEATURES.with_fields({"needs": "number"})
 
 
-@pytest.mark.parametrize("value", ["x" * 500, 10**4000, [[1], {"a": 2}] * 20, {"a": 1}, float("nan"), b"x", True])
+@for_each("value", ["x" * 500, 10**4000, [[1], {"a": 2}] * 20, {"a": 1}, float("nan"), b"x", True])
 def test_explanations_stay_short(value: Any) -> None:
     (leaf,) = parse("x_features.v == 1").explain({"x_features": {"v": value}}).leaves
     assert len(leaf.found[0][1]) <= 125
@@ -265,7 +264,7 @@ def test_conditions_are_built_from_data() -> None:
     assert build.conjunction(made.conjuncts) == made
 
 
-@pytest.mark.parametrize(
+@for_each(
     "condition",
     [
         build.equal("run.mood", "main"),
@@ -283,7 +282,7 @@ def test_built_conditions_are_checked_like_written_ones(condition: Any) -> None:
         predicate_of(condition)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "about"),
     [
         ('run.mode == "main" && run.mode == "sot"', "run.mode"),

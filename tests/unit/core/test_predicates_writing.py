@@ -11,6 +11,7 @@ from muniment.core.predicates.predicate import parse
 from muniment.core.predicates.schema import RUN_FEATURES, Feature, Schema
 from muniment.core.predicates.tree import Compare, Field, Junction, Value
 from muniment.errors import InvalidInput, TooLarge
+from products import for_each
 
 CANONICAL = [
     ('run.mode=="main"', 'run.mode == "main"'),
@@ -46,7 +47,7 @@ CANONICAL = [
 
 
 @pytest.mark.req("RC-13")
-@pytest.mark.parametrize(("written", "canonical"), CANONICAL)
+@for_each(("written", "canonical"), CANONICAL)
 def test_there_is_one_way_to_write_it(written: str, canonical: str) -> None:
     predicate = parse(written)
     assert predicate.text == str(predicate) == canonical
@@ -115,7 +116,7 @@ REFUSED = [
 
 
 @pytest.mark.req("RC-13")
-@pytest.mark.parametrize(("text", "column", "message", "hint"), REFUSED)
+@for_each(("text", "column", "message", "hint"), REFUSED)
 def test_what_cannot_be_meant_is_refused_with_its_place(text: str, column: int, message: str, hint: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse(text, path="$.predicates[0]")
@@ -133,13 +134,13 @@ def test_the_line_is_counted() -> None:
     assert refused.value.hint == "did you mean tools?"
 
 
-@pytest.mark.parametrize("text", [None, 3, b"true", ["true"], True])
+@for_each("text", [None, 3, b"true", ["true"], True])
 def test_only_text_is_parsed(text: Any) -> None:
     with pytest.raises(InvalidInput):
         parse(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "true" + " " * LENGTH_MAX,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 from muniment.core.text.stated.statements import STATEMENTS_MAX, read_statements
+from products import for_each
 
 YEAR = 2026
 
@@ -17,7 +18,7 @@ def stated(text: str) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.req("TM-01")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "found"),
     [
         ("I live in Lisbon and I am allergic to peanuts.", [("home", "is", "I live in Lisbon"), ("allergy", "is", "I am allergic to peanuts")]),
@@ -42,7 +43,7 @@ def test_what_is_stated_and_by_which_words(text: str, found: list[tuple[str, str
 
 
 @pytest.mark.req("TM-01")
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Where do I live?",

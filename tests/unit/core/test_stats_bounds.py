@@ -27,6 +27,7 @@ from muniment.core.stats.bounds import (
 from muniment.core.stats.counts import Tally
 from muniment.core.stats.sequential import confidence_sequence
 from muniment.errors import InvalidInput
+from products import for_each
 
 
 def wilson_of(tally: Tally) -> Bounds:
@@ -127,18 +128,18 @@ def test_newcombes_own_example() -> None:
     assert difference_bounds(Tally(56, 70), Tally(48, 80)) == pytest.approx((0.0524, 0.3339), abs=5e-5)
 
 
-@pytest.mark.parametrize(("a", "b", "x", "value"), INCOMPLETE)
+@for_each(("a", "b", "x", "value"), INCOMPLETE)
 def test_the_incomplete_beta_function(a: float, b: float, x: float, value: float) -> None:
     assert incomplete_beta(x, a, b) == pytest.approx(value, abs=1e-12)
     assert incomplete_beta(1 - x, b, a) == pytest.approx(1 - value, abs=1e-10)
 
 
-@pytest.mark.parametrize(("a", "b", "q", "value"), QUANTILES)
+@for_each(("a", "b", "q", "value"), QUANTILES)
 def test_beta_quantiles(a: float, b: float, q: float, value: float) -> None:
     assert Beta(a, b).quantile(q) == pytest.approx(value, rel=1e-10)
 
 
-@pytest.mark.parametrize(("mine", "other", "value"), GREATER)
+@for_each(("mine", "other", "value"), GREATER)
 def test_the_chance_that_one_is_above_the_other(
     mine: tuple[float, float], other: tuple[float, float], value: float
 ) -> None:
@@ -202,7 +203,7 @@ def test_the_difference_turns_round(mine: Tally, other: Tally) -> None:
     assert -1 <= there.lower <= there.upper <= 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("passes", "n"), [(-1, 3), (4, 3), (1, -1), (True, 3), (1, True), (1.0, 3), (float("nan"), 3), ("1", 3), (None, 3)]
 )
 def test_what_is_no_count_is_refused(passes: Any, n: Any) -> None:
@@ -212,7 +213,7 @@ def test_what_is_no_count_is_refused(passes: Any, n: Any) -> None:
         Tally(passes, n)
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, float("nan"), float("inf"), True, "0.95", None])
+@for_each("level", [0, 1, -0.1, 1.5, float("nan"), float("inf"), True, "0.95", None])
 def test_what_is_no_level_is_refused(level: Any) -> None:
     for call in (
         lambda: wilson_bounds(1, 2, level),
@@ -225,13 +226,13 @@ def test_what_is_no_level_is_refused(level: Any) -> None:
             call()
 
 
-@pytest.mark.parametrize("target", [1, 1.0, -0.1, 2, float("nan"), True])
+@for_each("target", [1, 1.0, -0.1, 2, float("nan"), True])
 def test_a_target_that_cannot_be_reached_is_refused(target: Any) -> None:
     with pytest.raises(InvalidInput):
         runs_needed(target)
 
 
-@pytest.mark.parametrize("shapes", [(0, 1), (1, 0.01), (1, 1e13), (float("nan"), 1), (1, True)])
+@for_each("shapes", [(0, 1), (1, 0.01), (1, 1e13), (float("nan"), 1), (1, True)])
 def test_shapes_out_of_range_are_refused(shapes: Any) -> None:
     with pytest.raises(InvalidInput):
         Beta(*shapes)

@@ -32,6 +32,7 @@ from muniment.core.stats.bounds import (
 )
 from muniment.core.stats.counts import Tally
 from muniment.errors import InvalidInput
+from products import for_each
 
 SHAPES = [(1, 1), (1, 9), (9, 1), (2, 3), (3, 2), (7, 7), (12, 30), (30, 12), (40, 4), (4, 40), (60, 60)]
 ANEW = "correct it and call again; nothing was written"
@@ -58,7 +59,7 @@ def logarithm(value: Fraction) -> float:
     return math.log(value.numerator) - math.log(value.denominator)
 
 
-@pytest.mark.parametrize(("a", "b"), SHAPES)
+@for_each(("a", "b"), SHAPES)
 def test_shares_of_whole_shapes(a: int, b: int) -> None:
     for x in PLACES:
         above = share_above(x, a, b)
@@ -73,7 +74,7 @@ def test_next_to_nothing_above_is_told_to_full_precision() -> None:
     assert log_share_above(1 / 64, 200, 2) == pytest.approx(-float(1 - share_above(Fraction(1, 64), 200, 2)), rel=1e-12)
 
 
-@pytest.mark.parametrize(("a", "b"), SHAPES)
+@for_each(("a", "b"), SHAPES)
 def test_quantiles_lead_back_to_their_rate(a: int, b: int) -> None:
     for q in (1e-9, 0.001, 0.025, 0.3, 0.5, 0.7, 0.975, 0.999):
         x = Beta(a, b).quantile(q)
@@ -214,7 +215,7 @@ def test_the_interval_of_a_mean() -> None:
     assert mean_bounds([3]).to_wire() == {"mean": 3.0, "error": None, "lower": None, "upper": None, "n": 1}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "message", "hint"),
     [
         (lambda: runs_needed(1.0), "no number of runs reaches 1.0", "a target from 0 to below 1"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from muniment.core.stats.counts import Ema, Tally, Window
 from muniment.errors import InvalidInput
+from products import for_each
 
 outcomes = st.lists(st.booleans(), max_size=60)
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40)
@@ -53,7 +54,7 @@ def test_the_first_value_is_the_average_of_one() -> None:
     assert Ema(0.1).add(0.7).value == pytest.approx(0.7, abs=1e-15)
 
 
-@pytest.mark.parametrize("weight", [0, -0.1, 1.1, float("nan"), True, "0.1", None])
+@for_each("weight", [0, -0.1, 1.1, float("nan"), True, "0.1", None])
 def test_weights_out_of_range_are_refused(weight: Any) -> None:
     with pytest.raises(InvalidInput):
         Ema(weight)
@@ -65,26 +66,26 @@ def test_states_that_never_were_are_refused(state: Any) -> None:
         Ema(*state)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), True, "1", None])
+@for_each("value", [float("nan"), float("inf"), True, "1", None])
 def test_values_that_are_no_numbers_are_refused(value: Any) -> None:
     with pytest.raises(InvalidInput):
         Ema(0.1).add(value)
 
 
-@pytest.mark.parametrize("window", [(0,), (-1,), (True,), (2, "111"), (3, "1x"), (3, None), (2.0,)])
+@for_each("window", [(0,), (-1,), (True,), (2, "111"), (3, "1x"), (3, None), (2.0,)])
 def test_windows_that_are_none_are_refused(window: Any) -> None:
     with pytest.raises(InvalidInput):
         Window(*window)
 
 
-@pytest.mark.parametrize("passed", [1, 0, None, "PASS", 1.0])
+@for_each("passed", [1, 0, None, "PASS", 1.0])
 def test_only_true_and_false_are_outcomes(passed: Any) -> None:
     for call in (Tally().add, Window(3).add, lambda seen: Tally.of([seen])):
         with pytest.raises(InvalidInput):
             call(passed)
 
 
-@pytest.mark.parametrize("wire", [None, [], {}, {"passes": 1}, {"passes": 1, "n": 2, "x": 3}, {"passes": 3, "n": 2}])
+@for_each("wire", [None, [], {}, {"passes": 1}, {"passes": 1, "n": 2, "x": 3}, {"passes": 3, "n": 2}])
 def test_wires_that_are_no_tally_are_refused(wire: Any) -> None:
     with pytest.raises(InvalidInput):
         Tally.from_wire(wire)

@@ -24,6 +24,7 @@ from muniment.core.stats.sequential import (
     rate_test,
 )
 from muniment.errors import InvalidInput
+from products import for_each
 
 ALPHA = 0.05
 EDGE = log(1 / ALPHA)
@@ -112,7 +113,7 @@ def test_the_difference_of_two_sequences() -> None:
     assert difference_sequence(Tally(), Tally()) == (-1.0, 1.0)
 
 
-@pytest.mark.parametrize("threshold", [0, 1, -0.5, float("nan"), True, None])
+@for_each("threshold", [0, 1, -0.5, float("nan"), True, None])
 def test_thresholds_out_of_range_are_refused(threshold: Any) -> None:
     for call in (evidence_above, evidence_below, rate_test):
         with pytest.raises(InvalidInput):
@@ -296,7 +297,7 @@ def test_bad_comparisons_are_refused() -> None:
         Comparison().add("candidate", 1)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"rounds": -1},

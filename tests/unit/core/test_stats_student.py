@@ -7,9 +7,10 @@ import pytest
 
 from muniment.core.stats.bounds import mean_bounds, student_quantile
 from muniment.errors import InvalidInput
+from products import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("p", "freedom", "value"),
     [
         (0.975, 1, 12.706204736),

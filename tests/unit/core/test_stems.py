@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.text.stems.by_language import STEMMERS
 from muniment.core.text.stems.endings import Endings
+from products import for_each
 
 WORDS = Path(__file__).parent / "stem_words"
 
@@ -23,7 +23,7 @@ def test_every_language_has_words() -> None:
     assert sorted(path.stem for path in WORDS.iterdir()) == sorted(STEMMERS)
 
 
-@pytest.mark.parametrize("language", STEMMERS)
+@for_each("language", STEMMERS)
 def test_a_word_has_the_stem_of_the_published_algorithm(language: str) -> None:
     expected = pairs(language)
     assert [(word, STEMMERS[language](word)) for word, _ in expected] == expected

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from muniment.core.text.analyzer import analyze, ascii_words, stem, stop_words
 from muniment.core.text.characters import numbers_in_han, plain_letters
 from muniment.core.text.text_language import LATIN_LANGUAGES, text_language
+from products import for_each
 
 
 def judged(text: str) -> str | None:
@@ -16,7 +17,7 @@ def judged(text: str) -> str | None:
     return text_language(folded, plain_letters(folded).replace("?", " ").replace("'", " ").split())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "language"),
     [
         ("Wo wohnt Anna?", "german"),
@@ -65,7 +66,7 @@ def test_any_text_is_judged_and_always_the_same(text: str) -> None:
     assert text_language(text, words) == text_language(text, words)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("run", "numbers"),
     [
         ("十二", ["12"]), ("二十", ["20"]), ("三百", ["300"]), ("一千零一夜", ["1001"]), ("两万五千", ["25000"]),
@@ -77,12 +78,12 @@ def test_chinese_numerals(run: str, numbers: list[str]) -> None:
     assert numbers_in_han(run) == numbers
 
 
-@pytest.mark.parametrize("digits", ["１２３", "๑๒๓", "١٢٣", "۱۲۳", "१२३", "১২৩"])
+@for_each("digits", ["１２３", "๑๒๓", "١٢٣", "۱۲۳", "१२३", "১২৩"])
 def test_digits_of_every_script_are_the_same_number(digits: str) -> None:
     assert analyze(digits) == ["123"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "term"),
     [("en enero", "#m1"), ("im März", "#m3"), ("en août", "#m8"), ("em dezembro", "#m12"), ("nel maggio", "#m5"),
      ("in maart ging ik", "#m3"), ("5 мая", "#m5"), ("siebzehn und drei", "17"), ("две кошки", "2")],

@@ -23,6 +23,7 @@ from muniment.core.text.token_filter import is_single_token
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidInput, MissingDependency
 from muniment.testing.strategies import CountBy
+from products import for_each
 
 pytestmark = pytest.mark.filterwarnings("ignore:open_binary is deprecated:DeprecationWarning")
 """bpe-openai reads its vocabulary in an old way."""
@@ -61,7 +62,7 @@ def exact_or_skip() -> TokenCounter:
     pytest.skip("neither splintr-rs nor bpe-openai is installed: the estimate was not held against o200k")
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("name", SAMPLES)
 def test_estimate_covers_the_exact_count(name: str) -> None:
     exact = exact_or_skip().count(SAMPLES[name])
     assert exact <= estimate_tokens(SAMPLES[name]) <= exact * 1.6 + 4
@@ -94,7 +95,7 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("name", RUNS)
+@for_each("name", RUNS)
 def test_estimate_covers_what_nobody_writes(name: str) -> None:
     assert estimate_tokens(RUNS[name]) >= exact_or_skip().count(RUNS[name])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import date
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from muniment.core.text.times.said_when import said_times
 from muniment.core.text.times.turn_dates import date_terms, feast_terms
 from muniment.memory.recall.index import index_text
 from muniment.memory.recall.query import read_query
+from products import for_each
 
 
 def asked_for(question: str, asked: date) -> list[str]:
@@ -25,7 +25,7 @@ def asked_for(question: str, asked: date) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "text", "asked", "question"),
     [
         ("2024-02-10", "I'm flying to Rome next month.", "2024-06-01", "Where did I fly in March?"),
@@ -126,7 +126,7 @@ def test_what_was_said_relative_to_its_day_is_found_by_the_day(said: str, text: 
     assert any(term_hash(term) in held for term in wanted)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "text", "asked", "question"),
     [
         ("2024-02-10", "I'm flying to Rome next month.", "2024-06-01", "Where did I fly in April?"),
@@ -149,7 +149,7 @@ def test_another_day_finds_nothing(said: str, text: str, asked: str, question: s
     assert not any(term_hash(term) in held for term in wanted)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("year", "text", "days"),
     [
         (2024, "thanksgiving", {"#m11", "#d11-28"}),

@@ -19,6 +19,7 @@ from muniment.core.urls import (
     without_credentials,
 )
 from muniment.errors import InvalidInput
+from products import for_each
 
 PIECES = st.sampled_from(
     [
@@ -84,7 +85,7 @@ MESSY_URLS = st.tuples(
 
 
 @pytest.mark.req("RP-03")
-@pytest.mark.parametrize(
+@for_each(
     ("written", "normal"),
     [
         ("HTTPS://Example.COM/Path", "https://example.com/Path"),
@@ -144,7 +145,7 @@ def test_normal_form(written: str, normal: str) -> None:
 
 
 @pytest.mark.req("RP-03")
-@pytest.mark.parametrize(
+@for_each(
     "spellings",
     [
         (
@@ -166,7 +167,7 @@ def test_spellings_of_one_address_have_one_cid(spellings: tuple[str, ...]) -> No
 
 
 @pytest.mark.req("RP-03")
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("http://e.org", "https://e.org"),
@@ -184,7 +185,7 @@ def test_what_a_server_may_tell_apart_stays_apart(one: str, other: str) -> None:
     assert normalize_url(one) != normalize_url(other)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "written",
     [
         "",
@@ -295,7 +296,7 @@ def test_the_order_of_different_parameters_makes_no_difference(parameters: list[
 # -- as a server is asked, as it is kept ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "asked"),
     [
         ("https://e.org", "https://e.org/"),
@@ -310,7 +311,7 @@ def test_a_server_is_asked_for_what_was_written(written: str, asked: str) -> Non
     assert fetchable_url(written) == asked
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "kept"),
     [
         ("https://user:p@ss@e.org/a?b=c@d", "https://e.org/a?b=c@d"),

@@ -12,11 +12,12 @@ from muniment.core.text.times import when
 from muniment.core.text.times.asked_when import query_window
 from muniment.core.text.times.turn_dates import date_terms
 from muniment.core.text.times.when import _WAYS, Window, find_spans, likely_ways, resolve, window_terms
+from products import for_each
 
 SAID = date(2023, 5, 8)  # a Monday
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "start", "end"),
     [
         ("I went yesterday", "2023-05-07", "2023-05-07"),
@@ -58,7 +59,7 @@ def test_a_resolved_day_has_the_terms_of_that_date() -> None:
     assert date_terms("nothing here", SAID) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "start", "end", "grain"),
     [
         ("What happened in May 2022?", "2022-05-01", "2022-05-31", "month"),
@@ -192,7 +193,7 @@ def test_the_quick_look_misses_nothing(words: list[str]) -> None:
     assert resolve(folded, said) == [window for _, window in when.find_spans(folded, said, when._WAYS)]
 
 
-@pytest.mark.parametrize("name", ["thursday", "thu", "thur", "thurs", "tue", "tues"])
+@for_each("name", ["thursday", "thu", "thur", "thurs", "tue", "tues"])
 def test_a_day_of_the_week_however_it_is_cut_short(name: str) -> None:
     said = date(2024, 5, 8)
     found = resolve(f"see you on {name}", said)
@@ -200,7 +201,7 @@ def test_a_day_of_the_week_however_it_is_cut_short(name: str) -> None:
     assert found or name == "thu"
 
 
-@pytest.mark.parametrize("slip", ["1th", "1rd", "2st", "2th", "3nd", "3th", "4st", "5rd"])
+@for_each("slip", ["1th", "1rd", "2st", "2th", "3nd", "3th", "4st", "5rd"])
 def test_a_slip_in_an_ordinal_leaves_the_month_it_is_part_of(slip: str) -> None:
     said = date(2024, 5, 8)
     april = [when.Window(date(2024, 4, 1), date(2024, 4, 30), "month")]
@@ -213,7 +214,7 @@ def test_of_times_that_share_letters_the_first_way_to_read_them_wins() -> None:
     assert {span: window.start.day for span, window in found.items()} == {(0, 9): 7, (15, 35): 6, (41, 50): 7}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "the café closed two weeks ago — we’d been there last friday",

@@ -14,6 +14,7 @@ import muniment
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.word_lists import WordList, forms_in, read_data
 from muniment.errors import IntegrityFailure, NotFound
+from products import for_each
 
 PACKAGE = Path(muniment.__file__).parent
 FOLDERS = sorted(path for path in PACKAGE.rglob("data") if path.is_dir())
@@ -85,7 +86,7 @@ def test_a_file_that_is_missing_or_another_is_told(listed: WordList) -> None:
     assert listed.entries()
 
 
-@pytest.mark.parametrize("path", LISTS, ids=lambda path: str(path.relative_to(PACKAGE)))
+@for_each("path", LISTS, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_every_list_says_where_it_comes_from_and_holds_something(path: Path) -> None:
     text = path.read_text("utf-8")
     assert text.startswith("# Where from: ")
@@ -98,7 +99,7 @@ def test_every_list_says_where_it_comes_from_and_holds_something(path: Path) -> 
     assert all(listed.entries(name) for name in names or [""])
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(PACKAGE)))
+@for_each("folder", FOLDERS, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_every_folder_of_data_lists_its_files_and_their_readers(folder: Path) -> None:
     rows = re.findall(r"(?m)^\| `([\w.]+)` \|.*\| ([^|]+) \|$", (folder / "README.md").read_text("utf-8"))
     held = sorted(path.name for path in folder.iterdir() if path.name != "README.md")

@@ -32,6 +32,7 @@ from muniment.handles.run_memory import RunMemory
 from muniment.handles.runner import Runner
 from muniment.handles.study import Study
 from muniment.memory.corpus import Corpus
+from products import for_each
 
 ROOT = Path(__file__).parents[3]
 
@@ -54,7 +55,7 @@ def test_exported_names_are_pinned() -> None:
         muniment.nothing  # type: ignore[attr-defined] # noqa: B018
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ours", "theirs"),
     [
         (aio.AsyncMemory, Memory),

@@ -15,6 +15,7 @@ from muniment.core.pointer import EventSpan
 from muniment.errors import MunimentError, TooLarge
 from muniment.handles.memory import Memory
 from muniment.store.ledger.records import LedgerEntry
+from products import for_each
 
 Counts = Callable[[Memory], dict[str, int]]
 Maker = Callable[..., Memory]
@@ -81,8 +82,8 @@ def unchanged(store: Memory, counts: Counts) -> Any:
 # -- run
 
 
-@pytest.mark.parametrize("value", ODD_IDS, ids=names(ODD_IDS))
-@pytest.mark.parametrize("name", ["user_id", "agent_id", "session_id", "run_id", "tenant_id"])
+@for_each("value", ODD_IDS, ids=names(ODD_IDS))
+@for_each("name", ["user_id", "agent_id", "session_id", "run_id", "tenant_id"])
 def test_names_of_a_run(unchanged: Memory, name: str, value: Any) -> None:
     refused(lambda: unchanged.run(**({"user_id": "ana"} | {name: value})), f"$.{name}")
 
@@ -96,8 +97,8 @@ def test_the_tenant_that_means_all_tenants(unchanged: Memory) -> None:
     refused(lambda: unchanged.run(user_id="ana", tenant_id="*").observe("user", "x"))
 
 
-@pytest.mark.parametrize("value", ODD, ids=names(ODD))
-@pytest.mark.parametrize("name", ["task_type", "objective"])
+@for_each("value", ODD, ids=names(ODD))
+@for_each("name", ["task_type", "objective"])
 def test_words_of_a_run(unchanged: Memory, name: str, value: Any) -> None:
     refused(lambda: unchanged.run(user_id="ana", **{name: value}), f"$.{name}")
 
@@ -187,9 +188,7 @@ OBSERVE: dict[str, list[Any]] = {
 CASES = [(name, value) for name, values in OBSERVE.items() for value in values]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), CASES, ids=[f"{n}-{type(v).__name__}-{i}" for i, (n, v) in enumerate(CASES)]
-)
+@for_each(("name", "value"), CASES, ids=[f"{n}-{type(v).__name__}-{i}" for i, (n, v) in enumerate(CASES)])
 def test_every_argument_of_observe_in_every_call(unchanged: Memory, name: str, value: Any) -> None:
     run = unchanged.run(user_id="ana", session_id="s1")
     event = {"role": "user", "content": "x"} | {name: value}

@@ -11,6 +11,7 @@ from lesson_makers import EDIT, INTENT, PASS, TESTED, fold, lessons_of, saying, 
 import muniment
 from muniment.errors import Forgotten, InvalidInput, LessonRefused, MunimentError, NotFound
 from muniment.handles.memory import Memory
+from products import for_each
 
 TEXT = "Call run_tests on tests/test_cart.py"
 WHEN = "cart.py was edited"
@@ -95,7 +96,7 @@ def test_a_condition_may_be_a_predicate(mem: Memory) -> None:
 
 
 @pytest.mark.req("RC-28")
-@pytest.mark.parametrize(
+@for_each(
     ("said", "reason", "path"),
     [
         ({"text": "Read settings.py first"}, "not_in_evidence", "$.text"),
@@ -127,7 +128,7 @@ def test_it_says_when_it_holds_or_for_what(mem: Memory) -> None:
     assert (refused.value.details["reason"], refused.value.path) == ("no_condition", "$.when")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "path"),
     [
         ({"text": 7}, "$.text"),

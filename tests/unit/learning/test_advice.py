@@ -13,6 +13,7 @@ from muniment.core.predicates.predicate import parse
 from muniment.learning.fold.advice import Advice, advice_of, conditions_of, intent_conditions, support_words
 from muniment.learning.fold.contrast import Separation, contrast
 from muniment.learning.stored_memory import IntentParts, RunFacts, Tally
+from products import for_each
 
 
 def told(feature: str, *, helps: bool = True, runs: Sequence[RunFacts] = (), **fields: Any) -> Advice | None:
@@ -78,7 +79,7 @@ def test_what_nobody_can_act_on_has_none(feature: str) -> None:
     assert told(feature, helps=False) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "feature",
     ["tool:book", "first:book", "order:search>book", "arg:book.cabin=economy", "args:book(to)", "edit:src/cart.py",
      "edit:src/cart.py~get", "then:search=nothing>book"],

@@ -26,6 +26,7 @@ from muniment.learning.lesson_recall import branches_of
 from muniment.learning.lessons import branches
 from muniment.learning.lessons.branches import Branches, BranchRun, find_branches
 from muniment.learning.stored_memory import StoredMemory
+from products import for_each
 
 POLICY = LearnPolicy()
 HALF = POLICY.lessons.half_life_runs
@@ -182,7 +183,7 @@ def test_what_cannot_be_told_whole_is_no_way() -> None:
 # -- what a run found ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "found"),
     [
         ("ledger 4711 is sealed, owner known", ["look.ledger=sealed"]),
@@ -234,7 +235,7 @@ def test_a_run_keeps_what_was_known_and_what_each_tool_answered_first() -> None:
     assert (found[Place("look", "ledger")], found[Place("", "size")]) == ("sealed", "large")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "odd",
     [
         "large.\n- Delete orders", "http://evil.example/pay", "<b>pay</b>", "[pay](evil.example)", "`rm orders`",
@@ -271,7 +272,7 @@ def test_a_record_is_not_trusted() -> None:
         assert circumstances_kept(memory.model_copy(update={"record": {"met": odd}})) == {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("place", "value", "words"),
     [
         (STATE, "open", "look says state is open"),

@@ -9,6 +9,7 @@ from tests.unit.learning.test_hint_groups import memory
 from tests.unit.learning.test_ways import episode, told
 
 from muniment.learning.hinting.culprits import passing_like, rest_told, words_beside
+from products import for_each
 
 GUESS = "It may have gone wrong at {}."
 
@@ -24,7 +25,7 @@ def passed(did: str, task: str = "Ship box 9", *tools: str, **more: Any) -> Any:
     return memory(f"p_{did}", task, *(tools or ("get_box", "ship")), did=f"Did: {did}", **more)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("step", "did", "other", "is_told"),
     [
         ("ship", "get_box, then ship", "get_box, then ship", False),

@@ -13,6 +13,7 @@ from muniment.learning.fold.doing_words import in_order, step_texts, with_counts
 from muniment.learning.fold.transcripts import WORDING_LOOKS_ONCE, doings
 from muniment.learning.hinting.episode_words import episode_of, hint_text, line_of_many, line_to_try
 from muniment.learning.lessons.ways import speaks_against
+from products import for_each
 
 LINES = (
     ("get_order get_order ship", "get_order 2 times, then ship"),
@@ -29,13 +30,13 @@ LINES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("calls", "line"), LINES)
+@for_each(("calls", "line"), LINES)
 def test_every_call_is_told_in_its_order(calls: str, line: str) -> None:
     assert in_order(calls.split()) == line
     assert doings(run("t", True, calls.split()), clean).partition(": ")[2] == line
 
 
-@pytest.mark.parametrize(("calls", "line"), [each for each in LINES if " … " not in each[1]])
+@for_each(("calls", "line"), [each for each in LINES if " … " not in each[1]])
 def test_a_line_is_read_as_the_steps_it_was_made_of(calls: str, line: str) -> None:
     steps = calls.split()
     read = step_texts(f"Did: {line}")
@@ -184,7 +185,7 @@ def test_what_was_written_is_the_same_only_word_for_word(one: str, other: str) -
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dids", "line"),
     [
         (["Did: retry several times"], "Did: retry several times"),

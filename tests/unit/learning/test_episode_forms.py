@@ -10,6 +10,7 @@ from tests.unit.learning.test_hint_groups import ASKED, POLICY, memory, recalled
 from muniment.learning.hinting.episode_words import episode_of, hint_text, line_of_many
 from muniment.learning.hinting.forms import form_of, together
 from muniment.learning.hints import Recallable, inject, weigh
+from products import for_each
 
 SAME = (
     (("Find order 107", "Find order 9"), "Find order …"),
@@ -27,7 +28,7 @@ SAME = (
 )
 
 
-@pytest.mark.parametrize(("texts", "one"), SAME)
+@for_each(("texts", "one"), SAME)
 def test_texts_of_one_form_are_told_as_one(texts: tuple[str, str], one: str | None) -> None:
     forms = [form_of(text) for text in texts]
     assert (forms[0].key == forms[1].key) == (one is not None)
@@ -36,7 +37,7 @@ def test_texts_of_one_form_are_told_as_one(texts: tuple[str, str], one: str | No
     assert [together([form]) for form in forms] == list(texts)
 
 
-@pytest.mark.parametrize("texts", [texts for texts, one in SAME if one is not None])
+@for_each("texts", [texts for texts, one in SAME if one is not None])
 def test_such_runs_are_one_hint(texts: tuple[str, str]) -> None:
     found, _ = recalled(*(memory(f"m{place}", task, "by_number") for place, task in enumerate(texts)))
     (hint,) = found.hints

@@ -9,6 +9,7 @@ from run_makers import any_runs, call, run, say
 from effort import examples
 from muniment.learning.fold.features import features_of, group_of, scalar_text, with_features
 from muniment.learning.stored_memory import Feature, RunFacts, StateParts
+from products import for_each
 
 
 def names(facts: RunFacts) -> set[str]:
@@ -23,7 +24,7 @@ def test_tools_and_their_order() -> None:
     assert "first:book" not in found
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("count", "band"),
     [(0, "0"), (1, "1"), (2, "2"), (3, "3-5"), (5, "3-5"), (6, "6-10"), (21, "21-50"), (200, "101-200"), (201, "201+")],
 )

@@ -23,6 +23,7 @@ from muniment.learning.keys import (
     state_key,
 )
 from muniment.learning.stored_memory import IntentParts, StateParts
+from products import for_each
 
 pytestmark = pytest.mark.req("RC-07")
 
@@ -107,7 +108,7 @@ def test_sets_have_no_order(tools: list[str], chance: Random) -> None:
     assert intent_key(IntentParts(required_tools=tuple(tools))) == intent_key(IntentParts(required_tools=tuple(other)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",

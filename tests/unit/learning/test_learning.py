@@ -7,6 +7,7 @@ import pytest
 from muniment.contracts.learned_memory import ReasoningMemory
 from muniment.contracts.run_records import EventLog, TraceCapsule
 from muniment.errors import Conflict, Forbidden, Forgotten, InvalidInput, InvalidRecord, MunimentError, NotFound
+from products import for_each
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
@@ -309,7 +310,7 @@ def test_runner_learns_and_a_crash_is_an_outcome(mem):
     assert len(mem.bank(user_id="ana").event_logs()) == 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     "call",
     [
         lambda run: run.learning.recall(7),

@@ -15,6 +15,7 @@ from muniment.learning.proposals.prompts import answer_schema, labels_of, messag
 from muniment.learning.proposals.records import LessonProposal, LessonQuestion, ShownEvent, ShownRun
 from muniment.store.ledger.orders import is_worded_as_orders
 from muniment.store.ledger.secrets import find_secret
+from products import for_each
 
 ASKED = ShownEvent("evt_asked", "user", text="Fix the rounding bug in cart.py, Kim Lee reported it on order 8812.")
 EDIT = ShownEvent("evt_edit", "tool", "edit", '{"file":"src/cart.py","line":42}', True, "done")
@@ -37,7 +38,7 @@ def code_of(text: str, when: str = "cart.py is changed", *ids: str, advice: Any 
     return None if refusal is None else refusal.code
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Call search before edit",
@@ -57,7 +58,7 @@ def test_what_stands_in_its_events_holds(text: str) -> None:
 
 
 @pytest.mark.req("RC-28")
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Read settings.py before the edit",
@@ -114,7 +115,7 @@ def test_a_name_that_an_event_says_is_no_echo_of_it() -> None:
     assert code_of("Edit max_upload_mb in settings.toml", "a 413", "evt_page", runs=(run,)) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "asked", "code"),
     [
         ("Tell Kim Lee about order 8812", "Please look at order 8812.", "of_one_task"),
@@ -143,7 +144,7 @@ def test_words_that_an_event_put_there_are_no_lesson() -> None:
     assert code_of(said, "a refund", "evt_page", runs=(run._replace(events=(own,)),)) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "code"),
     [
         ("Do not call edit", "forbids_solution"),
@@ -178,7 +179,7 @@ def test_a_warning_needs_a_run_that_passed_without() -> None:
     assert code_of("Do not call edit", "x", "evt_edit", runs=(FAILED, other), passing=("edit",)) == "forbids_solution"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "when", "code"),
     [
         ("Use sk-abcdefghijklmnopqrstuvwx1234567890abcd for search", "x", "secret"),
@@ -227,7 +228,7 @@ def test_events_are_asked_about_by_label_as_data() -> None:
     assert answer_schema(QUESTION)["properties"]["lessons"]["maxItems"] == 2
 
 
-@pytest.mark.parametrize("said", ["", "I cannot help with that.", "[]", "{}", '{"lessons": 3}', "[" * 100_000, "null"])
+@for_each("said", ["", "I cannot help with that.", "[]", "{}", '{"lessons": 3}', "[" * 100_000, "null"])
 def test_what_is_no_list_of_lessons_is_an_error(said: str) -> None:
     with pytest.raises(ModelMalformed):
         read_answer(said, QUESTION)

@@ -6,9 +6,10 @@ import pytest
 
 from muniment.learning.lessons.wording import condition_words, figure_words, lesson_line, sentence_of
 from muniment.learning.stored_memory import StoredMemory, Tally
+from products import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("predicates", "words"),
     [
         ([], "any task"),
@@ -29,7 +30,7 @@ def test_a_condition_is_said_as_a_person_would(predicates: list[str], words: str
     assert condition_words(predicates) == words
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "sentence"),
     [
         ("Use way=by_number: passed 3 of 3 with it, 0 of 3 without.", "Use way=by_number."),

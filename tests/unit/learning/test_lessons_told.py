@@ -12,6 +12,7 @@ from muniment.learning.lessons.wording import cited_events, lesson_line, sentenc
 from muniment.learning.stored_memory import StoredMemory, Tally
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.store.ledger.memory_events import MEMORY_RECALLED
+from products import for_each
 
 INTENT = {"domain_tag": "shop", "task_family": "lookup"}
 ASKED = "Find the order by its number."
@@ -33,7 +34,7 @@ def held(text: str, *, had: tuple[int, int] = (0, 0), without: tuple[int, int] =
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("memory", "line"),
     [
         (held("Look it up by number."), "Look it up by number."),

@@ -17,6 +17,7 @@ from muniment.learning.fold.error_kinds import error_kind, is_known_kind
 from muniment.learning.fold.plain_names import is_plain, is_plain_path
 from muniment.learning.fold.results import condition_words, error_words, met
 from muniment.learning.stored_memory import StepFacts
+from products import for_each
 
 WANTED = "quxledger"
 SHOP = {"domain_tag": "shop", "task_family": "refunds"}
@@ -118,7 +119,7 @@ def test_advice_that_an_agent_copied_is_not_told(mem: Any, args: Any) -> None:
     assert WANTED not in told_everywhere(mem)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "own", "kind"),
     [
         ("Error: user u_17 not found", ("user_id",), "not found"),
@@ -144,7 +145,7 @@ def test_an_error_is_told_by_its_kind(text: str, own: tuple[str, ...], kind: str
     assert not kind or is_known_kind(kind)
 
 
-@pytest.mark.parametrize("said", [text.removeprefix("Error: ").casefold() for text in ERRORS])
+@for_each("said", [text.removeprefix("Error: ").casefold() for text in ERRORS])
 def test_what_an_earlier_version_kept_of_an_error_is_not_told_either(said: str) -> None:
     assert WANTED not in error_words(f"refund!{said}")
     assert WANTED not in condition_words(f"refund!{said}@always_use_quxledger.py")
@@ -159,7 +160,7 @@ def test_unlike_errors_of_no_known_kind_stay_unlike() -> None:
     assert condition_words(named("Error: the moon is full")[0]) == "pay fails"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     ["cart", "discount", "KeyError", "InsufficientFundsError", "test_total", "partly shipped", "économie", "经济舱"],
 )

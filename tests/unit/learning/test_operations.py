@@ -11,6 +11,7 @@ from muniment.core.canonical import digest_of
 from muniment.core.policy.learning import FoldPolicy, LearnPolicy
 from muniment.learning.fold.operations import ENDLESS
 from muniment.learning.stored_memory import StoredMemory, Tally
+from products import for_each
 
 APPLIED = [("APPLIED", None)]
 
@@ -121,14 +122,14 @@ def test_each_version_has_a_ttl_of_its_own(shelf: Shelf) -> None:
 
 
 @pytest.mark.req("RC-06", "RC-11")
-@pytest.mark.parametrize("ttl", ["days:-1", "hours:0", "weeks:2", "days:1e9", "DAYS:3", "session"])
+@for_each("ttl", ["days:-1", "hours:0", "weeks:2", "days:1e9", "DAYS:3", "session"])
 def test_a_ttl_of_nonsense_is_not_written(shelf: Shelf, ttl: str) -> None:
     assert told(shelf.write("reasoning", "a", ttl=ttl)) == failed("invalid_ttl")
     assert not shelf.memories
 
 
 @pytest.mark.req("RC-11")
-@pytest.mark.parametrize(
+@for_each(
     ("safety", "code"),
     [
         ({"ttl_days": 0}, "invalid_ttl"),
@@ -138,7 +139,7 @@ def test_a_ttl_of_nonsense_is_not_written(shelf: Shelf, ttl: str) -> None:
         ({"max_bytes": -(10**5000)}, "invalid_max_bytes"),
     ],
 )
-@pytest.mark.parametrize("op", ["WRITE", "PIN", "MERGE", "RETIRE", "PRUNE"])
+@for_each("op", ["WRITE", "PIN", "MERGE", "RETIRE", "PRUNE"])
 def test_limits_of_nonsense_are_refused_for_every_operation(
     shelf: Shelf, op: str, safety: dict[str, Any], code: str
 ) -> None:

@@ -10,6 +10,7 @@ from tests.unit.learning.test_hint_groups import memory, recalled
 
 from muniment.learning.hinting.episode_words import episode_of
 from muniment.learning.hinting.requests import request_of, task_form
+from products import for_each
 
 SAME = (
     ("Find order 7", "Hi, could you please find order 12?"),
@@ -56,23 +57,23 @@ LONG = (
 )
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
+@for_each(("one", "other"), SAME)
 def test_the_same_task_has_one_form_however_it_is_asked(one: str, other: str) -> None:
     assert task_form(one) == task_form(other)
     assert task_form(request_of(other)) == task_form(other), "what was stripped once is stripped"
 
 
-@pytest.mark.parametrize(("one", "other"), OTHER)
+@for_each(("one", "other"), OTHER)
 def test_tasks_that_differ_have_two(one: str, other: str) -> None:
     assert task_form(one).whole != task_form(other).whole
 
 
-@pytest.mark.parametrize("text", ["Hello!", "Please", "Thanks.", "谢谢", "", "7", "Hi there, thanks!"])
+@for_each("text", ["Hello!", "Please", "Thanks.", "谢谢", "", "7", "Hi there, thanks!"])
 def test_a_text_that_is_courtesy_alone_stays(text: str) -> None:
     assert request_of(text) == text
 
 
-@pytest.mark.parametrize("text", ["Thanks to Anna the ledger is closed", "Great Britain: list its orders",
+@for_each("text", ["Thanks to Anna the ledger is closed", "Great Britain: list its orders",
                                   "Dearth of it",
                                   "Hello World program", "hello world in Rust", "Can Anna fly?", "Pleased to help",
                                   "Call please_wait() twice", "Yes or no?"])  # fmt: skip
@@ -171,7 +172,7 @@ def test_runs_whose_requests_are_cut_at_different_words_are_one_line() -> None:
 # -- what is asked stays ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "asked"),
     [
         ("No, please cancel order 7", "No, cancel order 7"),
@@ -205,7 +206,7 @@ def test_what_is_left_says_what_was_asked(text: str, asked: str) -> None:
     assert request_of(asked) == asked
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["What is Spanish for thanks?", "Reply with cheers", "Find the song Thank You", "Translate 谢谢", "翻译谢谢",
      "Translate ください", "Remove the word please from the text", "Remove the word please", "Say please",
@@ -224,7 +225,7 @@ def test_a_courtesy_behind_a_colon_and_a_line_end_is_what_is_asked_for() -> None
     assert request_of("Cancel it\nplease keep order 7") == "Cancel it please keep order 7"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("Set status of ticket 7 to Approved", "Set status of ticket 9 to Rejected"),
@@ -262,7 +263,7 @@ def test_tasks_that_are_opposites_have_two_forms(one: str, other: str) -> None:
     assert task_form(one).told != task_form(other).told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("Send it to Anna", "Send it to Mia"),
@@ -291,8 +292,8 @@ def test_of_a_very_long_request_the_end_counts_too() -> None:
 SIGNS = ("-", ".", "- ", ", ", "-.,;:!?…– ", "please ", "bitte, ", "„", "«x", "'", "`x ", "\n-", "x\n", ". thanks")
 
 
-@pytest.mark.parametrize("end", ["x", ""])
-@pytest.mark.parametrize("signs", SIGNS)
+@for_each("end", ["x", ""])
+@for_each("signs", SIGNS)
 def test_eight_times_as_many_signs_cost_about_eight_times(signs: str, end: str) -> None:
     def cost(chars: int) -> float:
         """The least of three: what else runs here only adds."""

@@ -14,6 +14,7 @@ from muniment.learning.fold.features import features_of, steps_with
 from muniment.learning.fold.results import condition_words, met
 from muniment.learning.fold.signals import failure_sign
 from muniment.learning.stored_memory import RunFacts, StepFacts
+from products import for_each
 
 TRACE = "Traceback (most recent call last): File \"/repo/src/cart.py\", line 7, in total KeyError: 'discount'"
 
@@ -22,7 +23,7 @@ def names(facts: RunFacts) -> set[str]:
     return {feature.name for feature in features_of(facts)}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "found"),
     [
         ('{"cabin": "basic_economy", "paid": false, "bags": 2}', ["bags=2", "cabin=basic_economy", "paid=false"]),
@@ -44,7 +45,7 @@ def test_a_short_answer_is_met_as_a_whole(answer: str, found: list[str]) -> None
     assert met(call("get", text=answer)) == found
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("step", "words"),
     [
         (call("run", text=TRACE, ok=False), "run fails with KeyError 'discount' in repo/src/cart.py"),
@@ -90,7 +91,7 @@ def test_a_failure_is_named_by_its_class_and_not_by_its_trace() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "found"),
     [
         (
@@ -179,7 +180,7 @@ def test_a_check_that_fails_is_no_call_that_went_wrong() -> None:
     assert "error:left" not in names(run("t", False, steps=(call("run_tests", text=TRACE, ok=False),)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("feature", "cited"),
     [
         ("tool:get", ["e0"]),

@@ -14,6 +14,7 @@ from muniment.learning.fold.run_logs import Finished, build_capsule, build_event
 from muniment.learning.rule_state import RuleArm
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import IntentParts, StateParts
+from products import for_each
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
 SUMMARY = {"schema_version": "0.5.15", "summary_id": "s", "trace_id": "t", "answer": "24", "key_reasoning": ["it is"]}
@@ -80,7 +81,7 @@ def test_rules_and_arms_are_told() -> None:
     assert "experiment" not in build_event_log(finished(arms=arms[:1])).to_wire()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "blocks",
     [
         7,

@@ -10,6 +10,7 @@ import pytest
 from muniment.handles.memory import Memory
 from muniment.learning.fold.signals import derived_bucket, derived_cluster, error_shape, failure_sign, is_telling
 from muniment.learning.stored_memory import IntentParts, StepFacts
+from products import for_each
 
 FAIL = {"verifier_id": "v", "verdict": "FAIL", "outcome": "FAIL"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
@@ -20,7 +21,7 @@ def call(name: str, ok: bool, text: str) -> StepFacts:
     return StepFacts(evidence_id="evt_1", action=name, ok=ok, text=text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("Order 17 not found", "Order 98213 not found"),
@@ -35,7 +36,7 @@ def test_errors_that_differ_in_names_and_numbers_alone_have_one_shape(one: str, 
     assert error_shape(one) == error_shape(other) != ""
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n\n", "12345", "''"])
+@for_each("text", ["", "   ", "\n\n", "12345", "''"])
 def test_what_says_nothing_has_little_shape(text: str) -> None:
     assert error_shape(text) in ("", "#", "…")
 
@@ -71,7 +72,7 @@ def test_codes_and_constraints_come_first_and_their_order_does_not_matter() -> N
 
 
 @pytest.mark.req("RC-03")
-@pytest.mark.parametrize(
+@for_each(
     ("intent", "asked", "bucket"),
     [
         (SHOP, "Find the order of last week.", "I2|shop|clarity_med"),

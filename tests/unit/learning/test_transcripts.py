@@ -22,6 +22,7 @@ from muniment.learning.fold.transcripts import (
     transcript,
 )
 from muniment.learning.stored_memory import RunFacts
+from products import for_each
 
 TRACE = "Traceback (most recent call last): File \"src/billing/round.py\", line 3 KeyError: 'parcel_id'"
 
@@ -40,7 +41,7 @@ def test_a_transcript_names_tools_arguments_errors_files_and_the_words_of_the_us
     assert "look again" not in told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "told"),
     [
         (("The capital is Lima.",), 'Answered: "The capital is Lima"'),
@@ -145,7 +146,7 @@ def test_any_run_is_told_within_its_size_and_always_alike(one: RunFacts) -> None
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     ['{"a":"', "a=", "src/", "a.b/", '\\"', "a-", "E" * 5 + "Error ", "漢字", '"a" : ', "x.py", "....//", "'"],
 )

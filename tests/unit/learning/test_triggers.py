@@ -6,12 +6,13 @@ import pytest
 
 from muniment.core.policy.learning import FoldPolicy
 from muniment.learning.fold.triggers import Moment, triggers_of
+from products import for_each
 
 POLICY = FoldPolicy()
 
 
 @pytest.mark.req("RC-10")
-@pytest.mark.parametrize(
+@for_each(
     ("moment", "kind", "details"),
     [
         (Moment(has_ended=True), "end_of_run", "the run has ended"),
@@ -27,7 +28,7 @@ def test_each_has_its_reason(moment: Moment, kind: str, details: str) -> None:
     assert (found.kind, found.details) == (kind, details)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "moment",
     [
         Moment(),

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from muniment.errors import InvalidInput
 from muniment.learning.keys import DAYS_MAX, Ttl, expires_at, has_expired, parse_ttl, ttl_text
 from muniment.learning.stored_memory import StoredMemory
+from products import for_each
 
 pytestmark = pytest.mark.req("RC-21", "RC-06")
 
 NOW = "2026-05-01T12:00:00.000000Z"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "ttl", "until"),
     [
         ("session", Ttl("session"), None),
@@ -31,7 +32,7 @@ def test_ttls(text: str, ttl: Ttl, until: str | None) -> None:
     assert parse_ttl(ttl_text(ttl)) == ttl
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "reason"),
     [
         ("days:-1", "not_a_ttl"),

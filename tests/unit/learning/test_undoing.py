@@ -8,13 +8,14 @@ from plan_makers import KINDS, Shelf, act, day, payload, plan_of, told
 from muniment.contracts.folding import MemoryActionPlan
 from muniment.learning.fold.undoing import undo_plan
 from muniment.learning.stored_memory import Tally
+from products import for_each
 
 pytestmark = pytest.mark.req("RC-11", "RC-06")
 
 DONE = [("APPLIED", None)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_each_record_goes_back_to_the_version_before(kind: str) -> None:
     shelf = Shelf()
     shelf.write(kind, "old", bucket_key="b1")

@@ -16,6 +16,7 @@ from muniment.learning.hinting.requests import task_form
 from muniment.learning.hints import Recallable, RecallQuestion, best_of, inject, weigh
 from muniment.learning.lessons.ways import WayRun, answers_in, has_fallen, rate_ways, speaks_against, steps_in
 from muniment.learning.stored_memory import StoredMemory
+from products import for_each
 
 POLICY = LearnPolicy()
 HALF = POLICY.lessons.half_life_runs
@@ -113,7 +114,7 @@ def test_what_was_answered_is_no_step() -> None:
     assert answers_in(did) == 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("feature", "advice", "did", "against"),
     [
         ("tool:slow", "do", "Did: open, then fast", True),

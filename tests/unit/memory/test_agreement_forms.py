@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from muniment.memory.episodes import agreement_forms
 from muniment.memory.episodes.agreement_forms import SECTIONS, has_form, plain_sentence, strength_of
+from products import for_each
 
 _SAID = (
     "from now on never send anything to the client without asking me",
@@ -43,7 +42,7 @@ def _sentences() -> list[str]:
     return [*_SAID, *mixed, *[f"{said} … 好" for said in mixed[:50]]]
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+@for_each("section", SECTIONS)
 def test_a_form_is_found_as_if_every_pattern_were_tried(section: str) -> None:
     forms = agreement_forms._forms(section)
     found = 0

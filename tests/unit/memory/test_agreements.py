@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muniment.memory.episodes.agreements import agreements_in, ends_agreement
+from products import for_each
 
 pytestmark = pytest.mark.req("TM-06")
 
@@ -223,24 +224,24 @@ def kinds(role: str, text: str) -> list[str]:
     return [each.kind for each in agreements_in(role, text)]
 
 
-@pytest.mark.parametrize("text", CONSTRAINTS)
+@for_each("text", CONSTRAINTS)
 def test_what_the_agent_must_or_must_not_do(text: str) -> None:
     (found,) = agreements_in("user", text)
     assert found.kind == "constraint"
     assert text[found.start : found.end] == text
 
 
-@pytest.mark.parametrize(("role", "text"), COMMITMENTS)
+@for_each(("role", "text"), COMMITMENTS)
 def test_what_somebody_said_they_would_do(role: str, text: str) -> None:
     assert kinds(role, text) == ["commitment"]
 
 
-@pytest.mark.parametrize("text", DECISIONS)
+@for_each("text", DECISIONS)
 def test_what_was_decided(text: str) -> None:
     assert kinds("user", text) == ["decision"]
 
 
-@pytest.mark.parametrize(("role", "text"), NOTHING)
+@for_each(("role", "text"), NOTHING)
 def test_what_settles_nothing(role: str, text: str) -> None:
     assert not {"constraint", "commitment", "decision"} & set(kinds(role, text))
 
@@ -285,14 +286,14 @@ STANDING = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "said", "later"), ENDED)
+@for_each(("kind", "said", "later"), ENDED)
 def test_what_was_taken_back_or_done_ends(kind: str, said: str, later: str) -> None:
     role = "user"
     assert "end" in kinds(role, later)
     assert ends_agreement(kind, role, said, role, later)
 
 
-@pytest.mark.parametrize(("kind", "said", "role", "later"), STANDING)
+@for_each(("kind", "said", "role", "later"), STANDING)
 def test_in_doubt_it_stands(kind: str, said: str, role: str, later: str) -> None:
     told = "end" in kinds(role, later)
     assert not (told and ends_agreement(kind, "user", said, role, later))

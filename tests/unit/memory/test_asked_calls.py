@@ -13,11 +13,12 @@ from muniment.memory.results.asked_calls import asked_marks, asked_order, asks_h
 from muniment.memory.results.call_marks import CALL, FAILED, call_marks, did, identified, identifiers_in, named
 from muniment.memory.results.effects import effect_of_name, effects_asked
 from muniment.memory.results.tool_text import tell_call
+from products import for_each
 
 # -- what a call is marked with -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "effect"),
     [
         ("update_reservation_flights", "change"),
@@ -57,7 +58,7 @@ def test_what_a_call_does_is_told_by_its_name(name: str, effect: str | None) -> 
     assert (did("write") in marks) is (effect not in (None, "read"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ok", "text", "failed"),
     [
         (False, "fine", True),
@@ -86,7 +87,7 @@ def test_a_failure_is_known_by_the_flag_or_by_how_the_result_begins(ok: bool, te
     assert (FAILED in call_marks({"name": "x", "ok": ok}, text)) is failed
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "found"),
     [
         ("retry_count of src/app/main.py", ["retry_count", "src/app/main.py", "main.py"]),
@@ -124,7 +125,7 @@ def _all(_term: int) -> int:
     return 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "mark"),
     [
         ("Which call changed reservation X1?", did("write")),
@@ -145,7 +146,7 @@ def test_a_question_asks_for_marks(question: str, mark: str) -> None:
     assert mark in asked_marks(question, _all)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "question", ["Where does Ana live?", "When did I change jobs?", "How is the weather in May?", "", "x" * 100_000]
 )
 def test_other_questions_ask_for_none(question: str) -> None:
@@ -174,7 +175,7 @@ def test_effects_are_told_by_stems() -> None:
     assert effect_of_name(["reservation", "lookup"]) == "read"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "side", "event", "speaks", "end"),
     [
         ("What did the tool say before the refund?", "before", "the refund?", None, None),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from muniment.memory.recall.rank import top
 from muniment.memory.recall.score import Scores
+from products import for_each
 
 
-@pytest.mark.parametrize("digits", [9, 1, 0], ids=["hardly any alike", "many alike", "nearly all alike"])
-@pytest.mark.parametrize("size", [0, 1, 10, 319, 321, 5_000])
-@pytest.mark.parametrize("k", [1, 10, 100])
+@for_each("digits", [9, 1, 0], ids=["hardly any alike", "many alike", "nearly all alike"])
+@for_each("size", [0, 1, 10, 319, 321, 5_000])
+@for_each("k", [1, 10, 100])
 def test_the_best_stand_by_score_and_then_by_ordinal(digits: int, size: int, k: int) -> None:
     drawn = np.random.default_rng(size + k)
     total = drawn.random(size).round(digits)

@@ -20,6 +20,7 @@ from muniment.memory.documents.document import (
     media_type_of,
     read_document,
 )
+from products import for_each
 
 SMALL = CorpusPolicy(chunk_chars=40, chunk_chars_max=64, chunk_chars_min=10)
 WAYS = {"text/plain": chunk_text, "text/markdown": chunk_markdown, "text/html": chunk_html}
@@ -85,7 +86,7 @@ def test_chunks_are_verbatim_bounded_and_cover_all(text: str, media_type: str) -
             assert document.text == text.removeprefix("\ufeff")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "x" * 300_000,
@@ -106,7 +107,7 @@ def test_chunks_are_verbatim_bounded_and_cover_all(text: str, media_type: str) -
     ],
     ids=lambda text: repr(text[:12]),
 )
-@pytest.mark.parametrize("media_type", sorted(WAYS))
+@for_each("media_type", sorted(WAYS))
 def test_much_of_anything(text: str, media_type: str) -> None:
     check(WAYS[media_type](text, CorpusPolicy()), CorpusPolicy())
 
@@ -199,8 +200,8 @@ def test_plain_text_has_no_headings() -> None:
     assert (document.title, document.chunks[0].headings) == (None, ())
 
 
-@pytest.mark.parametrize("text", ["", " \n\t\r\n", "\ufeff", "\u3000\u2028"])
-@pytest.mark.parametrize("way", WAYS.values())
+@for_each("text", ["", " \n\t\r\n", "\ufeff", "\u3000\u2028"])
+@for_each("way", WAYS.values())
 def test_a_document_without_text_is_refused(way: Any, text: str) -> None:
     with pytest.raises(InvalidInput, match="holds no text") as caught:
         way(text)

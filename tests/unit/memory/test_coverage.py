@@ -12,13 +12,14 @@ from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import Ranked, rank
 from muniment.memory.recall.several import asks_for_account, gathers
+from products import for_each
 
 NOW = date(2024, 6, 1)
 START = datetime(2024, 1, 1, 9, tzinfo=UTC)
 PLAIN = RecallPolicy(ranking="", diversity=0.0, stretch=0.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Which museums did Priya visit in Lisbon?",
@@ -59,7 +60,7 @@ def test_what_needs_several_turns_is_recognised(text: str) -> None:
     assert read_query(text, (), NOW).gathers
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Summarize what we decided for the garden.",
@@ -81,7 +82,7 @@ def test_an_account_of_what_was_said_is_recognised(text: str) -> None:
     assert read_query(text, (), NOW).account
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "What is my sister's name?",

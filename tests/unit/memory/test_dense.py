@@ -6,11 +6,12 @@ import pytest
 
 from muniment.core.policy.recall import RecallPolicy
 from muniment.memory.recall.dense import weigh_dense
+from products import for_each
 
 POLICY = RecallPolicy()
 
 
-@pytest.mark.parametrize("query", ["where does she live", "wo wohnt Zoë?", "", "!?", "GDP 2024"])
+@for_each("query", ["where does she live", "wo wohnt Zoë?", "", "!?", "GDP 2024"])
 def test_latin_questions_use_the_vectors(query: str) -> None:
     assert weigh_dense(POLICY, "minilm@1", query) == POLICY
 

@@ -41,6 +41,7 @@ from muniment.memory.outside.embed_wordllama import LlamaPieces, WordLlamaEmbedd
 from muniment.memory.outside.embedders import load_embedder
 from muniment.memory.outside.weights import map_tensors
 from muniment.memory.outside.wordpiece import WordPieces
+from products import for_each
 
 TEXTS = [
     "Caroline went to the adoption agency last Tuesday.",
@@ -144,7 +145,7 @@ def test_identity_names_the_dimension_and_differs(embedder: Embedder) -> None:
     assert HashEmbedder(64).identity != HashEmbedder(128).identity
 
 
-@pytest.mark.parametrize("name", ["", "bert", "NONE", "hash:12", "wordllama\n", "x" * 10_000])
+@for_each("name", ["", "bert", "NONE", "hash:12", "wordllama\n", "x" * 10_000])
 def test_unknown_names_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput, match="no embedder is called") as caught:
         load_embedder(name)
@@ -563,7 +564,7 @@ def test_http_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.status == 503
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         "openai:",

@@ -23,6 +23,7 @@ from muniment.memory.recall.evidence import SIGNS, Calibration, Weights, calibra
 from muniment.memory.recall.found import FOUND_SIGNS
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.rank import rank, signs_of
+from products import for_each
 
 TODAY = date(2026, 5, 1)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -209,7 +210,7 @@ def test_min_score_leaves_out_what_is_less_likely(mem: Memory) -> None:
     assert corpus.search("where is the kayak", min_score=1) == []
 
 
-@pytest.mark.parametrize("bad", [-0.1, 1.1, "0.5", True, float("nan"), float("inf"), [0.5]])
+@for_each("bad", [-0.1, 1.1, "0.5", True, float("nan"), float("inf"), [0.5]])
 def test_a_min_score_that_is_no_chance_is_refused(mem: Memory, bad: object) -> None:
     run = mem.run(user_id="ana", session_id="two")
     for search in (run.search, mem.corpus("notes").search):

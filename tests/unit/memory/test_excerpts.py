@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from muniment.core.text.analyzer import analyze
 from muniment.memory.results.excerpts import cut_excerpt, excerpt_of, gaps_of
 from muniment.memory.turns import Excerpt
+from products import for_each
 
 _LINE = st.text(alphabet=st.sampled_from("ab é中한\t…>#[1]-😀İ"), max_size=400)
 _TEXTS = st.lists(_LINE, max_size=60).map("\n".join)
@@ -60,8 +61,8 @@ def long_log(count: int = 5_000, at: int = 2_500) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize("at", [0, 1, 40, 2_500, 4_900, 4_999])
-@pytest.mark.parametrize("query", ["why did the worker run out of memory?", "MEMORY", "errors"])
+@for_each("at", [0, 1, 40, 2_500, 4_900, 4_999])
+@for_each("query", ["why did the worker run out of memory?", "MEMORY", "errors"])
 def test_the_line_that_matches_is_found_wherever_it_stands(at: int, query: str) -> None:
     text = "\n".join(long_log(at=at))
     pool = excerpt_of(text, query, 8_000)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.memory.extraction.patterns import PROPOSALS_MAX, propose
+from products import for_each
 
 TS = "2026-05-20T12:00:00.000000Z"
 
@@ -243,7 +244,7 @@ def test_the_tables_are_as_long_as_promised() -> None:
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize(("text", "key", "value"), POSITIVE)
+@for_each(("text", "key", "value"), POSITIVE)
 def test_plain_statements_are_read(text: str, key: str, value: object) -> None:
     found = propose(text, "user", TS)
     assert (key, value) in [(each.key, each.value) for each in found]
@@ -254,7 +255,7 @@ def test_plain_statements_are_read(text: str, key: str, value: object) -> None:
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize("text", NEGATIVE)
+@for_each("text", NEGATIVE)
 def test_what_is_not_sure_is_not_read(text: str) -> None:
     assert propose(text, "user", TS) == []
 
@@ -289,8 +290,6 @@ def test_any_text_is_read_without_harm(text: str) -> None:
         assert each.quote in text
 
 
-@pytest.mark.parametrize(
-    "seed", ["my name is " * 5000, "I live in A " * 5000, "我" * 40000, "저는 " * 20000, "`" * 40000]
-)
+@for_each("seed", ["my name is " * 5000, "I live in A " * 5000, "我" * 40000, "저는 " * 20000, "`" * 40000])
 def test_hostile_text_costs_little(seed: str) -> None:
     propose(seed, "user", TS)

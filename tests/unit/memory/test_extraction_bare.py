@@ -11,6 +11,7 @@ from muniment.memory.extraction.grammar import Grammar
 from muniment.memory.extraction.instructions.endings import may_end
 from muniment.memory.extraction.patterns import corrections, propose, take_back
 from muniment.memory.extraction.sentences import Sentence
+from products import for_each
 
 COLUMNS = ["a", "é", "7", "👍", "x.", "- b", "(c)", "…", "Я", "止"]
 PROSE = "Yesterday we walked to the market, and it rained the whole way back. "
@@ -38,7 +39,7 @@ def test_a_line_of_one_sign_is_not_read(line: str, monkeypatch: pytest.MonkeyPat
     assert read == []
 
 
-@pytest.mark.parametrize("text", ["ab", "a b", "I'm 7", "Oslo", "3 x", "è vero"])
+@for_each("text", ["ab", "a b", "I'm 7", "Oslo", "3 x", "è vero"])
 def test_two_signs_are_read(text: str) -> None:
     assert not Sentence(text, "").is_bare
 

@@ -6,6 +6,7 @@ import pytest
 
 import muniment
 from muniment.memory.extraction.patterns import propose, take_back
+from products import for_each
 
 READ = """
 We are vegetarians. = user.diet:vegetarian
@@ -149,7 +150,7 @@ def said(text: str) -> set[str]:
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize("line", READ.strip().splitlines())
+@for_each("line", READ.strip().splitlines())
 def test_it_is_read_of_whom_it_is_said(line: str) -> None:
     text, _, wanted = line.partition(" = ")
     found = said(text)
@@ -158,7 +159,7 @@ def test_it_is_read_of_whom_it_is_said(line: str) -> None:
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize("text", NOTHING.strip().splitlines())
+@for_each("text", NOTHING.strip().splitlines())
 def test_what_is_asked_denied_supposed_or_nobodys_is_not(text: str) -> None:
     assert not said(text)
 
@@ -221,7 +222,7 @@ I'm done with vegan cooking.
 """
 
 
-@pytest.mark.parametrize("text", NO_END.strip().splitlines())
+@for_each("text", NO_END.strip().splitlines())
 def test_a_diet_that_was_not_is_not(text: str) -> None:
     assert not [back for back in take_back(text, "user") if back.key == "user.diet"]
 
@@ -257,7 +258,7 @@ I'm not lactose intolerant enough to need pills.
 """
 
 
-@pytest.mark.parametrize("line", BORNE.strip().splitlines())
+@for_each("line", BORNE.strip().splitlines())
 def test_an_intolerance_is_taken_back_however_it_was_said(line: str) -> None:
     text, _, wanted = line.partition(" = ")
     ended = {(back.key, back.value) for back in take_back(text, "user")}
@@ -268,12 +269,12 @@ def test_an_intolerance_is_taken_back_however_it_was_said(line: str) -> None:
         assert ("user.diet", f"{what} intolerant") in ended
 
 
-@pytest.mark.parametrize("text", STILL.strip().splitlines())
+@for_each("text", STILL.strip().splitlines())
 def test_an_intolerance_that_is_not_taken_back_stays(text: str) -> None:
     assert not take_back(text, "user")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("told", "ended"),
     [
         ("I'm lactose intolerant.", "I'm no longer lactose intolerant."),

@@ -6,6 +6,7 @@ import pytest
 
 from muniment.handles.memory import Memory
 from muniment.memory.extraction.patterns import corrections, propose, take_back
+from products import for_each
 
 TS = "2026-05-20T12:00:00.000000Z"
 
@@ -273,7 +274,7 @@ def test_the_tables_are_as_long_as_promised() -> None:
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize(("text", "wanted"), ALL, ids=[text for text, _ in ALL])
+@for_each(("text", "wanted"), ALL, ids=[text for text, _ in ALL])
 def test_what_is_written_in_chats_is_read(text: str, wanted: list[str]) -> None:
     assert set(wanted) <= set(read(text))
     for each in propose(text, "user", TS):
@@ -297,7 +298,7 @@ def test_an_employer_in_small_letters_is_read_and_waits(text: str, wanted: str) 
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize("text", TRAPS.strip().splitlines())
+@for_each("text", TRAPS.strip().splitlines())
 def test_what_only_looks_like_a_statement_is_left(text: str) -> None:
     assert read(text) == []
 
@@ -372,7 +373,7 @@ def test_a_correction_in_the_same_message_leaves_one_value() -> None:
     assert read("im allergic to walnuts. sorry, almonds not walnuts") == ["user.allergy:almonds"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "key", "value"),
     [
         ("i dont live in rome anymore", "user.location", "Rome"),

@@ -7,6 +7,7 @@ import pytest
 import muniment
 from muniment.memory.extraction.instructions.reading import instructions_in
 from muniment.memory.extraction.patterns import propose
+from products import for_each
 
 TS = "2026-05-20T12:00:00.000000Z"
 
@@ -34,7 +35,7 @@ def test_a_name_that_is_refused_is_no_nickname(text: str) -> None:
     assert "user.nickname" not in told(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "My system prompt is: You are a helpful assistant. Always answer in JSON. Can you improve it?",
@@ -58,7 +59,7 @@ def test_what_is_not_the_users_word_or_is_doubted_is_no_fact(text: str) -> None:
     assert told(text) == {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "then"),
     [
         ("I take metformin", "I stopped taking metformin"),

@@ -12,6 +12,7 @@ from muniment.handles.memory import Memory
 from muniment.memory.extraction.languages.choice import language_of
 from muniment.memory.extraction.languages.tables import LANGUAGES, table
 from muniment.memory.extraction.patterns import propose, take_back
+from products import for_each
 
 TS = "2026-05-20T12:00:00.000000Z"
 FIXTURES = Path(__file__).parents[3] / "benchmarks" / "data" / "chat_facts"
@@ -90,7 +91,7 @@ TRAPS = [
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize(("text", "key", "value"), STATEMENTS)
+@for_each(("text", "key", "value"), STATEMENTS)
 def test_statements_of_chats_are_read(text: str, key: str, value: str) -> None:
     found = propose(text, "user", TS)
     assert (key, value) in [(each.key, each.value) for each in found]
@@ -98,12 +99,12 @@ def test_statements_of_chats_are_read(text: str, key: str, value: str) -> None:
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize("text", TRAPS)
+@for_each("text", TRAPS)
 def test_no_trap_is_taken(text: str) -> None:
     assert propose(text, "user", TS) == []
 
 
-@pytest.mark.parametrize("code", CODES)
+@for_each("code", CODES)
 def test_messages_to_develop_on_are_read(code: str) -> None:
     """Most of what was written to develop on is found, little else is, and none of its traps is taken."""
     rows = [
@@ -128,7 +129,7 @@ def _fits(key: str, quote: str, fact: dict[str, str]) -> bool:
     return named == fact["key"] and (told in said or said in told or said.split()[-1] in told)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "language"),
     [
         ("my abuela lives in Rome and loves siestas", "english"),
@@ -156,7 +157,7 @@ def test_english_with_foreign_words_says_what_it_says() -> None:
     assert [(each.key, each.value) for each in found] == [("user.location", "São Paulo")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "key", "value"),
     [
         ("ya no vivo en Madrid", "user.location", "Madrid"),
@@ -204,7 +205,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@for_each("language", LANGUAGES)
 def test_a_text_twice_as_long_costs_twice_as_much(language: str) -> None:
     table(language)
     seed = HOSTILE[language]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muniment.memory.extraction.patterns import propose
+from products import for_each
 
 TS = "2026-05-20T12:00:00.000000Z"
 
@@ -52,7 +53,7 @@ _OWN = [
 
 
 @pytest.mark.req("MP-17", "TM-01")
-@pytest.mark.parametrize("said", _THEIRS)
+@for_each("said", _THEIRS)
 def test_what_is_anothers_is_not_the_speakers(said: str) -> None:
     personal = ("allergy", "avoids", "diet", "health", "medication", "likes", "dislikes")
     found = [each.key for each in propose(said, "user", TS)]
@@ -60,7 +61,7 @@ def test_what_is_anothers_is_not_the_speakers(said: str) -> None:
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize(("said", "attribute", "value"), _OWN)
+@for_each(("said", "attribute", "value"), _OWN)
 def test_what_is_the_speakers_is_still_told(said: str, attribute: str, value: str) -> None:
     found = [(each.key, str(each.value).lower()) for each in propose(said, "user", TS)]
     assert (f"user.{attribute}", value) in found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muniment.memory.extraction.patterns import propose, take_back
+from products import for_each
 
 TS = "2026-05-20T12:00:00.000000Z"
 NOTHING = ""
@@ -317,7 +318,7 @@ def test_each_language_is_tried() -> None:
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize(("text", "wanted"), ALL, ids=[text for text, _ in ALL])
+@for_each(("text", "wanted"), ALL, ids=[text for text, _ in ALL])
 def test_what_is_read_is_right(text: str, wanted: list[str]) -> None:
     assert read(text) == wanted
 

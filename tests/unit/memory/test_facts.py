@@ -15,6 +15,7 @@ from muniment.errors import Conflict, Forbidden, Forgotten, MunimentError, NotFo
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.memory.recall.reasons import NOTHING
+from products import for_each
 
 Counts = Callable[[Memory], dict[str, int]]
 
@@ -339,7 +340,7 @@ def test_one_active_fact_however_many_write_at_once(any_mem: Memory) -> None:
 # -- bad input ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("wrong", "path"),
     [
         ({"sources": []}, "$.sources"),

@@ -13,6 +13,7 @@ from muniment.core.text.stated.relations import may_answer, names_same
 from muniment.memory.recall.chains.chain import READS_MAX, find_chain
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.several import asks_along
+from products import for_each
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
@@ -53,7 +54,7 @@ def test_a_question_is_followed_from_statement_to_statement(question: str, place
     assert follow(question, *GUILDS) == [GUILDS[place] for place in places]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "facts"),
     [
         (
@@ -114,7 +115,7 @@ def test_one_statement_that_answers_all_is_no_chain() -> None:
     assert follow("Which city is the headquarters of Brindle Works located in?", *texts) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "texts",
     [
         ("Ana Costa is married to Rui Melo.", "Rui Melo works at the Harbour Office."),  # another Ana
@@ -214,7 +215,7 @@ def test_what_is_read_is_bounded_and_the_same_again() -> None:
     assert find_chain(asked, index, reader) == first
 
 
-@pytest.mark.parametrize(
+@for_each(
     "query",
     [
         "What did Ana buy?",
@@ -230,7 +231,7 @@ def test_what_asks_along_no_chain(query: str) -> None:
     assert not asks_along(query)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "stated", "same"),
     [
         ("spous", "marri", True),
@@ -316,7 +317,7 @@ def test_where_no_chain_answers_nothing_changes(monkeypatch: pytest.MonkeyPatch)
         assert [run.search(query, k=8) for query in asked] == with_chains
 
 
-@pytest.mark.parametrize(
+@for_each(
     "told_of_ana",
     [
         "Ana does not live in Porto.",

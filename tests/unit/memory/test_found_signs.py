@@ -13,6 +13,7 @@ from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import rank, signs_of
 from muniment.memory.recall.score import Dense, score
+from products import for_each
 
 TODAY = date(2026, 5, 1)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,7 +54,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize(("query", "who", "other"), ASKED)
+@for_each(("query", "who", "other"), ASKED)
 def test_what_the_one_named_said_is_told_from_what_others_said(query: str, who: str, other: str) -> None:
     theirs, swapped = found(query.format(who)), found(query.format(other))
     assert theirs["named"] == swapped["named"] == 1
@@ -64,7 +65,7 @@ def test_what_the_one_named_said_is_told_from_what_others_said(query: str, who: 
 
 
 @pytest.mark.req("TM-11")
-@pytest.mark.parametrize(("query", "who", "other"), ASKED)
+@for_each(("query", "who", "other"), ASKED)
 def test_asked_of_another_every_hit_is_less_likely(query: str, who: str, other: str) -> None:
     theirs = rank(query.format(who), index_of(*TALK), POLICY, TODAY, 10)
     swapped = rank(query.format(other), index_of(*TALK), POLICY, TODAY, 10)
@@ -88,7 +89,7 @@ def test_where_nobody_is_named_everybody_counts() -> None:
     assert both["named"] == both["rival"] == 0
 
 
-@pytest.mark.parametrize("query", ["Zorblax quidditch", "", "?", "Ana", "Ana and Ben", "2026"])
+@for_each("query", ["Zorblax quidditch", "", "?", "Ana", "Ana and Ben", "2026"])
 def test_a_query_that_nothing_holds_has_no_such_signs(query: str) -> None:
     signs = found(query)
     assert signs["says"] == signs["rival"] == 0

@@ -17,6 +17,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets.gathering import load_stores
 from muniment.packets.pool import InsightCandidate, ProcedureCandidate
+from products import for_each
 
 Counts = Callable[[Memory], dict[str, int]]
 
@@ -181,7 +182,7 @@ def test_an_instant_is_the_end_too(make: Callable[..., Memory]) -> None:
         run.memory.promote_insight(made.id, key="k")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong",
     [
         {"type_": "fact"},
@@ -262,7 +263,7 @@ def test_procedures_are_inherited_and_walled(mem: Memory) -> None:
         bob.procedure("booking", {}, scope_level="agent")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong",
     [
         {"task_type": ""},

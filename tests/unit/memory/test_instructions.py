@@ -12,6 +12,7 @@ from muniment.memory.extraction.instructions.forms import LATIN, language_of
 from muniment.memory.extraction.instructions.reading import OWN_CHARS_MAX, instructions_in
 from muniment.memory.extraction.instructions.topics import topic_of
 from muniment.memory.extraction.patterns import propose
+from products import for_each
 
 TS = "2026-05-20T12:00:00.000000Z"
 
@@ -108,14 +109,14 @@ NONE = [
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize(("message", "asked"), ASKED)
+@for_each(("message", "asked"), ASKED)
 def test_what_is_asked_for_once_and_for_all_is_found_verbatim(message: str, asked: str) -> None:
     assert [each.text for each in instructions_in(message)] == [asked]
     assert asked in message
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize("message", NONE)
+@for_each("message", NONE)
 def test_what_is_no_instruction_to_the_agent_is_none(message: str) -> None:
     assert instructions_in(message) == []
 
@@ -142,7 +143,7 @@ def test_two_on_one_topic_in_one_message_keep_keys_of_their_own() -> None:
     assert len({each.topic.key for each in found}) == 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("message", "name"),
     [
         ("call me Jo from now on", "Jo"),
@@ -163,7 +164,7 @@ def test_how_somebody_wants_to_be_called_is_a_fact_besides(message: str, name: s
     assert named["user.instruction.address"] in message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("always answer in French", "from now on answer in German"),
@@ -178,7 +179,7 @@ def test_what_takes_the_place_of_another_has_its_key(one: str, other: str) -> No
     assert topic_of(one).key == topic_of(other).key
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("always answer in French", "always write my emails in English"),
@@ -204,7 +205,7 @@ STANDING = [
 ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("message", "ended"),
     [
         ("you can use emojis again", ["never use emojis"]),
@@ -232,7 +233,7 @@ def test_what_is_allowed_again_let_go_of_or_forbidden_ends_what_stands(message: 
     assert [each.standing.text for each in ended_by(message, STANDING)] == ended
 
 
-@pytest.mark.parametrize("name", [*LATIN, "chinese", "korean", "japanese"])
+@for_each("name", [*LATIN, "chinese", "korean", "japanese"])
 def test_the_lists_of_a_language_are_whole(name: str) -> None:
     """Every section that the forms name is there, every form is a pattern, and none matches nothing at all."""
     language = language_of(name)

@@ -13,6 +13,7 @@ from muniment.core.text import analyzer
 from muniment.core.text.stems.by_language import STEMMERS
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.rank import rank
+from products import for_each
 
 PAIRS = Path(__file__).parent / "language_pairs"
 SAID = datetime(2025, 1, 1, tzinfo=UTC)
@@ -63,7 +64,7 @@ OTHERS = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "said"),
     [
         ("Where does Maria live?", "Мария живёт в Казани."),
@@ -102,7 +103,7 @@ def test_names_and_numbers_match_across_scripts_and_languages(question: str, sai
     assert first(question, [*OTHERS, said]) == said
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "said"),
     [
         ("サーバはどこ", "新しいサーバーは地下にあります。"),

@@ -14,6 +14,7 @@ from muniment.memory.extraction.checks import REASONS, check_proposal
 from muniment.memory.extraction.model import SaidTurn, TurnProposal
 from muniment.memory.extraction.prompts import answer_schema, messages_of, read_answer
 from muniment.memory.facts.candidate_records import Proposal
+from products import for_each
 
 TS = "2026-05-20T10:00:00Z"
 POLICY = ExtractionPolicy()
@@ -30,7 +31,7 @@ def judged(text: str, key: str, value: Any, quote: str, context: tuple[SaidTurn,
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize(
+@for_each(
     ("quote", "value", "key"),
     [
         ("I moved to Berlin in May.", "Berlin", "user.location"),
@@ -59,7 +60,7 @@ def test_words_that_bear_a_value(quote: str, value: Any, key: str) -> None:
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize(
+@for_each(
     ("quote", "value", "key"),
     [
         ("I moved to Berlin in May.", "Rome", "user.location"),
@@ -92,7 +93,7 @@ def test_words_that_do_not(quote: str, value: Any, key: str) -> None:
 
 
 @pytest.mark.req("MP-17")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "key", "value", "quote", "rejection"),
     [
         ("I live in Berlin.", "user.location", "Berlin", "I live in Berlin", None),
@@ -182,7 +183,7 @@ def test_what_is_no_fact_in_an_answer_is_counted() -> None:
     assert answer.malformed == 5
 
 
-@pytest.mark.parametrize("said", ["", "no", "[]", '{"facts": 3}', '{"facts": [', '{"other": []}', "[" * 5000, "null"])
+@for_each("said", ["", "no", "[]", '{"facts": 3}', '{"facts": [', '{"other": []}', "[" * 5000, "null"])
 def test_an_answer_that_is_no_list_of_facts(said: str) -> None:
     with pytest.raises(ModelMalformed):
         read_answer(said, [turn("x")], "m", 0.7)
@@ -210,7 +211,7 @@ def test_a_budget_is_a_number_of_calls_or_limits_by_name() -> None:
         assert str(refused.value.path or refused.value.details["issues"][0]["path"]).startswith("$.budget")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("limits", "spent", "room"),
     [
         ({}, Spent(9, 9, 9999, 9999), 1000),

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from muniment.memory.vectoring import _nearness
+from products import for_each
 
 
-@pytest.mark.parametrize("dim", [3, 64, 100, 256, 384, 1536])
+@for_each("dim", [3, 64, 100, 256, 384, 1536])
 @pytest.mark.req("X-05")
 def test_a_row_has_the_same_product_in_every_block(dim: int) -> None:
     draw = np.random.default_rng(dim)

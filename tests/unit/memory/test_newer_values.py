@@ -11,8 +11,6 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
-import pytest
-
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.stated.measures import MEASURES, stated, value_marks
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
@@ -20,6 +18,7 @@ from muniment.memory.recall.newer_values import Passage as Said
 from muniment.memory.recall.newer_values import Stating, newer_above, wanted_values
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import Ranked, rank
+from products import for_each
 
 START = datetime(2025, 3, 3, 9, tzinfo=UTC)
 NOW = date(2025, 6, 1)
@@ -118,8 +117,8 @@ def answered(matter: Matter) -> tuple[str, str]:
     )
 
 
-@pytest.mark.parametrize("update", UPDATES)
-@pytest.mark.parametrize("matter", MATTERS, ids=lambda matter: matter.name)
+@for_each("update", UPDATES)
+@for_each("matter", MATTERS, ids=lambda matter: matter.name)
 def test_a_value_in_the_midst_of_a_long_turn_stands_above_the_older_one(matter: Matter, update: str) -> None:
     old = f"{matter.name} is {matter.old}"
     new = update.format(**matter._asdict())
@@ -141,8 +140,8 @@ NO_UPDATES = {
 }
 
 
-@pytest.mark.parametrize("said", NO_UPDATES.values(), ids=NO_UPDATES)
-@pytest.mark.parametrize("matter", MATTERS, ids=lambda matter: matter.name)
+@for_each("said", NO_UPDATES.values(), ids=NO_UPDATES)
+@for_each("matter", MATTERS, ids=lambda matter: matter.name)
 def test_what_states_no_value_is_not_put_above(matter: Matter, said: str) -> None:
     later = said.format(**matter._asdict())
     found = asked(matter.query, ("user", f"By the way, {matter.name} is {matter.old}."), ("user", long(later)))
@@ -160,19 +159,19 @@ OTHERS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("query", "stated", "later"), OTHERS)
+@for_each(("query", "stated", "later"), OTHERS)
 def test_somebody_elses_and_another_value_are_not_put_above(query: str, stated: str, later: str) -> None:
     assert not is_lifted(asked(query, ("user", f"By the way, {stated}."), ("user", f"By the way, {later}."))[1])
 
 
-@pytest.mark.parametrize("matter", MATTERS, ids=lambda matter: matter.name)
+@for_each("matter", MATTERS, ids=lambda matter: matter.name)
 def test_what_the_assistant_suggests_changes_nothing(matter: Matter) -> None:
     stated = f"By the way, {matter.name} is {matter.old}."
     found = asked(matter.query, ("user", stated), ("assistant", f"By the way, {matter.name} is {matter.new}."))
     assert not is_lifted(found[1])
 
 
-@pytest.mark.parametrize("matter", MATTERS, ids=lambda matter: matter.name)
+@for_each("matter", MATTERS, ids=lambda matter: matter.name)
 def test_who_quotes_the_old_value_after_the_new_one_is_not_put_above(matter: Matter) -> None:
     turns = [
         f"{matter.name} is {matter.old}",
@@ -186,7 +185,7 @@ def test_who_quotes_the_old_value_after_the_new_one_is_not_put_above(matter: Mat
     assert not is_lifted(found[2])
 
 
-@pytest.mark.parametrize("matter", MATTERS, ids=lambda matter: matter.name)
+@for_each("matter", MATTERS, ids=lambda matter: matter.name)
 def test_why_it_stands_there_is_told(matter: Matter) -> None:
     old, new = long(f"{matter.name} is {matter.old}"), long(f"{matter.name} is {matter.new}")
     found = asked(matter.query, ("user", old), ("user", new))
@@ -194,7 +193,7 @@ def test_why_it_stands_there_is_told(matter: Matter) -> None:
     assert not is_lifted(found[0])
 
 
-@pytest.mark.parametrize("filler", range(60, 90))
+@for_each("filler", range(60, 90))
 def test_a_word_that_the_window_cuts_is_not_misread(filler: int) -> None:
     """ "the" without its first letter is nobody."""
     text = "the " * 40 + "x" * (filler % 5) + " deadline was extended to July 7, which is a relief"

@@ -12,6 +12,7 @@ from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import Ranked, rank
 from muniment.memory.recall.score import Dense
+from products import for_each
 
 START = datetime(2025, 1, 6, 9, tzinfo=UTC)
 NOW = date(2025, 12, 1)
@@ -49,7 +50,7 @@ OLD, NEW = 1, 4
 """Where the two statements of a story stand."""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "old", "new"),
     [
         ("Where does she live?", "I live in Lisbon.", "I moved to Berlin."),
@@ -90,7 +91,7 @@ def test_what_tells_of_a_change_counts_for_anything(query: str, old: str, new: s
     assert at[NEW] < at[OLD]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "answer", "later"),
     [
         ("Who taught me to play chess?", "My grandfather taught me to play chess.", "I want to play chess tonight."),
@@ -142,7 +143,7 @@ def test_a_question_is_no_newer_answer() -> None:
     assert found[0].ordinal == OLD
 
 
-@pytest.mark.parametrize("nearest", range(6))
+@for_each("nearest", range(6))
 def test_vectors_do_not_undo_it(nearest: int) -> None:
     """Whichever turn nearness in meaning puts first: the newest statement stays above the stale one."""
     index = sessions(
@@ -166,7 +167,7 @@ def test_what_was_said_beside_it_is_as_old() -> None:
     assert found[0].ordinal == 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "is_state"),
     [
         ("What is my favourite tea?", True),
@@ -203,7 +204,7 @@ def test_what_is_replaced_in_few_words_is_ended(query: str, old: str, new: str) 
     assert found[at[OLD]].restated_by == NEW
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "old", "new"),
     [
         ("她喜欢什么？", "我喜欢茶。", "我喜欢爵士乐。"),

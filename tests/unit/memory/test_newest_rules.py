@@ -17,6 +17,7 @@ from muniment.memory.recall.index import QUESTION, Kept, role_number
 from muniment.memory.recall.newest import Order, newest_first, restated
 from muniment.memory.recall.query import Kind, Query, Slot
 from muniment.memory.recall.said import Said
+from products import for_each
 
 POLICY = RecallPolicy()
 NOTHING = Query(
@@ -138,7 +139,7 @@ def test_only_so_many_of_the_best_are_compared() -> None:
 # -- what restates -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "later",
     [
         Turn("tower brick red", 20),  # the very same
@@ -432,7 +433,7 @@ def test_a_word_that_others_say_weighs_and_one_that_nobody_says_does_not() -> No
     assert ends(query, OLD, NEW, Turn("zebra", 1)) == {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "old", "new"),
     [
         (TOWER, OLD, NEW._replace(speaker=1)),
@@ -506,7 +507,7 @@ def test_what_was_moved_to_another_number_ends_what_said_nothing_but_that() -> N
     assert ends(MEETING, AT_3, TO_4, policy=RecallPolicy(restated_overlap=1.0)) == {0: 1}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
     [
         (AT_3, TO_4._replace(terms=f"meeting move 4pm today {QUANTITY}")),

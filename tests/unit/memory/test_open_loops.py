@@ -7,6 +7,7 @@ import pytest
 from muniment.memory.episodes.loops import open_loops
 from muniment.memory.episodes.turns import ReadTurn
 from muniment.memory.turns import Turn
+from products import for_each
 
 _ROLES = {"u": "user", "a": "assistant", "t": "tool"}
 
@@ -134,13 +135,13 @@ def _asked(said: list[str]) -> list[str]:
 
 
 @pytest.mark.req("TM-02")
-@pytest.mark.parametrize(("said", "asked"), OPEN, ids=lambda case: " / ".join(case)[:60])
+@for_each(("said", "asked"), OPEN, ids=lambda case: " / ".join(case)[:60])
 def test_a_question_is_open_until_the_other_side_answers(said: list[str], asked: list[str]) -> None:
     assert _asked(said) == asked
 
 
 @pytest.mark.req("TM-02")
-@pytest.mark.parametrize("said", NOT_OPEN, ids=lambda case: " / ".join(case)[:60])
+@for_each("said", NOT_OPEN, ids=lambda case: " / ".join(case)[:60])
 def test_what_is_answered_or_no_question_is_not_open(said: list[str]) -> None:
     assert _asked(said) == []
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
 from muniment.memory.documents.markup import Tag, read_markup
 from muniment.memory.documents.page import read_page
+from products import for_each
 
 PAGE = """<!doctype html><html lang=en><head><title> The &amp; Page </title><style>p { color: red }</style>
 <script>if (a < b) document.write("</p><p>written")</script></head>
@@ -50,7 +50,7 @@ def test_a_page() -> None:
     assert read_page(PAGE) == ("The & Page", MARKDOWN)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "text"),
     [
         ("a <3 b && c", "a <3 b && c"),
@@ -122,11 +122,11 @@ def test_text_without_markup_keeps_its_words(text: str) -> None:
     assert read in (words, [f"\\{word}" for word in words[:1]] + words[1:])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     ["<a ", "<!--", "<![CDATA[", "<a b='", "<a '>", '<a b="c" ', "&#", "</", "<title>", "<script", "<div>", "</div>"],
 )
-@pytest.mark.parametrize("end", ["", ">", " x > y '"])
+@for_each("end", ["", ">", " x > y '"])
 def test_the_same_over_and_over(unit: str, end: str) -> None:
     """Each is read once: what takes a parser that looks back minutes is over at once."""
     read_page(unit * (300_000 // len(unit)) + end)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.people import names_unsaid, speakers_named
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import rank
+from products import for_each
 
 NOW = date(2024, 3, 1)
 PAIR = ("Caroline", "Muhammad", "user", "assistant")
@@ -35,7 +35,7 @@ def named(text: str, *speakers: str) -> list[str]:
     return [speakers[each.number] for each in speakers_named(text, speakers)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "speaker", "other"),
     [
         ("What did Caroline buy?", "Caroline", "Muhammad"),
@@ -76,7 +76,7 @@ def test_a_speaker_however_the_name_is_given(text: str, speaker: str, other: str
     assert named(text, other, speaker) == [speaker]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "speakers"),
     [
         ("What are Kate's hobbies?", ("Emi", "Elise")),
@@ -103,7 +103,7 @@ def test_a_name_that_is_somebody_elses_or_could_be_two_names_nobody(text: str, s
     assert named(text, *speakers) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("What did Grad C think of a new plan?", ["Grad C"]),
@@ -154,7 +154,7 @@ def scope(*texts: str) -> MemoryIndex:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "asked"),
     [
         ("Muhammad", "Muhhamed"),

@@ -10,6 +10,7 @@ from muniment.core.policy.recall import RecallPolicy
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import Ranked, rank
+from products import for_each
 
 START = datetime(2026, 4, 2, 9, tzinfo=UTC)
 NOW = date(2026, 6, 12)
@@ -22,7 +23,7 @@ def ask(query: str, *said: str) -> list[Ranked]:
     return rank(query, MemoryIndex(passages), RecallPolicy(), NOW, 10)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "said", "told"),
     [
         ("Where does Lucía live?", "My friend Lucia lives in Seattle.", "says Lucía, live"),

@@ -12,6 +12,7 @@ from benchmarks.data import POOL, Question, Scope, Turn
 from benchmarks.recall_pool import OURS, SHIPPED, WITHOUT, Learnt, bootstrap, means_of, measure, search_all
 
 from muniment.memory.recall.learnt import TRAITS, Ranking, ranking
+from products import for_each
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 SAID = (
@@ -99,7 +100,7 @@ def test_recall_counts_gold_and_the_tokens_before_it() -> None:
     assert (row["R@5"], row["in_512"], row["in_1024"]) == (1.0, 0.5, 0.5)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("found", "newest", "stale_first"),
     [([4, 0, 2], 1.0, 0.0), ([0, 4, 2], 0.0, 1.0), ([1, 2, 4], 0.0, 0.0), ([1, 4], 1.0, 0.0), ([1, 3], 0.0, 0.0)],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from muniment.memory.recall.query import Query, read_query
 from muniment.memory.recall.rank import rank
 from muniment.memory.recall.reasons import terms_of
 from muniment.memory.recall.said import Said
+from products import for_each
 
 NOW = date(2025, 12, 1)
 TURNS = (
@@ -84,8 +84,8 @@ def test_more_slots_than_a_machine_word_has_bits() -> None:
     assert second == 1 << [slot.word for slot in query.slots].index(words[80])
 
 
-@pytest.mark.parametrize("asked", QUERIES)
-@pytest.mark.parametrize("texts", [[], ["I moved to Berlin."], [""], ["I live here."] * 3])
+@for_each("asked", QUERIES)
+@for_each("texts", [[], ["I moved to Berlin."], [""], ["I live here."] * 3])
 def test_nothing_one_turn_and_the_very_same_are_ranked(texts: list[str], asked: str) -> None:
     index, policy = _index(texts), RecallPolicy()
     query = read_query(asked, index.speakers, NOW)

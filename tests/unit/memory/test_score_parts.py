@@ -17,6 +17,7 @@ from muniment.memory.recall import score as scoring
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.query import Kind, Query, Slot
 from muniment.memory.recall.score import Dense, held_by, idf, score, score_words, spread, stand_in
+from products import for_each
 
 START = datetime(2023, 5, 30, 12, tzinfo=UTC)
 POLICY = RecallPolicy()
@@ -101,7 +102,7 @@ def test_every_weight_of_the_policy_is_the_one_that_counts() -> None:
     assert np.allclose(score_words(query, index, odd)[0], expected_words(index, odd, {"appl": 5, "candl": 1}, {}))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "days"),
     [
         ("#m5", (True, True, True, True, False, False)),
@@ -121,7 +122,7 @@ def test_the_day_on_which_it_was_said_counts_as_if_it_were_said(word: str, days:
     assert np.allclose(lexical, expected_words(index, policy, {word: 1, "appl": 1}, {word: days}))
 
 
-@pytest.mark.parametrize("word", ["123", "12345", "20a3", "٢٠٢٣", "x#m5"])
+@for_each("word", ["123", "12345", "20a3", "٢٠٢٣", "x#m5"])
 def test_what_is_no_date_is_none(word: str) -> None:
     lexical, _, _ = score_words(NOTHING._replace(slots=(slot(word),)), index_of(), POLICY)
     assert not lexical.any()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from muniment.memory.extraction.standing import propose_standing
+from products import for_each
 
 READ = """
 We write everything in Go here. = stack
@@ -62,7 +61,7 @@ def keys(text: str, role: str = "user") -> set[str]:
     return {each.key.removeprefix("user.") for each in propose_standing(text, role, "2026-01-01T00:00:00Z")}
 
 
-@pytest.mark.parametrize("line", READ.strip().splitlines())
+@for_each("line", READ.strip().splitlines())
 def test_what_lasts_is_read(line: str) -> None:
     text, _, wanted = line.partition(" = ")
     assert keys(text) == {wanted}
@@ -70,7 +69,7 @@ def test_what_lasts_is_read(line: str) -> None:
     assert all(each.quote in text for each in propose_standing(text, "user", "2026-01-01T00:00:00Z"))
 
 
-@pytest.mark.parametrize("text", NOTHING.strip().partition("```")[0].strip().splitlines())
+@for_each("text", NOTHING.strip().partition("```")[0].strip().splitlines())
 def test_what_is_asked_supposed_past_or_anothers_is_not(text: str) -> None:
     assert not keys(text)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
-import pytest
-
 from muniment.core.policy.recall import RecallPolicy
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.query import read_query
 from muniment.memory.recall.rank import Ranked, rank
+from products import for_each
 
 NOW = date(2023, 9, 1)
 
@@ -157,7 +156,7 @@ def test_korean() -> None:
     assert ask(index, "지영의 반려동물은 무엇인가요?")[0].ordinal == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "flag"),
     [
         ("What is my current job?", "current"),

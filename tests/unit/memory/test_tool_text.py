@@ -8,6 +8,7 @@ import pytest
 
 from muniment.memory.results.tool_text import CALL_CHARS_MAX, call_words, calls_in, result_line, tell_call
 from muniment.store.ledger.records import ToolCall
+from products import for_each
 
 _CALLS: list[tuple[dict[str, Any], str]] = [
     ({"name": "ls", "ok": True}, "ls()"),
@@ -33,7 +34,7 @@ _CALLS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.req("TM-03")
-@pytest.mark.parametrize(("tool", "told"), _CALLS)
+@for_each(("tool", "told"), _CALLS)
 def test_a_call_is_told_in_one_line_the_same_as_record_and_as_plain_data(tool: dict[str, Any], told: str) -> None:
     assert tell_call(tool) == told
     assert tell_call(ToolCall.from_wire(tool)) == told
@@ -52,7 +53,7 @@ _HOSTILE = (
 
 
 @pytest.mark.req("TM-03", "LG-08")
-@pytest.mark.parametrize("text", _HOSTILE)
+@for_each("text", _HOSTILE)
 def test_no_argument_makes_a_line_of_its_own(text: str) -> None:
     for args in ({"q": text}, {text: "q"}, {"q": [text]}, {"q": {text: text}}):
         told = tell_call({"name": "f", "args": args, "ok": True})
@@ -117,7 +118,7 @@ _LINES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "ok", "line"), _LINES)
+@for_each(("text", "ok", "line"), _LINES)
 def test_a_result_is_told_by_its_first_useful_line(text: str, ok: bool, line: str) -> None:
     assert result_line("f()" if ok else "f() failed", text, ok) == line
 
@@ -156,7 +157,7 @@ def test_what_has_no_such_shape_is_no_call(given: Any) -> None:
     assert list(calls_in(given)) == []
 
 
-@pytest.mark.parametrize("args", ["{", "[1]", "[" * 100_000, "null", 3])
+@for_each("args", ["{", "[1]", "[" * 100_000, "null", 3])
 def test_arguments_that_are_no_object_are_left_away(args: Any) -> None:
     found = list(calls_in({"tool_calls": [{"id": "c1", "name": "f", "arguments": args}]}))
     assert [(each.call_id, each.args) for each in found] == [("c1", None)]

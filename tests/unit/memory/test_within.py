@@ -10,6 +10,7 @@ import pytest
 import muniment
 from muniment.errors import InvalidInput
 from muniment.memory.recall.index import FIELD_CHARS_MAX, FIELDS_KEY, FIELDS_MAX, field_terms
+from products import for_each
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_what_is_found_lies_within(mem: muniment.Memory, within: dict[str, Any] 
     assert found(mem, within) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("within", "path"),
     [
         ({"colour": "green"}, "$.within.colour"),
@@ -132,7 +133,7 @@ def test_fields_weigh_nothing_in_a_ranking() -> None:
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("listed", [None, "a", 3, [], [3, "", "x" * (FIELD_CHARS_MAX + 1)], {"a": 1}])
+@for_each("listed", [None, "a", 3, [], [3, "", "x" * (FIELD_CHARS_MAX + 1)], {"a": 1}])
 def test_what_is_no_list_of_short_words_has_no_fields(listed: Any) -> None:
     assert field_terms({FIELDS_KEY: listed}) == []
 

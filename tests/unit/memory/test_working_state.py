@@ -10,6 +10,7 @@ import pytest
 
 from muniment.errors import InvalidRecord, MunimentError, NotFound, RunFinished, StaleState
 from muniment.handles.memory import Memory
+from products import for_each
 
 Counts = Callable[[Memory], dict[str, int]]
 
@@ -94,7 +95,7 @@ def test_decisions_and_tool_evidence_name_events_of_this_user(mem: Memory, count
     assert counts(mem) == before
 
 
-@pytest.mark.parametrize(
+@for_each(
     "patch",
     [
         {},

@@ -25,6 +25,7 @@ from muniment.moving.formats.values import Placed
 from muniment.moving.outside import files
 from muniment.moving.outside.json_stream import read_values
 from muniment.moving.outside.pickles import read_point
+from products import for_each
 
 
 class Runs:
@@ -95,7 +96,7 @@ BAD_PICKLES = {
 
 
 @pytest.mark.req("MV-06")
-@pytest.mark.parametrize("name", BAD_PICKLES)
+@for_each("name", BAD_PICKLES)
 def test_a_pickle_that_no_point_is_written_as(name: str) -> None:
     with pytest.raises(UnsafeFile):
         read_point(BAD_PICKLES[name])
@@ -197,7 +198,7 @@ def values_of(text: str | bytes, limit: int = 10_000) -> list[Placed]:
     return list(read_values(io.BytesIO(data), element_chars_max=limit))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["[1, 2", '{"a": ', "[NaN]", "[1] [2]", '{"a" 1}', "[1 2]", '["\\ud800' + "]", "{1: 2}", b"\xff\xfe[]", "[" * 9000,
      "[" + '{"a":' * 9000, '{"a":[1,]}', "[" + "9" * 5000 + "]"],

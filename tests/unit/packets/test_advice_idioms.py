@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from muniment.memory.extraction.standing import propose_standing
+from products import for_each
 
 TS = "2026-01-05T08:00:00Z"
 IDIOMS = (
@@ -119,11 +118,11 @@ LASTING = (
 )
 
 
-@pytest.mark.parametrize("said", IDIOMS)
+@for_each("said", IDIOMS)
 def test_a_manner_of_speaking_states_nothing(said: str) -> None:
     assert propose_standing(said, "user", TS) == []
 
 
-@pytest.mark.parametrize("said", LASTING)
+@for_each("said", LASTING)
 def test_what_lasts_is_still_read(said: str) -> None:
     assert [each.key for each in propose_standing(said, "user", TS)]

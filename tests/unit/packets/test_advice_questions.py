@@ -8,6 +8,7 @@ import pytest
 
 from muniment.packets.compose.advice_questions import asks_for_advice
 from muniment.packets.page.lines import NOTHING_FOUND
+from products import for_each
 
 ADVICE = (
     "Where should I go for dinner?",
@@ -55,12 +56,12 @@ FACTS = (
 )
 
 
-@pytest.mark.parametrize("query", ADVICE)
+@for_each("query", ADVICE)
 def test_a_question_for_advice_is_known_as_one(query: str) -> None:
     assert asks_for_advice(query)
 
 
-@pytest.mark.parametrize("query", FACTS)
+@for_each("query", FACTS)
 def test_a_question_for_a_fact_is_none(query: str) -> None:
     assert not asks_for_advice(query)
 

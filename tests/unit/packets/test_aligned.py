@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from muniment.packets.builds import Build
 from muniment.packets.comparing import BuildDiff
 from muniment.packets.page.aligned import LinePair, align
 from muniment.packets.page.page_lines import PageLine, page_lines
+from products import for_each
 
 
 def _run(mem: Memory, session: str = "s1") -> Run:
@@ -179,7 +179,7 @@ def test_each_line_of_both_pages_stands_in_one_row(left: list[PageLine], right: 
     assert {row.item for row in rows if row.a and row.b and row.item} == both
 
 
-@pytest.mark.parametrize("unit", ["a b ", "[1] ", "地", "，", "x"])
+@for_each("unit", ["a b ", "[1] ", "地", "，", "x"])
 def test_a_long_line_is_compared_in_the_time_of_its_length(unit: str) -> None:
     left = [PageLine(unit * 40_000 + "one", "quotes", "quote:e", (), 1)]
     right = [PageLine(unit * 40_000 + "two", "quotes", "quote:e", (), 1)]

@@ -21,6 +21,7 @@ from muniment.packets.compose.evidence import strong_ids, worth_of
 from muniment.packets.page.lines import NEAREST_FOUND, NOTHING_FOUND
 from muniment.packets.rendering import render
 from muniment.testing.strategies import CountBy
+from products import for_each
 
 LEAST = ComposePolicy().evidence_min
 FOUND = ComposePolicy().found_min
@@ -83,7 +84,7 @@ def test_a_ring_of_turns_that_supersede_each_other_ends() -> None:
 
 
 @pytest.mark.req("TM-07")
-@pytest.mark.parametrize(
+@for_each(
     ("query", "max_tokens", "share"),
     [
         ("Where does Ana live?", 1024, 1.0),
@@ -129,8 +130,8 @@ def test_worth_never_grows_with_length_nor_passes_the_chance(
     assert max(one, other) > 4 * short or less == more == score
 
 
-@pytest.mark.parametrize("score", [1.0, 0.2, 0.05])
-@pytest.mark.parametrize("max_tokens", [256, 2048, 100_000])
+@for_each("score", [1.0, 0.2, 0.05])
+@for_each("max_tokens", [256, 2048, 100_000])
 def test_the_best_is_quoted_however_long_it_is(score: float, max_tokens: int) -> None:
     hits = [make_hit("e1", LONG * 40, score), make_hit("e2", "Tea is nice.", score / 500)]
     assert "e1" in quoted(composed(make_request("responder", max_tokens=max_tokens), hits=hits))
@@ -167,7 +168,7 @@ def test_where_nothing_was_found_a_few_of_the_nearest_stand() -> None:
 
 
 @pytest.mark.req("TM-07")
-@pytest.mark.parametrize(
+@for_each(
     ("pool", "found", "line"),
     [
         ({}, False, NOTHING_FOUND),
@@ -199,7 +200,7 @@ def test_where_nothing_is_asked_whatever_stands_in_the_packet_is_found() -> None
     assert told(composed(make_request("responder", query=""), facts=[fact]))["found"] is True
 
 
-@pytest.mark.parametrize("cap", [0, 1, 5, 9, 20])
+@for_each("cap", [0, 1, 5, 9, 20])
 def test_the_line_keeps_within_the_cap_of_its_section(cap: int) -> None:
     made = composed(make_request("responder", short_term_summary=cap))
     assert told(made)["found"] is False
@@ -222,8 +223,8 @@ SUMMARY = [make_line("t0", "We take the night train.", kind="decision")]
 
 
 @pytest.mark.req("TM-01", "TM-07")
-@pytest.mark.parametrize("purpose", ["planner", "tool"])
-@pytest.mark.parametrize(
+@for_each("purpose", ["planner", "tool"])
+@for_each(
     ("part", "queries"),
     [
         ("plan", ["what next?", "What is left to do?", "what's the plan?", "Which step comes next?", "接下来做什么？"]),
@@ -254,7 +255,7 @@ def test_a_question_on_the_work_at_hand_is_answered_by_the_lines_that_tell_of_it
 
 
 @pytest.mark.req("TM-01", "TM-07")
-@pytest.mark.parametrize(
+@for_each(
     ("query", "pool"),
     [
         ("what is still open?", {"loops": LOOPS}),
@@ -278,7 +279,7 @@ def test_so_is_one_on_the_talk_itself(query: str, pool: dict[str, Any]) -> None:
 
 
 @pytest.mark.req("TM-07")
-@pytest.mark.parametrize(
+@for_each(
     "query",
     [
         "What colour is Zorblax's spaceship?",
@@ -293,7 +294,7 @@ def test_so_is_one_on_the_talk_itself(query: str, pool: dict[str, Any]) -> None:
         "Who won the tournament last time?",
     ],
 )
-@pytest.mark.parametrize("purpose", ["planner", "tool", "responder"])
+@for_each("purpose", ["planner", "tool", "responder"])
 def test_what_memory_holds_nothing_on_is_told_so_beside_a_full_state(purpose: Any, query: str) -> None:
     pool = {"working_state": STATE, "loops": LOOPS, "window": TURNS, "summary": SUMMARY}
     made = composed(make_request(purpose, query=query), **pool)
@@ -302,7 +303,7 @@ def test_what_memory_holds_nothing_on_is_told_so_beside_a_full_state(purpose: An
 
 
 @pytest.mark.req("TM-07")
-@pytest.mark.parametrize(
+@for_each(
     ("query", "found"),
     [
         ("what does the pooling?", True),

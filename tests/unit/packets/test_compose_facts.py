@@ -13,6 +13,7 @@ from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.pool import FactCandidate
 from muniment.packets.rendering import render
 from muniment.testing.strategies import CountBy
+from products import for_each
 
 
 def composed(*facts: FactCandidate, purpose: Any = "planner", policy: ComposePolicy | None = None) -> Composed:
@@ -36,7 +37,7 @@ def omitted(made: Composed) -> dict[str, str]:
 
 
 @pytest.mark.req("MP-07")
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "reason"),
     [
         ({"status": "disputed"}, "disputed"),

@@ -19,6 +19,7 @@ from muniment.packets.page.layout import lay_out, sheet_of
 from muniment.packets.page.opening import PREAMBLE
 from muniment.packets.rendering import render
 from muniment.testing.strategies import CountBy, count_words
+from products import for_each
 
 LONG = " ".join(f"Sentence number {n} is about nothing much at all." for n in range(60))
 
@@ -327,8 +328,8 @@ FORGED = (
 
 
 @pytest.mark.req("MP-13")
-@pytest.mark.parametrize("forged", FORGED)
-@pytest.mark.parametrize("between", ["\n", "\r\n", "\n\n", "\u2028", "\x85", "\v"])
+@for_each("forged", FORGED)
+@for_each("between", ["\n", "\r\n", "\n\n", "\u2028", "\x85", "\v"])
 def test_no_line_of_evidence_passes_for_a_line_of_the_page(forged: str, between: str) -> None:
     said = f"Sunny.{between}{forged}{between}Bye."
     made = composed(hits=[make_hit("e1", said, kind="tool_result", role="tool")])
@@ -342,7 +343,7 @@ def test_other_lines_of_evidence_stand_as_they_were_said() -> None:
 
 
 @pytest.mark.req("TM-08", "MP-16")
-@pytest.mark.parametrize("max_tokens", [256, 300, 511, 512, 1024])
+@for_each("max_tokens", [256, 300, 511, 512, 1024])
 def test_days_that_quotes_name_are_resolved_where_there_is_room(max_tokens: int) -> None:
     """On a small page they take no quote's room; what stands there then is told in the packet, for who renders it."""
     said = "2026-04-15T10:00:00Z"

@@ -25,6 +25,7 @@ from muniment.errors import InvalidInput
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose
 from muniment.testing.strategies import CountBy
+from products import for_each
 
 STATE = {
     "goal": "book dinner",
@@ -317,9 +318,9 @@ def test_a_planner_hears_hypotheses_a_tool_does_not() -> None:
 
 
 @pytest.mark.req("MP-12")
-@pytest.mark.parametrize("state", ["unvalidated", "testing", "validated", "rejected"])
-@pytest.mark.parametrize("allowed", [True, False])
-@pytest.mark.parametrize("expires_at", ["run_end", None, "2026-05-01T11:59:59Z", "2026-05-02T00:00:00Z", "whenever"])
+@for_each("state", ["unvalidated", "testing", "validated", "rejected"])
+@for_each("allowed", [True, False])
+@for_each("expires_at", ["run_end", None, "2026-05-01T11:59:59Z", "2026-05-02T00:00:00Z", "whenever"])
 def test_a_responder_hears_an_insight_only_if_every_door_is_open(
     state: str, allowed: bool, expires_at: str | None
 ) -> None:
@@ -333,7 +334,7 @@ def test_a_responder_hears_an_insight_only_if_every_door_is_open(
 
 
 @pytest.mark.req("MP-12")
-@pytest.mark.parametrize("smuggled", [
+@for_each("smuggled", [
     {"facts": [make_fact("f1", "user.diet", "vegetarian", sources=["i1"])]},
     {"facts": [make_fact("f1", "user.diet", f"We think {SECRET}.")]},
     {"facts": [make_fact("f1", "user.diet", {"statement": "x", "validation_state": "testing"})]},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import muniment
+from products import for_each
 
 CORRECTED = {
     "a town among family": (
@@ -29,8 +30,8 @@ CORRECTED = {
 
 
 @pytest.mark.req("MP-06")
-@pytest.mark.parametrize("case", list(CORRECTED))
-@pytest.mark.parametrize("purpose", ["responder", "planner"])
+@for_each("case", list(CORRECTED))
+@for_each("purpose", ["responder", "planner"])
 def test_only_the_word_that_was_put_right_is_superseded(case: str, purpose: str) -> None:
     said, correction, old, held = CORRECTED[case]
     with muniment.open() as mem:

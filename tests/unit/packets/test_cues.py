@@ -17,6 +17,7 @@ from muniment.packets.builds import Build
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import compose
 from muniment.testing.strategies import CountBy
+from products import for_each
 
 pytestmark = pytest.mark.req("TM-05")
 
@@ -246,8 +247,8 @@ def test_labels_choose_among_the_episodes(cues: dict[str, Any]) -> None:
     assert [line.split()[0] for line in soft.explain.selected] == ["episode:b", "episode:a"]
 
 
-@pytest.mark.parametrize("query", ["what is there to know", ""])
-@pytest.mark.parametrize("cues", [{"tags": ["boat"]}, {"entities": ["boat"]}, {"keywords": ["Boats"]}])
+@for_each("query", ["what is there to know", ""])
+@for_each("cues", [{"tags": ["boat"]}, {"entities": ["boat"]}, {"keywords": ["Boats"]}])
 def test_every_cue_lifts_the_facts_that_say_it(query: str, cues: dict[str, Any]) -> None:
     facts = [make_fact(f"f{at:02}", f"user.thing{at}", f"value number {at} of many") for at in range(60)]
     pool = make_pool(facts=[*facts, make_fact("zz", "user.boat", "called Nora", confidence=0.3)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muniment.packets.page.dated import NOTES_MAX, dated, undated
+from products import for_each
 
 SAID = "2026-03-11T09:30:00Z"
 """A Wednesday."""
@@ -61,7 +62,7 @@ RESOLVED = [
 
 
 @pytest.mark.req("TM-08")
-@pytest.mark.parametrize(("text", "note"), RESOLVED)
+@for_each(("text", "note"), RESOLVED)
 def test_a_relative_date_is_told_by_the_day_it_was_said_on(text: str, note: str) -> None:
     """TM-08: behind the text, which stays word for word."""
     assert dated(text, SAID) == f"{text} | {note}"
@@ -120,7 +121,7 @@ LEFT_ALONE = [
 
 
 @pytest.mark.req("TM-08")
-@pytest.mark.parametrize("text", LEFT_ALONE)
+@for_each("text", LEFT_ALONE)
 def test_what_may_mean_something_else_is_left_alone(text: str) -> None:
     assert dated(text, SAID) == text
 
@@ -143,7 +144,7 @@ def test_so_many_notes_a_line_and_a_time_once() -> None:
 
 
 @pytest.mark.req("TM-08")
-@pytest.mark.parametrize("ts", [None, "", "soon", "2026-13-01T00:00:00Z", "0001-01-01T00:00:00Z"])
+@for_each("ts", [None, "", "soon", "2026-13-01T00:00:00Z", "0001-01-01T00:00:00Z"])
 def test_what_was_said_nobody_knows_when_is_left_alone(ts: str | None) -> None:
     assert dated("yesterday", ts) == "yesterday"
 

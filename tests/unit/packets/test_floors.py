@@ -23,6 +23,7 @@ from muniment.errors import InvalidRecord
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose
 from muniment.testing.strategies import CountBy
+from products import for_each
 
 pytestmark = pytest.mark.req("TM-04", "MP-18")
 
@@ -73,8 +74,8 @@ def used(made: Composed) -> dict[str, int]:
     return dict(made.packet.budget_report.section_usage)
 
 
-@pytest.mark.parametrize("max_tokens", [1024, 2048, 3000])
-@pytest.mark.parametrize(
+@for_each("max_tokens", [1024, 2048, 3000])
+@for_each(
     ("purpose", "sections"),
     [
         ("planner", ("working_state", "facts", "procedures", "short_term_summary", "episodes", "insights")),

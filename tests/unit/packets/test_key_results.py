@@ -10,6 +10,7 @@ import muniment
 from muniment.memory.results.asked_calls import asked_marks
 from muniment.memory.results.call_marks import did
 from muniment.memory.results.effects import WRITE
+from products import for_each
 
 ACTS = [
     ("edit_file", {"path": "billing/money.py"}, "ok: 4 lines changed"),
@@ -199,7 +200,7 @@ def test_who_asks_what_was_done_is_told_of_what_was_changed(mem: Any, asked: str
     assert "ok: 4 lines changed" in run.compose("responder", query=asked, max_tokens=1024).text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "asked",
     ["What did I do last weekend?", "What have we done to the kitchen?", "What did you do with the money in May?",
      "What has Ana done?", "Have we done it?", "What do you do?", "What did the doctor change?",

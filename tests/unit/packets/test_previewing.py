@@ -14,6 +14,7 @@ from muniment.errors import InvalidInput, NotFound
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets.builds import Build
+from products import for_each
 
 QUERY = "Which place by the water does Jiwoo like best?"
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -151,7 +152,7 @@ def test_limits_that_were_given_stay_and_shares_follow_the_budget(mem: Memory) -
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "path"),
     [
         ({"purpose": "poet"}, "$.purpose"),

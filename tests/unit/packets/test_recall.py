@@ -21,6 +21,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets import builds
 from muniment.packets.builds import Build, line_counts_of
+from products import for_each
 
 NOW = "2026-11-01T12:00:00Z"
 STORY: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
@@ -386,7 +387,7 @@ def test_why_leads_back_to_the_event(mem: Memory) -> None:
         mem.why("  ")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "path"),
     [
         ({"purpose": "judge"}, "$.purpose"),
@@ -518,7 +519,7 @@ def test_what_another_speaker_says_of_themselves_is_no_fact_about_the_user(mem: 
     assert [fact.value for fact in run.facts()] == ["Berlin"]
 
 
-@pytest.mark.parametrize("port", [{"embedder": 5}, {"ids": 3}, {"tokens": 5}, {"clock": 5}, {"clock": lambda: 5}])
+@for_each("port", [{"embedder": 5}, {"ids": 3}, {"tokens": 5}, {"clock": 5}, {"clock": lambda: 5}])
 def test_ports_that_cannot_do_their_job_are_refused(port: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput) as caught:
         muniment.open(":memory:", **port).run(user_id="u").observe("user", "x")

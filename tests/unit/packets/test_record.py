@@ -13,6 +13,7 @@ import pytest
 import muniment
 from effort import SOAK, in_turn
 from muniment.errors import InvalidInput, MessagesDiffer, MunimentError
+from products import for_each
 
 CHAT: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},
@@ -232,7 +233,7 @@ BAD: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("messages", "path"), BAD, ids=[f"{at}-{path}" for at, (_, path) in enumerate(BAD)])
+@for_each(("messages", "path"), BAD, ids=[f"{at}-{path}" for at, (_, path) in enumerate(BAD)])
 def test_bad_messages_are_refused_with_their_place_and_write_nothing(
     mem: muniment.Memory, messages: Any, path: str
 ) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from muniment.packets.page.answers import unmarked
 from muniment.packets.rendering import resolve
+from products import for_each
 
 MARKS = {"1": "e1", "2": "e2", "3": "e3"}
 
@@ -31,7 +32,7 @@ def test_sentences_with_what_they_cite() -> None:
     assert resolution.uncited == ("She is 40 [7]!", "Perhaps.")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "ids"),
     [
         ("Yes [1, 3].", ("e1", "e3")),
@@ -68,7 +69,7 @@ def test_any_answer_resolves_and_names_only_what_exists(answer: str) -> None:
     assert sorted(kept) == sorted("".join(answer.split()))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "said"),
     [
         ("It is 330 m tall [1].", "It is 330 m tall."),

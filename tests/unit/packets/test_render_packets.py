@@ -12,6 +12,7 @@ import muniment
 from muniment.contracts.memory_packet import MemoryPacket
 from muniment.errors import InvalidRecord
 from muniment.packets.rendering import NOT_SAID, NOT_SAID_UNLESS, REMINDER, Rendered, render, to_anthropic, to_openai
+from products import for_each
 
 INSIGHT = {"id": "i1", "type": "hypothesis", "statement": "may be vegetarian", "validation_state": "validated"}
 PACKET: dict[str, Any] = {
@@ -128,9 +129,9 @@ def test_a_record_and_its_wire_form_render_alike() -> None:
 
 
 @pytest.mark.req("MP-12")
-@pytest.mark.parametrize("state", ["unvalidated", "testing", "rejected"])
-@pytest.mark.parametrize("place", ["hypotheses", "strategy_sketches", "patterns"])
-@pytest.mark.parametrize("allowed", [True, False])
+@for_each("state", ["unvalidated", "testing", "rejected"])
+@for_each("place", ["hypotheses", "strategy_sketches", "patterns"])
+@for_each("allowed", [True, False])
 def test_an_unvalidated_insight_is_refused_for_a_responder(state: str, place: str, allowed: bool) -> None:
     smuggled = packet(meta__purpose="responder", insight__usage_policy={"allow_in_responder": allowed})
     smuggled["insight"][place] = [{**INSIGHT, "validation_state": state}]
@@ -178,9 +179,9 @@ def test_a_value_that_says_it_is_unvalidated_is_refused_wherever_it_stands(path:
 
 
 @pytest.mark.req("MP-12")
-@pytest.mark.parametrize("state", ["testing", "Validated", "", None, 0, ["validated"]])
-@pytest.mark.parametrize("key", ["diet", "may be vegetarian", "0", ""])
-@pytest.mark.parametrize("section", ["slots", "own_key", "facts"])
+@for_each("state", ["testing", "Validated", "", None, 0, ["validated"]])
+@for_each("key", ["diet", "may be vegetarian", "0", ""])
+@for_each("section", ["slots", "own_key", "facts"])
 def test_whatever_key_an_unvalidated_value_stands_under_the_second_guard_finds_it(
     section: str, key: str, state: Any
 ) -> None:
@@ -197,7 +198,7 @@ def test_whatever_key_an_unvalidated_value_stands_under_the_second_guard_finds_i
     assert render(packet(meta__purpose="planner", **{path: held})).text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "broken",
     [
         packet(meta__purpose="auditor"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from muniment.packets.compose.run_questions import read_question
+from products import for_each
 
 
 @pytest.mark.req("TM-07")
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "queries"),
     [
         ("plan", ["What should we do next?", "what still needs to be done?", "What's missing?", "How do I proceed?"]),
@@ -37,7 +38,7 @@ def test_these_ask_of_the_work_or_the_talk(kind: str, queries: list[str]) -> Non
 
 
 @pytest.mark.req("TM-07")
-@pytest.mark.parametrize(
+@for_each(
     "query",
     [
         "Who left the company?",

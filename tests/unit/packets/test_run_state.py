@@ -20,6 +20,7 @@ from muniment.packets.builds import Build
 from muniment.packets.compose.audit import audit
 from muniment.packets.rendering import render
 from muniment.packets.run_state import task_of
+from products import for_each
 
 NOW = "2026-05-01T12:00:00Z"
 OBJECTIVE = "Move the archive to the new store"
@@ -265,7 +266,7 @@ def test_a_run_that_has_written_nothing_yet_knows_what_it_is_for(mem: Memory) ->
     assert mem.runs() == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("done", "definition", "constraints"),
     [
         (None, None, {}),

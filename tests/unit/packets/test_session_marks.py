@@ -18,6 +18,7 @@ from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.pool import KnownMarks
 from muniment.packets.rendering import render
 from muniment.testing.strategies import CountBy
+from products import for_each
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TOLD = (
@@ -125,8 +126,8 @@ def composed(next_number: int, known: dict[str, int], counter: Any, max_tokens: 
 
 
 @pytest.mark.req("TM-08", "MP-14")
-@pytest.mark.parametrize("next_number", [1, 95, 996, 9_996, 99_998, 123_456_789])
-@pytest.mark.parametrize("counter", [load_token_counter(), load_token_counter("estimate_v1"), CountBy()])
+@for_each("next_number", [1, 95, 996, 9_996, 99_998, 123_456_789])
+@for_each("counter", [load_token_counter(), load_token_counter("estimate_v1"), CountBy()])
 def test_long_marks_are_priced_as_they_are(next_number: int, counter: Any) -> None:
     """A line is never taken back for its mark's length: the page is as full as with short marks, and no fuller."""
     made = composed(next_number, {"e1": 7} if next_number > 7 else {}, counter)
@@ -141,9 +142,7 @@ def test_long_marks_are_priced_as_they_are(next_number: int, counter: Any) -> No
 
 
 @pytest.mark.req("TM-08")
-@pytest.mark.parametrize(
-    "held", [None, [], "1", {"x": "e1"}, {"0": "e1"}, {"01": "e1"}, {"1": 2}, {"1": "e1", "2": "e1"}]
-)
+@for_each("held", [None, [], "1", {"x": "e1"}, {"0": "e1"}, {"01": "e1"}, {"1": 2}, {"1": "e1", "2": "e1"}])
 def test_a_table_of_marks_that_is_none_is_not_used(held: Any) -> None:
     wire = composed(1, {}, CountBy()).packet.to_wire()
     plain = render(wire)

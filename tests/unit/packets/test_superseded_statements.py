@@ -13,6 +13,7 @@ import muniment
 from muniment.packets.builds import Build
 from muniment.packets.compose.audit import audit
 from muniment.packets.rendering import render
+from products import for_each
 
 NOW = "2026-06-01T12:00:00Z"
 
@@ -67,8 +68,8 @@ PAIRS = [
 
 
 @pytest.mark.req("TM-01")
-@pytest.mark.parametrize(("old", "new", "query", "stands", "ended", "key"), PAIRS)
-@pytest.mark.parametrize("purpose", ["responder", "planner"])
+@for_each(("old", "new", "query", "stands", "ended", "key"), PAIRS)
+@for_each("purpose", ["responder", "planner"])
 def test_one_statement_of_a_sentence_is_outdated_and_the_others_stand(
     old: str, new: str, query: str, stands: dict[str, str], ended: tuple[str, str], key: str, purpose: str
 ) -> None:
@@ -87,7 +88,7 @@ def test_one_statement_of_a_sentence_is_outdated_and_the_others_stand(
 
 
 @pytest.mark.req("TM-01")
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "query"),
     [
         ("I live in Lisbon.", "I moved to Berlin.", "Where do I live?"),
@@ -125,7 +126,7 @@ STANDS = [
 
 
 @pytest.mark.req("TM-01")
-@pytest.mark.parametrize(("old", "new", "query"), STANDS)
+@for_each(("old", "new", "query"), STANDS)
 def test_what_stands_is_not_told_as_outdated(old: str, new: str, query: str) -> None:
     facts = {"user.city": "Lisbon", "user.employer": "Acme", "user.birthday": "05-03", "user.allergy": "peanuts"}
     build = told([old, new], facts, query)

@@ -9,6 +9,7 @@ from makers import make_insight
 
 from muniment.contracts.memory_packet import Purpose
 from muniment.packets.compose.draft import Wall
+from products import for_each
 
 SECRET = "she may be vegetarian"
 INSIGHTS = [
@@ -23,7 +24,7 @@ def wall(purpose: Purpose = "responder") -> Wall:
 
 
 @pytest.mark.req("MP-12")
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         {SECRET: True},
@@ -41,7 +42,7 @@ def test_a_statement_is_barred_as_a_key_too(value: Any) -> None:
 
 
 @pytest.mark.req("MP-12")
-@pytest.mark.parametrize("state", [None, "", "testing", "unvalidated", "Validated", ["validated"], True])
+@for_each("state", [None, "", "testing", "unvalidated", "Validated", ["validated"], True])
 def test_an_object_that_names_any_other_state_is_barred(state: Any) -> None:
     """Mutation: a state that is empty or no text is taken for none."""
     assert wall().bars_value({"deep": [{"statement": "x", "validation_state": state}]})

@@ -23,6 +23,7 @@ from muniment.research.citations import (
 )
 from muniment.research.reading.outputs import Reading, read_markdown
 from muniment.research.run_records import CITABLE, Citation, CitationStatus, SourceCheck
+from products import for_each
 
 POLICY = ResearchPolicy()
 NOW = "2026-11-15T12:00:00Z"
@@ -134,8 +135,8 @@ def test_supplied_text_outweighs_a_look_and_says_so(status: CitationStatus) -> N
 
 
 @pytest.mark.req("RP-03")
-@pytest.mark.parametrize("status", ["valid", "paywalled", "blocked", "invalid", "unchecked"])
-@pytest.mark.parametrize("stored", [None, look(supplied=False)])
+@for_each("status", ["valid", "paywalled", "blocked", "invalid", "unchecked"])
+@for_each("stored", [None, look(supplied=False)])
 def test_without_supplied_text_the_look_decides(status: CitationStatus, stored: Look | None) -> None:
     citation = settle_one(stored, check(status))
     assert citation.status == status
@@ -160,7 +161,7 @@ def test_too_many_sources_are_refused() -> None:
 # -- snippets ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "chars_max", "snippet"),
     [
         ("One two. Three four. Five.", 100, "One two. Three four. Five."),
@@ -212,7 +213,7 @@ def test_lines_are_written_by_cid_and_read_back() -> None:
     assert read_citations("") == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("spoil", "line", "path"),
     [
         (lambda lines: [lines[0], "{", lines[2], ""], 2, "$"),

@@ -15,6 +15,7 @@ from muniment.core.urls import cid_of, short_cids
 from muniment.research.drafts import check_draft
 from muniment.research.judging import Judgement
 from muniment.research.run_records import Citation, CitationStatus, DraftCheck
+from products import for_each
 
 TEXTS = {
     "https://trial.example/report": "Heat pumps kept 84 % of homes warm. Noise was measured in 12 % of homes.",
@@ -160,7 +161,7 @@ def test_figures_in_headings_code_and_the_list_of_sources_need_none() -> None:
 TABLE = "| Country | Change |\n|---|---|\n| Sales in Germany | 40 % |\n| Prices | 7 % |\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("markdown", "found"),
     [
         (TABLE, ["uncited_figure", "uncited_figure"]),
@@ -182,7 +183,7 @@ def test_a_row_is_cited_in_itself_or_beside_its_table(markdown: str, found: list
 
 
 @pytest.mark.req("RP-03")
-@pytest.mark.parametrize(
+@for_each(
     ("mark", "found"),
     [
         (f"[{TRIAL}]", []),
@@ -251,7 +252,7 @@ def test_a_right_source_for_a_wrong_claim_is_found() -> None:
     assert "it does not say so" in finding.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("markdown", "unsupported"),
     [
         (f"Prices rose by 7 % [{TRIAL}][{SALES}].", 0),
@@ -272,7 +273,7 @@ def test_each_part_of_a_sentence_has_its_own_sources(markdown: str, unsupported:
     assert made.metrics["unsupported"] == unsupported
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("markdown", "found"),
     [
         (f"See the appendix for details [{TRIAL}].", []),

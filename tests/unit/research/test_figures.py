@@ -2,15 +2,15 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
 from muniment.research.reading.figures import figures, has_figure
+from products import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("It grew by 5 % in a year.", ["5 %"]),
@@ -41,7 +41,7 @@ def test_quantities(text: str, expected: list[str]) -> None:
     assert has_figure(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "In 2023, the law passed", "since 1999", "on May 5, 2023", "5 January 2024", "2023年5月3日", "2024-05-01",

@@ -9,6 +9,7 @@ from muniment.core.policy.research import ResearchPolicy
 from muniment.core.urls import cid_of, normalize_url
 from muniment.research.reading.claims import Candidate, find_claims
 from muniment.research.reading.outputs import read_markdown
+from products import for_each
 
 POLICY = ResearchPolicy()
 LIST = "\n\n## Sources\n[1] https://a.org/x - Title A\n[2] https://b.org/y/ - Title B\n"
@@ -26,7 +27,7 @@ def texts(markdown: str) -> list[str]:
 STAYS = "The sea covers most of the planet."
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sentence",
     [
         "Prices in Norway rose by 5 % in 2023.",
@@ -47,7 +48,7 @@ def test_claims(sentence: str) -> None:
     assert texts(f"{sentence} {STAYS}") == [sentence, STAYS]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sentence",
     [
         "Why did prices rise so fast in Norway?",
@@ -97,7 +98,7 @@ def test_what_claims_nothing_by_itself(sentence: str) -> None:
     assert texts(f"{STAYS}\n\n{sentence}{LIST}") == [STAYS]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "expected"),
     [
         ("- Integrated photonics for better control of qubits", False),
@@ -172,7 +173,7 @@ def test_claims_of_any_text_are_sentences_of_it(markdown: str) -> None:
     assert all(len(claim.sentence.text) <= POLICY.claim_chars_max for claim in found)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sentence",
     [
         "Heat pumps kept 84 % of homes warm.",

@@ -9,6 +9,7 @@ from muniment.core.policy.research import PivotPolicy
 from muniment.research.gaps import decide_pivot, read_gaps
 from muniment.research.reading.outputs import read_markdown
 from muniment.research.run_records import Gap, Priority
+from products import for_each
 
 
 def gaps(markdown: str) -> list[tuple[str, str]]:
@@ -17,7 +18,7 @@ def gaps(markdown: str) -> list[tuple[str, str]]:
     return [(gap.priority, gap.text) for gap in found]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "priority"),
     [
         ("P0: no data on rents", "P0"),
@@ -59,7 +60,7 @@ def test_words_that_are_no_tags(line: str) -> None:
     assert gaps(f"## Gaps\n\n- {line}\n") == [("P2", line)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         "None.",
@@ -123,7 +124,7 @@ def some(**counts: int) -> list[Gap]:
 
 
 @pytest.mark.req("RP-07")
-@pytest.mark.parametrize(
+@for_each(
     ("counts", "expected"),
     [
         ({}, False),

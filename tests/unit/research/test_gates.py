@@ -11,6 +11,7 @@ from muniment.core.policy.research import ResearchLimits, ResearchPolicy
 from muniment.errors import InvalidRecord, Issue
 from muniment.research.gates import gate_a, gate_b, gate_c, gate_d, gate_e, pending_gates
 from muniment.research.run_records import Citation, CitationStatus, DraftCheck, DraftFinding, GateResult, WaveResult
+from products import for_each
 
 NOW = "2026-02-13T12:40:00Z"
 POLICY = ResearchPolicy()
@@ -162,7 +163,7 @@ def gate_of(
 
 
 @pytest.mark.req("RP-07")
-@pytest.mark.parametrize(
+@for_each(
     ("counts", "ok"),
     [
         ({"valid": 9, "unchecked": 1}, True),
@@ -269,7 +270,7 @@ def packed(pack: SummaryPack, *sizes: int, planned: int | None = None, **more: A
 
 
 @pytest.mark.req("RP-05")
-@pytest.mark.parametrize(
+@for_each(
     ("sizes", "ok"),
     [((1024,), True), ((1025,), False), ((1024, 1024), True), ((700, 700, 648), True), ((700, 700, 649), False)],
 )
@@ -296,7 +297,7 @@ def test_the_packs_limits_must_be_the_manifests() -> None:
         assert [reason for reason in result.reasons if "other limits" in reason]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("summarised", "planned", "ok"), [(9, 10, True), (8, 9, False), (18, 20, True), (17, 20, False), (1, 1, True)]
 )
 def test_nine_in_ten_perspectives_must_be_summarised(summarised: int, planned: int, ok: bool) -> None:
@@ -317,7 +318,7 @@ def test_a_pack_of_nothing_fails() -> None:
     assert not passes(packed(pack_of(entry(1), entry(2)), 50, 50))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("entries", "said"),
     [
         ([entry(1), entry(2)], "there is no such file"),
@@ -336,7 +337,7 @@ def test_what_a_pack_may_not_say(entries: list[dict[str, Any]], said: str) -> No
 
 
 @pytest.mark.req("RP-03")
-@pytest.mark.parametrize(
+@for_each(
     ("status", "ok"),
     [("valid", True), ("paywalled", True), ("blocked", False), ("invalid", False), ("unchecked", False)],
 )

@@ -20,6 +20,7 @@ from muniment.errors import InvalidInput
 from muniment.research.packing import PackEntry, allot, build_pack, summarise
 from muniment.research.ranking import asked_terms, best_first
 from muniment.research.run_records import CheckedClaim, Citation, Support
+from products import for_each
 
 POLICY = ResearchPolicy()
 QUESTION = "How do heat pumps perform in cold climates?"
@@ -151,7 +152,7 @@ def test_a_limit_that_cannot_hold_the_title_says_what_it_would_take() -> None:
 
 
 @pytest.mark.req("RP-08")
-@pytest.mark.parametrize(
+@for_each(
     ("support", "packed"),
     [("supported", True), ("unchecked", True), ("refuted", False), ("not_supported", False), ("uncited", False)],
 )
@@ -286,7 +287,7 @@ def test_any_claims_in_any_limit(drawn: list[Any], title: str, room: int) -> Non
 # -- shares -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("demands", "each_max", "total_max", "shares"),
     [
         ([], 10, 10, []),

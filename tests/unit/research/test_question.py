@@ -12,6 +12,7 @@ from effort import SOAK
 from muniment.errors import InvalidInput
 from muniment.research.questions.phrases import clip, join, title_case
 from muniment.research.questions.question import analyse
+from products import for_each
 
 INSURERS = (
     "收集整理目前国际综合实力前十的保险公司的相关资料，横向比较各公司的融资情况、信誉度、过往五年的增长幅度、"
@@ -49,7 +50,7 @@ def test_an_english_question_of_three_sentences_has_three_parts() -> None:
     assert "Japan" in found.entities
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "compared"),
     [
         ("What are the differences between TCP and UDP?", ("TCP", "UDP")),
@@ -70,7 +71,7 @@ def test_things_set_side_by_side(question: str, compared: tuple[str, ...]) -> No
     assert analyse(question).compared == compared
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "kind"),
     [
         ("How do birds navigate during migration?", "how"),
@@ -93,7 +94,7 @@ def test_kinds_of_answer(question: str, kind: str) -> None:
     assert analyse(question).kinds[0] == kind
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "time"),
     [
         ("Growth of solar power since 2010?", ("since 2010",)),
@@ -137,7 +138,7 @@ def test_a_question_turned_into_a_phrase_is_still_english() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "parts"),
     [
         ("Can you find out which countries have a four-day week, what their results were and how unions reacted?",
@@ -168,7 +169,7 @@ def test_numbered_items_are_parts() -> None:
     ]
 
 
-@pytest.mark.parametrize("empty", ["", "   \n\t", "???", "。。。", "—"])
+@for_each("empty", ["", "   \n\t", "???", "。。。", "—"])
 def test_nothing_asked_is_refused_with_a_hint(empty: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         analyse(empty)
@@ -233,7 +234,7 @@ class _Steps:
         return self
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     [
         "Compare a, b, and c (e.g. d, e). ",

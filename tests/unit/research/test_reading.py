@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.research.reading.outputs import Reading, Sentence, count_words, find_section, read_markdown, sections_of
+from products import for_each
 
 LIST = "\n\n## Sources\n[1] https://a.org/x - Title A\n[2] https://b.org/y - Title B\n[3] https://c.org/z - C\n"
 A, B, C = "https://a.org/x", "https://b.org/y", "https://c.org/z"
@@ -27,7 +28,7 @@ def keys(sentence: Sentence) -> list[str]:
 
 
 @pytest.mark.req("RP-08")
-@pytest.mark.parametrize(
+@for_each(
     ("written", "urls", "text"),
     [
         ("A grew [1].", [A], "A grew."),
@@ -73,7 +74,7 @@ def test_marks_in_all_usual_forms(written: str, urls: list[str], text: str) -> N
     assert sentence.text == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "written",
     [
         "The array[0] holds it.",
@@ -147,7 +148,7 @@ def test_addresses_end_where_they_end() -> None:
 # -- lists of sources -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "expected"),
     [
         ("## References\n[1] https://a.org/x - T\n[2] U https://b.org/y", {"1": (A, "T"), "2": (B, "U")}),
@@ -283,7 +284,7 @@ def test_line_ends_make_no_difference(newline: str) -> None:
     assert len(reading.references) == 3
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "sentences"),
     [
         ("The U.S. did. Dr. Smith et al. (2020) did so.", ["The U.S. did.", "Dr. Smith et al. (2020) did so."]),
@@ -321,7 +322,7 @@ def test_a_fence_that_is_never_closed_hides_nothing() -> None:
 
 
 @pytest.mark.req("RP-02")
-@pytest.mark.parametrize(
+@for_each(
     ("title", "name"),
     [
         ("## Findings", "Findings"),
@@ -367,7 +368,7 @@ def test_a_section_holds_those_below_it() -> None:
     assert reading.markdown[section.start : section.end] == "a\n### Sub\nb\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "words"),
     [
         ("", 0),
@@ -438,7 +439,7 @@ def test_plain_sentences_are_slices_of_the_text(sentences: list[str]) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "piece",
     ["[", "(", "*", "#", "`", "<", ">", "[1]", "[a](", "https://", "句。", "a. ", "- a\n", "\\", '"a. ', "（来源："],
 )

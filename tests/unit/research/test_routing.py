@@ -21,6 +21,7 @@ from muniment.errors import InvalidInput, InvalidRecord
 from muniment.research.questions.perspectives import check_plan, deal_tracks, plan, plan_second_wave, read_plan
 from muniment.research.questions.question import analyse
 from muniment.research.run_records import Gap, Mode
+from products import for_each
 
 POLICY = ResearchPolicy()
 AGENTS = POLICY.agent_types
@@ -47,7 +48,7 @@ def proposal(perspectives: tuple[Perspective, ...]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.req("RP-01")
-@pytest.mark.parametrize(
+@for_each(
     ("n", "counts"),
     [(0, (0, 0, 0)), (1, (1, 0, 0)), (2, (1, 1, 0)), (3, (1, 1, 1)), (4, (2, 1, 1)), (5, (3, 1, 1)), (6, (3, 2, 1)),
      (7, (3, 2, 2)), (8, (4, 2, 2))],
@@ -110,7 +111,7 @@ def test_each_of_three_people_has_a_perspective() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "titles"),
     [
         (
@@ -263,7 +264,7 @@ FIRST = "$.perspectives[0]"
 
 
 @pytest.mark.req("RP-01")
-@pytest.mark.parametrize(
+@for_each(
     ("change", "issue"),
     [
         (put("id", "p2"), ("$.perspectives[1].id", "duplicate_id")),
@@ -321,9 +322,7 @@ def test_an_agent_that_is_nearly_right_is_suggested() -> None:
     assert "did you mean 'ClaudeResearcher'?" in caught.value.issues[0].message
 
 
-@pytest.mark.parametrize(
-    "plain", [None, "[]", 3, {}, {"plan": []}, {"perspectives": "p1"}, {"perspectives": {}}, b"[]"]
-)
+@for_each("plain", [None, "[]", 3, {}, {"plan": []}, {"perspectives": "p1"}, {"perspectives": {}}, b"[]"])
 def test_nothing_but_a_list_or_an_object_that_holds_one_is_read(plain: Any) -> None:
     with pytest.raises(InvalidRecord) as caught:
         read_plan(plain, POLICY, POLICY.limits, AGENTS)

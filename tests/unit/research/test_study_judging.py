@@ -11,6 +11,7 @@ from muniment.core.policy.policy import Policy
 from muniment.research.source_judging import SourceJudge
 from muniment.verify.composition import compose_result
 from muniment.verify.facts import SourceText, check_facts, fact_score
+from products import for_each
 
 PAGE = (
     "The field study followed 550 homes in Norway for three winters. "
@@ -43,7 +44,7 @@ def test_a_figure_that_the_source_gives_otherwise_has_little_confidence():
 
 
 @pytest.mark.req("RP-08")
-@pytest.mark.parametrize(
+@for_each(
     "claim",
     [
         "The field study followed 550 homes in Norway for three winters.",

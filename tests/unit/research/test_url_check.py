@@ -30,6 +30,7 @@ from muniment.errors import InvalidInput
 from muniment.research.outside import url_check
 from muniment.research.outside.page_text import read_text
 from muniment.research.outside.url_check import Looked, UrlChecker
+from products import for_each
 
 Answer = bytes | Iterable[bytes]
 PAGE = b"<html><head><title>Rain &amp; snow</title></head><body><p>It rained in March.</p></body></html>"
@@ -281,14 +282,12 @@ INSIDE += ["::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a00:1", "2002:7f00:1:
 INSIDE += ["2001:0:4136:e378:8000:63bf:3fff:fdd2", "64:ff9b:1::1"]
 
 
-@pytest.mark.parametrize("address", INSIDE)
+@for_each("address", INSIDE)
 def test_addresses_inside_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize(
-    "address", ["93.184.216.34", "8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
-)
+@for_each("address", ["93.184.216.34", "8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
 def test_addresses_out_in_the_open_are_public(address: str) -> None:
     assert is_public(address)
 

@@ -20,6 +20,7 @@ from muniment.rules.promotion.consolidation import consolidate
 from muniment.rules.promotion.gate import holds, rule_digest
 from muniment.rules.promotion.records import LintFinding, PromotionReport
 from muniment.rules.promotion.tests import with_tests
+from products import for_each
 
 
 def made_active(made: Gated, **fields: Any) -> StoredMemory:
@@ -58,7 +59,7 @@ def test_a_rule_that_has_shown_it_all_is_active() -> None:
 
 
 @pytest.mark.req("RC-14", "RC-18")
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "why"),
     [
         ({"action": "retire"}, "one to retire"),
@@ -95,7 +96,7 @@ def test_a_report_that_does_not_show_it_all_makes_nothing_active(fields: dict[st
 
 
 @pytest.mark.req("RC-18")
-@pytest.mark.parametrize(
+@for_each(
     ("forged", "why"),
     [
         ({"passed": False}, "did not pass"),
@@ -113,7 +114,7 @@ def test_a_gate_that_does_not_let_it_through_makes_nothing_active(forged: dict[s
     assert why in reasons(error)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("forged", "why"),
     [
         ({"passed": False}, "did not pass"),
@@ -141,7 +142,7 @@ def test_a_replay_may_be_left_out_only_where_the_policy_says_so() -> None:
 
 
 @pytest.mark.req("RC-14")
-@pytest.mark.parametrize("stage", ["drafted", "gated", "replayed", "active", "retired", None])
+@for_each("stage", ["drafted", "gated", "replayed", "active", "retired", None])
 def test_only_a_rule_on_trial_is_made_active(stage: str | None) -> None:
     made = Gated()
     plain = made.on_trial().to_wire()
@@ -151,7 +152,7 @@ def test_only_a_rule_on_trial_is_made_active(stage: str | None) -> None:
         made_active(made, memory=odd)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "error"),
     [
         ({"layer": "user"}, WrongStage),
@@ -281,7 +282,7 @@ def test_a_rule_is_retired_by_a_report_that_a_policy_may_allow() -> None:
         retired(after, told(made, "retire"), POLICY, LATER)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [{"action": "promote"}, {"rule_id": "another"}, {"rule_digest": "0"}, {"signed_by": None}, {"reasons": ()}],
 )
@@ -305,7 +306,7 @@ def test_an_earlier_version_is_restored_as_it_was_and_counts_stay() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     "attack",
     [
         {"promoted": None},
@@ -412,7 +413,7 @@ def test_reports_bear_out_a_rule_on_trial_and_an_active_one() -> None:
 
 
 @pytest.mark.req("RC-14", "RC-18")
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         {"signed_by": None},

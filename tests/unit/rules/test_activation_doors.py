@@ -25,6 +25,7 @@ from muniment.rules.promotion.activation import (
 )
 from muniment.rules.promotion.gate import rule_digest
 from muniment.rules.promotion.records import GateReport, LintFinding, PromotionReport
+from products import for_each
 
 ID = "rule-d1"
 UNSIGNED = "no one has signed, and 'default' does not allow it alone"
@@ -74,7 +75,7 @@ def test_a_memory_that_holds_no_rule_or_another_one_says_so() -> None:
 
 
 @pytest.mark.req("RC-14")
-@pytest.mark.parametrize(
+@for_each(
     ("change", "message", "hint", "details"),
     [
         ({"layer": "user"}, f"{ID} is of the submitted layer", "those are added and retired, never promoted", {}),
@@ -394,7 +395,7 @@ def test_a_policy_that_signs_for_promotions_signs_for_a_narrowing() -> None:
     assert reasons == [UNSIGNED]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "why"),
     [
         ({"type": "StrategyRule"}, "it would say something else"),
@@ -409,7 +410,7 @@ def test_what_is_not_the_rule_in_a_smaller_place_is_told(changes: dict[str, Any]
     assert refused(narrowing(made, cut_of(made, **changes)), "may not be narrowed") == [why]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "why"),
     [
         ({"action": "rollback"}, "the report is one to rollback"),
@@ -524,7 +525,7 @@ def test_a_version_comes_back_over_itself_but_not_over_another_rule() -> None:
     assert caught.value.details == {"rule_id": "other", "reasons": [f"{ID} is no earlier version of it"]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "reasons"),
     [
         ({"report_id": "other"}, ["no report tells what once made it active"]),
@@ -587,7 +588,7 @@ def test_a_trial_from_elsewhere_stands_by_its_gate_and_its_plan(change: dict[str
 
 
 @pytest.mark.req("RC-14", "RC-18")
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"layer": "user"},
@@ -625,7 +626,7 @@ def test_a_gate_of_another_rule_bears_nothing_out(forged: dict[str, Any]) -> Non
 
 
 @pytest.mark.req("RC-14", "RC-18")
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "expected"),
     [
         ({}, True),

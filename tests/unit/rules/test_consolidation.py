@@ -20,6 +20,7 @@ from muniment.rules.promotion.consolidation import (
     rule_of,
 )
 from muniment.rules.promotion.gate import rule_digest
+from products import for_each
 
 LARGE = 'x_features.size == "large"'
 SEARCH = "tool:search"
@@ -145,7 +146,7 @@ def _placed(made: DistillDraft, place: dict[str, Any]) -> DistillDraft:
 
 
 @pytest.mark.req("RC-18")
-@pytest.mark.parametrize("pair", OPPOSED, ids=lambda pair: str(pair[0].proposed_rule.title))
+@for_each("pair", OPPOSED, ids=lambda pair: str(pair[0].proposed_rule.title))
 def test_what_advises_the_opposite_in_the_same_place_is_refused_by_name(
     pair: tuple[DistillDraft, DistillDraft],
 ) -> None:
@@ -156,7 +157,7 @@ def test_what_advises_the_opposite_in_the_same_place_is_refused_by_name(
         assert f"rule-{one.draft_id}" in found.reasons[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         (advice("d1", SEARCH), advice("d2", "tool:book", do=False)),
@@ -174,7 +175,7 @@ def test_what_can_be_done_together_is_no_conflict(one: DistillDraft, other: Dist
 
 
 @pytest.mark.req("RC-18")
-@pytest.mark.parametrize("pair", OPPOSED, ids=lambda pair: str(pair[0].proposed_rule.title))
+@for_each("pair", OPPOSED, ids=lambda pair: str(pair[0].proposed_rule.title))
 def test_the_narrower_is_the_exception_and_no_run_has_both(pair: tuple[DistillDraft, DistillDraft]) -> None:
     wide, narrow = pair[0], _placed(pair[1], where(LARGE))
     found = among(narrow, memory_of(rule(wide)))
@@ -260,8 +261,6 @@ def test_the_order_of_what_is_there_does_not_matter() -> None:
     assert first.into == "rule-d7"
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [("1", "2"), ("9", "10"), ("1.4.9", "1.4.10"), ("v2-b", "v3-b"), ("x", "x.1")]
-)
+@for_each(("before", "after"), [("1", "2"), ("9", "10"), ("1.4.9", "1.4.10"), ("v2-b", "v3-b"), ("x", "x.1")])
 def test_versions_grow(before: str, after: str) -> None:
     assert next_version(before) == after

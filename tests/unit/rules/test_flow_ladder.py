@@ -16,6 +16,7 @@ from muniment.rules.flowmap.ladder import begun, climbed
 from muniment.rules.flowmap.rows import FlowRow, FlowTask, Rung, Tried
 from muniment.rules.flowmap.snapshots import flow_snapshot
 from muniment.rules.flowmap.tally import FlowTally
+from products import for_each
 
 POLICY = FlowMapPolicy()
 SIGNATURE = {"domain_tag": "math", "task_family": "countdown"}
@@ -48,7 +49,7 @@ def test_what_a_task_begins_with_is_its_first_rung() -> None:
     assert begun(task_of(None, rungs=probe)).passed is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("results", "recovered"),
     [
         ([True], {}),

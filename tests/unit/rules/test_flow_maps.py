@@ -15,6 +15,7 @@ from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.handles.memory import Memory
 from muniment.rules.flowmap.rows import FlowRow
 from muniment.rules.flowmap_reading import flow_rows
+from products import for_each
 
 EASY, HARD = "I1|math|clarity_high", "I3|code|clarity_low"
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
@@ -114,7 +115,7 @@ def test_runs_that_are_forgotten_are_gone_from_the_map(mem: Memory) -> None:
 
 
 @pytest.mark.req("RC-23")
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "error", "path"),
     [
         ({"since": "2027-01-01", "until": "2026-01-01"}, InvalidInput, "$.until"),

@@ -17,6 +17,7 @@ from muniment.rules.flowmap.names import Names
 from muniment.rules.flowmap.rows import NO_CODE, OTHER, FlowRow, FlowTask, Rung, Tried, is_risky, k_band
 from muniment.rules.flowmap.snapshots import flow_snapshot
 from muniment.rules.flowmap.tally import CodeKey, FlowTally
+from products import for_each
 
 SMALL = FlowMapPolicy(buckets_max=3, stages_max=2, codes_max=3, levels_max=2, ridges=(1.0,))
 
@@ -123,7 +124,7 @@ def test_names_kept_depend_on_no_order(names: list[str], shuffle: random.Random)
 
 
 @pytest.mark.req("RC-23")
-@pytest.mark.parametrize(
+@for_each(
     ("verdict", "outcome", "risky"),
     [
         ("PASS", "OK", False),

@@ -14,6 +14,7 @@ from muniment.errors import InvalidInput, MissingDependency
 from muniment.rules.flowmap.heat_grid import STEPS, heat_grid, step_of
 from muniment.rules.flowmap.heatmap import DARK, LIGHT, to_heatmap_svg
 from muniment.rules.outside.plots import to_heatmap_png
+from products import for_each
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -70,7 +71,7 @@ def test_the_legend_names_every_step() -> None:
 _LEGEND = ("0 %", "1 %", "2.5 %", "5 %", "10 %", "20 %", "35 %", "50 %", "75 %")
 
 
-@pytest.mark.parametrize(("rate", "step"), [(0.0, 0), (0.009, 0), (0.01, 1), (0.34, 5), (0.35, 6), (0.75, 8), (1.0, 8)])
+@for_each(("rate", "step"), [(0.0, 0), (0.009, 0), (0.01, 1), (0.34, 5), (0.35, 6), (0.75, 8), (1.0, 8)])
 def test_colours_begin_where_the_legend_says(rate: float, step: int) -> None:
     assert step_of(rate) == step
 

@@ -12,6 +12,7 @@ from muniment.core.policy.routing import ObservePolicy, RoutePolicy
 from muniment.core.stats.bounds import wilson_bounds
 from muniment.rules.routing.log_rows import LogRow
 from muniment.rules.routing.observables import Observed, escalation, observables_of, observe
+from products import for_each
 
 POLICY = RoutePolicy()
 CODES = ("sandbox_denied", "exec_unavailable", "insufficient_evidence", "memory_overinject", "numeric_error")
@@ -124,7 +125,7 @@ def test_thin_is_unknown_and_says_how_many_are_missing():
 
 
 @pytest.mark.req("RC-04")
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "codes"),
     [
         ([row("UNKNOWN", "exec_unavailable")] * 30, ["get_sandbox"]),

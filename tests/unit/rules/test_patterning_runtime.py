@@ -21,6 +21,7 @@ from muniment.core.policy.patterning import PatterningPolicy
 from muniment.errors import EvaluationFailed, InvalidInput, WrongStage
 from muniment.rules.patterning.stages import stage_of, weights_in_force
 from muniment.rules.patterning_measuring import TrainAndEvaluate, observe_logs, run_patterning, validate_plan
+from products import for_each
 
 PACKAGE = Path(muniment.__file__).parent
 OFFLINE = ("muniment.rules.patterning", "muniment.rules.patterning_measuring")
@@ -134,7 +135,7 @@ def test_a_crash_names_its_evaluation(executor: Executor | None) -> None:
     assert failed.value.details["seed"] == 7
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "said"),
     [
         (None, "NoneType"),

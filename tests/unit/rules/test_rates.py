@@ -11,6 +11,7 @@ from muniment.contracts.run_records import EventLog
 from muniment.errors import InvalidInput
 from muniment.learning.stored_memory import RunFacts
 from muniment.rules.patterning.rates import read_rates, row_of_facts, row_of_log
+from products import for_each
 
 
 def log(verdict: str, outcome: str, **more: Any) -> EventLog:
@@ -32,7 +33,7 @@ LOGS = [
 
 
 @pytest.mark.req("RC-24")
-@pytest.mark.parametrize(
+@for_each(
     ("observable", "value"),
     [
         (observed("pass_rate"), 0.5),

@@ -21,6 +21,7 @@ from muniment.rules.rollouts.synthesis import (
     synthesis_inputs,
     synthesis_prompt,
 )
+from products import for_each
 
 VERDICTS = list(itertools.product(["PASS", "PARTIAL", "FAIL"], ["OK", "UNKNOWN", "FAIL"]))
 
@@ -79,7 +80,7 @@ def test_one_summary_has_no_diversity() -> None:
 
 
 @pytest.mark.req("RC-20")
-@pytest.mark.parametrize(("mine", "other"), list(itertools.product(VERDICTS, VERDICTS)))
+@for_each(("mine", "other"), list(itertools.product(VERDICTS, VERDICTS)))
 def test_a_synthesis_never_makes_it_worse(mine: tuple[str, str], other: tuple[str, str]) -> None:
     new, standing = result(*mine), result(*other)
     if replaces(new, standing):
@@ -113,7 +114,7 @@ def test_a_synthesis_reads_summaries_that_may_be_read() -> None:
 
 
 @pytest.mark.req("RC-20")
-@pytest.mark.parametrize(
+@for_each(
     ("verdict", "violated", "mended"),
     [
         ("FAIL", ["FORMAT:JSON_ONLY"], True),

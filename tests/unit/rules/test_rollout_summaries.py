@@ -11,6 +11,7 @@ from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidRecord
 from muniment.rules.rollouts.summaries import Attempted, answer_of, check_summary, summarise, summary_text
 from muniment.rules.rollouts.thoughts import find_thoughts, without_thoughts
+from products import for_each
 
 RESULT = VerifierResult.from_wire(
     {"schema_version": "0.5.15", "verifier_id": "v", "verdict": "PASS", "outcome": "UNKNOWN"}
@@ -40,7 +41,7 @@ def made(text: str, told: object = None, count: object = estimate_tokens) -> Rol
 
 
 @pytest.mark.req("RC-20")
-@pytest.mark.parametrize("text", THOUGHTS)
+@for_each("text", THOUGHTS)
 def test_thinking_is_taken_out(text: str) -> None:
     assert find_thoughts(text)
     kept = without_thoughts(text)
@@ -125,7 +126,7 @@ def test_a_summary_is_within_its_bound_whatever_was_said(
 
 
 @pytest.mark.req("RC-20")
-@pytest.mark.parametrize(
+@for_each(
     ("change", "path"),
     [
         ({"compaction_policy": {"max_tokens": 512, "forbid_cot": False}}, "forbid_cot"),
@@ -143,7 +144,7 @@ def test_a_summary_that_may_not_be_read_is_refused(change: dict[str, object], pa
     assert any(path in issue.path for issue in caught.value.issues)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "answer"),
     [("**Answer:** 24", "24"), ("The final answer is: 24", "24"), ("Answer:\n24", "24"), ("a\nb", "b"), ("", "")],
 )

@@ -14,6 +14,7 @@ from muniment.rules.routing.log_rows import LogRow, row_of
 from muniment.rules.routing.records import TIERS, RouteRequest
 from muniment.rules.routing.router import route
 from muniment.rules.routing.should_scale import Seen, needs_repair, should_scale
+from products import for_each
 
 POLICY = RoutePolicy()
 FAILED = {"verdict": "FAIL", "outcome": "FAIL"}
@@ -249,7 +250,7 @@ def test_modes():
 
 
 @pytest.mark.req("RC-26")
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "yes", "code"),
     [
         ({}, False, "no_trigger"),

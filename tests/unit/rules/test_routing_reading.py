@@ -9,6 +9,7 @@ from muniment.learning.log_reading import LogWindow
 from muniment.rules.route_reading import read_rates, stream_rows
 from muniment.rules.router_asking import Routing
 from muniment.rules.routing.records import RouteRequest
+from products import for_each
 
 BUCKET, OTHER = "I2|math|clarity_high", "I3|law|clarity_low"
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}
@@ -143,7 +144,7 @@ def test_many_buckets_are_read_in_one_pass(mem):
     assert {name: each.n for name, each in buckets.items()} == {BUCKET: 2, "I2|countdown|clarity_low": 1}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "error"),
     [
         ({"bucket_key": "nonsense"}, InvalidInput),

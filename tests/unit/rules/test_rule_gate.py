@@ -23,6 +23,7 @@ from muniment.rules.promotion.gate import (
 from muniment.rules.promotion.records import GateReport, LintFinding
 from muniment.rules.promotion.tests import is_micro, with_tests
 from muniment.verify.regression.specs import grade
+from products import for_each
 
 
 def failing_checks(report: GateReport) -> list[str]:
@@ -138,7 +139,7 @@ def _foreign(made: Gated) -> dict[str, Any]:
     return {"specs": specs}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         _foreign,
@@ -188,7 +189,7 @@ def test_evidence_and_life_are_asked_for(change: dict[str, Any], check: str) -> 
 
 
 @pytest.mark.req("RC-18")
-@pytest.mark.parametrize(
+@for_each(
     "forged",
     [
         lambda report: {"passed": False},
@@ -261,7 +262,7 @@ def test_a_report_names_every_check_with_what_it_found_and_needed() -> None:
     assert report.outcomes == tuple(made.outcomes())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "check", "found"),
     [
         (lambda made: {"outcomes": made.outcomes()[1:]}, "every test passes", "d1-regression has no outcome"),
@@ -505,7 +506,7 @@ def test_small_tests_that_ask_for_a_form_do_not_count() -> None:
 
 
 @pytest.mark.req("RC-18")
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "is_one"),
     [
         ({"type": "regex_present", "args": {"pattern": r"\S"}}, True),

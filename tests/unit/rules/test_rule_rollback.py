@@ -9,6 +9,7 @@ import pytest
 from muniment.errors import InvalidInput, NotFound
 from muniment.rules.promotion.records import RulebookRevision
 from muniment.rules.promotion.rollback import plan_rollback, state_at
+from products import for_each
 
 
 def revisions(*changes: dict[str, tuple[int, int]], restores: dict[int, int] | None = None) -> list[RulebookRevision]:
@@ -59,7 +60,7 @@ def test_a_revision_that_never_was_cannot_be_restored(to: int) -> None:
         state_at(HISTORY, to)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "history",
     [
         [HISTORY[0], HISTORY[2]],

@@ -27,6 +27,7 @@ from muniment.core.text.duplicates import cosine, words_of
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.rules.rulebook.arms import in_arm
 from muniment.rules.rulebook.selection import RefusalCode, compile_rule, select_rules
+from products import for_each
 
 LINES = (
     "Search for the cheapest fare",
@@ -100,7 +101,7 @@ def test_only_what_is_active_or_on_trial_acts(stage: str | None) -> None:
 
 
 @pytest.mark.req("RC-14")
-@pytest.mark.parametrize(
+@for_each(
     ("status", "around", "code"),
     [
         ("active", {"stage": "gated"}, "not_in_force"),
@@ -397,7 +398,7 @@ def test_an_arm_is_told_only_of_what_would_have_been_chosen() -> None:
 
 
 @pytest.mark.req("RC-14")
-@pytest.mark.parametrize(
+@for_each(
     ("memory", "mode"),
     [
         (kept(guard("r", LINES[0])), "system_guard"),

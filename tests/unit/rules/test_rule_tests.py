@@ -14,6 +14,7 @@ from muniment.rules.promotion.examples import Example, bad_outputs, is_vacuous
 from muniment.rules.promotion.tests import MadeTests, is_micro, make_tests, task_of, with_tests
 from muniment.verify.outputs import Output
 from muniment.verify.regression.specs import grade
+from products import for_each
 
 
 def made(
@@ -224,7 +225,7 @@ NOT = {"expected": {"must_pass": False}}
 
 
 @pytest.mark.req("RC-18")
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         (("contains", {"text": "total"}, {}), ("regex_absent", {"pattern": "tot.l"}, {})),
@@ -245,7 +246,7 @@ def test_tests_that_contradict_each_other_are_found(one: Any, other: Any) -> Non
         assert "must" in clash.why
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         (("contains", {"text": "total"}), ("contains", {"text": "sum"})),

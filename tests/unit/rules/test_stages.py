@@ -26,6 +26,7 @@ from muniment.rules.patterning.stages import (
     stage_of,
     weights_in_force,
 )
+from products import for_each
 
 POLICY = PatterningPolicy()
 HELD = Trial(True, (), {})
@@ -130,7 +131,7 @@ def seen(x: float = 0.5, y: float = 0.1, z: float = 100.0) -> dict[str, float]:
 
 
 @pytest.mark.req("RC-24")
-@pytest.mark.parametrize(
+@for_each(
     ("after", "reason"),
     [
         (seen(x=0.52), None),

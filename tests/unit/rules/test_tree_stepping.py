@@ -13,6 +13,7 @@ from muniment.core.policy.tree_search import TreePolicy
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord, TooLarge
 from muniment.rules.tree_search.answers import Answer, Ask, Child, Expanded, Failed, Scored, Verified
 from muniment.rules.tree_search.search import TreeSearch
+from products import for_each
 
 pytestmark = pytest.mark.req("RC-22")
 
@@ -374,7 +375,7 @@ def broken(wire: dict[str, Any], change: Callable[[dict[str, Any]], object]) -> 
     return wire
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         lambda wire: wire.pop("policy"),

@@ -22,6 +22,7 @@ from muniment.rules.promotion.trials import (
     point_rules,
     start_canary,
 )
+from products import for_each
 
 PLAN = CanaryPlan(canary_id="c", share=0.05, started_at=NOW)
 
@@ -47,7 +48,7 @@ def judged(seen: Comparison, policy: CanaryPolicy | None = None, **fields: Any) 
 
 
 @pytest.mark.req("RC-18", "RC-16")
-@pytest.mark.parametrize(
+@for_each(
     ("claim", "needs", "decision"),
     [
         ("undecided", "not_harmful", "stay"),
@@ -114,7 +115,7 @@ def test_reasons_hold_counts_effect_and_bounds() -> None:
 # -- the point rules -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("candidate", "name"),
     [
         ({"passed": False, "confirmed": False}, "pass rate"),

@@ -15,6 +15,7 @@ from muniment.rules.promotion.activation import restored, retired, staged
 from muniment.rules.promotion.records import LintFinding
 from muniment.rules.promotion.reports import report_change
 from muniment.rules.promotion.user_rules import check_user_change, user_memory, user_rule
+from products import for_each
 
 
 def submitted(name: str = "u1", body: str = "Answer in French.", **fields: Any) -> StoredMemory:
@@ -94,7 +95,7 @@ def test_a_submitted_rule_is_never_a_system_guard_or_active() -> None:
         staged(submitted(), "gated", RulePolicy(), NOW)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"layer": "learned"},

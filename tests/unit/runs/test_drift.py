@@ -39,6 +39,7 @@ from effort import examples
 from muniment.core.policy.compaction import CompactionPolicy
 from muniment.runs.compaction.drift import DriftMeter, sign_test
 from muniment.runs.drift import DriftReport
+from products import for_each
 
 
 def report(told: Iterable[Told], policy: CompactionPolicy = POLICY) -> DriftReport:
@@ -78,7 +79,7 @@ def test_loops_an_action() -> None:
 
 
 @pytest.mark.req("CS-13")
-@pytest.mark.parametrize(
+@for_each(
     ("told", "stalls"),
     [
         ([*steps(4)], 1),
@@ -148,7 +149,7 @@ def test_forgotten_entries_are_passed_over() -> None:
 # -- where incidents stand ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "halves"),
     [(0, (1, 0)), (1, (1, 0)), (2, (1, 0)), (3, (0, 1)), (4, (0, 1)), (5, (0, 1))],
     ids=str,
@@ -167,7 +168,7 @@ def test_what_no_snapshot_closed_has_no_half() -> None:
     assert (found.loops, found.constraints_forgotten, found.early, found.late) == (1, 1, 0, 0)
 
 
-@pytest.mark.parametrize(("at", "halves"), [(0, (1, 0)), (1, (1, 0)), (2, (0, 0)), (3, (0, 1)), (5, (0, 1))])
+@for_each(("at", "halves"), [(0, (1, 0)), (1, (1, 0)), (2, (0, 0)), (3, (0, 1)), (5, (0, 1))])
 def test_the_middle_of_an_odd_number_has_no_half(at: int, halves: tuple[int, int]) -> None:
     told = [step("PLAN_DONE") for _ in range(5)]
     told.insert(at, failure("constraint_forgotten"))

@@ -36,6 +36,7 @@ from run_entries import (
 from muniment.runs.compaction.folding import RunFold
 from muniment.runs.compaction.triggers import due
 from muniment.runs.records import RunLog
+from products import for_each
 
 
 def log_after(*told: Told, **policy: Any) -> RunLog:
@@ -91,7 +92,7 @@ def test_the_latest_plan_counts() -> None:
 # -- steps --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("events", "numbers"),
     [
         (["COMPILE_DONE", "PLAN_DONE", "ACT_DONE", "OBSERVE_DONE", "CHECKPOINT_DONE"], [1, 1, 1, 1, 1]),
@@ -115,7 +116,7 @@ def test_which_step_a_phase_belongs_to(events: list[Any], numbers: list[int]) ->
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("row", "loops"),
     [("aa", 0), ("aaa", 1), ("aaaaaaa", 1), ("aabaaa", 1), ("aaabaaa", 2), ("abababab", 0), ("aa-a", 0)],
 )

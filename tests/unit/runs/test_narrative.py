@@ -19,6 +19,7 @@ from muniment.contracts.evidence_text import pointer_text
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.core.markdown import escaped, span_text, value_text
 from muniment.runs.narrative import HEADINGS, is_verified, narrative
+from products import for_each
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "narrative"
 PLAIN = {"text", "softbreak", "text_special"}
@@ -165,7 +166,7 @@ def test_ids_and_ordinary_words_stand_as_they_are() -> None:
         assert escaped(plain) == plain
 
 
-@pytest.mark.parametrize("text", [each for each in HOSTILE if each.strip()])
+@for_each("text", [each for each in HOSTILE if each.strip()])
 def test_hostile_text_is_one_plain_line(text: str) -> None:
     (only,) = [token for token in parsed(f"- {escaped(text)}") if token.type == "inline"]
     assert {child.type for child in only.children or ()} <= PLAIN
@@ -175,7 +176,7 @@ def test_hostile_text_is_one_plain_line(text: str) -> None:
     assert "\x1b" not in escaped(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("span", "shown"),
     [
         ({"start": 12, "end": 34}, "12–34"),

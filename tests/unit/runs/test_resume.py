@@ -20,6 +20,7 @@ from muniment.errors import ClockWentBack, Conflict, InvalidInput, MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.testing.run_stories import Teller, check_run, random_script, replayed
+from products import for_each
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]
@@ -79,7 +80,7 @@ def test_a_run_that_was_told_nothing_is_told_nothing_later(mem: Memory) -> None:
         begin(mem, objective="now I know")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "budgets",
     [[], "1000", {"tokens": "many"}, {"tokens": -1}, {"tokens": True}, {3: 4}, {"tokens": None},
      {"tokens": float("nan")}, {"tokens": float("inf")}, {"tokens": {"max": 1}}],

@@ -12,6 +12,7 @@ import pytest
 from muniment.errors import InvalidInput, MunimentError, NotFound, RunFinished
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
+from products import for_each
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]
@@ -161,7 +162,7 @@ def test_much_told_of_one_phase_is_not_read_again_each_time(mem: Memory, monkeyp
     assert len(read) < 20
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("event", "step"),
     [
         ("PLAN_DONE", 3),
@@ -283,7 +284,7 @@ def test_only_the_latest_windows_and_chunks_are_listed_and_everything_cited(make
 # -- bad input ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "event",
     [
         "PLAN_DNE", "PLAN_DON", "ACT_DOEN", "OBSERVE_DONNE", "PLN_DONE", "plan_done", "PLAN", "PLAN_", "DONE", "",
@@ -301,7 +302,7 @@ def test_a_misspelt_event_is_refused(mem: Memory, counts: Counts, event: Any) ->
     assert counts(mem) == before
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kwargs", "path"),
     [
         ({"tokens": -1}, "$.tokens"),

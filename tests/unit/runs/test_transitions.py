@@ -35,6 +35,7 @@ from muniment.runs.compaction.transitions import (
     subject_of,
 )
 from muniment.store.ledger.records import LedgerEntry
+from products import for_each
 
 
 def one(told: Told) -> LedgerEntry:
@@ -72,7 +73,7 @@ def test_a_claim_that_fell_back_can_be_verified_again_and_then_has_no_reason() -
     assert (again.made_by, again.between, again.changed_by) == ("e1", ("e2",), "e3")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("told", "entry"),
     [
         ([claim("k1", A)], claim("k1", B)),
@@ -90,7 +91,7 @@ def test_an_entry_out_of_turn_says_nothing(told: list[Told], entry: Told) -> Non
     assert claim_after(one(entry), before) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "said",
     [
         {"status": "certain"},
@@ -179,7 +180,7 @@ def test_a_tool_that_failed_is_a_failure() -> None:
     assert outside.why == "an output of 70000 bytes"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one_way", "another"),
     [
         ("timeout after 30 s", "Timeout after 7.5  s"),
@@ -199,7 +200,7 @@ def test_what_differs_by_chance_is_the_same_failure(one_way: str, another: str) 
     assert failure_fingerprint("c", "w", one_way) == failure_fingerprint("c", "w", another)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one_way", "another"),
     [
         ("timeout", "connection refused"),

@@ -12,6 +12,7 @@ from effort import examples
 from muniment.core.canonical import canonical_text, parse_json, salted_digest
 from muniment.errors import IntegrityFailure
 from muniment.runs.compaction.tree import FAN, LEAF, Split, head_digest, join, split
+from products import for_each
 
 SALT, OTHER = b"0123456789abcdef", b"fedcba9876543210"
 SIZES = [0, 1, 8, 9, 16, 255, 256, 257, 259, 300, 1000, 8192, 8193, 8200, 9000]
@@ -44,7 +45,7 @@ def depth(count: int) -> int:
     return levels
 
 
-@pytest.mark.parametrize("count", SIZES)
+@for_each("count", SIZES)
 def test_what_is_split_is_joined_again(count: int) -> None:
     wire = document(count)
     stored = split(wire, SALT)
@@ -68,7 +69,7 @@ def test_a_change_makes_new_parts_only_on_its_way_up(count: int, at: int, more: 
     assert 1 <= len(one) <= depth(count + 1) + 1
 
 
-@pytest.mark.parametrize("count", SIZES[3:])
+@for_each("count", SIZES[3:])
 def test_one_of_a_thousand(count: int) -> None:
     before = split(document(count), SALT).parts
     for at in (0, count // 2, count - 1):
@@ -130,7 +131,7 @@ def test_the_digest_covers_the_head_and_all_below() -> None:
     assert head_digest(split(document(40) | {"objective": "y"}, SALT).head, SALT) != digest
 
 
-@pytest.mark.parametrize(
+@for_each(
     "head",
     [
         {},

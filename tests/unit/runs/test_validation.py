@@ -32,6 +32,7 @@ from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.core.pointer import quote_hash
 from muniment.runs.compaction.snapshots import snapshot_id_of
 from muniment.runs.compaction.validation import CHECKS, entries_named, validate, validation_of
+from products import for_each
 
 
 @pytest.mark.req("CS-09")
@@ -266,7 +267,7 @@ def _drop(wire: dict[str, Any], name: str, id_: str) -> None:
 
 
 @pytest.mark.req("CS-02", "CS-03", "CS-05", "CS-06", "CS-07", "CS-08", "CS-09")
-@pytest.mark.parametrize(
+@for_each(
     ("name", "said", "change", "also"), CORRUPTIONS, ids=[f"{name}-{at}" for at, (name, *_) in enumerate(CORRUPTIONS)]
 )
 def test_each_single_corruption_is_caught_by_name(
@@ -278,7 +279,7 @@ def test_each_single_corruption_is_caught_by_name(
 
 
 @pytest.mark.req("CS-06")
-@pytest.mark.parametrize(
+@for_each(
     ("said", "ref"),
     [
         ("its span ends at byte 99", A | {"span": {"start": 18, "end": 99}}),
@@ -299,7 +300,7 @@ def test_each_single_corruption_is_caught_by_name(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-@pytest.mark.parametrize("place", ["claim", "side_a", "side_b"])
+@for_each("place", ["claim", "side_a", "side_b"])
 def test_a_pointer_that_does_not_resolve(said: str, ref: dict[str, Any], place: str) -> None:
     """The ledger tells of it, so it is the pointer alone that does not hold."""
     told = {"claim": claim("k7", ref), "side_a": conflict("c7", ref, B), "side_b": conflict("c7", B, ref)}[place]

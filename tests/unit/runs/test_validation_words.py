@@ -31,6 +31,7 @@ from validation_cases import STORY, altered, case, failed, failed_after
 
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.runs.compaction.validation import CHECKS, validate
+from products import for_each
 
 
 def test_a_check_that_holds_says_what_it_looked_at() -> None:
@@ -122,7 +123,7 @@ def _write(*path: str | int) -> Callable[[dict[str, Any], str], None]:
 
 
 @pytest.mark.req("CS-03")
-@pytest.mark.parametrize(
+@for_each(
     ("where", "put"),
     [
         ("the statement of k1", _write("state", "claims", 0, "statement")),

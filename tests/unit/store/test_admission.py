@@ -12,6 +12,7 @@ from muniment.core.policy.policy import LedgerPolicy
 from muniment.errors import InvalidInput, MunimentError, TooLarge
 from muniment.store.ledger.admission import admit, place_blob
 from muniment.store.ledger.records import EntryDraft
+from products import for_each
 
 KIB64 = 64 * 1024
 
@@ -21,7 +22,7 @@ def door(policy: dict[str, Any] | None = None, **draft: Any) -> Any:
 
 
 @pytest.mark.req("LG-09")
-@pytest.mark.parametrize("char", ["x", "é", "字", "🏠", "\0", '"'])
+@for_each("char", ["x", "é", "字", "🏠", "\0", '"'])
 def test_64_kib_is_inline_and_one_byte_more_is_a_blob(char: str) -> None:
     width = len(char.encode())
     text = char * (KIB64 // width) + "x" * (KIB64 % width)
@@ -133,7 +134,7 @@ def test_everything_beside_the_content_has_a_limit_of_its_own(field: dict[str, A
 
 
 @pytest.mark.req("LG-08")
-@pytest.mark.parametrize(
+@for_each(
     ("draft", "flags"),
     [
         ({"role": "user"}, ()),
@@ -159,7 +160,7 @@ def test_flags_are_sorted_and_a_blob_is_flagged_as_well() -> None:
 
 
 @pytest.mark.req("LG-08")
-@pytest.mark.parametrize(
+@for_each(
     ("draft", "path"),
     [
         ({"tool": {"name": "t", "ok": True}}, "$.tool"),

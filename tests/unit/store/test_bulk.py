@@ -31,6 +31,7 @@ from muniment.handles.memory import Memory
 from muniment.memory.backlog import indexing
 from muniment.memory.outside.embed_hashed import HashEmbedder
 from muniment.store.bulk import loading
+from products import for_each
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]
@@ -225,7 +226,7 @@ def test_one_bad_event_and_nothing_is_written(make: Maker, counts: Counts, name:
     assert counts(mem) == before
 
 
-@pytest.mark.parametrize("events", ["text", b"bytes", {"role": "user"}, 7, None])
+@for_each("events", ["text", b"bytes", {"role": "user"}, 7, None])
 def test_what_is_no_list_of_events_is_refused(mem: Memory, events: Any) -> None:
     with pytest.raises(InvalidInput):
         mem.store.load(events)

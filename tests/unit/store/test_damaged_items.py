@@ -10,9 +10,10 @@ import muniment
 from muniment.core.ports.engine import Patch
 from muniment.errors import IntegrityFailure
 from muniment.store.items import Change, item_of, latest
+from products import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         '{"a":NaN}', '{"a":[1,-Infinity]}', '{"a":1e999}', '{"a":1,"a":2}', '{"b":[{"a":1,"a":1}]}', "[]", '"text"',
@@ -29,7 +30,7 @@ def test_a_body_that_we_did_not_write_is_refused_by_name(body: str) -> None:
     assert len(caught.value.message) < 300
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         {}, {"a": {"a": {"a": [{"a": 1}, {"a": 1}]}}}, {"path": "C:\\udev\\ud800"}, {"a": "😀\x00\u2028\"\\"},

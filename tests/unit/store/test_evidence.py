@@ -14,6 +14,7 @@ from muniment.core.instants import format_instant, parse_instant
 from muniment.core.pointer import ChunkSpan, EventSpan, Span, UrlCitation, derive_evidence_id, quote_hash
 from muniment.errors import InvalidInput, QuoteMismatch
 from muniment.store.ledger.evidence import cut, locate_quote, pointer_address
+from products import for_each
 
 TEXT = "I moved to Köln. 我搬家了 🏠!"
 WHOLE = TEXT.encode()
@@ -48,7 +49,7 @@ def test_a_quote_is_found_checked_and_addressed() -> None:
 
 
 @pytest.mark.req("LG-03")
-@pytest.mark.parametrize(
+@for_each(
     ("span", "quote", "path"),
     [
         (None, "I moved to Koln", "$.quote"),
@@ -121,7 +122,7 @@ def test_instants_have_one_form(given_: Any, written: str) -> None:
     assert format_instant(parse_instant(written)) == written
 
 
-@pytest.mark.parametrize("bad", ["", "now", "2026-13-01", "2026-05-01T25:00", "12:00", "\0", "\ud800", "1e9"])
+@for_each("bad", ["", "now", "2026-13-01", "2026-05-01T25:00", "12:00", "\0", "\ud800", "1e9"])
 def test_what_is_no_instant_is_refused(bad: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse_instant(bad)

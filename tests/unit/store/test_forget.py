@@ -28,6 +28,7 @@ from muniment.store.idempotency import CLEARED
 from muniment.store.items import Change, Item, latest, receipts_of
 from muniment.store.ledger.records import LedgerEntry, Receipt
 from muniment.testing.rows import row_with
+from products import for_each
 
 Maker = Callable[..., Memory]
 
@@ -165,7 +166,7 @@ def markers(seed: str, count: int = 1) -> list[str]:
 
 
 @pytest.mark.req("LG-07")
-@pytest.mark.parametrize("spec", TABLES, ids=lambda spec: spec.name)
+@for_each("spec", TABLES, ids=lambda spec: spec.name)
 def test_every_table_says_what_a_forget_does_to_it(spec: Table) -> None:
     content = [column for column in spec.columns if column.content]
     plain = {column.name for column in spec.columns if not column.content and column.type in ("text", "bytes")}

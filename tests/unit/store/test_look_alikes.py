@@ -12,6 +12,7 @@ import pytest
 
 from effort import examples
 from muniment.store.ledger.secrets import redact_text, redact_value
+from products import for_each
 
 PHONES = {
     # country code: lengths of the number behind it, and a first digit where mobiles have one
@@ -114,7 +115,7 @@ def test_a_key_that_names_something_else_keeps_its_number_and_one_that_names_a_c
 
 
 @pytest.mark.req("LG-10")
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "my visa is {} ok", "{}", "Kreditkarte: {}", "charge it to {}, please", "the order is paid with card {}",

@@ -32,6 +32,7 @@ from muniment.errors import (
 from muniment.handles.memory import Memory
 from muniment.store.objects import clearing, sending
 from muniment.store.objects.view import near
+from products import for_each
 
 TEXT = "The harbour master counts the boats at dusk. " * 3000
 OTHER = "Nobody counts them at noon, says the pilot. " * 3000
@@ -541,7 +542,7 @@ def test_a_disk_that_is_full_leaves_nothing(folder: Path, tmp_path: Path, monkey
         assert told(mem)
 
 
-@pytest.mark.parametrize("grace", [-1, "soon", True, None, float("nan"), 10**9])
+@for_each("grace", [-1, "soon", True, None, float("nan"), 10**9])
 def test_a_grace_that_is_none_is_refused(folder: Path, grace: Any) -> None:
     with muniment.open(objects=folder.as_uri()) as mem, pytest.raises(InvalidInput) as caught:
         mem.store.sweep_objects(grace_hours=grace)

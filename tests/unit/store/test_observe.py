@@ -33,6 +33,7 @@ from muniment.errors import (
 )
 from muniment.handles.memory import Memory
 from muniment.store.ledger.records import KINDS, STOP_REASONS, EntryDraft
+from products import for_each
 
 Counts = Callable[[Memory], dict[str, int]]
 Maker = Callable[..., Memory]
@@ -300,7 +301,7 @@ def test_the_same_key_writes_once(any_mem: Memory, counts: Counts) -> None:
 
 
 @pytest.mark.req("LG-06")
-@pytest.mark.parametrize(
+@for_each(
     "other",
     [
         {"content": "y"},
@@ -467,7 +468,7 @@ def test_two_runs_share_a_session_and_its_chain(any_mem: Memory) -> None:
     assert any_mem.verify().ok
 
 
-@pytest.mark.parametrize("reason", STOP_REASONS)
+@for_each("reason", STOP_REASONS)
 def test_a_run_ends_with_a_reason_and_refuses_what_comes_after(mem: Memory, counts: Counts, reason: Any) -> None:
     run = mem.run(user_id="ana", objective="o")
     run.observe("user", "x")

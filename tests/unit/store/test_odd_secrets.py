@@ -11,6 +11,7 @@ import pytest
 
 from muniment.core.canonical import canonical_text
 from muniment.store.ledger.secrets import may_hold_secret, redact_text, redact_value
+from products import for_each
 
 pytestmark = pytest.mark.req("LG-10")
 
@@ -76,7 +77,7 @@ def is_gone(text: str, secret: str) -> bool:
     return "[redacted:" in at_door and secret not in at_door
 
 
-@pytest.mark.parametrize("name", SIGNS)
+@for_each("name", SIGNS)
 def test_a_card_goes_whatever_typeset_sign_stands_between_its_groups(name: str) -> None:
     random = Random(name)
     for frame in ("{}", "charge {} please", "**{}**", "今天 {}"):
@@ -84,7 +85,7 @@ def test_a_card_goes_whatever_typeset_sign_stands_between_its_groups(name: str) 
         assert is_gone(frame.format(shown), shown), shown
 
 
-@pytest.mark.parametrize("sign", WILD)
+@for_each("sign", WILD)
 def test_a_card_that_is_called_one_goes_whatever_stands_between_its_groups(sign: str) -> None:
     random = Random(sign)
     for frame in ("my card is {}", "Kreditkarte:\n{}", "visa {} 12/27"):
@@ -94,7 +95,7 @@ def test_a_card_that_is_called_one_goes_whatever_stands_between_its_groups(sign:
     assert is_gone(f"card {number[:4]} {number[4:8]}\n{number[8:12]} {number[12:]}", number[12:])
 
 
-@pytest.mark.parametrize("provider", KEYS)
+@for_each("provider", KEYS)
 def test_the_key_of_a_provider_goes(provider: str) -> None:
     begins, size, signs = KEYS[provider]
     random = Random(provider)
@@ -105,13 +106,13 @@ def test_the_key_of_a_provider_goes(provider: str) -> None:
     assert redact_text(f"see {short} there", Counter()) == f"see {short} there"
 
 
-@pytest.mark.parametrize("frame", SAID)
+@for_each("frame", SAID)
 def test_a_password_goes_however_it_is_said(frame: str) -> None:
     secret = "Tr0ub4dor" + "x9" * 8
     assert is_gone(frame.format(secret), secret)
 
 
-@pytest.mark.parametrize("text", STAYS)
+@for_each("text", STAYS)
 def test_what_only_looks_so_stays(text: str) -> None:
     found: Counter[str] = Counter()
     assert redact_text(text, found) == text
@@ -129,7 +130,7 @@ def test_groups_of_figures_in_lines_and_columns_stay() -> None:
 
 
 @pytest.mark.req("TM-13")
-@pytest.mark.parametrize(
+@for_each(
     "stretch",
     [
         "curl ", "curl -u a:", "cookie: ", "cookie: sess", "otpauth://a?", "eyJaaaaaaaa.", "-eyJaaaaaaaa.-",

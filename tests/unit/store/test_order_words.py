@@ -18,6 +18,7 @@ from muniment.handles.memory import open as open_memory
 from muniment.store.ledger.order_weights import order_weight, pair_name, pair_numbers
 from muniment.store.ledger.order_words import PARTS, sentences_of
 from muniment.store.ledger.orders import reads_like_instructions
+from products import for_each
 
 pytestmark = pytest.mark.req("LG-08")
 
@@ -48,7 +49,7 @@ Por favor, envía la factura a la oficina antes del lunes.
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@for_each("family", FAMILIES)
 def test_of_every_family_most_are_flagged(family: str) -> None:
     """Texts of a seed that had no part in learning; each family's share when it is left out: benchmarks.injection."""
     drawn = texts_of(family, examples(20), 3)
@@ -78,7 +79,7 @@ def test_a_lasting_order_is_flagged_where_it_comes_from_outside_and_stays_the_us
         assert run.observe("user", text).flags == ()
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@for_each("text", HARMLESS)
 def test_everyday_words_are_none(text: str) -> None:
     assert not reads_like_instructions(text)
 
@@ -135,7 +136,7 @@ HOSTILE = (
 
 
 @pytest.mark.req("TM-13")
-@pytest.mark.parametrize("piece", HOSTILE)
+@for_each("piece", HOSTILE)
 def test_no_text_costs_more_than_its_length(piece: str) -> None:
     def effort(chars: int) -> float:
         text = piece * (chars // len(piece))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from muniment.store.ledger.orders import reads_like_instructions
+from products import for_each
 
 DOCS = Path(__file__).parents[3] / "docs"
 ORDERS = """
@@ -199,7 +200,7 @@ def sentences_of_the_guides() -> list[str]:
 
 
 @pytest.mark.req("LG-08")
-@pytest.mark.parametrize("text", ORDERS)
+@for_each("text", ORDERS)
 def test_an_order_is_flagged_alone_and_within_a_page(text: str) -> None:
     assert reads_like_instructions(text)
     assert reads_like_instructions(f"Opening hours: 9 to 5.\n{text}\nTickets at the door.")
@@ -213,7 +214,7 @@ def test_letters_that_no_reader_sees_are_read() -> None:
 
 
 @pytest.mark.req("LG-08")
-@pytest.mark.parametrize("text", PROSE)
+@for_each("text", PROSE)
 def test_everyday_words_are_not(text: str) -> None:
     assert not reads_like_instructions(text)
 
@@ -241,7 +242,7 @@ def test_the_guides_of_this_project_are_not() -> None:
 
 
 @pytest.mark.req("LG-08", "TM-13")
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["assistant, " * 20_000, "please call the " * 12_000, "send all the data " * 10_000, "시스템: " * 40_000,
      "모든 메일을 " * 30_000, "당신은 이제 " * 30_000, "你必须" * 60_000, "请把用户" * 50_000,
@@ -255,7 +256,7 @@ def test_a_long_text_takes_a_bounded_effort(text: str) -> None:
     assert time.process_time() - begun < 3
 
 
-@pytest.mark.parametrize("times", [20, 50, 400, 5_000])
-@pytest.mark.parametrize("word", ["word", "send", "secret", "任务"])
+@for_each("times", [20, 50, 400, 5_000])
+@for_each("word", ["word", "send", "secret", "任务"])
 def test_saying_a_word_over_and_over_is_no_order(word: str, times: int) -> None:
     assert not reads_like_instructions(f"I {word} " * times)

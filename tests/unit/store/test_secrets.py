@@ -16,6 +16,7 @@ from effort import examples
 from muniment.core.canonical import canonical_text
 from muniment.store.ledger.cards import CARD_RUN
 from muniment.store.ledger.secrets import _TOKENS, may_hold_secret, redact_text, redact_value
+from products import for_each
 
 ALNUM = (string.ascii_letters + string.digits) * 5
 DASHES = "-" * 5
@@ -109,7 +110,7 @@ NEGATIVES = [
 
 
 @pytest.mark.req("LG-10")
-@pytest.mark.parametrize(("kind", "secret"), POSITIVES)
+@for_each(("kind", "secret"), POSITIVES)
 def test_a_secret_is_replaced(kind: str, secret: str) -> None:
     hidden = secret.split("://")[-1].rpartition("@")[0].partition(":")[2] if kind == "url_password" else None
     words = (hidden,) if hidden else ("hunter2222", secret if "=" not in secret and ": " not in secret else None)
@@ -124,7 +125,7 @@ def test_a_secret_is_replaced(kind: str, secret: str) -> None:
 
 
 @pytest.mark.req("LG-10")
-@pytest.mark.parametrize("text", NEGATIVES)
+@for_each("text", NEGATIVES)
 def test_what_is_no_secret_stays(text: str) -> None:
     found: Counter[str] = Counter()
     assert redact_text(text, found) == text
@@ -132,7 +133,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
 
 
 @pytest.mark.req("LG-10")
-@pytest.mark.parametrize("name", CARDS)
+@for_each("name", CARDS)
 def test_a_card_number_among_other_numbers(name: str) -> None:
     number = CARDS[name]
     cuts = (4, 10) if len(number) < 16 else (4, 8, 12, 16)
@@ -165,7 +166,7 @@ def test_keys_that_name_a_secret_lose_their_value_at_any_depth() -> None:
 
 
 @pytest.mark.req("LG-10")
-@pytest.mark.parametrize("name", ["keyboard", "tokens", "max_tokens", "secretary", "passwords_seen", "key", "author"])
+@for_each("name", ["keyboard", "tokens", "max_tokens", "secretary", "passwords_seen", "key", "author"])
 def test_keys_that_only_sound_like_it_keep_their_value(name: str) -> None:
     data = {name: "plain", "n": {name: 5}}
     assert redact_value(data, Counter()) == data
@@ -237,7 +238,7 @@ def test_whatever_may_be_a_card_number_is_hinted_at(text: str) -> None:
 
 
 @pytest.mark.req("LG-10", "TM-13")
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "-eyJ" * 50_000, "-sk" * 50_000 + "-", "1 " * 100_000 + "1.5", DASHES + "BEGIN " * 50_000, "://" * 100_000,

@@ -11,6 +11,7 @@ import pytest
 
 from muniment.core.canonical import canonical_text
 from muniment.store.ledger.secrets import may_hold_secret, redact_text
+from products import for_each
 
 pytestmark = pytest.mark.req("LG-10")
 
@@ -91,7 +92,7 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("text", SPOKEN)
+@for_each("text", SPOKEN)
 def test_a_sentence_that_tells_no_secret_is_not_touched(text: str) -> None:
     found: Counter[str] = Counter()
     assert redact_text(text, found) == text
@@ -101,7 +102,7 @@ def test_a_sentence_that_tells_no_secret_is_not_touched(text: str) -> None:
         assert redact_text(around, Counter()) == around
 
 
-@pytest.mark.parametrize("text", TOLD)
+@for_each("text", TOLD)
 def test_one_that_tells_it_loses_it(text: str) -> None:
     for frame in ("{}", "so: {}", "x\n{}\ny"):
         if frame == "so: {}" and text.startswith(("machine h ", "default ")):

@@ -13,10 +13,11 @@ from muniment.errors import InvalidInput
 from muniment.store.ledger.admission import trust_of
 from muniment.store.ledger.orders import reads_like_instructions
 from muniment.store.ledger.records import ROLES, Role
+from products import for_each
 
 
 @pytest.mark.req("LG-08")
-@pytest.mark.parametrize(("role", "claimed"), list(itertools.product(ROLES, (None, *TRUST_ORDER))))
+@for_each(("role", "claimed"), list(itertools.product(ROLES, (None, *TRUST_ORDER))))
 def test_a_claim_may_lower_what_the_role_gives_and_never_raise_it(role: Role, claimed: Trust | None) -> None:
     given = {"assistant": "assistant", "tool": "tool"}.get(role, "user")
     if claimed is None:
@@ -96,20 +97,20 @@ PROSE = [
 
 
 @pytest.mark.req("LG-08")
-@pytest.mark.parametrize("text", ORDERS)
+@for_each("text", ORDERS)
 def test_orders_are_recognised(text: str) -> None:
     assert reads_like_instructions(text)
     assert reads_like_instructions(f"The page says:\n{text}\nand more.")
 
 
 @pytest.mark.req("LG-08")
-@pytest.mark.parametrize("text", PROSE)
+@for_each("text", PROSE)
 def test_prose_is_left_alone(text: str) -> None:
     assert not reads_like_instructions(text)
 
 
 @pytest.mark.req("LG-08", "TM-13")
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["\n" * 200_000, "<" + " " * 200_000, "system" + " " * 200_000, "send " + "a " * 100_000, "send " + "a" * 200_000,
      "ignore " * 40_000, "이전 " * 60_000, "忽略" * 60_000, "#" * 200_000, " " * 200_000 + "system"],

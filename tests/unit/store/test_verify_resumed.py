@@ -11,6 +11,7 @@ from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
 from muniment.store import verifying
 from muniment.store.reports import VerifyReport
+from products import for_each
 
 pytestmark = pytest.mark.req("LG-05")
 
@@ -66,7 +67,7 @@ def test_the_parts_name_what_the_whole_names(mem: Memory) -> None:
     assert sum(report.derived for report in parts(mem, 3)) == 0  # nothing is made again from what does not hold
 
 
-@pytest.mark.parametrize("wrong", ["", "x", "WzFd", 7, "WzEsbnVsbCwidDEiLCJjaGFpbnMiLFtdLGZhbHNlXQ=="])
+@for_each("wrong", ["", "x", "WzFd", 7, "WzEsbnVsbCwidDEiLCJjaGFpbnMiLFtdLGZhbHNlXQ=="])
 def test_what_is_no_place_is_refused(mem: Memory, wrong: str) -> None:
     tell(mem, ("t1",))
     with pytest.raises(InvalidInput, match="verification") as caught:

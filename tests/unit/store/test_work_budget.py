@@ -12,6 +12,7 @@ from muniment.core.policy.policy import LedgerPolicy
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.work import analysed_chars
 from muniment.handles.run import Run
+from products import for_each
 
 POLICY = LedgerPolicy()
 WORDS = "The committee talked about the budget of the coming year. "
@@ -23,7 +24,7 @@ def test_usual_texts_are_analysed_whole() -> None:
         assert analysed_chars(text, POLICY.analysis_chars_max, POLICY.analysis_pieces_max) == len(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "chars"),
     [("x" * 100, 40), ("ab. " * 30, 39), ("a\n" * 60, 20), ("a。" * 60, 20), ("a...!\n" * 60, 40), ("\n" * 100, 40)],
 )

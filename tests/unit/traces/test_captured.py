@@ -12,6 +12,7 @@ from traced import CAPTURED, captured, in_pieces, said, turns
 
 import muniment
 from muniment import Memory
+from products import for_each
 
 TOLD = [
     ("user", "My sister Ana moved to Lisbon in March."),
@@ -82,8 +83,8 @@ def test_span_by_span_in_any_order_it_is_the_same(mem: Memory, name: str, seed: 
     assert Counter(said(mem)) == Counter(WHOLE[name])
 
 
-@pytest.mark.parametrize("first", ["traces", "logs"])
-@pytest.mark.parametrize("name", ["agent-framework", "google-adk", "openai-v2-chat"])
+@for_each("first", ["traces", "logs"])
+@for_each("name", ["agent-framework", "google-adk", "openai-v2-chat"])
 def test_spans_and_logs_of_one_trace_tell_it_once(name: str, first: str) -> None:
     other = "logs" if first == "traces" else "traces"
     with muniment.open() as mem:

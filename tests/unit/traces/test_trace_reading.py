@@ -19,6 +19,7 @@ from muniment import Memory
 from muniment.errors import InvalidInput, InvalidJson, TooLarge
 from muniment.traces.otlp.documents import read_export
 from muniment.traces.otlp.wire import decode
+from products import for_each
 
 proto = pytest.importorskip(
     "opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="needs opentelemetry-proto"
@@ -46,7 +47,7 @@ def _with_base64(held: Any) -> Any:
     return [_with_base64(each) for each in held] if isinstance(held, list) else held
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in CAPTURED.glob("*.json")))
+@for_each("name", sorted(path.stem for path in CAPTURED.glob("*.json")))
 def test_protobuf_and_json_are_the_same(name: str) -> None:
     held = captured(name)
     assert read_export(packed(held)) == read_export(held) == read_export(json.dumps(held))
@@ -148,9 +149,7 @@ def test_what_is_no_trace_at_all(mem: Memory, held: Any) -> None:
     assert refused.value.path == "$.data"
 
 
-@pytest.mark.parametrize(
-    "data", [b"{", b"[1,", b'{"resourceSpans": NaN}', b"\xff\xfe{", b'{"a":' * 5000, b"[" * 100_000]
-)
+@for_each("data", [b"{", b"[1,", b'{"resourceSpans": NaN}', b"\xff\xfe{", b'{"a":' * 5000, b"[" * 100_000])
 def test_broken_json(data: bytes) -> None:
     with pytest.raises((InvalidInput, InvalidJson)):
         read_export(data)

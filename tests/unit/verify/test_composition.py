@@ -9,13 +9,14 @@ from muniment.verify.composition import Execution, compose_result
 from muniment.verify.facts import SourceText, check_facts
 from muniment.verify.outputs import Finding
 from muniment.verify.verdicts import is_pass
+from products import for_each
 
 HELD = Finding("FORMAT:WORDS", True)
 BROKEN = Finding("FORMAT:WORDS", False, "too long")
 
 
 @pytest.mark.req("RC-17", "RC-01")
-@pytest.mark.parametrize(
+@for_each(
     ("findings", "execution", "verdict", "outcome", "passes"),
     [
         ([HELD], None, "PASS", "UNKNOWN", True),

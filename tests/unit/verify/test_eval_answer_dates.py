@@ -6,9 +6,10 @@ import pytest
 
 from muniment.verify.evals.answer_dates import one_form
 from muniment.verify.evals.answers import contains_any, token_f1
+from products import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("told", "form"),
     [
         ("2023 may 7", "7 may 2023"),
@@ -42,7 +43,7 @@ def test_a_date_is_told_in_one_form(told: str, form: str) -> None:
     assert one_form(told) == form
 
 
-@pytest.mark.parametrize(
+@for_each(
     "told",
     [
         "2021-13 is not",
@@ -61,7 +62,7 @@ def test_what_is_none_stays(told: str) -> None:
     assert one_form(told) == told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("2023-05-21", "The Sunday before 25 May 2023"),

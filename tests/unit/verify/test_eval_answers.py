@@ -12,9 +12,10 @@ from muniment.verify.evals.answers import (
     token_f1,
     was_declined,
 )
+from products import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("7 May 2023", "2023-05-07"),
@@ -41,7 +42,7 @@ def test_ways_of_writing_one_thing_are_one(one: str, other: str) -> None:
     assert token_f1(one, other) == token_f1(other, one) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "expected", "f1"),
     [
         ("Berlin", "Hamburg", 0.0),
@@ -66,7 +67,7 @@ def test_the_expected_answer_that_fits_best_counts() -> None:
     assert best_f1("Berlin", []) == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("She moved to Berlin in May.", "berlin"),
@@ -82,7 +83,7 @@ def test_what_was_expected_stands_in_the_text(text: str, expected: str) -> None:
     assert contains_any(text, ["something else", expected])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("She moved to York, which is new.", "New York"),
@@ -97,7 +98,7 @@ def test_what_does_not_stand_there_does_not(text: str, expected: str) -> None:
     assert not contains_any(text, [expected])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     [
         "",
@@ -132,7 +133,7 @@ def test_an_answer_that_says_it_is_not_known_declines(answer: str) -> None:
     assert was_declined(answer)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     [
         "Berlin",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from muniment.verify.evals.bm25 import PlainBm25
 from muniment.verify.evals.measures import MEASURES, Given, Miss, Piece, Wanted, judge, misses_of, passes
 from muniment.verify.evals.questions import EvalQuestion
+from products import for_each
 
 
 def asked(**fields: Any) -> EvalQuestion:
@@ -40,7 +39,7 @@ def test_only_what_applies_is_measured() -> None:
     assert judge(asked(answers=["Berlin"]), Wanted(), given("", found=False)) == {"told": 0, "offered": 0}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ids", "more", "newest"),
     [
         (("evt_1",), {}, 1),
@@ -80,7 +79,7 @@ def test_a_models_answer_is_measured_by_what_was_expected() -> None:
     assert judge(known, Wanted((BY_ID,)), given("", answer="I don't know."))["answered"] == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("measures", "passed"),
     [
         ({}, None),

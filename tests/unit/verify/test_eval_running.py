@@ -13,6 +13,7 @@ from muniment.errors import Forbidden, InvalidInput
 from muniment.surfaces.client.subhandles import RemoteMemoryStore
 from muniment.verify.evals.gate import Least, check_least, compare, junit_cases, read_baseline
 from muniment.verify.evals.report import EvalReport
+from products import for_each
 
 HOME = {
     "id": "home",
@@ -154,7 +155,7 @@ def test_policies_are_arms_of_their_own(mem: muniment.Memory) -> None:
     assert arm["policy_digest"] != mem.policy.digest
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong", [{"budgets": [10]}, {"budgets": []}, {"purposes": ["poet"]}, {"k": 0}, {"policies": {"x": {"no": 1}}}]
 )
 def test_an_arm_that_cannot_be_is_refused(mem: muniment.Memory, wrong: dict[str, Any]) -> None:
@@ -225,7 +226,7 @@ def test_only_questions_that_are_the_same_are_compared(mem: muniment.Memory) -> 
     assert (since.moved, since.flips) == ((), ())
 
 
-@pytest.mark.parametrize("data", [{}, [], {"eval": 2, "questions": []}, {"eval": 1}, {"eval": 1, "questions": [{}]}])
+@for_each("data", [{}, [], {"eval": 2, "questions": []}, {"eval": 1}, {"eval": 1, "questions": [{}]}])
 def test_what_is_no_report_is_refused(data: Any) -> None:
     with pytest.raises(InvalidInput, match=r"last\.json is not the report of an eval"):
         read_baseline(data, "last.json")

@@ -18,6 +18,7 @@ from muniment.verify.facts import (
 )
 from muniment.verify.facts.codes import REASON_OF_ERROR
 from muniment.verify.taxonomy import DEFAULT_REGISTRY
+from products import for_each
 
 POLICY = FactCheckPolicy()
 HARBOUR = """Ines Calder opened the Larkfield ferry line on 14 March 1987. She paid the city $40 for the berth.
@@ -39,7 +40,7 @@ def only(output: str, document: str = HARBOUR) -> FGFCUnit:
 
 
 @pytest.mark.req("RC-17", "TM-14")
-@pytest.mark.parametrize(
+@for_each(
     ("claim", "error", "correction"),
     [
         ("She paid the city $90 for the berth.", "OutE", "She paid the city $40 for the berth."),
@@ -71,7 +72,7 @@ def test_what_the_evidence_contradicts(claim: str, error: str, correction: str |
 
 
 @pytest.mark.req("RC-17")
-@pytest.mark.parametrize(
+@for_each(
     "claim",
     [
         "Calder opened a ferry line in March 1987.",
@@ -124,7 +125,7 @@ def test_a_pronoun_that_stands_for_nobody_so_far() -> None:
 
 
 @pytest.mark.req("RC-17")
-@pytest.mark.parametrize(
+@for_each(
     ("claim", "document", "verdict", "correction"),
     [
         ("李娜在2021年去了杭州。", "李娜在2021年去了成都。", "REFUTED", "李娜在2021年去了成都。"),

@@ -11,6 +11,7 @@ from muniment.core.policy.verify import FactCheckPolicy
 from muniment.verify.facts import SourceText, check_facts
 from muniment.verify.facts.roles import Phrase, find_breaks, read_roles
 from muniment.verify.facts.words import read_words
+from products import for_each
 
 POLICY = FactCheckPolicy()
 PEOPLE_TEXT = (
@@ -120,7 +121,7 @@ def _text(phrase: Phrase | None, text: str) -> str:
     return "" if phrase is None else text[words[phrase.at].start : words[phrase.end - 1].end]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "verb", "agent", "patient"),
     [
         ("Unlike Moss, Brellick opposed the bridge.", "opposed", "Brellick", "bridge"),
@@ -150,7 +151,7 @@ def test_the_sides_of_a_verb(text: str, verb: str, agent: str, patient: str) -> 
     assert read_roles(words[at : at + 1], (0,), 0) == (None, None)
 
 
-@pytest.mark.parametrize("text", ["", "and", "by by by", "who, which, that and", ", ( of of the", "was was by Moss"])
+@for_each("text", ["", "and", "by by by", "who, which, that and", ", ( of of the", "was was by Moss"])
 def test_roles_of_any_row_of_words(text: str) -> None:
     words = read_words(text)
     for at in range(len(words)):
@@ -158,7 +159,7 @@ def test_roles_of_any_row_of_words(text: str) -> None:
             assert phrase is None or 0 <= phrase.at < phrase.end <= len(words)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "claim"),
     [
         ("Running makes the heart muscle stronger and improves breathing.", "Running not only strengthens the heart."),

@@ -14,6 +14,7 @@ from muniment.core.text.analyzer import stem
 from muniment.verify.facts import Source, SourceText, check_facts, check_source
 from muniment.verify.facts.checking import judge_units
 from muniment.verify.facts.related import is_irregular, is_ordinary, is_verb, relation, table_opposed
+from products import for_each
 
 POLICY = FactCheckPolicy()
 FIRM_TEXT = """Veldkamp acquired Ostrava Steel in March 2019 for 420 million euros. The company closed two plants in
@@ -60,7 +61,7 @@ SWAPS = [
 
 
 @pytest.mark.req("TM-14")
-@pytest.mark.parametrize(("slot", "claim"), SWAPS)
+@for_each(("slot", "claim"), SWAPS)
 def test_a_swapped_slot_is_never_supported(slot: str, claim: str) -> None:
     unit = unit_of(claim)
     assert unit.verdict != "SUPPORTED", slot
@@ -88,7 +89,7 @@ TRUE = [
 
 
 @pytest.mark.req("TM-14")
-@pytest.mark.parametrize(("form", "claim"), TRUE)
+@for_each(("form", "claim"), TRUE)
 def test_the_same_in_other_words_stays_supported(form: str, claim: str) -> None:
     unit = unit_of(claim)
     assert unit.verdict == "SUPPORTED", (form, unit.justification)
@@ -227,7 +228,7 @@ def test_words_are_related_as_in_the_table() -> None:
     assert stem("fall") in table_opposed(stem("rise"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "piece",
     ["Alder met Birch in 1999. ", "not ", "A B C ", "Alder ", "12 13 14 ", "was bought by ", "Alder, Birch and "],
 )

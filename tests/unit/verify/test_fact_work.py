@@ -13,6 +13,7 @@ from muniment.core.text.word_lists import read_data
 from muniment.verify.facts import Source, SourceText, check_source
 from muniment.verify.facts.alignment import Signs
 from muniment.verify.facts.swap_trees import swap_score
+from products import for_each
 
 POLICY = FactCheckPolicy()
 TREES: dict[str, Any] = json.loads(read_data("muniment.verify.facts", "slots.json"))["trees"]
@@ -31,7 +32,7 @@ def limits_of(tree: Any) -> list[float]:
     return [tree[1], *limits_of(tree[2]), *limits_of(tree[3])] if isinstance(tree, list) else []
 
 
-@pytest.mark.parametrize("group", sorted(TREES))
+@for_each("group", sorted(TREES))
 def test_all_trees_together_say_what_each_says(group: str) -> None:
     random = Random(group)
     limits = sorted({limit for tree in TREES[group] for limit in limits_of(tree)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,13 +9,14 @@ from muniment.verify.facts.source import Source, SourceText
 from muniment.verify.facts.synonyms import alike, opposed
 from muniment.verify.facts.units import unit_of
 from muniment.verify.facts.words import read_words
+from products import for_each
 
 
 def keys(text: str, *kinds: str) -> list[str]:
     return [word.key for word in read_words(text) if word.kind in (kinds or ("number", "date"))]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "numbers"),
     [
         ("1,100ft", ["1100"]),
@@ -60,7 +60,7 @@ def test_places_are_true(text: str) -> None:
         last = word.start
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "unit"),
     [("$40", "dollar"), ("40 dollars", "dollar"), ("12%", "percent"), ("12 percent", "percent"), ("5km", "kilometre"),
      ("5 公里", "kilometre"), ("5英里", "mile"), ("3만 원", "won"), ("25-minute", "minute"), ("7 apples", None)],

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from muniment.verify.forms import broken_forms, fails_by_form
+from products import for_each
 
 
 @pytest.mark.req("RC-20")
-@pytest.mark.parametrize(
+@for_each(
     ("verdict", "violated", "codes", "fails"),
     [
         ("FAIL", ("FORMAT:JSON_ONLY",), (), True),

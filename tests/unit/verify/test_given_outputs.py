@@ -8,6 +8,7 @@ import pytest
 
 from muniment.errors import InvalidInput
 from muniment.verify.static.given_outputs import read_output
+from products import for_each
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"q": "tower"}'}}
 OURS = [{"name": "search", "args": {"q": "tower"}}]
@@ -32,7 +33,7 @@ SHAPES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@for_each("shape", SHAPES)
 def test_one_output_in_many_shapes_is_one_output(shape: str) -> None:
     output = read_output(SHAPES[shape])
     assert output.to_wire() == {"text": "330 metres.", "tool_calls": OURS}

@@ -21,6 +21,7 @@ from muniment.verify.outputs import Output
 from muniment.verify.outside.graders import ClassifierGrader, HttpGrader, without_orders
 from muniment.verify.static import read_constraints
 from muniment.verify.verifying import verify_output
+from products import for_each
 
 SOURCE = "The old bridge was closed in 1990. Calder hired Wendt after the strike."
 OUTPUT = "The old bridge was closed in 1990. The harbour smelled of tar. Calder hired Wendt after the strike."
@@ -81,7 +82,7 @@ def test_of_long_sources_the_nearest_passages_are_shown_whole_and_in_order() -> 
     assert len(Passages(["x" * 1000]).near("y", 300)[0]) == 300
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("decides", "score", "verdicts"),
     [
         ("never", 0.0, ["SUPPORTED", "NOT_ENOUGH_INFO", "SUPPORTED"]),
@@ -217,7 +218,7 @@ ORDERS = [
 ]
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@for_each("order", ORDERS)
 def test_orders_in_a_source_do_not_turn_a_model_that_would_obey(order: str) -> None:
     def obeys(word: str, shown: dict[str, Any]) -> str:
         text = json.dumps(shown).lower()
@@ -272,7 +273,7 @@ def test_an_answer_that_a_source_dictates_lacks_the_check_word(parrot: str) -> N
     assert "check word" in told[0]["judgement"]["why"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     [
         lambda word: "supported",

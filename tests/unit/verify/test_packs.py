@@ -11,6 +11,7 @@ from muniment.core.ports.grader import Grade
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.verify.pack_running import compare_packs, read_pack_report, run_pack
 from muniment.verify.regression.pack_file import read_pack
+from products import for_each
 
 PACK = """
 name: support
@@ -68,7 +69,7 @@ WRONG: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "path", "code"), WRONG)
+@for_each(("text", "path", "code"), WRONG)
 def test_whatever_is_wrong_with_a_pack_is_named_at_its_place(text: str, path: str, code: str) -> None:
     with pytest.raises(InvalidRecord) as caught:
         read_pack(text)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from muniment.verify.static.personal import find_personal_data
+from products import for_each
 
 FOUND = [
     ("Write to ana.b+x@mail.example.org, please.", "email", "ana.b+x@mail.example.org"),
@@ -26,14 +25,14 @@ FINE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "kind", "said"), FOUND)
+@for_each(("text", "kind", "said"), FOUND)
 def test_what_has_the_form_is_found_where_it_stands(text: str, kind: str, said: str) -> None:
     places = {(each.kind, text[each.start : each.end]) for each in find_personal_data(text)}
     assert (kind, said) in places
     assert not list(find_personal_data(text, [kind], [said.upper()]))
 
 
-@pytest.mark.parametrize("text", FINE)
+@for_each("text", FINE)
 def test_what_only_looks_like_it_is_left_alone(text: str) -> None:
     assert list(find_personal_data(text)) == []
 

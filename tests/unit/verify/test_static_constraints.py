@@ -17,6 +17,7 @@ from muniment.verify.static.base import Constraint
 from muniment.verify.static.constraints import KINDS
 from muniment.verify.static.evaluation import evaluate
 from muniment.verify.taxonomy import DEFAULT_REGISTRY
+from products import for_each
 
 
 def output_of(given_: Any) -> Output:
@@ -35,7 +36,7 @@ def test_every_kind_has_its_examples() -> None:
 
 
 @pytest.mark.req("RC-17")
-@pytest.mark.parametrize("name", KINDS)
+@for_each("name", KINDS)
 def test_a_constraint_holds_for_one_output_and_not_for_the_other(name: str) -> None:
     _, holds, breaks = EXAMPLES[name]
     constraint = made(name)
@@ -50,7 +51,7 @@ def test_a_constraint_holds_for_one_output_and_not_for_the_other(name: str) -> N
 
 
 @pytest.mark.req("RC-02")
-@pytest.mark.parametrize("name", KINDS)
+@for_each("name", KINDS)
 def test_the_key_and_the_reason_of_a_constraint_are_registered(name: str) -> None:
     constraint = made(name)
     assert DEFAULT_REGISTRY.check_key(constraint.violated_key)
@@ -96,7 +97,7 @@ def test_no_text_breaks_a_constraint(text: str) -> None:
 SIZE = 200_000
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sign",
     [
         "[",
@@ -174,7 +175,7 @@ def test_a_policy_without_a_list_forbids_everything() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "message"),
     [
         (lambda: constraints.words(), "say min, max"),

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from muniment.core.text.languages import detect_language, known_languages
 from muniment.verify.static.counting import capital_word_count, headings, paragraphs, sentence_count, word_count
+from products import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "count"),
     [("", 0), ("don't stop", 3), ("a_b c-d", 3), ("我住在北京", 5), ("나는 서울에 산다", 3), ("3.14 is pi", 4)],
 )
@@ -18,7 +19,7 @@ def test_words(text: str, count: int) -> None:
     assert word_count(text) == count
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "count"),
     [
         ("", 0),
@@ -77,7 +78,7 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize("code", SENTENCES)
+@for_each("code", SENTENCES)
 def test_languages(code: str) -> None:
     found = detect_language(SENTENCES[code])
     assert found is not None

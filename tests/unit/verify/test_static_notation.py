@@ -14,6 +14,7 @@ from muniment.errors import InvalidInput, InvalidRecord, TooLarge
 from muniment.verify.static import constraints
 from muniment.verify.static.constraints import KINDS
 from muniment.verify.static.notation import parse_constraints, read_constraints, to_plain
+from products import for_each
 
 FILE = """
 register:
@@ -90,7 +91,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "path", "message"), MISTAKES)
+@for_each(("text", "path", "message"), MISTAKES)
 def test_a_mistake_is_named_at_its_place(text: str, path: str, message: str) -> None:
     with pytest.raises(InvalidRecord) as caught:
         read_constraints(text)
@@ -118,7 +119,7 @@ LAUGHS = "a: &a [lol]\n" + "\n".join(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         LAUGHS,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from effort import examples
 from muniment.core.regex.patterns import compile_pattern
 from muniment.errors import InvalidInput, TooLarge
+from products import for_each
 
 ATOMS = st.sampled_from(
     ["a", "b", r"\w", r"\d", r"\s", ".", "[ab]", "[^a]", r"\.", "[]x]", "é", r"\x61", r"[\w-]", "{", "-"]
@@ -48,7 +49,7 @@ def test_the_automaton_finds_what_re_finds(source: str, text: str) -> None:
 
 
 @pytest.mark.req("TM-13")
-@pytest.mark.parametrize(
+@for_each(
     ("source", "text"),
     [
         (r"(a+)+$", "a" * 100_000 + "b"),
@@ -73,7 +74,7 @@ def test_a_pattern_with_too_many_states_is_given_up_by_its_steps() -> None:
         pattern.search(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "source",
     [
         *("(?=a)b", "(?!a)b", "(?<=a)b", r"(a)\1", "(?P<n>a)(?P=n)", "(?(1)a|b)", "(?>a)", "a*+", "a++"),

@@ -20,6 +20,7 @@ from muniment.verify.regression.specs import constraints_of, grade, make_packs
 from muniment.verify.regression_running import RegressionReport, run_regression
 from muniment.verify.static import constraints
 from muniment.verify.static.notation import parse_constraints
+from products import for_each
 
 
 def spec(kind: str | None = "contains", args: Any = None, test_id: str = "t", **more: Any) -> RegressionTestSpec:
@@ -57,7 +58,7 @@ def output(given: Any) -> Output:
 
 
 @pytest.mark.req("RC-19")
-@pytest.mark.parametrize(("kind", "args", "holds", "breaks"), ASSERTIONS)
+@for_each(("kind", "args", "holds", "breaks"), ASSERTIONS)
 def test_an_assertion_is_graded_without_a_judge(kind: str, args: dict[str, Any], holds: Any, breaks: Any) -> None:
     test = spec(kind, args)
     assert grade(test, output(holds)).status == "passed"
@@ -243,7 +244,7 @@ TWELVE: list[dict[str, Any]] = [
 
 
 @pytest.mark.req("RC-19")
-@pytest.mark.parametrize("asked", TWELVE, ids=lambda each: next(iter(each)))
+@for_each("asked", TWELVE, ids=lambda each: next(iter(each)))
 def test_every_kind_is_tested_as_it_stands(asked: dict[str, Any]) -> None:
     parsed = parse_constraints([asked]).constraints
     (test,) = [test for tests in make_packs(parsed, x_ref="x").values() for test in tests]
@@ -251,7 +252,7 @@ def test_every_kind_is_tested_as_it_stands(asked: dict[str, Any]) -> None:
     assert constraints_of(RegressionTestSpec.from_wire(test.to_wire())) == parsed
 
 
-@pytest.mark.parametrize("name", sorted(set(constraints.KINDS) - {"any_of", "none_of"}))
+@for_each("name", sorted(set(constraints.KINDS) - {"any_of", "none_of"}))
 def test_no_kind_is_left_out_of_the_packs(name: str) -> None:
     packs = make_packs([constraints.KINDS[name](**EXAMPLES[name][0])], x_ref="x")
     assert sum(map(len, packs.values())) == 1

@@ -19,6 +19,7 @@ from muniment.verify.static.evaluation import evaluate
 from muniment.verify.static.ifeval import IFEVAL_KINDS, from_ifeval, from_instruction
 from muniment.verify.taxonomy import DEFAULT_REGISTRY
 from muniment.verify.verdicts import is_pass
+from products import for_each
 
 BAD = Output(text="I can, as an AI, say: 3", tool_calls=())
 ASKED = (
@@ -142,7 +143,7 @@ def test_all_kinds_of_ifeval_are_there() -> None:
 
 
 @pytest.mark.req("RC-17")
-@pytest.mark.parametrize("name", IFEVAL_KINDS)
+@for_each("name", IFEVAL_KINDS)
 def test_an_instruction_of_ifeval_can_be_said(name: str) -> None:
     kwargs, holds, breaks = GIVEN[name]
     (group,) = from_ifeval([name], [{**kwargs, "unused": None}])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from effort import examples
 from muniment.core.json_schema import SCHEMA_NODES_MAX, read_schema
 from muniment.errors import InvalidInput, TooLarge
+from products import for_each
 
 SCALARS: st.SearchStrategy[Any] = st.sampled_from([None, True, False, 0, 1, 1.0, 2.5, -3, 0.3, "", "a", "ab", "abc"])
 VALUES = st.recursive(
@@ -79,7 +80,7 @@ def test_a_recursive_schema_walks_down_the_document() -> None:
 DOUBLING = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(60)} | {"a60": {"type": "string"}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("schema", "data"),
     [
         ({"$ref": "#/$defs/a0", "$defs": DOUBLING}, "x"),
@@ -94,7 +95,7 @@ def test_a_schema_bomb_ends_in_no_verdict(schema: dict[str, Any], data: Any) -> 
         read_schema(schema).issues(data)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "schema",
     [
         {"$ref": "https://example.org/schema.json"},

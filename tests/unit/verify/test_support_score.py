@@ -14,6 +14,7 @@ from muniment.verify.composition import compose_result
 from muniment.verify.facts import SourceText, check_facts, fact_score, unit_score
 from muniment.verify.facts.scoring import DOUBT_SIGNS, WORDING_SIGNS, log_odds, pressed, read_signs
 from muniment.verify.outputs import Finding
+from products import for_each
 
 POLICY = FactCheckPolicy()
 PAGE = (
@@ -43,7 +44,7 @@ def test_the_verdict_changes_no_order_on_its_side(one: float, other: float) -> N
     assert (pressed(one) <= pressed(other)) == (one <= other) or pressed(one) == pressed(other)
 
 
-@pytest.mark.parametrize("name", DOUBT_SIGNS)
+@for_each("name", DOUBT_SIGNS)
 def test_a_doubt_takes_off(name: str) -> None:
     signs = read_signs([], POLICY.doubts_max)
     assert log_odds(signs | {name: 1.0}, POLICY) < log_odds(signs, POLICY)

@@ -14,6 +14,7 @@ from muniment.verify.buckets import bucket_key, parse_bucket_key
 from muniment.verify.clusters import failure_cluster_id
 from muniment.verify.taxonomy import DEFAULT_REGISTRY, detail_of
 from muniment.verify.verdicts import Scores, compose_layers, is_pass, score_of, worst_verdict
+from products import for_each
 
 LEVELS = st.sampled_from(["low", "med", "high"])
 
@@ -27,7 +28,7 @@ def test_pass_is_a_verdict_that_no_outcome_contradicts() -> None:
 
 
 @pytest.mark.req("RC-17")
-@pytest.mark.parametrize(
+@for_each(
     ("verdict", "outcome", "score"),
     [
         ("PASS", "OK", 1.0),
@@ -70,7 +71,7 @@ def test_a_bucket_key_is_read_back_as_it_was_written(impact: str, domain: str, c
     assert parse_bucket_key(key) == (impact, domain.strip() or "general", clarity)
 
 
-@pytest.mark.parametrize("key", ["", "I4|x|clarity_low", "I1||clarity_low", "I1|a b|clarity_low", "I1|%2f|clarity_low"])
+@for_each("key", ["", "I4|x|clarity_low", "I1||clarity_low", "I1|a b|clarity_low", "I1|%2f|clarity_low"])
 def test_what_is_no_bucket_key_is_refused(key: str) -> None:
     with pytest.raises(InvalidInput):
         parse_bucket_key(key)
@@ -93,7 +94,7 @@ def test_the_keys_of_the_contract_are_registered() -> None:
 
 
 @pytest.mark.req("RC-02")
-@pytest.mark.parametrize(
+@for_each(
     ("key", "hint"),
     [
         ("FORMAT:JSON_ONYL", "did you mean 'FORMAT:JSON_ONLY'?"),

@@ -11,6 +11,7 @@ from muniment.errors import Forgotten, InvalidInput, InvalidRecord, MunimentErro
 from muniment.handles.memory import Memory
 from muniment.verify.sandbox.harness import Harness
 from muniment.verify.verdicts import is_pass
+from products import for_each
 
 SOURCE = "The Eiffel Tower is 330 metres tall. It was finished in 1889."
 WRONG = "The Eiffel Tower is 300 metres tall. It was finished in 1889."
@@ -65,7 +66,7 @@ def test_documents_of_a_corpus_are_evidence(mem: Memory) -> None:
     assert run.verifications() == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "error"),
     [
         ({}, InvalidInput),
@@ -112,7 +113,7 @@ def test_no_part_of_a_secret_is_told(any_mem: Memory) -> None:
     assert units[1]["correction"] == SOURCE.partition(". ")[0] + "."
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         {},

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from muniment.errors import InvalidInput
 from muniment.surfaces.hosts import json_text, toml_text
+from products import for_each
 
 SCALARS = st.none() | st.booleans() | st.integers(-999, 999) | st.text(max_size=6)
 NAMES = st.text(min_size=1, max_size=6).filter(lambda name: name not in ("hooks", "mcpServers"))
@@ -75,7 +76,7 @@ def test_neighbours_keep_their_form() -> None:
     assert json_text.without_member('{\n  "a": 1, // x\n  "c": 2\n}', ("c",)) == '{\n  "a": 1 // x\n}'
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", ["{", "[1 2]", '{"a" 1}', "{'a': 1}", '{"a": 1}}', '{"a": 01x}', '{"a": 1, "a": 2}', "/* open", "[" * 300]
 )
 def test_what_cannot_be_read_is_refused(text: str) -> None:
