@@ -175,12 +175,8 @@ def _builds(store: GoldenStore) -> None:
     )
     asked: list[dict[str, Any]] = [
         {},
-        {"query": "Where does Ana live?"},
         {"query": "What did Clara say about peanuts?", "max_tokens": 256},
-        {"query": "Where should we eat on Friday?", "cues": {"tags": ["taste"], "entities": ["Clara"]}},
         {"cues": {"time_range": {"start": "2025-05-01T00:00:00Z", "end": "2025-05-31T00:00:00Z"}}, "max_tokens": 700},
-        {"query": "dinner in Moabit", "per_section": {"facts": 60, "episodes": 0}, "max_tokens": 4_000},
-        {"query": "Where did she live last year?", "now": "2026-03-01T12:00:00Z"},
         {"query": "Which seat?", "policy": {"policy_id": "narrow", "compose": {"max_tokens": 512}}},
     ]
     for purpose in ("planner", "tool", "responder"):
@@ -188,4 +184,7 @@ def _builds(store: GoldenStore) -> None:
             store.compose(run, purpose, **request)
     again = store.mem.run(user_id="ana", agent_id="concierge", session_id="fresh", run_id="run-fresh")
     again.observe("user", "Hello again.")
-    store.compose(again, "responder", query="Where does Ana live, and who is Clara?")
+    build = store.compose(again, "responder", query="Where does Ana live, and who is Clara?")
+    again.observe("assistant", "You live in Potsdam [1], and Clara is your sister [2].", build=build)
+    again.record([{"role": "user", "content": "Thank you."}, {"role": "assistant", "content": "You are welcome."}])
+    again.summarize("Ana asked where she lives.", sources=[entry.id for entry in again.ledger.entries(q="Hello")])

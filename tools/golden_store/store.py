@@ -21,9 +21,16 @@ def digest(data: bytes | str) -> str:
     return sha256(data.encode() if isinstance(data, str) else data).hexdigest()
 
 
+class RepeatableIds(CountingIds):
+    """Ids of the form that `SystemIds` gives, by their number."""
+
+    def new(self, prefix: str) -> str:
+        return f"{prefix}_{self._next():032x}"
+
+
 def open_repeatable(target: str | PathLike[str], *, clock: TickingClock, ids: str, **more: Any) -> muniment.Memory:
     """A memory that does the same each time: its clock ticks by the second, its ids are counted under a name."""
-    return muniment.open(target, clock=clock, ids=CountingIds(ids), tokens=TOKENS, **more)
+    return muniment.open(target, clock=clock, ids=RepeatableIds(ids), tokens=TOKENS, **more)
 
 
 def build_digests(build: Any) -> dict[str, Any]:
@@ -38,7 +45,8 @@ def build_digests(build: Any) -> dict[str, Any]:
 class GoldenStore:
     """A memory, the clock that it reads, and what was built on the way."""
 
-    def __init__(self, mem: muniment.Memory, clock: TickingClock) -> None:
+    def __init__(self, mem: muniment.Memory, clock: TickingClock, is_small: bool = False) -> None:
+        self.is_small = is_small
         self.mem = mem
         self.clock = clock
         self.builds: list[dict[str, Any]] = []
