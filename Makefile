@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 INSPECTOR := src/muniment/surfaces/inspector/dist/index.html
 
-.PHONY: demo test suite beside integrations apart apart-tools browser clients client-tools inspector chromium pooler s3-tools lint style format bench bench-quick soak serve \
+.PHONY: demo test goldens suite beside integrations apart apart-tools browser clients client-tools inspector chromium pooler s3-tools lint style format bench bench-quick soak serve \
 	mutants schemas openapi reference requirements stubs clean setup hosts small-model docs wheel wheel-check sbom release
 
 setup: $(STAMP)
@@ -48,6 +48,10 @@ test:
 
 suite: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/integrations --ignore tests/browser --ignore tests/clients
+
+# Frozen references alone: what a change of shape must not change (docs/stability.md).
+goldens: setup
+	$(BIN)/python -m pytest tests/goldens
 
 # Browser tests keep an event loop running, and frameworks leave connections open: each in a process of its own.
 # Whether what is generated is current, the suite asks too.
