@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import unified_diff
-from itertools import islice
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from os.path import commonprefix
 from pathlib import Path
 
 from contract_results import schemas, vectors
@@ -20,7 +21,8 @@ GOLDENS: Mapping[str, Callable[[], list[str]]] = {
     "signatures.txt": signatures,
     "commands.txt": commands,
 }
-SHOWN_MAX = 12
+SHOWN_MAX, BEFORE, WIDTH = 4, 60, 200
+"""How many differing lines are shown, and how much of each."""
 
 
 def read(name: str) -> list[str]:
@@ -34,11 +36,17 @@ def write(name: str) -> None:
 
 def fault(name: str, made: list[str]) -> str | None:
     """Say what differs from the golden, and what to do about it; None where nothing does."""
-    changed = [line for line in unified_diff(read(name), made, n=0, lineterm="") if line[:2] not in ("--", "++", "@@")]
-    if not changed:
+    frozen = read(name)
+    found = [
+        pair
+        for tag, *at in SequenceMatcher(None, frozen, made, autojunk=False).get_opcodes()
+        if tag != "equal"
+        for pair in zip_longest(frozen[at[0] : at[1]], made[at[2] : at[3]], fillvalue="")
+    ]
+    if not found:
         return None
-    shown = [f"    {line:.400}" for line in islice(changed, SHOWN_MAX)]
-    left = [f"    … and {len(changed) - SHOWN_MAX} lines more"] if len(changed) > SHOWN_MAX else []
+    shown = [line for pair in found[:SHOWN_MAX] for line in _difference(*pair)]
+    left = [f"    … and {len(found) - SHOWN_MAX} lines more"] if len(found) > SHOWN_MAX else []
     return "\n".join(
         [
             f"the golden {name} is not what the code makes (- frozen, + now):", *shown, *left,
@@ -46,3 +54,10 @@ def fault(name: str, made: list[str]) -> str | None:
             "and say in the commit message which golden changed and why (docs/stability.md).",
         ]
     )  # fmt: skip
+
+
+def _difference(frozen: str, made: str) -> list[str]:
+    """Both lines, from a little before the place where they part."""
+    start = max(0, len(commonprefix([frozen, made])) - BEFORE) if frozen and made else 0
+    cut = "…" if start else ""
+    return [f"    {sign} {cut}{line[start : start + WIDTH]}" for sign, line in (("-", frozen), ("+", made)) if line]
