@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from difflib import SequenceMatcher
 from itertools import zip_longest
-from os.path import commonprefix
 from pathlib import Path
 
 from contract_results import schemas, vectors
@@ -58,6 +57,7 @@ def fault(name: str, made: list[str]) -> str | None:
 
 def _difference(frozen: str, made: str) -> list[str]:
     """Both lines, from a little before the place where they part."""
-    start = max(0, len(commonprefix([frozen, made])) - BEFORE) if frozen and made else 0
+    parted = next((at for at, (one, other) in enumerate(zip(frozen, made, strict=False)) if one != other), 0)
+    start = max(0, parted - BEFORE)
     cut = "…" if start else ""
     return [f"    {sign} {cut}{line[start : start + WIDTH]}" for sign, line in (("-", frozen), ("+", made)) if line]
