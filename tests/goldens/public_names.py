@@ -19,7 +19,7 @@ import muniment.integrations.langgraph
 from muniment.core.record import Record
 from muniment.errors import MunimentError
 
-PROMISED = " is promised, and not there yet"
+PROMISED = " is promised, and not there"
 
 CALLABLES = {
     "muniment": "open wrap aio.open integrations.langgraph.MunimentStore integrations.langgraph.MunimentSaver",
