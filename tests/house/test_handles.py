@@ -1,4 +1,4 @@
-"""Handles stay small: the verbs that most callers use, and further handles for the rest; the fixed names stay put."""
+"""Handles stay small: the verbs that most callers use, and further handles for the rest."""
 
 from __future__ import annotations
 
@@ -27,34 +27,6 @@ OWNERS: dict[str, tuple[type, type, type]] = {
     "run": (Run, aio.AsyncRun, remote.RemoteRun),
 }
 """Sync, async and over a connection."""
-FIXED: dict[type, dict[str, str]] = {
-    Memory: {
-        "run": "user_id agent_id session_id run_id tenant_id task_type objective done_definition",
-        "replay": "build_id",
-        "diff": "a b",
-        "forget": "user_id event fact session tenant",
-        "verify": "",
-        "close": "",
-        "bank": "user_id agent_id tenant_id",
-        "extract_pending": "model budget",
-    },
-    Run: {
-        "observe": "role content speaker ts id tags entities metadata idempotency_key",
-        "observe_tool": "name args content ok",
-        "observe_many": "events",
-        "patch": "goal slots expected_version",
-        "remember": "key value sources confidence scope_level valid_from valid_to",
-        "procedure": "task_type content priority",
-        "insight": "type_ statement sources",
-        "propose": "key value sources",
-        "search": "query k",
-        "compose": "purpose query cues max_tokens per_section policy now",
-        "verify": "output",
-        "extract": "model",
-        "finish": "stop_reason verifier_result",
-    },
-}
-"""What people and checks outside of the project call, and by which arguments: on the store and the run themselves."""
 TO_COME = {Run: {"record", "summarize"}, Bank: {"add_lesson"}, Rulebook: {"advance"}}
 """Fixed names that are not there yet, for which there must be room."""
 
@@ -77,12 +49,6 @@ def public(cls: type) -> set[str]:
 def test_no_handle_has_more_members_than_a_reader_takes_in(cls: type) -> None:
     names = public(cls) | TO_COME.get(cls, set())
     assert len(names) <= MEMBERS_MAX, f"{len(names)} members: put what belongs together on a handle of its own"
-
-
-@for_each(("cls", "name"), [(cls, name) for cls, names in FIXED.items() for name in names])
-def test_fixed_names_stay_where_they_are(cls: type, name: str) -> None:
-    taken = inspect.signature(getattr(cls, name)).parameters
-    assert set(FIXED[cls][name].split()) <= set(taken)
 
 
 @for_each("place", SUBHANDLES)
