@@ -250,13 +250,13 @@ def _days(text: str) -> tuple[date, date] | None:
         return first, first + timedelta(days=6)
     words = text.replace("-", " ").split() if re.fullmatch(r"[\d-]+", text) else text.split()[::-1]
     is_week = text.startswith("week of")
-    numbers = [str(1 + _MONTHS.index(word)) if word in _MONTHS else word for word in words]
+    numbers = [str(_MONTHS.index(word)) if word in _MONTHS else word for word in words]
     numbers = [number for number in numbers if number.isdigit()]
     if not numbers or len(numbers) > 3:
         return None
     try:
         year, *rest = map(int, numbers)
-        first = date(year, *(rest + [1, 1])[:2])
+        first = date(year, *[*rest, 1, 1][:2])
     except ValueError:
         return None
     if len(rest) == 2:
