@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import re
 import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import muniment
+from muniment.testing.rule_story import RuleStory
+
+sys.path.append(str(Path(__file__).parents[2] / "tools"))
+
+import size
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = Path(muniment.__file__).parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 ROOMS = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
-WALKS = {
-    "observe": "observe",
-    "compose": "compose",
-    "forget": "forget",
-    "an HTTP request": "HTTP request",
-    "a promotion": "promotion",
-}
+WALKS = {"observe": "observe", "compose": "compose", "forget": "forget", "an HTTP request": "http search"}
 """Headings of the page, and what the tool calls the walk."""
-
-
-@pytest.fixture(scope="module")
-def walks() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("walks", ROOT / "tools" / "walks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules["walks"] = made
-    spec.loader.exec_module(made)
-    return made
 
 
 def folders(room: str) -> list[Path]:
@@ -98,14 +84,13 @@ def is_there(name: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("heading", WALKS)
-def test_a_walk_is_as_the_page_tells_it(walks: ModuleType, heading: str) -> None:
-    """Every function of the walk is entered, and for the first time in this order."""
-    (told,) = re.findall(rf"^### {re.escape(heading)}\b.*?\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL)
-    names = re.findall(r"`((?:" + "|".join(ROOMS) + r")(?:\.\w+){2,})`", told)
-    walk = walks.take(WALKS[heading])
-    entered = walk.functions
-    functions = [name for name in names if name in entered or callable_there(name)]
+@pytest.mark.parametrize("heading", [*WALKS, "a promotion"])
+def test_functions_of_a_walk_are_entered_in_the_order_of_the_page(heading: str) -> None:
+    (steps,) = re.findall(rf"^### {re.escape(heading)}\b.*?\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL)
+    named = re.findall(r"`((?:" + "|".join(ROOMS) + r")(?:\.\w+){2,})`", steps)
+    walked = size.walk(WALKS[heading]) if heading in WALKS else promote()
+    entered = [f"{each.module}.{each.name}".removeprefix("muniment.") for each in walked]
+    functions = [name for name in named if name in entered or callable_there(name)]
     assert len(functions) >= 6
     missing = [name for name in functions if name not in entered]
     assert not missing, f"never entered: {missing}"
@@ -113,15 +98,21 @@ def test_a_walk_is_as_the_page_tells_it(walks: ModuleType, heading: str) -> None
     assert places == sorted(places), f"entered in another order: {sorted(functions, key=entered.index)}"
 
 
+def promote() -> list[size.Function]:
+    """The functions that are entered as a rule is promoted after its trial."""
+    with muniment.open(":memory:") as mem:
+        story = RuleStory(mem)
+        rule_id = story.canary()
+        for _ in range(400):
+            story.run()
+            if story.number % 20 == 0 and story.book.watch()[rule_id].decision == "promote":
+                with size.watch() as entered:
+                    story.book.promote(rule_id, signed_by="rosa")
+                return list(entered)
+    raise AssertionError("the trial never ended")
+
+
 def callable_there(name: str) -> bool:
     room, module, *rest = name.split(".")
     deeper = PACKAGE.joinpath(room, module)
     return bool(rest) and not (deeper.is_dir() and len(rest) == 1)
-
-
-@pytest.mark.slow
-def test_walks_are_no_longer_than_they_were(walks: ModuleType) -> None:
-    """A stop more is a stop more for everybody who reads: bring the figure down elsewhere, or say why in 0012."""
-    most = {"observe": 39, "compose": 116, "forget": 40, "HTTP request": 80, "promotion": 50}
-    for name, stops in most.items():
-        assert len(walks.take(name).modules) <= stops, name
