@@ -186,7 +186,7 @@ def watch(package: Path = PACKAGE) -> Iterator[dict[Function, None]]:
         yield entered
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
 
 Call = Callable[[int], object]
