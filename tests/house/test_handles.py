@@ -15,12 +15,10 @@ from muniment.handles.bank import Bank
 from muniment.handles.memory import Memory
 from muniment.handles.rulebook import Rulebook
 from muniment.handles.run import Run
-from muniment.handles.runner import Runner
 from muniment.surfaces.client import remote
-from muniment.surfaces.operations.table import HANDLES, SUBHANDLES
+from muniment.surfaces.operations.table import SUBHANDLES
 from products import for_each
 
-MEMBERS_MAX = 25
 """About as many as a reader takes in at a glance, and an editor shows on one screen."""
 OWNERS: dict[str, tuple[type, type, type]] = {
     "memory": (Memory, aio.AsyncMemory, remote.RemoteMemory),
@@ -43,12 +41,6 @@ print(" ".join(sys.modules))
 
 def public(cls: type) -> set[str]:
     return {name for name in dir(cls) if not name.startswith("_")}
-
-
-@for_each("cls", [*HANDLES.values(), *SUBHANDLES.values(), Runner], ids=lambda cls: cls.__name__)
-def test_no_handle_has_more_members_than_a_reader_takes_in(cls: type) -> None:
-    names = public(cls) | TO_COME.get(cls, set())
-    assert len(names) <= MEMBERS_MAX, f"{len(names)} members: put what belongs together on a handle of its own"
 
 
 @for_each("place", SUBHANDLES)

@@ -196,6 +196,21 @@ def test_data_of_others_is_in_the_list_of_licences() -> None:
         assert all(f"src/muniment/{place}" in notice for place in part.place.split(", ")), part.name
 
 
+def test_notice_has_a_row_for_every_data_file() -> None:
+    package = ROOT / "src" / "muniment"
+    shipped = [path for path in package.rglob("data/**/*") if path.is_file() and path.name != "README.md"]
+    lines = (ROOT / "NOTICE").read_text("utf-8").splitlines()
+    rows = [line.split(maxsplit=2) for line in lines if line.startswith("src/muniment/")]
+    named = [row[0] for row in rows]
+    assert len(named) == len(set(named)), "a file has two rows"
+    missing = sorted({path.relative_to(ROOT).as_posix() for path in shipped} - set(named))
+    assert not missing, f"write a row for each in NOTICE: what it is, how it was made, of what text: {missing}"
+    gone = [name for name in named if not (ROOT / name).exists()]
+    assert not gone, f"take these rows out of NOTICE: {gone}"
+    assert {row[2] for row in rows} <= {"ships", "restricted", "not established"}
+    assert max(map(len, lines)) <= 100
+
+
 def test_the_bill_names_what_is_carried_and_what_is_installed(tmp_path: Path) -> None:
     wheel = tmp_path / "muniment-9.9.9-py3-none-any.whl"
     needs = [f"Requires-Dist: {each}" for each in PROJECT["dependencies"]]
