@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import secrets
 from collections.abc import Iterator
 from functools import partial
@@ -28,9 +29,40 @@ settings.register_profile("soak", settings.get_profile("any"))
 settings.load_profile("soak" if SOAK else "suite")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The slow ones first, so that no worker is left alone with one at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave what only a soak runs out of every other run."""
+    if SOAK:
+        return
+    left_out = [item for item in items if item.get_closest_marker("soak") is not None]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("soak") is None]
+
+
+# -- in CI a missing tool is a failure
+
+_MISSING: list[str] = []
+
+
+def _note_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Reasons that begin with "optional: " are for what CI does not promise: a large model, data that is not shipped."""
+    if report.skipped and "CI" in os.environ and isinstance(report.longrepr, tuple):
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+        if not reason.startswith("optional: "):
+            _MISSING.append(f"{report.nodeid}: {reason}")
+
+
+pytest_runtest_logreport = pytest_collectreport = _note_skip
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _MISSING:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in _MISSING:
+        terminalreporter.write_line(f"skipped in CI, where nothing may be missing: {line}", red=True)
 
 
 def pytest_collection_finish() -> None:

@@ -28,6 +28,8 @@ from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.testing.simulator.faults import in_child
 from s3_room import Denying, FaultyProxy, S3Room
 
+pytestmark = pytest.mark.soak
+
 LARGE = "The cartographer drew the coast again and again. " * 2000
 SAID = ("Ana keeps the old lighthouse of Marseille.", "Noted: a lighthouse.", LARGE)
 ONCE = {"timeout_s": 1, "attempts": 3}

@@ -98,7 +98,7 @@ def _check_rounds(
 
 @pytest.mark.slow
 @pytest.mark.req("BL-02")
-@on("sqlite", "postgres")
+@on("sqlite")
 def test_a_load_is_killed(fresh_store: FreshStore, tmp_path: Path, warm_place: str | None) -> None:
     """Into a server at each moment under a soak; in every run while a portion is written and while the index is."""
     file = tmp_path / "events.jsonl"

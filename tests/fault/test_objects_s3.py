@@ -24,6 +24,8 @@ from muniment.errors import (
 from muniment.handles.memory import Memory
 from s3_room import Denying, FaultyProxy, S3Room
 
+pytestmark = pytest.mark.soak
+
 TEXT = "The keeper of the lighthouse wrote it down. " * 4000
 QUICK = {"timeout_s": 1, "attempts": 3}
 

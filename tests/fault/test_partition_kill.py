@@ -18,6 +18,8 @@ import muniment
 from muniment.errors import StorageBusy
 from muniment.store.engines.postgres.layouts import Layout, is_under_way, layout_of, read_shapes
 
+pytestmark = pytest.mark.soak
+
 ROUNDS = int(os.environ.get("MUNIMENT_KILL_ROUNDS", "8"))
 PARTITIONER = """
 import sys, time

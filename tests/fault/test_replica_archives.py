@@ -17,7 +17,7 @@ import muniment
 from deployments import url_of
 from muniment.testing.postgres_cluster import Servers
 
-pytestmark = [pytest.mark.slow, pytest.mark.req("LG-06", "LG-17")]
+pytestmark = [pytest.mark.soak, pytest.mark.req("LG-06", "LG-17")]
 SAID = [f"number {number} was said" for number in range(4)]
 WAYS = ("unarchive", "forget")
 

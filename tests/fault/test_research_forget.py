@@ -232,6 +232,7 @@ def test_same_inputs_same_bytes_on_every_engine(tmp_path: Path, postgres_dsn: st
     assert len(seen) == 1
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("RP-07")
 def test_same_inputs_same_bytes_in_every_process(tmp_path: Path) -> None:

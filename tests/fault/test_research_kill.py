@@ -35,6 +35,7 @@ def test_killed_at_each_moment_of_each_call_and_done_again(tmp_path: Path) -> No
     assert kills("every", str(tmp_path / "store.db"), str(tmp_path), str(STRIDE)) >= LEAST
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(24 * 3600)
 @pytest.mark.req("RP-07", "LG-06")

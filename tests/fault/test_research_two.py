@@ -139,6 +139,7 @@ def test_two_threads_race_through_a_run(opened: Open, tmp_path: Path) -> None:
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("RP-07")
 def test_two_processes_race_through_a_run(tmp_path: Path) -> None:

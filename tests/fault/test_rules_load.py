@@ -116,7 +116,7 @@ def stories(deployment: str, fresh_store: FreshStore) -> Iterator[tuple[list[Rul
 
 @pytest.mark.slow
 @pytest.mark.req("RC-14", "RC-15", "RC-16")
-@on("memory", "sqlite", "postgres")
+@on("memory")
 def test_no_half_changed_rulebook_is_ever_seen(stories: tuple[list[RuleStory], str]) -> None:
     (changer, *workers), rule_id = stories
     looks: list[dict[str, Any]] = []
@@ -149,6 +149,7 @@ def test_no_half_changed_rulebook_is_ever_seen(stories: tuple[list[RuleStory], s
     check(changer, rule_id, [*looks, look(changer, "last"), look(workers[0], "last")])
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("RC-14")
 @on("sqlite")

@@ -84,6 +84,7 @@ def test_processes_at_one_file_are_killed_and_stopped(tmp_path: Path) -> None:
         assert _segments(shared) == _segments(alone)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("UK-01", "UK-02")
 def test_processes_at_one_server_are_killed_and_stopped(

@@ -329,6 +329,7 @@ def test_the_key_of_one_user_puts_what_is_that_users(tmp_path: Path) -> None:
         assert mem.corpus("notes").documents() == mem.corpus("notes", user_id="bob").documents() == []
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_librarys_own_tests_pass_over_http() -> None:
     """In a process of their own, with a plugin that serves every store they open; each case if MUNIMENT_SOAK is set."""

@@ -124,6 +124,7 @@ def test_the_committed_document_is_current() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.soak
 def test_the_document_is_the_same_in_another_process() -> None:
     code = (
         "import hashlib, muniment.surfaces.operations.openapi as made;"

@@ -76,7 +76,7 @@ def test_a_killed_server_has_kept_all_it_acknowledged(tmp_path: Path) -> None:
     """Killed in the middle of writes and started again: each acknowledged write is there, each key wrote once."""
     acknowledged: list[str] = []
     port = free_port()
-    for round_ in range(3):
+    for round_ in range(2):
         with (
             serving(tmp_path, port=port) as (process, url),
             httpx2.Client(base_url=url, timeout=60) as client,
@@ -104,7 +104,7 @@ def test_a_killed_server_has_kept_all_it_acknowledged(tmp_path: Path) -> None:
     with serving(tmp_path, port=port) as (_, url), muniment.connect(url) as mem:
         kept = [entry.content for entry in mem.ledger.entries(user_id="ana") if entry.kind == "message"]
         assert set(acknowledged) <= set(kept)
-        assert len(acknowledged) >= 3 * 30
+        assert len(acknowledged) >= 2 * 30
         assert len(kept) == len(set(kept))
         assert mem.verify().ok
         run = mem.run(user_id="ana", session_id="r1", run_id="r1")
