@@ -45,7 +45,7 @@ _MISSING: list[str] = []
 
 
 def _note_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Reasons that begin with "optional: " are for what CI does not promise: a large model, data that is not shipped."""
+    """Reasons that begin with "optional: " name what CI does not promise, such as a large model."""
     if report.skipped and "CI" in os.environ and isinstance(report.longrepr, tuple):
         reason = str(report.longrepr[2]).removeprefix("Skipped: ")
         if not reason.startswith("optional: "):

@@ -41,6 +41,7 @@ _FRAMEWORKS = (
     *(f"tests/integrations/test_{name}.py" for name in ("crewai", "strands", "dspy", "litellm", "autogen")),
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/integrations").glob("test_mem0*.py")),
 )
+"""Tests of frameworks that need other versions than the rest; they run in an environment of their own."""
 # A framework may leave a socket for the garbage collector; the message would fail whichever test runs then.
 _LENIENT = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -65,7 +66,7 @@ PARTS = (
     _pytest("property", "tests/property", "tests/simulator", "tests/sandbox"),
     _pytest("store", *(f"tests/unit/{room}" for room in ("store", "core", "runs", "handles", "surfaces", "traces"))),
     _pytest("other", "tests/unit/moving", "tests/unit/benchmarks", "tests/goldens"),
-    _pytest("integrations", "tests/integrations", *_LENIENT, needs_tools=True),
+    _pytest("integrations", "tests/integrations", *(f"--ignore={path}" for path in _FRAMEWORKS), *_LENIENT),
     _pytest("frameworks", *_FRAMEWORKS, *_LENIENT, needs_tools=True, python=".venv-apart/bin/python"),
     _pytest("browser", "tests/browser", needs_tools=True),
     _pytest("clients", "tests/clients", needs_tools=True),

@@ -120,6 +120,7 @@ def test_nothing_acknowledged_is_lost_when_the_primary_is_killed_under_load(clus
         server.stop()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_without_a_synchronous_replica_the_last_of_them_may_be_lost_and_the_store_holds(
     cluster: Servers, tmp_path: Path

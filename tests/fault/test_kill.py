@@ -127,7 +127,7 @@ def forgets_killed(place: str | None, path: str, tmp_path: Path, *, is_file: boo
                 [{"role": "user", "content": f"m{number:03d}k{at} " + "y" * (at % 7 * 200)} for at in range(per_user)]
             )
     chance, outcomes = random.Random(7), Counter[str]()
-    count = max(5, ROUNDS // 4)
+    count = max(3, ROUNDS // 4)
     for number in range(count):
         acks = tmp_path / f"acks{number}"
         killed(place, [path, str(acks), "0", "forget"], acks, 1 + number % 2, chance.uniform(0, 0.05))

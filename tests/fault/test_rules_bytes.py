@@ -29,12 +29,14 @@ def test_a_file_tells_what_the_memory_tells(tmp_path: Path) -> None:
         assert tell(mem) == in_memory()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_server_tells_what_the_memory_tells(postgres_dsn: str, postgres_schema: str) -> None:
     with store(PostgresEngine(postgres_dsn, schema=postgres_schema), seed="told") as mem:
         assert tell(mem) == in_memory()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_another_process_tells_the_same() -> None:
     script = Path(__file__).parent / "tell_rules.py"

@@ -129,6 +129,7 @@ def test_a_primary_that_stands_still_leaves_reads_to_the_replica(engine: Postgre
     assert engine.read("t1", lambda reader: reader.do(Select("links"))) == [("after", "x"), ("before", "x")]
 
 
+@pytest.mark.soak
 def test_a_primary_that_says_no_more_after_a_commit(engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is written, and acknowledged: only how far a replica has to come is not known, so the primary is asked."""
     slow = "SELECT pg_walfile_name(pg_current_wal_lsn()), 0::bigint, pg_sleep(60)::text"

@@ -245,6 +245,7 @@ def follow(client: httpx2.Client, path: str, seen: list[str], begun: threading.E
             begun.set()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("LG-06")
 def test_servers_on_one_database_know_what_the_other_was_told(

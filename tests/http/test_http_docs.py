@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+import pytest
 from http_support import Serve
 from starlette.testclient import TestClient
 
@@ -61,6 +62,7 @@ def looked_at(client: TestClient, url: str) -> Page:
     return Page(f"http://localhost{url}", answer.text)
 
 
+@pytest.mark.soak
 def test_every_operation_has_its_place_and_every_link_leads_somewhere(client: TestClient) -> None:
     pages = {url: looked_at(client, url) for url in ("/docs", *(f"/docs/{tag}" for tag in TAGS))}
     for name, tag in OPERATIONS:

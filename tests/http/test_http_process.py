@@ -70,6 +70,7 @@ def test_it_ends_in_order_and_requests_under_way_are_answered(tmp_path: Path) ->
     assert any(line["message"] == "request" for line in lines)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("LG-06")
 def test_a_killed_server_has_kept_all_it_acknowledged(tmp_path: Path) -> None:

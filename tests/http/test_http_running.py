@@ -188,6 +188,7 @@ def test_a_certificate_is_read_again_at_sighup_and_a_wrong_one_is_not_taken(tmp_
         assert process.poll() is None
 
 
+@pytest.mark.soak
 def test_sighup_without_tls_ends_nothing(tmp_path: Path) -> None:
     with serving(tmp_path) as (process, _):
         process.send_signal(signal.SIGHUP)

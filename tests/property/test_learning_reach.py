@@ -308,6 +308,7 @@ def test_a_run_that_many_learn_from_at_once_is_learnt_once(
         assert mem.store.rebuild().repaired == ()
 
 
+@pytest.mark.soak
 def test_a_long_run_with_large_arguments(mem: Memory) -> None:
     run = mem.run(user_id="ana", agent_id="solver")
     run.observe("user", "数" * 5000 + " 🙂")

@@ -241,6 +241,7 @@ def told(mem: Memory) -> tuple[list[bytes], list[Any]]:
     return list(mem.export()), answers
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("RC-05", "RC-08")
 def test_engines_and_dumps_agree(tmp_path: Path) -> None:

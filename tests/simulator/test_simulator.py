@@ -23,7 +23,7 @@ def told(failures: list[Failure]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(4 if SOAK else 2))
 def test_two_stores_keep_their_promises(part: int) -> None:
     """Many stories on what is quick; PostgreSQL has its own below."""
     with open_specimens(("memory", "sqlite")) as opener:
@@ -50,6 +50,7 @@ OUTSIDE = (
 )
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("LG-14", "LG-16", "BL-02")
 def test_what_lies_outside_and_what_is_loaded_keeps_its_promises() -> None:

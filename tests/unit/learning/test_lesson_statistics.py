@@ -205,6 +205,7 @@ def test_what_is_pinned_is_never_moved() -> None:
     assert next_state(lesson("active", status="pinned"), uses, POLICY, at(99), conflict=True) is None
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-13")
 def test_a_useful_lesson_becomes_active_and_stays_under_a_verifier_that_lies() -> None:
     lives = [life(seed, 200, (0.85, 0.4)) for seed in range(LIVES)]
@@ -221,6 +222,7 @@ def test_a_harmful_lesson_goes_and_soon() -> None:
     assert sorted(steps[0][0] for _, steps, _ in lives)[10] <= 30
 
 
+@pytest.mark.soak
 def test_one_that_does_nothing_is_seldom_kept() -> None:
     lives = [life(seed, 200, (0.4, 0.4)) for seed in range(LIVES)]
     assert sum(stage_of(memory) == "active" for memory, _, _ in lives) <= 0.25 * LIVES

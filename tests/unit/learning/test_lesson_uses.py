@@ -326,6 +326,7 @@ def test_a_pin_signs_and_a_retirement_drops(make) -> None:
 # -- a world that changes -----------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-15")
 def test_after_a_drift_the_default_runner_unlearns_and_learns_anew(make) -> None:
     mem, random = make(seed="drift"), Random(3)

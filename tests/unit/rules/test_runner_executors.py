@@ -282,6 +282,7 @@ def cluster() -> Iterator[Any]:
         made.close()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("RC-20")
 @pytest.mark.filterwarnings("ignore")
