@@ -51,11 +51,11 @@ class S3Room(NamedTuple):
 
 
 def s3_python() -> str:
-    """The Python that has moto: of `make s3-tools`, or of an environment that is named."""
+    """The Python that has moto: of `make tools`, or of an environment that is named."""
     made = Path(__file__).parent.parent / ".venv-s3" / "bin" / "python"
     named = os.environ.get("MUNIMENT_S3_PYTHON") or (str(made) if made.exists() else "")
     if not named:
-        pytest.skip("NOTHING IS TRIED AGAINST AN S3 SERVER: `make s3-tools` could not install one, or was not run")
+        pytest.skip("NOTHING IS TRIED AGAINST AN S3 SERVER: `make tools` could not install one, or was not run")
     return named
 
 

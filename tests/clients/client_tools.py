@@ -30,7 +30,7 @@ def need(*tools: Path) -> None:
     """Skip, and say so, where a tool could not be installed."""
     for tool in tools:
         if not tool.exists():
-            pytest.skip(f"CLIENT TESTS SKIPPED: {tool.name} is not there (make clients)")
+            pytest.skip(f"CLIENT TESTS SKIPPED: {tool.name} is not there (make tools)")
     if NODE_TOOLS in {tool.parent for tool in tools} and shutil.which("node") is None:
         pytest.skip("CLIENT TESTS SKIPPED: no Node.js on this machine")
 

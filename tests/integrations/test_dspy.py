@@ -13,7 +13,7 @@ import pytest
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it looks for prices on the network
 dspy = pytest.importorskip(
-    "dspy", reason="DSPY TESTS SKIPPED: no dspy here; `make apart` installs it beside the product"
+    "dspy", reason="DSPY TESTS SKIPPED: no dspy here; `make tools` installs it beside the product"
 )
 
 from connected import over_http  # noqa: E402

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip(
-    "strands", reason="STRANDS TESTS SKIPPED: no strands-agents here; `make apart` installs it beside the product"
+    "strands", reason="STRANDS TESTS SKIPPED: no strands-agents here; `make tools` installs it beside the product"
 )
 
 from connected import over_http

