@@ -80,8 +80,11 @@ class Context:
         seal_keys: SealKeys | None = None,
         spans: Spans | None = None,
         outside: Outside | None = None,
+        address: str = "",
     ) -> None:
         self.engine = engine
+        self.address = address
+        """What the store was opened by, where that is a server's address."""
         if policy is not None:
             self.policy = policy
         self.clock = clock

@@ -104,8 +104,8 @@ def _runs(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _end_of_run(text: str, start: int, enough: int) -> int | None:
-    """Where a run ends whose first digits end at `enough`; None where it is none. A last group that is part of something
-    else is left out."""
+    """Where a run ends whose first digits end at `enough`; None where it is none. A last group that is part of
+    something else is left out."""
     met = _RUN_END.search(text, enough)
     end = len(text) if met is None else met.start()
     if not _ID_SIGN.match(text, end):
