@@ -111,6 +111,11 @@ class Context:
         self._caches: dict[type[Cache], Cache] = {}
         self._lock = threading.Lock()
 
+    @property
+    def may_have_hooks(self) -> bool:
+        """Whether hooks of coding agents may write here, which are processes of their own."""
+        return self.engine.is_shared_between_processes
+
     @cached_property
     def policy(self) -> Policy:
         """The default, where no other was given: a hundred classes, which a search has no need of."""

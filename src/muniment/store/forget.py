@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from muniment.core.outside.pending import PendingScope, Spools, hold_spools, is_outside
 from muniment.core.owners import is_corpus, lock_rank
 from muniment.core.ports.engine import Condition, Delete, Patch, ScrubReport, Transaction, Value
 from muniment.core.ports.kept_rows import VALUES_SESSION
@@ -30,7 +29,7 @@ from muniment.core.ports.schema import (
     Table,
     column_names,
 )
-from muniment.errors import InvalidInput, NotFound, StoreDamaged, UnknownScope
+from muniment.errors import NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.idempotency import clear_answers
 from muniment.store.item_entries import entries_of_items, items_of_runs, origins_of
@@ -50,18 +49,11 @@ from muniment.store.items import (
     select_items,
     write_changes,
 )
-from muniment.store.ledger.records import (
-    LEFT_DAMAGED,
-    LEFT_EVENTS,
-    LEFT_ITEMS,
-    LEFT_WAITING,
-    WAITING,
-    Erased,
-    Receipt,
-)
+from muniment.store.ledger.records import LEFT_DAMAGED, LEFT_EVENTS, LEFT_ITEMS, Erased, Receipt
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.named_sources import entries_naming, items_made_from, items_naming, words_left, words_of
 from muniment.store.objects.clearing import MOVED, Cleared, clear_outside, note_outside, of_receipt
+from muniment.store.objects.waiting import Waiting, hold_waiting, note_unseen, several_users
 from muniment.store.proving.ends import followed
 from muniment.store.proving.proofs import prove
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
@@ -136,11 +128,11 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     """Erase what the selector means and everything derived from it, then scrub the store's files."""
     receipt_id = ctx.ids.new("rcp")
     now = ctx.now()
-    with ExitStack() as held, hold_spools(_place_of(ctx)) as spools:
+    with ExitStack() as held:
         files = _Files(held)
-        pending = _Pending(spools, tenant_id, selector)
+        waiting = hold_waiting(ctx, tenant_id, selector, held) if ctx.may_have_hooks else None
         erasure, receipt = ctx.engine.write(
-            tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, files, pending)
+            tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, files, waiting)
         )
     _index_again(ctx, tenant_id, erasure)
     ctx.clear_caches()
@@ -162,30 +154,16 @@ def note_scrubbed(
         return None
     receipt = Receipt.from_wire(item.plain())
     if item.status == SCRUB_DUE and item.version == version:
-        receipt, change = _scrubbed(receipt, report, outside, _unseen(ctx))
+        receipt, change = _scrubbed(receipt, report, outside, note_unseen(ctx.address) if ctx.may_have_hooks else "")
         prove(ctx, tx, write_changes(tx, [change]))
     return receipt
 
 
-def _place_of(ctx: Context) -> str:
-    """What hooks know the store by: its file, or a server's address."""
-    return ctx.engine.info.location if ctx.engine.info.name == "sqlite" else ctx.address
-
-
-def _unseen(ctx: Context) -> str:
-    """What a receipt says of hooks that run on machines of which nobody knows."""
-    if not is_outside(ctx.address):
-        return ""
-    return "; events that hooks on other machines put down before it are not written, and go when a hook runs there"
-
-
 def _scrubbed(receipt: Receipt, report: ScrubReport, cleared: Cleared, unseen: str) -> tuple[Receipt, Change]:
     """The receipt with what was done to the files and outside, and how it is written."""
-    is_clean = report.clean and not (receipt.counts.get(LEFT_ITEMS) and not receipt.counts.get(LEFT_EVENTS))
-    is_clean = is_clean and not receipt.counts.get(LEFT_DAMAGED) and not receipt.counts.get(LEFT_WAITING)
     told = {
         "counts": cleared.counted(receipt.counts),
-        "scrubbed": is_clean and not cleared.left,
+        "scrubbed": report.clean and receipt.is_clean and not cleared.left,
         "note": f"{report.note}{receipt.left_note}{cleared.note()}{unseen}",
     }
     receipt = receipt.model_copy(update=told)
@@ -198,21 +176,15 @@ def _users(tx: Transaction, erasure: _Erasure) -> set[str]:
 
 
 def _erase(
-    ctx: Context,
-    tx: Transaction,
-    tenant_id: str,
-    selector: Selector,
-    receipt_id: str,
-    now: str,
-    files: _Files,
-    pending: _Pending,
-) -> tuple[_Erasure, Receipt]:
+    ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str, files: _Files,
+    waiting: Waiting | None,
+) -> tuple[_Erasure, Receipt]:  # fmt: skip
     erasure = _Erasure(entries={}, items={}, kept=[], counts={}, needles=[])
     _lock_writers(ctx, tx, selector)
     try:
         _collect(ctx, tx, tenant_id, selector, erasure)
     except UnknownScope:
-        if not pending.is_some():
+        if waiting is None or not waiting.is_some():
             raise
     erasure.owners = frozenset(name for user_id in _users(tx, erasure) for name in names_of(tx, user_id))
     _close(ctx, tx, erasure)
@@ -221,7 +193,8 @@ def _erase(
     erasure.words = words_of(tx, list(erasure.entries))
     _sample_needles(erasure)
     erasure.counts["files"] = files.erase(ctx, tx, erasure)
-    erasure.counts |= pending.erase(tx, erasure)
+    if waiting is not None:
+        erasure.counts |= waiting.erase(tx, list(erasure.entries), erasure.owners)
     touched = [*erasure.ids, *(change.id for change in erasure.kept)]
     erasure.counts |= empty_rows(ctx, tx, touched, list(erasure.entries), receipt_id)
     answers = clear_answers(tx)
@@ -277,46 +250,6 @@ class _Files:
                 self._removed += erase_files(versions, self._held)
         self._of = of
         return self._removed
-
-
-class _Pending:
-    """What hooks have put down of what is forgotten and nobody has written yet, through all attempts at its
-    transaction."""
-
-    def __init__(self, spools: Spools, tenant_id: str, selector: Selector) -> None:
-        self._spools = spools
-        self._selector = selector
-        users = None if selector.user_id is None else {selector.user_id}
-        self._scope = PendingScope(tenant_id, users, selector.session_id)
-        self._removed = 0
-
-    def is_some(self) -> bool:
-        """Whether any of it waits, of a scope of which the store holds nothing."""
-        if not self._is_scope:
-            return False
-        users = self._spools.users(self._scope)
-        if self._selector.session_id is not None and len(users) > 1:
-            raise _several_users(self._selector.session_id)
-        return bool(users)
-
-    @property
-    def _is_scope(self) -> bool:
-        """Is it all of a session, a user or a tenant? What was supplied or derived is never put down by hooks."""
-        one = self._selector
-        return one.event is None and one.item is None and not one.document and not one.values
-
-    def erase(self, tx: Transaction, erasure: _Erasure) -> dict[str, int]:
-        """Remove it; answers how many events went, and how many may be left."""
-        scope = self._scope
-        if self._selector.event is not None:
-            scope = scope._replace(users=erasure.owners, texts=words_of(tx, list(erasure.entries), chars_min=1))
-        elif not self._is_scope:
-            return {}
-        elif self._selector.user_id is None and self._selector.session_id is not None and erasure.owners:
-            scope = scope._replace(users=erasure.owners)
-        removed, left = self._spools.remove(scope)
-        self._removed += removed
-        return {WAITING: self._removed, LEFT_WAITING: left}
 
 
 def _versions(tx: Transaction, item_id: str) -> list[Item]:
@@ -470,13 +403,9 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
         raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
     if selector.session_id is not None and selector.user_id is None:
         if len(sessions) > 1:
-            raise _several_users(selector.session_id)
+            raise several_users(selector.session_id)
         where = (*where, ("user_id", "=", sessions[0]))
     return where
-
-
-def _several_users(session_id: str) -> InvalidInput:
-    return InvalidInput(f"several users have a session {session_id!r}", path="$.user_id", hint="give user_id as well")
 
 
 def _close(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:

@@ -283,6 +283,12 @@ class Receipt(Record):  # LG-07
         return self if concerns is None else self.model_copy(update={"concerns": concerns})
 
     @property
+    def is_clean(self) -> bool:
+        """Whether no count says that some of it may be left, but for words that were said again."""
+        is_derived = self.counts.get(LEFT_ITEMS) and not self.counts.get(LEFT_EVENTS)
+        return not (is_derived or self.counts.get(LEFT_DAMAGED) or self.counts.get(LEFT_WAITING))
+
+    @property
     def left_note(self) -> str:
         """What its note says of what may be left: words in rows that did not go, and events that hooks put down."""
         return f"{self._left_in_rows}{self._left_waiting}"
