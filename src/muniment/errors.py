@@ -130,6 +130,7 @@ class MunimentError(Exception):
         self.path = path
         self.hint: str = self.usual_hint if hint is None else hint
         self.details: dict[str, Any] = dict(details or {})
+        self.add_note(f"{self.code}: {self.hint}" if self.hint else self.code)  # what a traceback shows below it
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.message, self.path, self.hint, self.details))

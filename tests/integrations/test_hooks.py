@@ -194,10 +194,10 @@ def test_what_loads_for_a_tools_result(tmp_path: Path) -> None:
         input=result, capture_output=True, text=True, check=True, env={**os.environ, "MUNIMENT_HOME": str(tmp_path)},
     )  # fmt: skip
     assert done.stdout.split() == [
-        "0", "muniment", "muniment.errors", "muniment.integrations", "muniment.integrations.hooks", "muniment.surfaces",
+        "0", "muniment", "muniment.core", "muniment.core.outside", "muniment.core.outside.pending", "muniment.errors",
+        "muniment.integrations", "muniment.integrations.hooks", "muniment.surfaces",
         "muniment.surfaces.given_names", "muniment.surfaces.hosts",
-        "muniment.surfaces.hosts.hook_command", "muniment.surfaces.hosts.pending",
-        "muniment.surfaces.hosts.repository",
+        "muniment.surfaces.hosts.hook_command", "muniment.surfaces.hosts.repository",
     ]  # fmt: skip
 
 

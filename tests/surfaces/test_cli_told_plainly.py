@@ -130,9 +130,13 @@ def test_where_the_inspector_would_be_it_is_said_that_it_is_not_built(db: str, m
         muniment.open(db) as mem,
         TestClient(create_app(mem, beside={"/": no_inspector()}), base_url="http://localhost") as client,
     ):
-        told = client.get("/").json()
-        assert (told["code"], told["hint"]) == ("unknown_route", pages.not_built())
-        assert client.get("/nowhere").json()["hint"] != pages.not_built()
+        told = client.get("/")
+        assert (told.status_code, told.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+        assert told.text == f"{pages.no_page()}\n"
+        assert pages.not_built() in told.text
+        assert client.head("/").status_code == 200
+        assert client.post("/").status_code == 405
+        assert client.get("/nowhere").json()["code"] == "unknown_route"
         assert client.get("/v1/info").status_code == 200
     monkeypatch.setattr(pages, "is_built", lambda: False)
     assert f"inspector: {pages.not_built()}" in call("doctor", "--db", db).stdout

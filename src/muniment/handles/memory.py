@@ -133,6 +133,7 @@ def open(
         proof_key=proof,
         seal_keys=seal_keys,
         spans=spans,
+        address=str(target),
     )
     return Memory(join(context))
 

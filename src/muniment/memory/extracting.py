@@ -38,7 +38,8 @@ _FIRST, _INSTANT = datetime.min.replace(tzinfo=UTC), timedelta(microseconds=1)
 
 
 def extract(writer: Writer, event_ids: Any, model: Any) -> list[Candidate]:
-    """Candidates from the named events, or from all messages of this run: by patterns, and by a model where given."""
+    """Candidates from the named events, or from all messages of this run, or of its session where the run has none: by
+    patterns, and by a model where given."""
     if model is None:
         return extract_from(writer, _entries(writer, event_ids))
     from muniment.memory.model_extracting import extract_named, model_asked
@@ -62,11 +63,16 @@ def list_unheard(writer: Writer, event_ids: Any) -> list[Unheard]:
 def _entries(writer: Writer, event_ids: Any) -> list[LedgerEntry]:
     ctx, scope = writer.ctx, writer.scope
     if event_ids is None:
-        return ctx.engine.read(
-            scope.tenant_id, lambda reader: _written(reader, scope, scope.session_id, ("run_id", "=", scope.run_id))
-        )
+        return ctx.engine.read(scope.tenant_id, lambda reader: _written_in_run(reader, scope))
     named = texts_of(event_ids, "$.event_ids")
     return [get_entry(ctx, scope.tenant_id, id_, scope.user_id) for id_ in named]
+
+
+def _written_in_run(reader: Reader, scope: Scope) -> list[LedgerEntry]:
+    """What was written in the run; in its session, where nothing was said in the run itself. So whoever takes a session
+    up again has it read."""
+    own = _written(reader, scope, scope.session_id, ("run_id", "=", scope.run_id))
+    return own if any(map(_is_said, own)) else _written(reader, scope, scope.session_id)
 
 
 def _written(reader: Reader, scope: Scope, session_id: str, *more: Condition) -> list[LedgerEntry]:

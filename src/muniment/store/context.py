@@ -80,8 +80,11 @@ class Context:
         seal_keys: SealKeys | None = None,
         spans: Spans | None = None,
         outside: Outside | None = None,
+        address: str = "",
     ) -> None:
         self.engine = engine
+        self.address = address
+        """What the store was opened by, where that is a server's address."""
         if policy is not None:
             self.policy = policy
         self.clock = clock
@@ -107,6 +110,11 @@ class Context:
         self._load_derived = derived
         self._caches: dict[type[Cache], Cache] = {}
         self._lock = threading.Lock()
+
+    @property
+    def may_have_hooks(self) -> bool:
+        """Whether hooks of coding agents may write here, which are processes of their own."""
+        return self.engine.is_shared_between_processes
 
     @cached_property
     def policy(self) -> Policy:

@@ -29,7 +29,7 @@ from muniment.core.ports.schema import (
     Table,
     column_names,
 )
-from muniment.errors import InvalidInput, NotFound, StoreDamaged, UnknownScope
+from muniment.errors import NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.idempotency import clear_answers
 from muniment.store.item_entries import entries_of_items, items_of_runs, origins_of
@@ -53,6 +53,7 @@ from muniment.store.ledger.records import LEFT_DAMAGED, LEFT_EVENTS, LEFT_ITEMS,
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.named_sources import entries_naming, items_made_from, items_naming, words_left, words_of
 from muniment.store.objects.clearing import MOVED, Cleared, clear_outside, note_outside, of_receipt
+from muniment.store.objects.waiting import Waiting, hold_waiting, note_unseen, several_users
 from muniment.store.proving.ends import followed
 from muniment.store.proving.proofs import prove
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
@@ -129,8 +130,9 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     now = ctx.now()
     with ExitStack() as held:
         files = _Files(held)
+        waiting = hold_waiting(ctx, tenant_id, selector, held) if ctx.may_have_hooks else None
         erasure, receipt = ctx.engine.write(
-            tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, files)
+            tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, files, waiting)
         )
     _index_again(ctx, tenant_id, erasure)
     ctx.clear_caches()
@@ -152,19 +154,17 @@ def note_scrubbed(
         return None
     receipt = Receipt.from_wire(item.plain())
     if item.status == SCRUB_DUE and item.version == version:
-        receipt, change = _scrubbed(receipt, report, outside)
+        receipt, change = _scrubbed(receipt, report, outside, note_unseen(ctx.address) if ctx.may_have_hooks else "")
         prove(ctx, tx, write_changes(tx, [change]))
     return receipt
 
 
-def _scrubbed(receipt: Receipt, report: ScrubReport, cleared: Cleared) -> tuple[Receipt, Change]:
+def _scrubbed(receipt: Receipt, report: ScrubReport, cleared: Cleared, unseen: str) -> tuple[Receipt, Change]:
     """The receipt with what was done to the files and outside, and how it is written."""
-    is_clean = report.clean and not (receipt.counts.get(LEFT_ITEMS) and not receipt.counts.get(LEFT_EVENTS))
-    is_clean = is_clean and not receipt.counts.get(LEFT_DAMAGED)
     told = {
         "counts": cleared.counted(receipt.counts),
-        "scrubbed": is_clean and not cleared.left,
-        "note": f"{report.note}{receipt.left_note}{cleared.note()}",
+        "scrubbed": report.clean and receipt.is_clean and not cleared.left,
+        "note": f"{report.note}{receipt.left_note}{cleared.note()}{unseen}",
     }
     receipt = receipt.model_copy(update=told)
     return receipt, receipt_change(receipt, SCRUB_DUE if report.due or cleared.left else "issued")
@@ -176,11 +176,16 @@ def _users(tx: Transaction, erasure: _Erasure) -> set[str]:
 
 
 def _erase(
-    ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str, files: _Files
-) -> tuple[_Erasure, Receipt]:
+    ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str, files: _Files,
+    waiting: Waiting | None,
+) -> tuple[_Erasure, Receipt]:  # fmt: skip
     erasure = _Erasure(entries={}, items={}, kept=[], counts={}, needles=[])
     _lock_writers(ctx, tx, selector)
-    _collect(ctx, tx, tenant_id, selector, erasure)
+    try:
+        _collect(ctx, tx, tenant_id, selector, erasure)
+    except UnknownScope:
+        if waiting is None or not waiting.is_some():
+            raise
     erasure.owners = frozenset(name for user_id in _users(tx, erasure) for name in names_of(tx, user_id))
     _close(ctx, tx, erasure)
     altered = altered_entries(tx, list(erasure.entries)) + sum(not item.is_sound for item in erasure.items.values())
@@ -188,6 +193,8 @@ def _erase(
     erasure.words = words_of(tx, list(erasure.entries))
     _sample_needles(erasure)
     erasure.counts["files"] = files.erase(ctx, tx, erasure)
+    if waiting is not None:
+        erasure.counts |= waiting.erase(tx, list(erasure.entries), erasure.owners)
     touched = [*erasure.ids, *(change.id for change in erasure.kept)]
     erasure.counts |= empty_rows(ctx, tx, touched, list(erasure.entries), receipt_id)
     answers = clear_answers(tx)
@@ -396,9 +403,7 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
         raise UnknownScope("nothing is stored for this scope", hint="check the tenant, user and session ids")
     if selector.session_id is not None and selector.user_id is None:
         if len(sessions) > 1:
-            raise InvalidInput(
-                f"several users have a session {selector.session_id!r}", path="$.user_id", hint="give user_id as well"
-            )
+            raise several_users(selector.session_id)
         where = (*where, ("user_id", "=", sessions[0]))
     return where
 

@@ -160,7 +160,7 @@ class _Said(NamedTuple):
     receipt_id: str | None
 
 
-def words_of(reader: Reader, entry_ids: Sequence[str]) -> list[str]:
+def words_of(reader: Reader, entry_ids: Sequence[str], chars_min: int = WORDS_CHARS_MIN) -> list[str]:
     """What these events said, as their rows hold it: texts that are long enough to be known again, at most so many.
 
     What lies in an archive is not fetched for it.
@@ -174,7 +174,7 @@ def words_of(reader: Reader, entry_ids: Sequence[str]) -> list[str]:
             content = (read_body(row) or {}).get("content")
         except StoreDamaged:
             continue
-        if isinstance(content, str) and len(content) >= WORDS_CHARS_MIN:
+        if isinstance(content, str) and len(content) >= chars_min:
             texts[content] = None
     return list(texts)[:WORDS_MAX]
 

@@ -225,7 +225,7 @@ def _config_folder(env: Mapping[str, str]) -> Path:
     """
     if env.get("MUNIMENT_REPOSITORY", "none") == "none":
         return Path()
-    from muniment.surfaces.hosts.hook_command import home_folder
+    from muniment.core.outside.pending import home_folder
 
     return home_folder()
 

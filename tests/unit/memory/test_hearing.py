@@ -265,6 +265,16 @@ def test_words_of_the_first_instant_take_back_too(mem: Memory) -> None:
     assert values(run) == []
 
 
+def test_a_new_run_reads_its_session(mem: Memory) -> None:
+    mem.run(user_id="bob", session_id="s1").observe("user", "I live in Rome.")
+    mem.run(user_id="bob", session_id="s2").observe("user", "I work at Acme.")
+    again = mem.run(user_id="bob", session_id="s1")
+    assert [each.value for each in again.extract()] == ["Rome"]
+    assert values(again) == ["Rome"]
+    again.observe("assistant", "A nice city.")
+    assert again.extract() == [], "what was said in it is what it reads"
+
+
 # -- when it was said ---------------------------------------------------------------------------------
 
 

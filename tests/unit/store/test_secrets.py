@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 import time
+import tracemalloc
 from collections import Counter
 from typing import Any
 
@@ -249,3 +250,52 @@ def test_no_text_makes_the_search_slow(text: str) -> None:
     begun = time.process_time()
     redact_text(text, Counter())
     assert time.process_time() - begun < 3
+
+
+SIZE = 40_000
+GROUPED = " ".join(("4111", *["1111"] * 3))
+
+
+@pytest.mark.req("LG-10")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0" * SIZE, "1 " * SIZE, "1-" * SIZE, "1234 " * (SIZE // 4), "\u0664" * SIZE, "\u0664 " * SIZE,
+        "1\u0664" * SIZE,
+        "1" * SIZE + "A", "1 " * SIZE + "1A", "1 " * SIZE + "1.5", "0" * 12 + " " + "1" * SIZE + "A",
+        "\u0664" * SIZE + "A", "1234.1234." * (SIZE // 8), GROUPED + " " + "1" * SIZE, "1 " * SIZE + GROUPED,
+        "password=" + "a" * SIZE, "password=" + "\\" * SIZE, "password=" + "\\" * SIZE + '"', "senha=" + "a" * SIZE,
+        "senha: a1@" + "a" * SIZE, "bearer " + "a" * SIZE, "ghp_" + "a" * SIZE, DASHES + "BEGIN " + "A" * SIZE,
+    ],
+)  # fmt: skip
+def test_a_search_takes_no_memory_for_each_sign(text: str) -> None:
+    tracemalloc.start()
+    try:
+        redact_text(text, Counter())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 6 * len(text.encode("utf-16-le")), "a copy or two, and nothing for each match"
+
+
+@pytest.mark.req("LG-10")
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (f"{GROUPED} 7A", "[redacted:card_number] 7A"),
+        (f"{GROUPED} 7.5", "[redacted:card_number] 7.5"),
+        (f"{GROUPED}A", f"{GROUPED}A"),
+        (f"{GROUPED}.5", f"{GROUPED}.5"),
+        (f"5 {GROUPED}", "5 [redacted:card_number]"),
+        (f"{'1 ' * 3_000}{GROUPED}{' 1' * 3_000}", f"{'1 ' * 3_000}[redacted:card_number]{' 1' * 3_000}"),
+        (f"1234 5678 {GROUPED}", f"1234 5678 {GROUPED}"),  # a row of figures
+        (f"{GROUPED} 1234 5678", f"{GROUPED} 1234 5678"),
+        (f"{GROUPED} 1234", "[redacted:card_number] 1234"),
+        (f"{GROUPED}  {GROUPED}", "[redacted:card_number]  [redacted:card_number]"),
+        ("\u0664" + "\u0661" * 15, "[redacted:card_number]"),
+        ("A\u0660\u0664" + "\u0661" * 15, "A\u0660\u0664" + "\u0661" * 15),  # part of an id in any digits
+        ('{"password": "abcdef\\"}', '{"password": "[redacted:password]\\"}'),
+    ],
+)
+def test_where_a_run_of_digits_ends(text: str, clean: str) -> None:
+    assert redact_text(text, Counter()) == clean

@@ -1,4 +1,4 @@
-"""`muniment.wrap`: the official OpenAI and Anthropic clients with a memory.
+"""`muniment.wrap`: OpenAI's and Anthropic's clients, and others with their calls, with a memory.
 
     client = muniment.wrap(OpenAI(), mem, user_id="ana", session_id="s1")
     answer = client.chat.completions.create(model="…", messages=messages)      # the client's own answer

@@ -12,12 +12,23 @@ from typing import Any, Protocol
 from muniment.core.canonical import parse_json
 from muniment.errors import MunimentError
 
-__all__ = ["AnswerReader", "ChatReader", "MessageReader", "ResponseReader", "part_of"]
+__all__ = ["AnswerReader", "ChatReader", "MessageReader", "ResponseReader", "part_of", "plain_of"]
 
 
 def part_of(held: Any, name: str, default: Any = None) -> Any:
     """A part of what was answered, whether a client made an object of it or not."""
     return held.get(name, default) if isinstance(held, Mapping) else getattr(held, name, default)
+
+
+def plain_of(held: Any) -> Any:
+    """A part of an answer as it is recorded: an object that cannot say so itself, by its attributes."""
+    if isinstance(held, list | tuple):
+        return [plain_of(each) for each in held]
+    if isinstance(held, Mapping):
+        return {name: plain_of(each) for name, each in held.items()}
+    if isinstance(held, str) or hasattr(held, "model_dump") or not hasattr(held, "__dict__"):
+        return held
+    return {name: plain_of(each) for name, each in vars(held).items() if each is not None and name[:1] != "_"}
 
 
 class AnswerReader(Protocol):
@@ -81,7 +92,7 @@ class MessageReader:
     def take(self, event: Any) -> None:
         kind, at = part_of(event, "type"), part_of(event, "index")
         if kind == "content_block_start":
-            block = part_of(event, "content_block")
+            block = plain_of(part_of(event, "content_block"))
             self._blocks[at] = (
                 dict(block) if isinstance(block, Mapping) else block.model_dump(mode="json", exclude_unset=True)
             )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -11,7 +12,7 @@ from muniment.core.scope import DEFAULT_TENANT, scope_given
 from muniment.errors import InvalidInput
 from muniment.integrations.session.memory import store_of
 from muniment.integrations.wrapping.conversation import Call, Conversation, Telling, Whose
-from muniment.integrations.wrapping.dialects import DIALECTS, Dialect
+from muniment.integrations.wrapping.dialects import DIALECTS, PLACES_ASKED, Dialect
 from muniment.integrations.wrapping.placing import PLACES
 from muniment.integrations.wrapping.streams import Following, follow
 
@@ -40,7 +41,9 @@ def wrap(
     place: Literal["question", "system"] = "system",
     on_error: Literal["open", "closed"] = "open",
 ) -> WrappedClient:
-    """The client with a memory: OpenAI's or Anthropic's, sync or async. One wrapped client is one conversation.
+    """The client with a memory: OpenAI's, Anthropic's, or any that has the same calls, sync or async.
+
+    One wrapped client is one conversation.
 
     `chat.completions.create`, `responses.create` and `messages.create` (also `parse`, `stream` and `stream=True`)
     record what of the list is new, put a packet of at most `max_tokens` behind the system prompt, send, and record the
@@ -50,7 +53,7 @@ def wrap(
     `on_error="open"`: where memory fails, a warning is logged and the call goes on without it. `"closed"`: the error is
     raised before anything is sent; where only the answer could not be recorded, `AnswerNotRecorded` carries it.
     """
-    package, is_async = _kind(client)
+    dialects, is_async = _kind(client)
     if on_error not in ("open", "closed"):
         raise InvalidInput("on_error should be 'open' or 'closed'", path="$.on_error")
     whose = Whose(user_id, session_id, agent_id, tenant_id)
@@ -63,25 +66,47 @@ def wrap(
         raise InvalidInput("place should be 'question' or 'system'", path="$.place")
     telling = Telling(max_tokens, cite, place, fails_open=on_error == "open")
     conversation = Conversation(store, whose, telling)
-    return WrappedClient(client, conversation, DIALECTS[package], is_async=is_async, lift=getattr(mem, "_lift", _as_is))
+    return WrappedClient(client, conversation, dialects, is_async=is_async, lift=getattr(mem, "_lift", _as_is))
 
 
 def _as_is(run: Run) -> Run:
     return run
 
 
-def _kind(client: Any) -> tuple[str, bool]:
-    """Whose client it is, and whether it is awaited; told by its classes, so that neither package is needed."""
+def _kind(client: Any) -> tuple[Mapping[tuple[str, ...], Dialect], bool]:
+    """The places on a client whose calls ask a model, and whether these are awaited. The clients of both packages are
+    known by their classes, of which nothing is loaded for it; any other by what it has."""
+    if isinstance(client, WrappedClient):
+        raise InvalidInput(
+            "this client has a memory already", path="$.client", hint="client.for_session(…) for another"
+        )
     names = [(cls.__module__.partition(".")[0], cls.__name__) for cls in type(client).__mro__]
     for package in DIALECTS:
         for name, is_async in (("SyncAPIClient", False), ("AsyncAPIClient", True)):
             if (package, name) in names:
-                return package, is_async
-    raise InvalidInput(
-        f"a {type(client).__name__:.60} cannot be wrapped",
-        path="$.client",
-        hint="OpenAI, AsyncOpenAI, Anthropic or AsyncAnthropic; else run.record and run.compose do the same by hand",
-    )
+                return DIALECTS[package], is_async
+    asking = {place: _call_at(client, (*place, "create")) for place in PLACES_ASKED}
+    found = {place: call for place, call in asking.items() if call is not None}
+    if not found:
+        raise InvalidInput(
+            f"a {type(client).__name__:.60} cannot be wrapped: it has no chat.completions.create, responses.create or "
+            "messages.create",
+            path="$.client",
+            hint="wrap OpenAI, Anthropic or a client with their calls; else run.record and run.compose do it by hand",
+        )
+    return {place: PLACES_ASKED[place] for place in found}, any(map(_is_awaited, found.values()))
+
+
+def _call_at(client: Any, path: tuple[str, ...]) -> Callable[..., Any] | None:
+    held = client
+    for name in path:
+        held = getattr(held, name, None)
+    return held if callable(held) else None
+
+
+def _is_awaited(call: Callable[..., Any]) -> bool:
+    """Whether a call is a coroutine function, also behind a decorator or as an object that is called."""
+    return any(map(inspect.iscoroutinefunction, (call, inspect.unwrap(call), type(call).__call__)))
 
 
 class _Place:
@@ -185,9 +210,11 @@ class WrappedClient:
         def call(**given: Any) -> Any:
             begun = self._conversation.begin(dialect, given)
             answer = ask(**begun.sent)
+            if inspect.isawaitable(answer):  # of a client that does not show it
+                return self._awaited(answer, dialect, begun)
             if given.get("stream"):
                 following = Following(self._conversation, begun, outlives_loops=False)
-                return _named(follow(answer, following, is_async=False), begun)
+                return _named(follow(answer, following, is_async=hasattr(answer, "__aiter__")), begun)
             self._conversation.keep(begun, dialect.answer(answer), response=_named(answer, begun))
             return answer
 
@@ -196,15 +223,18 @@ class WrappedClient:
     def _asking_async(self, ask: Callable[..., Any], dialect: Dialect) -> Callable[..., Any]:
         async def call(**given: Any) -> Any:
             begun = await asyncio.to_thread(self._conversation.begin, dialect, given)
-            answer = await ask(**begun.sent)
-            if given.get("stream"):
-                following = Following(self._conversation, begun, outlives_loops=False)
-                return _named(follow(answer, following, is_async=True), begun)
-            said = dialect.answer(answer)
-            await asyncio.to_thread(self._conversation.keep, begun, said, response=_named(answer, begun))
-            return answer
+            return await self._awaited(ask(**begun.sent), dialect, begun)
 
         return call
+
+    async def _awaited(self, asked: Awaitable[Any], dialect: Dialect, begun: Call) -> Any:
+        answer = await asked if inspect.isawaitable(asked) else asked
+        if begun.given.get("stream"):
+            following = Following(self._conversation, begun, outlives_loops=False)
+            return _named(follow(answer, following, is_async=hasattr(answer, "__aiter__")), begun)
+        said = dialect.answer(answer)
+        await asyncio.to_thread(self._conversation.keep, begun, said, response=_named(answer, begun))
+        return answer
 
 
 class _Manager:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from muniment.integrations.wrapping.answers import AnswerReader, ChatReader, MessageReader, ResponseReader, part_of
+from muniment.integrations.wrapping.answers import (
+    AnswerReader,
+    ChatReader,
+    MessageReader,
+    ResponseReader,
+    part_of,
+    plain_of,
+)
 from muniment.integrations.wrapping.placing import (
     GAP,
     Insertion,
@@ -19,7 +26,7 @@ from muniment.integrations.wrapping.placing import (
 if TYPE_CHECKING:
     from muniment.packets.builds import Build
 
-__all__ = ["CHAT", "DIALECTS", "MESSAGES", "RESPONSES", "Dialect"]
+__all__ = ["CHAT", "DIALECTS", "MESSAGES", "PLACES_ASKED", "RESPONSES", "Dialect"]
 
 
 class Dialect(Protocol):
@@ -65,7 +72,7 @@ class _Chat:
             return []
         said = part_of(choices[0], "message")
         message = {name: part_of(said, name) for name in ("content", "refusal", "tool_calls", "function_call")}
-        message = {name: value for name, value in message.items() if value}
+        message = {name: plain_of(value) for name, value in message.items() if value}
         return [{"role": "assistant", "content": None, **message}] if message else []
 
     def reader(self) -> AnswerReader:
@@ -100,7 +107,7 @@ class _Responses:
         return found or behind_text(given, "instructions", packet)
 
     def answer(self, response: Any) -> list[Any]:
-        return list(part_of(response, "output") or ())
+        return [plain_of(item) for item in part_of(response, "output") or ()]
 
     def reader(self) -> AnswerReader:
         return ResponseReader()
@@ -123,7 +130,8 @@ class _Messages:
         return found or behind_blocks(given, "system", packet)
 
     def answer(self, response: Any) -> list[Any]:
-        content = list(part_of(response, "content") or ())
+        said = part_of(response, "content") or ()
+        content = [{"type": "text", "text": said}] if isinstance(said, str) else [plain_of(block) for block in said]
         return [{"role": "assistant", "content": content}] if content else []
 
     def reader(self) -> AnswerReader:
@@ -138,6 +146,10 @@ DIALECTS: Mapping[str, Mapping[tuple[str, ...], Dialect]] = {
     "anthropic": {("messages",): MESSAGES, ("beta", "messages"): MESSAGES},
 }
 """By the package of a client, the places on it whose calls ask a model."""
+PLACES_ASKED: Mapping[tuple[str, ...], Dialect] = {
+    place: dialect for places in DIALECTS.values() for place, dialect in places.items()
+}
+"""The same of all packages."""
 
 
 def _listed(given: Any) -> list[Any] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from muniment.integrations.wrapping.answers import AnswerReader
@@ -60,30 +60,138 @@ class Following:
 
 
 def follow(stream: Any, following: Following, *, is_async: bool) -> Any:
-    """The same stream, followed from here on."""
+    """The same stream, followed from here on; where its class cannot be replaced, as a generator's, an object that
+    hands its events on."""
     cls: Any = type(stream)
-    stream.__class__ = _followed_async(cls) if is_async else _followed(cls)
-    setattr(stream, _NAME, following)
+    try:
+        setattr(stream, _NAME, following)
+        stream.__class__ = _followed_async(cls) if is_async else _followed(cls)
+    except (TypeError, AttributeError, ValueError):
+        return _AsyncEvents(stream, following) if is_async else _Events(stream, following)
     return stream
+
+
+class _Handing:
+    """What hands on all that a stream has, but for its events."""
+
+    def __init__(self, stream: Any, following: Following) -> None:
+        self._stream = stream
+        self._following = following
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Events(_Handing):
+    def __init__(self, stream: Any, following: Following) -> None:
+        super().__init__(stream, following)
+        self._events = iter(stream)
+
+    def __iter__(self) -> Iterator[Any]:
+        return _read(self._events, self._following)
+
+    def __next__(self) -> Any:
+        with self._following:
+            event = next(self._events)
+        self._following.take(event)
+        return event
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if hasattr(self._stream, "close"):
+            self._stream.close()
+        self._following.end(is_quiet=True)
+
+
+class _AsyncEvents(_Handing):
+    def __init__(self, stream: Any, following: Following) -> None:
+        super().__init__(stream, following)
+        self._events = aiter(stream)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return _read_async(self._events, self._following)
+
+    async def __anext__(self) -> Any:
+        async with self._following:
+            event = await anext(self._events)
+        self._following.take(event)
+        return event
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        closing = getattr(self._stream, "close", None) or getattr(self._stream, "aclose", None)
+        if closing is not None:
+            await closing()
+        await self._following.end_async(is_quiet=True)
+
+
+def _read(events: Iterator[Any], following: Following) -> Iterator[Any]:
+    is_read = False
+    try:
+        for event in events:
+            following.take(event)
+            yield event
+        is_read = True
+    except GeneratorExit:  # the caller left the loop
+        is_read = following.outlives_loops
+        raise
+    finally:
+        if not is_read:
+            following.end(is_quiet=True)
+    following.end()
+
+
+async def _read_async(events: AsyncIterator[Any], following: Following) -> AsyncIterator[Any]:
+    is_read = False
+    try:
+        async for event in events:
+            following.take(event)
+            yield event
+        is_read = True
+    except GeneratorExit:
+        is_read = following.outlives_loops
+        raise
+    finally:
+        if not is_read:
+            await following.end_async(is_quiet=True)
+    await following.end_async()
+
+
+class _Own:
+    """The events of a stream that is its own iterator, as its own class gives them."""
+
+    def __init__(self, stream: Any, cls: Any) -> None:
+        self._stream = stream
+        self._cls = cls
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        return self._cls.__next__(self._stream)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await self._cls.__anext__(self._stream)
 
 
 @lru_cache(maxsize=64)
 def _followed(cls: type) -> type:
     def iterate(self: Any) -> Iterator[Any]:
-        following: Following = getattr(self, _NAME)
-        is_read = False
-        try:
-            for event in cls.__iter__(self):  # type: ignore[attr-defined]
-                following.take(event)
-                yield event
-            is_read = True
-        except GeneratorExit:  # the caller left the loop
-            is_read = following.outlives_loops
-            raise
-        finally:
-            if not is_read:
-                following.end(is_quiet=True)
-        following.end()
+        events = cls.__iter__(self)  # type: ignore[attr-defined]
+        return _read(_Own(self, cls) if events is self else events, getattr(self, _NAME))
 
     def step(self: Any) -> Any:
         following: Following = getattr(self, _NAME)
@@ -101,21 +209,9 @@ def _followed(cls: type) -> type:
 
 @lru_cache(maxsize=64)
 def _followed_async(cls: type) -> type:
-    async def iterate(self: Any) -> AsyncIterator[Any]:
-        following: Following = getattr(self, _NAME)
-        is_read = False
-        try:
-            async for event in cls.__aiter__(self):  # type: ignore[attr-defined]
-                following.take(event)
-                yield event
-            is_read = True
-        except GeneratorExit:
-            is_read = following.outlives_loops
-            raise
-        finally:
-            if not is_read:
-                await following.end_async(is_quiet=True)
-        await following.end_async()
+    def iterate(self: Any) -> AsyncIterator[Any]:
+        events = cls.__aiter__(self)  # type: ignore[attr-defined]
+        return _read_async(_Own(self, cls) if events is self else events, getattr(self, _NAME))
 
     async def step(self: Any) -> Any:
         following: Following = getattr(self, _NAME)

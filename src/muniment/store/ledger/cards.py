@@ -9,29 +9,38 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 __all__ = ["CARD_RUN", "redact_cards"]
 
-CARD_RUN = re.compile(r"(?<![0-9A-Za-z_])(?<!\d\.)\d(?:[ -]?\d){12,}(?!\.?\d)(?![A-Za-z_])")
-"""Not where it adjoins a letter: then it is part of an id."""
-_LOOSE = (
-    r"(?P<loose>(?<![0-9A-Za-z_])(?<!\d[^\w\s])\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})"
+CARD_RUN = re.compile(r"(?<![\dA-Za-z_])(?<!\d\.)\d(?:[ -]?\d){12}")
+"""The first digits of a run that is long enough; how far it goes is found by `_RUN_END`, since a repeated group keeps
+its place in memory for every digit. Not where it adjoins a letter: then it is part of an id."""
+_RUN_END = re.compile(r"[ -](?!\d)|[^\d -]|\Z")
+_ID_SIGN = re.compile(r"\.\d|[A-Za-z_]")
+"""What shows, behind a run, that its last group is part of something else."""
+_LOOSE = re.compile(
+    r"(?<![\dA-Za-z_])(?<!\d[^\w\s])\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})"
     r"(?:\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})\d{4}"
-    r"|\d{6}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})\d{5})(?![^\w\s]?\d)(?![A-Za-z_]))"
+    r"|\d{6}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})\d{5})(?![^\w\s]?\d)(?![A-Za-z_])"
 )
-_ANY_RUN = re.compile(f"{CARD_RUN.pattern}|{_LOOSE}")
-"""Also groups with other signs between them: typeset spaces and dashes, dots, the ends of lines."""
+"""Groups with other signs between them: typeset spaces and dashes, dots, the ends of lines."""
+_ANY_RUN = re.compile(f"(?P<run>{CARD_RUN.pattern})|{_LOOSE.pattern}")
 _TYPESET = frozenset("\u00a0\u2007\u2008\u2009\u200a\u200b\u2060\u202f\u3000\u2010\u2011\u2012\u2013.·")
 """Signs that stand between the groups of a card as a space does. Others need a word that says card."""
 _REPLACED = "[redacted:card_number]"
 _LENGTHS = range(13, 20)
 _SHAPES = frozenset({(4, 4, 4, 4), (4, 4, 4, 4, 3), (4, 6, 5), (4, 6, 4), (4, 3, 3, 3)})
-_GROUP_SIGNS = 4
-"""Digits of the first group of a card number that is written in groups."""
 _GROUP = re.compile(r"\d+")
-_BEFORE_CHARS, _BEHIND_CHARS = 48, 24
+_FIRST_GROUP = re.compile(r"(?<!\d)(?:\d{13,19}|\d{4})(?!\d)")
+"""A whole card number, or the first group of one that is written in groups."""
+_GROUPS_MAX = 5
+_BESIDE_CHARS = 10
+_ROW_BEFORE = re.compile(r"(?:^|\D)\d{4}[ -]\d{4}[ -]$")
+_ROW_BEHIND = re.compile(r"[ -]\d{4}[ -]\d{4}(?!\d)")
+_BEFORE_CHARS, _BEHIND_CHARS, _UNDER_CHARS = 48, 24, 256
 _CARD = re.compile(
     r"(?ai)card|visa|master|amex|american express|diners|discover|\bjcb\b|unionpay|maestro|credit|debit|\bcc\b|\bpan\b"
     r"|karte|carte|carta|tarjeta|cart[aã]o|カード|卡|카드"
@@ -52,10 +61,11 @@ _IBAN = re.compile(r"(?a)\b[A-Z]{2}\d\d(?:[ -]?[A-Z0-9]{4}){0,3}[ -]?$")
 
 
 class _Run(NamedTuple):
-    """A run of digits: its text, the places of its groups, and what the words around it say."""
+    """A run of digits: where it stands in which text, and what the words around it say."""
 
     text: str
-    groups: list[tuple[int, int]]
+    start: int
+    end: int
     says_card: bool
     says_other: bool
 
@@ -66,39 +76,80 @@ Note = Callable[[int, int, str], None]
 def redact_cards(text: str, found: Counter[str], under: str = "", note: Note | None = None) -> str:
     """The text without its card numbers; `found` counts them, `note` is told where each stood. `under` is the key that
     the text stands under."""
-    return _ANY_RUN.sub(lambda match: _redact_run(match, found, under, note), text)
-
-
-def _redact_run(match: re.Match[str], found: Counter[str], under: str, note: Note | None) -> str:
-    run, text = match[0], match.string
-    if match["loose"] is not None and not _has_check(run):  # before anybody looks at the words around it
-        return run
-    before = text[max(0, match.start() - _BEFORE_CHARS) : match.start()]
-    if before.rstrip(" (").endswith("+") or _IBAN.search(before):
-        return run
-    around = f"{under} {before}\0{text[match.end() : match.end() + _BEHIND_CHARS]}"
-    named = f"{under} {_CLAUSE_END.split(before)[-1]}"  # what a number is called stands in its own sentence
-    read = _Run(
-        run,
-        [place.span() for place in _GROUP.finditer(run)],
-        says_card=_CARD.search(_REDACTED.sub("", around)) is not None,
-        says_other=_OTHER.search(named) is not None,
-    )
-    if match["loose"] is not None and not read.says_card and not _is_typeset(run):
-        return run
     clean: list[str] = []
-    at = first = 0
-    while first < len(read.groups):
-        last = _card_from(read, first)
-        if last is None:
-            first += 1
-            continue
-        clean += (run[at : read.groups[first][0]], _REPLACED)
-        found["card_number"] += 1
-        if note is not None:
-            note(match.start() + read.groups[first][0], match.start() + read.groups[last][1], "card_number")
-        at, first = read.groups[last][1], last + 1
-    return "".join((*clean, run[at:]))
+    at = 0
+    for start, end, is_loose in _runs(text):
+        run = _read_run(text, start, end, is_loose, under[-_UNDER_CHARS:])
+        for first, last in () if run is None else _cards_in(run):
+            clean += (text[at:first], _REPLACED)
+            found["card_number"] += 1
+            if note is not None:
+                note(first, last, "card_number")
+            at = last
+    return "".join((*clean, text[at:])) if clean else text
+
+
+def _runs(text: str) -> Iterator[tuple[int, int, bool]]:
+    """The runs of digits that are long enough for a card: from where to where, and whether it is a loose one."""
+    at = 0
+    while (met := _ANY_RUN.search(text, at)) is not None:
+        loose = met if met["run"] is None else None
+        end = met.end() if loose is not None else _end_of_run(text, met.start(), met.end())
+        if end is None:
+            loose = _LOOSE.match(text, met.start())
+            end = None if loose is None else loose.end()
+        if end is not None:
+            yield met.start(), end, loose is not None
+        at = met.start() + 1 if end is None else end
+
+
+def _end_of_run(text: str, start: int, enough: int) -> int | None:
+    """Where a run ends whose first digits end at `enough`; None where it is none. A last group that is part of
+    something else is left out."""
+    met = _RUN_END.search(text, enough)
+    end = len(text) if met is None else met.start()
+    if not _ID_SIGN.match(text, end):
+        return end
+    end = max(text.rfind(" ", start, end), text.rfind("-", start, end))
+    return end if end >= enough else None
+
+
+def _read_run(text: str, start: int, end: int, is_loose: bool, under: str) -> _Run | None:
+    """A run and what is said around it; None where it is no card's, whatever its digits."""
+    if is_loose and not _has_check(text[start:end]):  # before anybody looks at the words around it
+        return None
+    before = text[max(0, start - _BEFORE_CHARS) : start]
+    if before.rstrip(" (").endswith("+") or _IBAN.search(before):
+        return None
+    around = f"{under} {before}\0{text[end : end + _BEHIND_CHARS]}"
+    named = f"{under} {_CLAUSE_END.split(before)[-1]}"  # what a number is called stands in its own sentence
+    says_card = _CARD.search(_REDACTED.sub("", around)) is not None
+    if is_loose and not says_card and not _is_typeset(text[start:end]):
+        return None
+    return _Run(text, start, end, says_card, says_other=_OTHER.search(named) is not None)
+
+
+def _cards_in(run: _Run) -> Iterator[tuple[int, int]]:
+    """From where to where the cards of a run stand. Longer numbers are tried first."""
+    at = run.start
+    while (first := _FIRST_GROUP.search(run.text, at, run.end)) is not None:
+        at = first.end()
+        for end in reversed(_card_ends(run, first.start())):
+            if _is_card(run, first.start(), end, is_grouped=end > first.end()):
+                yield first.start(), end
+                at = end
+                break
+
+
+def _card_ends(run: _Run, start: int) -> list[int]:
+    """Where a number that starts with this group may end: by the groups that cards have."""
+    ends: list[int] = []
+    shape: tuple[int, ...] = ()
+    for group in islice(_GROUP.finditer(run.text, start, run.end), _GROUPS_MAX):
+        shape = (*shape, group.end() - group.start())
+        if (len(shape) == 1 and shape[0] in _LENGTHS) or shape in _SHAPES:
+            ends.append(group.end())
+    return ends
 
 
 def _has_check(run: str) -> bool:
@@ -112,20 +163,8 @@ def _is_typeset(run: str) -> bool:
     return len(between) == 1 and between <= _TYPESET
 
 
-def _card_from(run: _Run, first: int) -> int | None:
-    """The group with which a card number that starts at group `first` ends; longer numbers are tried first."""
-    size = run.groups[first][1] - run.groups[first][0]
-    if size != _GROUP_SIGNS and size not in _LENGTHS:  # a table of figures has thousands of groups
-        return None
-    for last in range(min(first + 4, len(run.groups) - 1), first - 1, -1):
-        shape = tuple(end - start for start, end in run.groups[first : last + 1])
-        if (len(shape) == 1 or shape in _SHAPES) and _is_card(run, first, last):
-            return last
-    return None
-
-
-def _is_card(run: _Run, first: int, last: int) -> bool:
-    text = run.text[run.groups[first][0] : run.groups[last][1]]
+def _is_card(run: _Run, start: int, end: int, *, is_grouped: bool) -> bool:
+    text = run.text[start:end]
     digits = [int(char) for char in text if char.isdigit()]
     if len(digits) not in _LENGTHS or not _has_issuer(digits) or not _passes_luhn(digits):
         return False
@@ -133,13 +172,14 @@ def _is_card(run: _Run, first: int, last: int) -> bool:
         return True
     if len(set(re.findall(r"\D", text))) > 1 or len(digits) == 13:  # barcodes, and phones without their plus
         return False
-    return not run.says_other and not _is_in_table(run, first, last)
+    return not run.says_other and not (is_grouped and _is_in_table(run, start, end))
 
 
-def _is_in_table(run: _Run, first: int, last: int) -> bool:
+def _is_in_table(run: _Run, start: int, end: int) -> bool:
     """Two groups of four beside it: a row of figures. One may be the year that the card ends."""
-    beside = run.groups[max(0, first - 2) : first], run.groups[last + 1 : last + 3]
-    return last > first and any(len(part) == 2 and all(end - start == 4 for start, end in part) for part in beside)
+    before = run.text[max(run.start, start - _BESIDE_CHARS - 1) : start]
+    behind = run.text[end : min(run.end, end + _BESIDE_CHARS + 1)]
+    return _ROW_BEFORE.search(before) is not None or _ROW_BEHIND.match(behind) is not None
 
 
 def _has_issuer(digits: list[int]) -> bool:

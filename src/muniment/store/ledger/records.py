@@ -250,6 +250,10 @@ LEFT_DAMAGED = "left_damaged"
 """Count of a receipt: rows of what was forgotten that are missing, or do not hold what was written there: it may stand
 elsewhere."""
 
+WAITING, LEFT_WAITING = "waiting", "left_waiting"
+"""Counts of a receipt: events that hooks had put down for the store and nobody had written yet, which went, and those
+that may be left."""
+
 
 class Receipt(Record):  # LG-07
     """Proof of a forget: what was asked, what went. Holds ids and counts, never content."""
@@ -279,8 +283,25 @@ class Receipt(Record):  # LG-07
         return self if concerns is None else self.model_copy(update={"concerns": concerns})
 
     @property
+    def is_clean(self) -> bool:
+        """Whether no count says that some of it may be left, but for words that were said again."""
+        is_derived = self.counts.get(LEFT_ITEMS) and not self.counts.get(LEFT_EVENTS)
+        return not (is_derived or self.counts.get(LEFT_DAMAGED) or self.counts.get(LEFT_WAITING))
+
+    @property
     def left_note(self) -> str:
-        """What its note says where words of what went still stand in rows that did not go."""
+        """What its note says of what may be left: words in rows that did not go, and events that hooks put down."""
+        return f"{self._left_in_rows}{self._left_waiting}"
+
+    @property
+    def _left_waiting(self) -> str:
+        if not (count := self.counts.get(LEFT_WAITING, 0)):
+            return ""
+        named = "1 event" if count == 1 else f"{count} events"
+        return f"; {named} that hooks put down could not be read or removed, and may hold some of it"
+
+    @property
+    def _left_in_rows(self) -> str:
         items, events = self.counts.get(LEFT_ITEMS, 0), self.counts.get(LEFT_EVENTS, 0)
         if damaged := self.counts.get(LEFT_DAMAGED, 0):
             rows = f"{damaged} {'row' if damaged == 1 else 'rows'}"

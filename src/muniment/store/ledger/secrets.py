@@ -49,6 +49,10 @@ _TOLD = (
 """What follows looks like a secret and not like a word: a figure, a sign in it, or capitals within, more than once (a
 product has one, as GitHub)."""
 
+_ASSIGNED = r"[^\s\"',;]{5,}(?:[^\s\"',;\\]|\\(?![\"']))"
+"""What stands behind a name, without a backslash that belongs to the quote behind it. A class is repeated and not a
+group, which would keep its place in memory for every sign."""
+
 # Inline `(?ai:…)`: case is ignored for ASCII alone, so that lower() in `may_hold_secret` sees what the pattern sees.
 _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
@@ -118,17 +122,17 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "password",
             r"(?P<keep>(?ai:" + _NAMES + r"\\?[\"']?\s{0,4}(?::=|[:=：])\s{0,4}\\?[\"']?))"
-            r"(?P<secret>(?!\[redacted:)(?:[^\s\"',;\\]|\\(?![\"'])){6,})",
+            rf"(?P<secret>(?!\[redacted:){_ASSIGNED})",
         ),
         (
             "password",
             r"(?P<keep>(?ai:" + _WORDS + r"(?:\\?[\"']\s{0,4}(?::=|[:=：])|\s{0,4}:?=)\s{0,4}\\?[\"']?))"
-            r"(?P<secret>(?!\[redacted:)(?:[^\s\"',;\\]|\\(?![\"'])){6,})",
+            rf"(?P<secret>(?!\[redacted:){_ASSIGNED})",
         ),
         (
             "password",
             rf"(?P<keep>(?ai:{_WORDS}\s{{0,4}}[:：]\s{{0,4}}\\?[\"']?))"
-            rf"(?P<secret>{_TOLD}(?:[^\s\"',;\\]|\\(?![\"'])){{6,}})",
+            rf"(?P<secret>{_TOLD}{_ASSIGNED})",
         ),
     )
 )

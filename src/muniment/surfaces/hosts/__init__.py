@@ -1,7 +1,6 @@
 """Coding agents that muniment serves through their own hooks and configuration files.
 
 repository      which repository a directory belongs to, and the tenant that its memory is kept under
-pending         events that wait on disk until a hook that opens the store writes them
 events          what the hosts' hooks say, in one shape
 transcripts     the hosts' transcripts of a session, read as turns
 recording       events and transcripts become entries, each once

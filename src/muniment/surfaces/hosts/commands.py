@@ -11,13 +11,14 @@ from typing import Annotated, Any, Literal
 import click
 
 from muniment.core.outside.extras import install_command, is_installed
+from muniment.core.outside.pending import home_folder
 from muniment.errors import InvalidInput
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.given_names import checked_name
 from muniment.surfaces.hosts import installing
 from muniment.surfaces.hosts.config_files import Notes
-from muniment.surfaces.hosts.hook_command import DEFAULT_DB, home_folder
+from muniment.surfaces.hosts.hook_command import DEFAULT_DB
 from muniment.surfaces.hosts.hook_command import main as run_hook
 from muniment.surfaces.hosts.hosts import HOSTS, Setup
 from muniment.surfaces.hosts.repository import find_repository

@@ -17,19 +17,31 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from muniment.core.outside.pending import (
+    home_folder,
+    is_outside,
+    may_read,
+    note_folder,
+    pending_folder,
+    put,
+    the_only_writer,
+    waiting,
+    write_apart,
+)
 from muniment.errors import InvalidInput, InvalidJson, MunimentError
 from muniment.surfaces.given_names import checked_name
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from muniment.core.outside.pending import Pending
     from muniment.handles.memory import Memory
-    from muniment.surfaces.hosts.pending import Pending
 
-__all__ = ["DEFAULT_DB", "home_folder", "main"]
+__all__ = ["DEFAULT_DB", "main"]
 
 DEFAULT_DB = "~/.muniment/agents.db"
 _AGENT = "coding-agent"
@@ -40,11 +52,6 @@ _RESULTS = frozenset(("PostToolUse", "PostToolUseFailure", "AfterTool", "postToo
 _ENDS = frozenset(("Stop", "SubagentStop", "SessionEnd", "AfterAgent", "afterAgentResponse", "sessionEnd"))
 """The end of a turn or of a session: what was put down is written then."""
 _FROM_SETTINGS = {"tenant": "default", "user": "", "repository": "checkout", "branches": "any", "db": DEFAULT_DB}
-
-
-def home_folder() -> Path:
-    """Where muniment keeps what belongs to a person and not to a project."""
-    return Path(os.environ.get("MUNIMENT_HOME") or Path("~/.muniment").expanduser())
 
 
 def _arguments(arguments: Sequence[str] | None) -> Namespace:
@@ -134,7 +141,6 @@ def _watch(seconds: float) -> None:
 
 
 def _carry_out(given: Namespace, event: dict[str, Any]) -> dict[str, Any]:
-    from muniment.surfaces.hosts.pending import pending_folder, put, waiting
     from muniment.surfaces.hosts.repository import scoped_tenant
 
     if given.host == "claude-code" and os.environ.get("CURSOR_VERSION"):
@@ -143,9 +149,13 @@ def _carry_out(given: Namespace, event: dict[str, Any]) -> dict[str, Any]:
     folder = pending_folder(home_folder(), given.db)
     name = event.get("hook_event_name")
     if name not in _RESULTS | _ENDS or given.db == ":memory:":
-        return _told(given, event, tenant, waiting(folder))
+        with may_read(folder) as is_free:
+            return _told(given, event, tenant, waiting(folder) if is_free else ())
     if name in _ENDS and not _is_listened_to(event):
         return {}
+    if not is_outside(given.db):
+        with suppress(OSError):  # the event is kept all the same, where a forget looks without being told
+            note_folder(given.db, folder)
     put(folder, tenant, event, user=given.user, agent=given.agent)
     if name in _ENDS:
         _start_writer(given)
@@ -159,8 +169,6 @@ def _is_listened_to(event: Mapping[str, Any]) -> bool:
 
 
 def _start_writer(given: Namespace) -> None:
-    from muniment.surfaces.hosts.pending import write_apart
-
     named = {"--db": given.db, "--tenant": given.tenant, "--user": given.user, "--agent": given.agent}
     words = [word for name, value in named.items() if value for word in (name, value)]
     write_apart([sys.executable, "-P", "-m", "muniment.integrations.hooks", "--pending", *words])
@@ -186,12 +194,10 @@ def _told(given: Namespace, event: dict[str, Any], tenant: str, pending: Iterabl
 
 def _write_waiting(given: Namespace) -> dict[str, Any]:
     """Write what waits, and what comes while it is written."""
-    from muniment.surfaces.hosts.pending import pending_folder, the_only_writer, waiting
-
     folder = pending_folder(home_folder(), given.db)
-    with the_only_writer(folder) as is_alone:
+    with the_only_writer(folder) as is_alone, may_read(folder) as is_free:
         first = next(waiting(folder), None)
-        if not is_alone or first is None:
+        if not is_alone or not is_free or first is None:
             return {}
         from muniment.surfaces.hosts.hooks import Listener, write_pending
 

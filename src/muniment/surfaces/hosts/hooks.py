@@ -14,21 +14,23 @@ nothing for a prompt nothing is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from muniment.core.instants import format_instant, parse_instant
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import Conflict, InvalidInput, MunimentError
+from muniment.store.objects.waiting import forgotten_since
 from muniment.surfaces.hosts.events import HookEvent, answer_with, read_event
 from muniment.surfaces.hosts.recording import Session, open_session
-from muniment.surfaces.hosts.transcripts import read_transcript
+from muniment.surfaces.hosts.transcripts import Turn, read_transcript
 
 if TYPE_CHECKING:
+    from muniment.core.outside.pending import Pending
     from muniment.handles.memory import Memory
     from muniment.packets.builds import Build
-    from muniment.surfaces.hosts.pending import Pending
 
 __all__ = ["AGENT", "CHARS_MAX", "Listener", "handle", "write_pending"]
 
@@ -108,7 +110,7 @@ def _session(mem: Memory, session_id: str, who: Listener) -> Session:
 def _told_at_start(mem: Memory, session: Session, said: HookEvent, who: Listener) -> str:
     if said.source == "compact":
         with suppress(InvalidInput):  # what the hook says is enough
-            _read_transcript(session, said)
+            _read_transcript(mem, session, said)
         session.let_go(said.name)
         prompts = [entry.content for entry in session.entries if entry.role == "user" and entry.kind == "message"]
         asked = (prompts[-1] if prompts else None) or ""
@@ -196,16 +198,38 @@ def _read_on(mem: Memory, session: Session, said: HookEvent, who: Listener) -> N
     what waited is written all the same.
     """
     try:
-        _read_transcript(session, said)
+        _read_transcript(mem, session, said)
     finally:
         write_pending(mem, who, {_place(said, who): session})
 
 
-def _read_transcript(session: Session, said: HookEvent) -> None:
+def _read_transcript(mem: Memory, session: Session, said: HookEvent) -> None:
     if said.transcript is not None:
         told = read_transcript(said.transcript)
-        session.turns(told.turns)
+        session.turns(told.turns, _forgotten_turns(mem, session, told.turns))
         session.let_go_of(told.compactions)
+
+
+def _forgotten_turns(mem: Memory, session: Session, turns: Iterable[Turn]) -> Callable[[Turn], bool]:
+    """Which turns of a transcript were forgotten. One without a time was, where anything of its session was."""
+    scope = session.run.scope
+    times = {turn.at: _instant(turn.at) for turn in turns}
+    known = [at for at in times.values() if at is not None]
+    gone = forgotten_since(mem._ctx, scope.tenant_id, min(known)) if known else []
+    is_cut = any(entry.is_forgotten for entry in session.entries)
+
+    def is_forgotten(turn: Turn) -> bool:
+        at = times[turn.at]
+        return is_cut if at is None else any(each.has(scope.user_id, scope.session_id, at) for each in gone)
+
+    return is_forgotten
+
+
+def _instant(value: str | None) -> str | None:
+    try:
+        return None if value is None else format_instant(parse_instant(value))
+    except InvalidInput:
+        return None
 
 
 def _snapshot(session: Session, said: HookEvent) -> None:
@@ -243,7 +267,7 @@ def write_pending(mem: Memory, who: Listener, known: Mapping[Place, Session] | N
     """
     sessions = dict(known or {})
     failed: list[MunimentError] = []
-    read = [(each, said, whose) for each in who.pending for said, whose in _read_pending(each, who)]
+    read = _not_forgotten(mem, [one for each in who.pending for one in _read_pending(each, who)])
     transcripts = {_place(said, whose): said for _, said, whose in read if said.transcript is not None}
     for each, said, whose in read:
         try:
@@ -252,7 +276,7 @@ def write_pending(mem: Memory, who: Listener, known: Mapping[Place, Session] | N
                 sessions[place] = _session(mem, said.session, whose)
             if place in transcripts and not sessions[place].has_read:
                 with suppress(InvalidInput):  # a host may have taken the transcript away by now
-                    _read_transcript(sessions[place], transcripts[place])
+                    _read_transcript(mem, sessions[place], transcripts[place])
             _write_one(sessions, place, each, said)
         except Conflict:
             continue  # another hook ended the run meanwhile; the next one writes it, into a run that is open
@@ -270,7 +294,30 @@ def _place(said: HookEvent, whose: Listener) -> Place:
     return whose.tenant_id, whose.user_id, said.session
 
 
-def _read_pending(each: Pending, who: Listener) -> Iterator[tuple[HookEvent, Listener]]:
+_Read = tuple["Pending", HookEvent, Listener]
+
+
+def _not_forgotten(mem: Memory, read: list[_Read]) -> list[_Read]:
+    """Those that were not forgotten after they were put down; the others are taken away."""
+    since: dict[str, str] = {}
+    for each, _, whose in read:
+        at = _put_at(each)
+        since[whose.tenant_id] = min(at, since.get(whose.tenant_id, at))
+    gone = {tenant_id: forgotten_since(mem._ctx, tenant_id, at) for tenant_id, at in since.items()}
+    left: list[_Read] = []
+    for each, said, whose in read:
+        if any(scope.has(whose.user_id, said.session, _put_at(each)) for scope in gone[whose.tenant_id]):
+            each.done()
+        else:
+            left.append((each, said, whose))
+    return left
+
+
+def _put_at(each: Pending) -> str:
+    return format_instant(datetime.fromtimestamp(each.at_ns / 1e9, UTC))
+
+
+def _read_pending(each: Pending, who: Listener) -> Iterator[_Read]:
     """The event that waited, and whose it is; nothing where it is none, or one that is passed over."""
     try:
         said = read_event(each.event)
@@ -281,7 +328,7 @@ def _read_pending(each: Pending, who: Listener) -> Iterator[tuple[HookEvent, Lis
         each.done()
         return
     user, agent = each.user or who.user_id, each.agent or who.agent_id
-    yield said, who._replace(user_id=user, agent_id=agent, tenant_id=each.tenant)
+    yield each, said, who._replace(user_id=user, agent_id=agent, tenant_id=each.tenant)
 
 
 def _write_one(sessions: dict[Place, Session], place: Place, each: Pending, said: HookEvent) -> None:

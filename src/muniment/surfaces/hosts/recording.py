@@ -112,10 +112,12 @@ class Session:
 
     # -- what a transcript tells ----------------------------------------------------------------------
 
-    def turns(self, turns: Iterable[Turn]) -> None:
-        """What of a transcript is not known yet, in its order."""
+    def turns(self, turns: Sequence[Turn], forgotten: Callable[[Turn], bool] = lambda _: False) -> None:
+        """What of a transcript is not known yet, in its order, without what was forgotten."""
         met: Counter[str] = Counter()
         for turn in turns:
+            if forgotten(turn):
+                continue
             if turn.role == "tool":
                 self.result(
                     turn.tool, turn.text, arguments=turn.arguments, ok=turn.ok, call=turn.call, key="", ts=turn.at

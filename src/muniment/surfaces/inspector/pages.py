@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from muniment.errors import MissingDependency
 
-__all__ = ["DIST", "HEADERS", "BuiltFile", "is_built", "load_files", "not_built"]
+__all__ = ["DIST", "HEADERS", "BuiltFile", "built_file", "is_built", "load_files", "no_page", "not_built"]
 
 DIST = Path(__file__).parent / "dist"
 
@@ -52,12 +52,23 @@ _CLONE = Path(__file__).parents[4] / "inspector" / "package.json"
 def not_built() -> str:
     """What to do where the page is missing: a release has it built, a clone has its source."""
     if _CLONE.is_file():
-        return "make inspector builds it, with Node.js 20 or newer"
+        return "`make inspector` builds it, with Node.js 20 or newer; the wheel of a release has it"
     return "this installation was made without it: install the wheel of a release, or one that `make wheel` built"
+
+
+def no_page() -> str:
+    """One line in the place of the page: that this is muniment, and how to get its page."""
+    return f"muniment serves here without its page: {not_built()}"
 
 
 def is_built(dist: Path = DIST) -> bool:
     return (dist / "index.html").is_file()
+
+
+def built_file(address: str, body: bytes, media: str) -> BuiltFile:
+    """A file as it is served at an address."""
+    etag = f'"{sha256(body).hexdigest()[:32]}"'
+    return BuiltFile(body, media, etag, "no-cache" if address == "/" else _FOREVER)
 
 
 def load_files(dist: Path = DIST) -> dict[str, BuiltFile]:
@@ -69,8 +80,6 @@ def load_files(dist: Path = DIST) -> dict[str, BuiltFile]:
         if path.suffix in _MEDIA and path.is_file():
             address = "/" + path.relative_to(dist).as_posix()
             is_page = address == "/index.html"
-            body = path.read_bytes()
-            etag = f'"{sha256(body).hexdigest()[:32]}"'
-            file = BuiltFile(body, _MEDIA[path.suffix], etag, "no-cache" if is_page else _FOREVER)
-            found["/" if is_page else address] = file
+            place = "/" if is_page else address
+            found[place] = built_file(place, path.read_bytes(), _MEDIA[path.suffix])
     return found

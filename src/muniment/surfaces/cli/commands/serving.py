@@ -89,15 +89,18 @@ def _warn(memory: Memory, settings: ServerSettings) -> None:
     from muniment.core.outside.system import system_clock
     from muniment.surfaces.http.logs import LOGGER
     from muniment.surfaces.http.serving import check_safe
+    from muniment.surfaces.inspector.pages import is_built, no_page
     from muniment.surfaces.processes.stored_keys import open_keys
 
     keys = open_keys(settings.keys, memory._ctx.engine, system_clock)
     for warning in check_safe(settings, bool(keys.list()), keys.place):
         LOGGER.warning(warning)
+    if not is_built():
+        LOGGER.warning(no_page())
 
 
 def _announce(call: Call, settings: ServerSettings, url: str, location: str) -> None:
-    from muniment.surfaces.inspector.pages import is_built, not_built
+    from muniment.surfaces.inspector.pages import is_built
 
     if call.as_json:
         emit_json(
@@ -106,8 +109,6 @@ def _announce(call: Call, settings: ServerSettings, url: str, location: str) -> 
         )
         return
     echo(f"muniment at {url} over {location}; Ctrl-C to stop")
-    if not is_built():
-        echo(f"without its inspector: {not_built()}")
 
 
 serve = Command(
