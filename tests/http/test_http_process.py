@@ -17,13 +17,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from starlette.testclient import TestClient
 
 import muniment
 from free_ports import free_port
 from muniment.errors import MunimentError, StorageFailure
-from muniment.surfaces.inspector.app import no_inspector
-from muniment.surfaces.inspector.pages import no_page
 
 TALK = {"role": "user", "content": "x"}
 
@@ -71,12 +68,6 @@ def test_it_ends_in_order_and_requests_under_way_are_answered(tmp_path: Path) ->
         assert mem.verify().ok
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert any(line["message"] == "request" for line in lines)
-
-
-def test_a_server_without_the_page_says_how_to_build_it() -> None:
-    answer = TestClient(no_inspector(), base_url="http://localhost").get("/")
-    assert (answer.status_code, answer.text) == (200, f"{no_page()}\n")
-    assert "make inspector" in answer.text
 
 
 @pytest.mark.soak
