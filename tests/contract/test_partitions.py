@@ -32,6 +32,8 @@ from muniment.testing.rows import row_with, sample_row
 from partition_room import BIG, TENANTS, converted, fill, held, layout, leftovers, relations, target, url_of
 from products import for_each
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture
 def engine(postgres_dsn: str, postgres_schema: str) -> Iterator[PostgresEngine]:

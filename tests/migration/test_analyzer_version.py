@@ -70,6 +70,7 @@ def test_what_is_merged_from_a_block_of_before_is_of_before(parts: tuple[bytes, 
     assert not is_outdated(encode_segment(merge_segments([decode_segment(NOW), decode_segment(NOW)])))
 
 
+@pytest.mark.soak
 def test_a_store_of_before_answers_and_asks_for_a_rebuild_by_name(old_store: Path) -> None:
     with muniment.open(old_store) as mem:
         report = mem.verify()

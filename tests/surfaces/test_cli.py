@@ -389,6 +389,7 @@ def test_usage_errors_have_the_same_shape(arguments: list[str], folder: Path) ->
     assert error["hint"].endswith("--help")
 
 
+@pytest.mark.soak
 def test_the_demo_as_json(folder: Path) -> None:
     told = json.loads(call("demo", "--json").stdout)["lines"]
     assert any("equal: True" in line for line in told)

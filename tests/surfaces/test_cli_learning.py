@@ -520,6 +520,7 @@ def test_what_was_forgotten_is_not_shown_by_a_second_fold(store: Path) -> None:
 # -- the demo -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_the_demo_learns_and_lets_go(folder: Path) -> None:
     told = call("demo").stdout
     part = told[told.index("9 · Learning") :]

@@ -495,6 +495,7 @@ def test_the_status_fits_its_terminal(folder: Path, monkeypatch: pytest.MonkeyPa
     assert any(line.startswith("… B waves") for line in lines)
 
 
+@pytest.mark.soak
 def test_the_demo_ends_with_a_report_that_holds(folder: Path) -> None:
     told = CliRunner().invoke(cli, ["demo"]).stdout
     part = told[told.index("8 · Research") :]

@@ -40,6 +40,7 @@ def test_the_core_keeps_and_finds(tmp_path: Path) -> None:
     assert b"Berlin" not in (tmp_path / "a.db").read_bytes()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_demo_leaves_out_what_cannot_run(tmp_path: Path) -> None:
     (said,) = called_without(MODULES, [["demo"]], tmp_path, os_names=NAMES)

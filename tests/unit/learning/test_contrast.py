@@ -90,6 +90,7 @@ def test_what_the_verifier_said_never_separates() -> None:
     assert contrast(runs, POLICY) == []
 
 
+@pytest.mark.soak
 def test_looking_at_many_useless_features_tells_few_falsely() -> None:
     """At a confidence of 0.9 about one family in ten may tell something (15 here, give or take 4); else most would."""
     told = alone = 0

@@ -9,6 +9,7 @@ import pytest
 from run_makers import clean, count_words
 from run_makers import run as run_facts
 
+from effort import SOAK
 from muniment.contracts.folding import FoldTrigger
 from muniment.core.policy.learning import FoldPolicy, LearnPolicy, LessonPolicy
 from muniment.learning.fold.planning import fold
@@ -141,6 +142,7 @@ def test_noise_alone_seldom_makes_an_episode_stale(rate: float) -> None:
     assert gone / looked <= 0.08
 
 
+@pytest.mark.soak
 def test_an_episode_whose_likes_begin_to_fail_is_stale_soon_and_comes_back() -> None:
     """By name passes, then by number, then by name again; half of the runs try the one, half the other."""
     random, first, back = Random(3), [], []
@@ -206,7 +208,7 @@ def a_run(mem: Any, number: int, way: str, passed: bool, intent: dict[str, str] 
     return tuple(recalled.text.splitlines())
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite"])
+@pytest.mark.parametrize("engine", ["memory", "sqlite"] if SOAK else ["memory"])
 def test_after_a_drift_runs_are_told_what_passes_now(make: Any, engine: str) -> None:
     """Before it every look-up by name passes; after it only those by number do, which one run in three tries."""
     mem = make(engine)

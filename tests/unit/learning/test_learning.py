@@ -180,6 +180,7 @@ def test_undo_is_refused_where_somebody_changed_it_since(mem):
     assert ReasoningMemory.from_wire(bank.get("rm_1").record).summary == "Work backwards from the target."
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-15")
 def test_harmful_tactics_are_retired_by_their_numbers(mem):
     teach(mem)

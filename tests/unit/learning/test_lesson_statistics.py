@@ -214,6 +214,7 @@ def test_a_useful_lesson_becomes_active_and_stays_under_a_verifier_that_lies() -
     assert suspended <= 0.15 * LIVES
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-15")
 @pytest.mark.req("RC-13")
 def test_a_harmful_lesson_goes_and_soon() -> None:
