@@ -22,8 +22,8 @@ __all__ = ["HEAD_BYTES_MAX", "BoundedProtocol", "protocol_for"]
 HEAD_BYTES_MAX = 64 << 10
 """Looked at whenever something comes and the head is not whole yet; what came at once may be somewhat longer."""
 _PIECE_BYTES = 1 << 10
-"""Parsed at once, beside the rest of a body: the requests of one piece are the most that can queue. One of 18 bytes takes
-kilobytes there."""
+"""Parsed at once, beside the rest of a body: the requests of one piece are the most that can queue. One of 18 bytes
+takes kilobytes there."""
 _UNREAD_BYTES_MAX = 64 << 10
 """Unparsed bytes beyond which a connection is not read; below it, a caller that hangs up is noticed."""
 
