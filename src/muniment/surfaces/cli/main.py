@@ -105,7 +105,7 @@ cli = Root(
             metavar="FILE",
             expose_value=False,
             callback=_use_config,
-            help="Read this file in place of muniment.toml; it may set everything.",
+            help="Read it in place of muniment.toml.",
         ),
     ],
 )
