@@ -224,7 +224,8 @@ def test_workers_end_with_who_started_them_and_a_start_that_fails_says_so(tmp_pa
         server.process.kill()
         until(lambda: not any(map(is_alive, workers)))
     (tmp_path / "muniment.toml").write_text('[mcp]\nlevel = "nobody"\n')  # which the workers alone read
-    command = [sys.executable, "-m", "muniment", "serve", "--db", "other.db", "--port", "0", "--workers", "2"]
+    named = ["--config", "muniment.toml"]
+    command = [sys.executable, "-m", "muniment", *named, "serve", "--db", "other.db", "--port", "0", "--workers", "2"]
     broken = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
     assert (broken.returncode, broken.stdout) == (1, b"")
     assert b"the workers cannot start" in broken.stderr

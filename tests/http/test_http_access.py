@@ -396,7 +396,8 @@ def test_settings_come_from_arguments_environment_and_file(tmp_path: Path) -> No
 
 def test_other_sites_cannot_ask_through_a_browser(client: TestClient) -> None:
     event = {"role": "user", "content": "x"}
-    for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}, {"Origin": "null"}):
+    elsewhere = [{"Origin": "https://evil.example"}, {"Host": "evil.example"}, {"Origin": "null"}]
+    for headers in (*elsewhere, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}):
         answer = client.post(f"{ANA}/runs/r1/events", json=event, headers=headers)
         assert answer.json()["code"] == "forbidden"
         assert not any(name.startswith("access-control") for name in answer.headers)
@@ -408,7 +409,7 @@ def test_other_sites_cannot_ask_through_a_browser(client: TestClient) -> None:
 
 
 def test_what_a_proxy_passes_on_is_not_of_this_machine(client: TestClient) -> None:
-    for name in ("Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"):
+    for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Via"):
         answer = client.get(f"{ANA}/runs", headers={name: "203.0.113.9", "Host": "127.0.0.1:8765"})
         assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
         assert "--auth on" in answer.json()["hint"]

@@ -161,6 +161,130 @@ def test_the_end_of_a_body_is_not_counted_as_the_head_that_follows_it() -> None:
     asyncio.run(receive()).write.assert_not_called()
 
 
+class Wire(asyncio.Transport):
+    """A transport that notes whether it is read, and what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_read, self.is_open, self.written = True, True, bytearray()
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        self.is_read = True
+
+    def is_closing(self) -> bool:
+        return not self.is_open
+
+    def close(self) -> None:
+        self.is_open = False
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+
+def connect(app: Any) -> tuple[Any, Wire, ServerState]:
+    """A connection of a server that runs this application."""
+    config = uvicorn.Config(app, interface="asgi3", ws="none", log_config=None)
+    config.load()
+    state = ServerState()
+    protocol, wire = protocol_for(60)(config, state, {}), Wire()
+    protocol.connection_made(wire)
+    return protocol, wire, state
+
+
+PIPELINED = {
+    "no header": b"GET / HTTP/1.1\r\n\r\n",
+    "a key": b"GET /v1/tenants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer mun_x\r\n\r\n",
+    "a body": b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+    "chunks": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    "an upgrade": b"GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 99999999\r\n\r\n",
+}
+AT_ONCE = 256 << 10
+"""What a transport reads at once."""
+
+
+@pytest.mark.parametrize("request_bytes", PIPELINED.values(), ids=PIPELINED.keys())
+def test_requests_behind_an_unanswered_one_are_not_queued_without_bound(request_bytes: bytes) -> None:
+    async def never(_scope: Any, receive: Any, _send: Any) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def send_all() -> tuple[int, bool]:
+        protocol, wire, state = connect(never)
+        protocol.data_received(b"GET /slow HTTP/1.1\r\n\r\n")
+        await asyncio.sleep(0)
+        for _ in range(40):
+            if wire.is_read:
+                protocol.data_received((request_bytes * (AT_ONCE // len(request_bytes) + 1))[:AT_ONCE])
+            await asyncio.sleep(0)
+        found = len(protocol.pipeline), wire.is_read
+        protocol.connection_lost(None)
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert not state.tasks, "the request under way is told that its caller has gone"
+        return found
+
+    queued, is_read = asyncio.run(send_all())
+    assert 1 <= queued <= 64
+    assert not is_read, "nothing more is taken from the socket"
+
+
+@pytest.mark.parametrize("size", [131, 1000, 64 << 10, AT_ONCE])
+def test_pipelined_requests_are_all_answered_in_order(size: int) -> None:
+    bodies = [bytes([65 + number % 26]) * (number * 37 % 5000) for number in range(300)] + [b"z" * (300 << 10)]
+    sent = b"".join(
+        b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        if at % 2
+        else b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+        for at, body in enumerate(bodies)
+        if body
+    )
+    bodies = [body for body in bodies if body]
+
+    async def echo(_scope: Any, receive: Any, send: Any) -> None:
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message["body"], message["more_body"]
+        length = (b"content-length", str(len(body)).encode())
+        await send({"type": "http.response.start", "status": 200, "headers": [length]})
+        await send({"type": "http.response.body", "body": body})
+
+    async def exchange() -> bytes:
+        protocol, wire, state = connect(echo)
+        parts = [sent[at : at + size] for at in range(0, len(sent), size)]
+        while parts or state.tasks:
+            if parts and wire.is_read:
+                protocol.data_received(parts.pop(0))
+            assert wire.is_read or state.tasks, "paused, and nothing left that would resume it"
+            await asyncio.sleep(0)
+        protocol.connection_lost(None)
+        return bytes(wire.written)
+
+    answers = b"".join(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body) for body in bodies)
+    assert asyncio.run(exchange()) == answers
+
+
+def test_thousands_of_requests_on_one_connection_are_answered(port: int) -> None:
+    """Also after a connection that sent hundreds and read no answer."""
+    one = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with connected(port) as connection:
+        connection.sendall(one * 200)
+    with connected(port) as connection:
+        sender = Thread(target=connection.sendall, args=(one * 5000,))
+        sender.start()
+        answers, tail = 0, b""
+        while answers < 5000:
+            read = tail + connection.recv(1 << 16)
+            assert len(read) > len(tail), f"closed after {answers} answers"
+            answers += read.count(b"HTTP/1.1 200 OK")
+            tail = read[-14:] if not read.endswith(b"HTTP/1.1 200 OK") else b""
+        sender.join(20)
+    assert is_well(port)
+
+
 def test_a_second_head_that_does_not_come_is_given_up_on(port: int) -> None:
     with connected(port) as connection:
         connection.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -126,8 +126,10 @@ def test_a_connection_that_breaks_says_that_the_outcome_is_unknown(tmp_path: Pat
         mem.close()
 
 
-def test_slow_bodies_are_given_up_on(tmp_path: Path) -> None:
-    (tmp_path / "muniment.toml").write_text("[server]\nbody_seconds_max = 1\n")
+def test_slow_bodies_are_given_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text("[server]\nbody_seconds_max = 1\n")
+    monkeypatch.setenv("MUNIMENT_CONFIG", str(own))
     with serving(tmp_path) as (_, url):
         port = int(url.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port), 10) as slow:

@@ -53,6 +53,7 @@ def test_an_administrator_of_the_owner_alone_unseals(serve: Serve, keys: KeyFile
 
 def test_the_command_line_unseals_and_reseals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MUNIMENT_CONFIG", "muniment.toml")
     (tmp_path / "muniment.toml").write_text('seal_key = "file:seal.key"\n[policy.ledger]\nredact = "seal"\n', "ascii")
     (tmp_path / "seal.key").write_text(KEY, "ascii")
     (tmp_path / "said.jsonl").write_text(json.dumps({"role": "user", "content": f"password={PASSWORD}"}), "utf-8")

@@ -32,6 +32,7 @@ DOOR = pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
 ASYNC = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 TOLD = "I moved to Berlin in May."
 ANA = {"muniment-user": "ana", "muniment-session": "s1"}
+JSON = b"content-type: application/json\r\n"
 
 
 @pytest.fixture
@@ -64,7 +65,8 @@ def client(door: Door, proxy: Server, *, is_async: bool = False, **headers: str)
 
 def send(proxy: Server, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, dict[str, str], bytes]:
     """A request byte for byte."""
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    sent = {"content-type": "application/json"} if body else {}
+    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     with closing(http.client.HTTPConnection(proxy.url.removeprefix("http://"), timeout=30)) as connection:
         connection.request(method, path, body, sent)
         with connection.getresponse() as answer:
@@ -400,7 +402,8 @@ def test_a_caller_that_hangs_up_ends_the_upstreams_work(upstream: Server, proxy:
     upstream.answers.append(Raw([_sse(events[0]), go_on, *more], headers={"Content-Type": "text/event-stream"}))
     host, port = proxy.url.removeprefix("http://").split(":")
     body = chat_body(user("Where do I live?"), stream=True)
-    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n"
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n"
+    head += "content-type: application/json\r\n"
     with socket.create_connection((host, int(port)), timeout=20) as connection:
         connection.sendall(f"{head}muniment-user: ana\r\nmuniment-session: s1\r\n\r\n".encode() + body)
         got = b""
@@ -492,7 +495,9 @@ def test_bodies_are_bounded_in_size_and_time(upstream: Server, mem: muniment.Mem
         assert send(proxy, "POST", "/v1/files", b"x" * 3_001)[0] == 413
         host, port = proxy.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=20) as connection:
-            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{")
+            connection.sendall(
+                b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n" + JSON + b"\r\n{"
+            )
             assert b" 408 " in connection.recv(4096)
     assert upstream.received == []
 

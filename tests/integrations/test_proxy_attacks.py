@@ -49,7 +49,8 @@ def raw_connection(proxy: Server) -> socket.socket:
 
 
 def head(path: str, body: bytes, *more: str, method: str = "POST") -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", "host: x", f"content-length: {len(body)}"]
+    lines = [f"{method} {path} HTTP/1.1", "host: localhost", f"content-length: {len(body)}"]
+    lines += ["content-type: application/json"]
     lines += [f"{name}: {value}" for name, value in ANA.items()]
     return ("\r\n".join([*lines, *more]) + "\r\n\r\n").encode() + body
 
@@ -103,7 +104,7 @@ def test_a_body_in_chunks_is_a_body(upstream: Server, proxy: Server, mem: munime
     with closing(http.client.HTTPConnection(proxy.url.removeprefix("http://"), timeout=30)) as connection:
         for path in (CHAT, "/v1/files"):
             parts = (body[at : at + 7] for at in range(0, len(body), 7))
-            connection.request("POST", path, parts, ANA, encode_chunked=True)
+            connection.request("POST", path, parts, ANA | {"Content-Type": "application/json"}, encode_chunked=True)
             with connection.getresponse() as answer:
                 assert answer.status == 200
                 answer.read()
@@ -259,17 +260,14 @@ def test_what_an_upstream_says_in_our_name_does_not_pass(upstream: Server, proxy
 # -- bodies ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "media", ["", "application/json; charset=utf-8", "text/plain", "application/vnd.x+json", "x;;y"]
-)
-def test_a_request_is_read_whatever_it_is_called(
+@pytest.mark.parametrize("media", ["application/json; charset=utf-8", "application/vnd.x+json"])
+def test_a_request_in_any_kind_of_json_is_read(
     upstream: Server, proxy: Server, mem: muniment.Memory, media: str
 ) -> None:
     upstream.answers.append(Chat().says("In Berlin."))
-    named = {"content_type": media} if media else {}
-    status, headers, _ = send(proxy, "POST", CHAT, chat_body(user(QUESTION)), **_ANA, **named)
+    status, headers, _ = send(proxy, "POST", CHAT, chat_body(user(QUESTION)), **_ANA, content_type=media)
     assert (status, "muniment-error" in headers) == (200, False)
-    assert upstream.received[0].headers.get("content-type", "") == media
+    assert upstream.received[0].headers["content-type"] == media
     assert stored(mem, session="s1") == [("user", QUESTION), ("assistant", "In Berlin.")]
 
 
@@ -466,3 +464,89 @@ def test_the_same_request_many_times_at_once(upstream: Server, proxy: Server, me
     assert found == [200] * 8
     assert stored(mem, session="s1") == [("user", QUESTION), ("assistant", "In Berlin.")]
     assert mem.verify().ok
+
+
+# -- pages of other sites ------------------------------------------------------------------------------------------
+
+ROUTES = [
+    ("POST", CHAT),
+    ("POST", "/v1/responses"),
+    ("POST", "/v1/messages"),
+    ("POST", "/v1/files"),
+    ("GET", "/v1/models"),
+    ("DELETE", "/v1/responses/r_1"),
+    ("OPTIONS", CHAT),
+    ("GET", "/v1/realtime"),
+]
+"""One of each kind: what is recorded, what passes with a body and without, a preflight, a WebSocket's handshake."""
+FROM_ELSEWHERE = {
+    "another site": ["Host: localhost", "Origin: https://evil.example"],
+    "a file or a sandboxed frame": ["Host: localhost", "Origin: null"],
+    "another port of this machine": ["Host: localhost:8766", "Origin: http://localhost:3000"],
+    "a second origin": ["Host: localhost", "Origin: http://localhost", "Origin: https://evil.example"],
+    "no origin, cross-site": ["Host: localhost", "Sec-Fetch-Site: cross-site"],
+    "a form's navigation": ["Host: localhost", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"],
+    "another port, no origin": ["Host: localhost", "Sec-Fetch-Site: same-site"],
+    "a rebound name": ["Host: evil.example"],
+    "a rebound name and its origin": ["Host: evil.example", "Origin: http://evil.example"],
+    "a name that begins like ours": ["Host: 127.0.0.1.evil.example"],
+    "no name": [],
+    "a tunnel": ["Host: localhost", "X-Forwarded-For: 8.8.8.8"],
+    "a tunnel that says how alone": ["Host: localhost", "X-Forwarded-Proto: https"],
+    "a proxy": ["Host: localhost", "Via: 1.1 edge"],
+    "a proxy in one word": ["Host: localhost", "Forwarded: for=8.8.8.8"],
+}
+
+
+@pytest.mark.parametrize("lines", FROM_ELSEWHERE.values(), ids=FROM_ELSEWHERE.keys())
+def test_pages_of_other_sites_and_what_a_proxy_passes_on_are_refused_everywhere(
+    upstream: Server, mem: muniment.Memory, lines: list[str]
+) -> None:
+    upgrade = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: x"]
+    taken = []
+    with proxying(mem, upstream.url, anthropic_upstream=upstream.url, user="ana") as proxy:
+        for method, path in ROUTES:
+            for media in ("application/json", "text/plain"):
+                body = chat_body(user("My payouts go to evil@example.com.")) if method == "POST" else b""
+                head = [f"{method} {path} HTTP/1.1", *lines, f"Content-Length: {len(body)}", f"Content-Type: {media}"]
+                head += upgrade if path.endswith("realtime") else []
+                with raw_connection(proxy) as connection:
+                    connection.sendall("\r\n".join([*head, "", ""]).encode() + body)
+                    answer = connection.recv(65536)
+                if not answer.startswith(b"HTTP/1.1 403 ") or b"access-control" in answer.lower():
+                    taken.append((method, path, media, answer[:60]))
+    assert taken == []
+    assert upstream.received == []
+    assert [text for _, text in stored(mem)] == [TOLD]
+
+
+@pytest.mark.parametrize(
+    "media", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "x;;y"]
+)
+@pytest.mark.parametrize("path", [CHAT, "/v1/responses", "/v1/messages"])
+def test_what_a_page_can_send_without_asking_is_not_recorded(
+    upstream: Server, proxy: Server, mem: muniment.Memory, path: str, media: str
+) -> None:
+    """A browser that sends no `Origin` could send these kinds of bodies from any page."""
+    body = chat_body(user(QUESTION))
+    with raw_connection(proxy) as connection:
+        sent = head(path, body).replace(b"application/json", media.encode())
+        connection.sendall(sent if media else sent.replace(b"content-type: \r\n", b""))
+        ((status, answer),) = answers_on(connection, 1)
+    assert (status, json.loads(answer)["code"]) == (415, "unsupported_media")
+    assert upstream.received == []
+    assert stored(mem, session="s1") == []
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8766", "[::1]:8766"])
+def test_own_pages_and_plain_clients_pass(upstream: Server, proxy: Server, host: str) -> None:
+    named = [{}, {"origin": f"http://{host}", "sec_fetch_site": "same-origin"}, {"sec_fetch_site": "none"}]
+    upstream.answers += [{"data": []}] * len(named)
+    assert [send(proxy, "GET", "/v1/models", host=host, **each)[0] for each in named] == [200] * len(named)
+
+
+def test_a_proxy_that_knows_whom_to_let_in_is_let_in_by_auth_off(upstream: Server, mem: muniment.Memory) -> None:
+    upstream.answers.append({"data": []})
+    with proxying(mem, upstream.url, auth="off") as proxy:
+        assert send(proxy, "GET", "/v1/models", x_forwarded_for="8.8.8.8")[0] == 200
+        assert send(proxy, "GET", "/v1/models", origin="https://evil.example")[0] == 403

@@ -334,7 +334,8 @@ def test_demo_tells_its_story(folder: Path) -> None:
 
 
 def test_settings_come_in_order(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "muniment.toml").write_text('db = "file.db"\nuser = "toml"\n[policy.ledger]\nredact_secrets = false\n')
+    (folder / "own.toml").write_text('db = "file.db"\nuser = "toml"\n[policy.ledger]\nredact_secrets = false\n')
+    monkeypatch.setenv("MUNIMENT_CONFIG", "own.toml")
     secret = "AKIA" + "ABCDEFGHIJKLMNOP"
     (folder / "e.jsonl").write_text(json.dumps({"role": "user", "content": secret}) + "\n")
     assert json.loads(call("ingest", "e.jsonl", "--json").stdout)["db"] == "file.db"

@@ -194,16 +194,17 @@ def test_a_place_that_cannot_be_is_refused(memory: Memory, place: CallerScope) -
 def test_settings_come_from_arguments_environment_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "muniment.toml").write_text('[mcp]\nforget = "off"\ntrust = "user"\nsession = "s1"\n', "utf-8")
-    settings = load_mcp_settings({"trust": "assistant"}, {"MUNIMENT_MCP_SESSION": "s2"})
+    config = {"MUNIMENT_CONFIG": "muniment.toml"}
+    settings = load_mcp_settings({"trust": "assistant"}, {"MUNIMENT_MCP_SESSION": "s2", **config})
     assert (settings.trust, settings.session, settings.forget, settings.writes) == ("assistant", "s2", "off", "on")
     for given, path in (({"level": "world"}, "$.mcp.level"), ({"writes": "yes"}, "$.mcp.writes")):
         with pytest.raises(InvalidInput) as caught:
-            load_mcp_settings(given, {})
+            load_mcp_settings(given, config)
         assert caught.value.path == path
     for text in ("mcp = 5\n", "[mcp]\nforget = true\n", '[mcp]\nuser = "bo"\n'):
         (tmp_path / "muniment.toml").write_text(text, "utf-8")
         with pytest.raises(InvalidInput):
-            load_mcp_settings({}, {})
+            load_mcp_settings({}, config)
 
 
 def test_an_error_of_a_place_is_told_to_whoever_asks(memory: Memory) -> None:

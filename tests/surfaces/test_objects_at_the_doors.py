@@ -153,6 +153,7 @@ def test_a_relative_folder_is_taken_as_the_path_of_the_store_is(
     monkeypatch.setenv("MUNIMENT_OBJECTS", named)
     assert Commands().document("verify")["objects"] == 1
     monkeypatch.delenv("MUNIMENT_OBJECTS")
+    monkeypatch.setenv("MUNIMENT_CONFIG", "muniment.toml")
     (place / "muniment.toml").write_text(f'objects = "{named}"\n')
     assert Commands().document("verify")["objects"] == 1
 

@@ -14,14 +14,15 @@ from muniment.core.policy.policy import Policy
 from muniment.core.record import Record
 from muniment.integrations.proxy.settings import ProxySettings
 from muniment.surfaces.http.settings import ServerSettings
-from muniment.surfaces.settings import NAMES, Settings
+from muniment.surfaces.settings import FOLDER_SETTINGS, NAMES, Settings
 from reference.prose import bullet, first_paragraph, form_of, headed, member_fields, paragraphs
 
 ABOUT = (
     "Argument, then `MUNIMENT_*` environment, then `muniment.toml`, then the default: in this order everywhere.",
     """
-`muniment.toml` is looked for in the working directory, or where `MUNIMENT_CONFIG` says. An unknown name in it is an
-error, as is a value of the wrong type.""",
+`muniment.toml` is read in the working directory and, behind it, in `~/.muniment`. The first may have come with a
+repository, so it may set only [what is harmless](#in-the-working-directory). `muniment --config FILE` or
+`MUNIMENT_CONFIG` names one file in place of both. An unknown name is an error, as is a value of the wrong type.""",
     """```toml
 db = "agent.db"
 user = "ana"
@@ -37,12 +38,20 @@ writes = "off"
 
 [proxy]
 upstream = "https://api.openai.com"
-```""",
+```
+
+Its `[server]` and `[proxy]` belong into `~/.muniment/muniment.toml` or a file that is named.""",
 )
 SERVER = """Of `muniment serve`: keys of `[server]` in `muniment.toml`, and `MUNIMENT_` with the name in capitals in the
 environment (`MUNIMENT_PORT`). Some are flags of the command too."""
 PROXY = """Of `muniment proxy`: keys of `[proxy]` in `muniment.toml`, and `MUNIMENT_PROXY_` with the name in capitals in
 the environment (`MUNIMENT_PROXY_UPSTREAM`). Some are flags of the command too."""
+FOLDER = """
+## In the working directory
+
+A `muniment.toml` there may set what follows. Anything else in it is an error that names the setting. Where a coding
+agent starts muniment (`MUNIMENT_REPOSITORY` is set, whatever it says) that file is not read at all.
+"""
 OTHERS = """
 ## Other environment variables
 
@@ -62,7 +71,7 @@ that others cite by itself also has a `policy_id` that names it and a `schema_ve
 
 
 def page() -> str:
-    return "\n".join([*headed("Settings", *ABOUT), *_general(), *_server(), *_proxy(), OTHERS, *_policy()])
+    return "\n".join([*headed("Settings", *ABOUT), *_general(), *_server(), *_proxy(), *_folder(), OTHERS, *_policy()])
 
 
 def _general() -> Iterator[str]:
@@ -92,6 +101,12 @@ def _proxy() -> Iterator[str]:
         form = "whole number" if isinstance(each.default, int) else "text"
         default = f"default `{each.default}`" if each.default != "" else ""
         yield bullet(each.name, (form, default), said[each.name].said)
+
+
+def _folder() -> Iterator[str]:
+    yield FOLDER
+    for name, allowed in FOLDER_SETTINGS.items():
+        yield f"- `{name}`" + ("" if allowed.values == "anything" else f": {allowed.values}")
 
 
 def _policy() -> Iterator[str]:

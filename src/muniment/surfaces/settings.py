@@ -5,9 +5,12 @@
     MUNIMENT_OBJECTS, MUNIMENT_OBJECTS_KEY, MUNIMENT_REPOSITORY, MUNIMENT_BRANCHES, MUNIMENT_DIRECTORY,
     MUNIMENT_CONFIG (another toml); MUNIMENT_DB_FILE names a file that holds the value of MUNIMENT_DB
 
-`muniment.toml` is looked for in the working directory (in `~/.muniment` where MUNIMENT_REPOSITORY is set); its
-`[policy]` table is the policy, its `[server]` table what `muniment serve` is told (`surfaces.http.settings`), `[mcp]`
-what `muniment mcp` is, `[proxy]` what `muniment proxy` is.
+`muniment.toml` is read in the working directory and, behind it, in `~/.muniment`. Anybody may have written the first,
+so it may set only what `FOLDER_SETTINGS` lists, and where a host starts us (MUNIMENT_REPOSITORY is set) it is not read.
+MUNIMENT_CONFIG, or `--config`, names one file in place of both, which may set everything.
+
+Its `[policy]` table is the policy, its `[server]` table what `muniment serve` is told (`surfaces.http.settings`),
+`[mcp]` what `muniment mcp` is, `[proxy]` what `muniment proxy` is.
 """
 
 from __future__ import annotations
@@ -15,11 +18,11 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from getpass import getuser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from muniment.errors import InvalidInput
@@ -28,7 +31,17 @@ from muniment.surfaces.given_names import checked_name
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
 
-__all__ = ["NAMES", "Settings", "load_settings", "open_store", "read_config", "settle_table", "shown_db"]
+__all__ = [
+    "FOLDER_SETTINGS",
+    "NAMES",
+    "Settings",
+    "config_files",
+    "load_settings",
+    "open_store",
+    "read_config",
+    "settle_table",
+    "shown_db",
+]
 
 NAMES: Mapping[str, str] = {
     "db": "muniment.db",
@@ -51,7 +64,65 @@ NAMES: Mapping[str, str] = {
     "directory": "",
 }
 """Every setting and its default."""
+_FILE = "muniment.toml"
 _TABLES = ("policy", "server", "mcp", "proxy")
+
+
+class Harmless(NamedTuple):
+    """What a `muniment.toml` in the working directory may say in a setting."""
+
+    values: str = "anything"
+    allows: Callable[[Any], bool] = lambda _: True
+
+
+def _is_below(db: Any) -> bool:
+    """Is it a file in or below the working directory, by its name alone?"""
+    if not isinstance(db, str) or db == ":memory:":
+        return True
+    return not (":" in db or db.startswith(("/", "\\", "~")) or ".." in re.split(r"[\\/]", db))
+
+
+def _one_of(*values: str) -> Harmless:
+    return Harmless(" or ".join(f"`{each}`" for each in values), lambda value: value in values)
+
+
+def _without(*names: str) -> Harmless:
+    """A table without the settings that decide what a model is made to believe."""
+    return Harmless(f"a table without {' and '.join(names)}", lambda table: not set(names) & set(table))
+
+
+FOLDER_SETTINGS: Mapping[str, Harmless] = {
+    "db": Harmless("a file in that folder", _is_below),
+    "tenant": Harmless(),
+    "user": Harmless(),
+    "agent": Harmless(),
+    "durability": Harmless(),
+    "embedder": _one_of("none", "hash", "wordllama", "minilm"),
+    "tokens": Harmless(),
+    "mcp.task_type": Harmless(),
+    "mcp.forget": _one_of("off"),
+    "mcp.writes": _one_of("off"),
+    "mcp.profile": Harmless(),
+    "policy.policy_id": Harmless(),
+    "policy.schema_version": Harmless(),
+    "policy.memory": Harmless(),
+    "policy.recall": Harmless(),
+    "policy.compose": _without("quote_instruction_like", "allow_validated_insights_in_responder"),
+    "policy.corpus": Harmless(),
+    "policy.compaction": Harmless(),
+    "policy.verify": Harmless(),
+    "policy.research": Harmless(),
+    "policy.learn": _without("judges"),
+    "policy.rollout": Harmless(),
+    "policy.route": Harmless(),
+    "policy.flow": Harmless(),
+    "policy.tree": Harmless(),
+    "policy.patterning": Harmless(),
+}
+"""All that a `muniment.toml` in the working directory may set: a repository that was cloned has one too. A setting that
+is not listed here is refused there. Keep out whatever says where content, keys or requests go, where a server listens
+and whom it lets in, which files are read or written elsewhere, and what guards secrets or promotion.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,16 +266,33 @@ def _db_in_file(env: Mapping[str, str]) -> str | None:
         raise InvalidInput(f"MUNIMENT_DB_FILE cannot be read: {type(error).__name__}", path="$.db") from None
 
 
-def config_file(env: Mapping[str, str]) -> Path:
-    """Where the configuration is looked for, whether it is there or not."""
-    return Path(env.get("MUNIMENT_CONFIG") or _config_folder(env) / "muniment.toml")
+def config_files(env: Mapping[str, str]) -> list[Path]:
+    """Where the configuration is looked for, whether it is there or not; the first that sets something decides."""
+    named = env.get("MUNIMENT_CONFIG")
+    if named:
+        return [Path(named)]
+    from muniment.core.outside.pending import home_folder
+
+    own, here = home_folder() / _FILE, Path(_FILE)
+    is_started_by_host = "MUNIMENT_REPOSITORY" in env  # in whatever repository is worked on
+    return [own] if is_started_by_host or own.resolve() == here.resolve() else [here, own]
 
 
 def read_config(env: Mapping[str, str]) -> dict[str, Any]:
-    path = config_file(env)
+    """What the configuration files say, as one. `InvalidInput` where that of the working directory says too much."""
+    first, *others = config_files(env)
+    if env.get("MUNIMENT_CONFIG") and not first.is_file():
+        raise InvalidInput(f"no configuration file at {first}", hint="MUNIMENT_CONFIG or --config names it")
+    config = _read_file(first)
+    if others:
+        _check_harmless(config, first)
+    for each in others:
+        config = _merged(_read_file(each), config)
+    return config
+
+
+def _read_file(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        if env.get("MUNIMENT_CONFIG"):
-            raise InvalidInput(f"no configuration file at {path}", hint="MUNIMENT_CONFIG names it")
         return {}
     try:
         config = tomllib.loads(path.read_text("utf-8"))
@@ -219,15 +307,37 @@ def read_config(env: Mapping[str, str]) -> dict[str, Any]:
     return config
 
 
-def _config_folder(env: Mapping[str, str]) -> Path:
-    """Where `muniment.toml` is looked for. Where a host starts muniment in whatever repository is worked on, that is
-    the person's own folder: a file of the repository must not say where memory is sent.
-    """
-    if env.get("MUNIMENT_REPOSITORY", "none") == "none":
-        return Path()
-    from muniment.core.outside.pending import home_folder
+def _merged(config: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Both, table by table; `over` decides where both set something."""
+    pairs = {
+        name: _merged(config[name], value) if isinstance(value, dict) and isinstance(config.get(name), dict) else value
+        for name, value in over.items()
+    }
+    return {**config, **pairs}
 
-    return home_folder()
+
+def _check_harmless(config: dict[str, Any], path: Path) -> None:
+    """Refuse what a file that anybody may have written says beyond `FOLDER_SETTINGS`."""
+    refused = [(name, allowed) for name, value, allowed in _dotted(config) if not (allowed and allowed.allows(value))]
+    if refused:
+        name, allowed = refused[0]
+        names = ", ".join(each for each, _ in refused)
+        more = "" if allowed is None else f" (there {name} may be {allowed.values})"
+        raise InvalidInput(
+            f"{path.resolve()} may not set {names}: a file in the working directory may come from anybody{more}",
+            path=f"$.{name}",
+            hint=f"move it to ~/.muniment/{_FILE} or pass --config FILE",
+        )
+
+
+def _dotted(config: dict[str, Any]) -> Iterator[tuple[str, Any, Harmless | None]]:
+    """Every setting by its whole name, its value, and what it may be."""
+    for name, value in config.items():
+        if name in _TABLES and isinstance(value, dict):
+            for key, inner in value.items():
+                yield f"{name}.{key}", inner, FOLDER_SETTINGS.get(f"{name}.{key}")
+        else:
+            yield name, value, FOLDER_SETTINGS.get(name)
 
 
 def settle_table(

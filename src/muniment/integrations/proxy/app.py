@@ -31,8 +31,8 @@ from muniment.integrations.proxy.remembering import LOGGER, Begun, Remembering
 from muniment.integrations.proxy.routes import address_of, check_said_once, dialect_of, for_anthropic, passed_on
 from muniment.integrations.proxy.tee import Answer
 from muniment.integrations.proxy.upstream import Upstream
-from muniment.surfaces.http.access import caller_with
-from muniment.surfaces.http.bodies import body_parts
+from muniment.surfaces.http.access import OriginChecks, caller_with
+from muniment.surfaces.http.bodies import body_parts, check_json
 from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Proxy:
         """`keys` are those that are asked for; None where whoever can reach the proxy may ask."""
         self._settings = settings
         self._keys = keys
+        self._origins = OriginChecks(settings.host, settings.auth, asks_for_keys=keys is not None)
         self._remembering = Remembering(mem, settings, defaults)
         self._pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="muniment-proxy")
         self._upstream: Upstream | None = None
@@ -100,6 +101,8 @@ class Proxy:
         said: dict[str, Any] = {"request_id": request_id, "method": request.method, "route": "-"}
         self._count += 1
         try:
+            self._origins.check(request)
+            self._origins.check_passed_on(request)
             asked = self._read(request, request_id)
             said["route"] = "passed" if asked.dialect is None else asked.request.url.path.rpartition("/v1/")[2]
             if self._count > self._settings.requests_max:
@@ -160,6 +163,8 @@ class Proxy:
         begun = Begun(b"")
         content: bytes | AsyncIterator[bytes] = parts
         if asked.dialect is not None:
+            if _has_body(headers):
+                check_json(asked.request)
             body = b"".join([part async for part in parts])
             begun = await self._begun(asked.dialect, headers, allowed, body)
             content = begun.content

@@ -19,7 +19,7 @@ import muniment
 from muniment.core.outside.extras import EXTRAS, is_installed, require
 from muniment.errors import MunimentError
 from muniment.surfaces.cli.calling import Call, Command
-from muniment.surfaces.settings import Settings, config_file, open_store, read_config
+from muniment.surfaces.settings import Settings, config_files, open_store, read_config
 
 __all__ = ["doctor"]
 
@@ -81,11 +81,11 @@ def _doctor(call: Call) -> dict[str, Any]:
 
 
 def _paths() -> dict[str, str | None]:
-    config = config_file(os.environ)
+    config = next((each for each in config_files(os.environ) if each.is_file()), None)
     return {
         "package": str(Path(muniment.__file__).parent),
         "python": sys.executable,
-        "config": str(config.resolve()) if config.is_file() else None,
+        "config": str(config.resolve()) if config else None,
     }
 
 

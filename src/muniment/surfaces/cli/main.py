@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,8 @@ from muniment.surfaces.cli.terminal import echo
 from muniment.surfaces.cli.tree import TREE
 
 __all__ = ["Root", "cli", "main"]
+
+_CONFIG = "MUNIMENT_CONFIG"
 
 
 class Root(TreeGroup):
@@ -67,6 +70,22 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     ctx.exit()
 
 
+def _use_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
+    """Have everything that this command reads and starts read that file."""
+    if path is None or ctx.resilient_parsing:
+        return
+    before = os.environ.get(_CONFIG)
+    os.environ[_CONFIG] = os.path.abspath(path)
+
+    def restore() -> None:
+        if before is None:
+            del os.environ[_CONFIG]
+        else:
+            os.environ[_CONFIG] = before
+
+    ctx.call_on_close(restore)
+
+
 cli = Root(
     (),
     TREE,
@@ -80,7 +99,14 @@ cli = Root(
             expose_value=False,
             callback=_show_version,
             help="Show the version.",
-        )
+        ),
+        click.Option(
+            ["--config"],
+            metavar="FILE",
+            expose_value=False,
+            callback=_use_config,
+            help="Read it in place of muniment.toml.",
+        ),
     ],
 )
 

@@ -1,18 +1,39 @@
-"""Who asks, and whether they may: keys, their scopes, how often they ask."""
+"""Who asks, from where, and whether they may: origins, keys, their scopes, how often they ask."""
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from muniment.errors import Forbidden, RateLimited, Unauthorized
+from starlette.requests import Request
+
+from muniment.errors import Forbidden, RateLimited, Refused, Unauthorized
 from muniment.surfaces.http.keys import Key, KeyRing
 from muniment.surfaces.http.routing import MatchedRoute
+from muniment.surfaces.http.settings import is_loopback
 from muniment.surfaces.operations.table import Access
 
-__all__ = ["OPEN", "Caller", "RateLimits", "authenticate", "caller_with", "check_access", "check_grants"]
+__all__ = [
+    "OPEN",
+    "Caller",
+    "OriginChecks",
+    "RateLimits",
+    "authenticate",
+    "caller_with",
+    "check_access",
+    "check_grants",
+    "is_passed_on",
+]
 
+_PORT = re.compile(r":\d+$")
+_HERE = ("127.0.0.1", "localhost")
+"""What this machine is nearly always called."""
+_PASSED_ON = frozenset({"forwarded", "x-real-ip", "via"})
+"""What a proxy says of whom it asks for, beside all that begins with `x-forwarded`."""
+_OWN_SITE = ("same-origin", "none")
+"""What a browser says in `Sec-Fetch-Site` for a page's own requests, and for an address that a person typed."""
 _RANKS: Mapping[Access, int] = {"read": 0, "write": 1, "admin": 2}
 _HELD_MAX = 10_000
 
@@ -59,6 +80,43 @@ def caller_with(find: Callable[[str], Key | None], authorization: str | None) ->
         raise Unauthorized("a key that holds is needed here")
     limits = (key.requests_per_minute, key.body_bytes_max, key.request_seconds_max)
     return Caller(key.key_id, key.tenant, key.user, key.access, *limits)
+
+
+class OriginChecks:
+    """Refuses requests that a page of another site, or a proxy in front of this machine, sends to a server.
+
+    `host` is where the server listens, and `auth` its setting of that name.
+    """
+
+    def __init__(self, host: str, auth: str, *, asks_for_keys: bool) -> None:
+        self._is_for_this_machine = not asks_for_keys and is_loopback(host)
+        self._is_open = auth == "off"
+
+    def check(self, request: Request) -> None:
+        """No page of another site may ask through somebody's browser, nor under a name of its own for this machine."""
+        host, *others = request.headers.getlist("host") or [""]
+        if others:
+            raise Refused("a request names one host", hint="send one Host header")
+        origins = {each.partition("://")[2] for each in request.headers.getlist("origin")}
+        sites = request.headers.getlist("sec-fetch-site")
+        if not origins <= {host} or any(each not in _OWN_SITE for each in sites):
+            raise Forbidden("pages of other sites may not ask here", hint="call from a server, or from the same origin")
+        name = host.rpartition(":")[0] if _PORT.search(host) else host
+        if self._is_for_this_machine and name not in _HERE and not is_loopback(name):
+            raise Forbidden("this server answers to its own machine by name alone", hint="ask 127.0.0.1 or localhost")
+
+    def check_passed_on(self, request: Request) -> None:
+        """Whoever reaches this machine through a proxy is not of it, whatever the proxy's own address."""
+        if self._is_for_this_machine and not self._is_open and is_passed_on(request):
+            raise Forbidden(
+                "a proxy passed this on for somebody else, and no keys are asked for",
+                hint="serve with `--auth on`, or with `--auth off` where the proxy itself knows whom to let in",
+            )
+
+
+def is_passed_on(request: Request) -> bool:
+    """Does a proxy say that it asks for somebody else?"""
+    return any(name in _PASSED_ON or name.startswith("x-forwarded") for name in request.headers)
 
 
 def check_access(caller: Caller, found: MatchedRoute) -> None:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from muniment.core.canonical import parse_json
 from muniment.errors import TooLarge, TooSlow, UnsupportedMedia
 
-__all__ = ["BYTES_A_SECOND_MIN", "body_parts", "read_bytes", "read_json", "spool_lines"]
+__all__ = ["BYTES_A_SECOND_MIN", "body_parts", "check_json", "read_bytes", "read_json", "spool_lines"]
 
 BYTES_A_SECOND_MIN = 16 << 10
 """A body that comes slower, once its first seconds are over, is given up on: a byte now and then holds nothing open."""
@@ -26,10 +26,17 @@ async def read_json(request: Request, bytes_max: int, seconds_max: float) -> Any
     body = await read_bytes(request, bytes_max, seconds_max)
     if not body:
         return {}
+    check_json(request)
+    return parse_json(body)
+
+
+def check_json(request: Request) -> None:
+    """Refuse a body that is not called JSON: a form, or a page of another site, can send any other kind unasked."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
-        raise UnsupportedMedia(f"a body of type {kind or 'unknown'!r:.60} is not taken here")
-    return parse_json(body)
+        raise UnsupportedMedia(
+            f"a body of type {kind or 'unknown'!r:.60} is not taken here", hint="send `Content-Type: application/json`"
+        )
 
 
 async def read_bytes(request: Request, bytes_max: int, seconds_max: float) -> bytes:

@@ -21,7 +21,6 @@ from muniment.core.canonical import canonical_bytes
 from muniment.core.record import JsonObject
 from muniment.errors import (
     Closed,
-    Forbidden,
     InvalidInput,
     MunimentError,
     Refused,
@@ -31,7 +30,7 @@ from muniment.errors import (
 )
 from muniment.handles.memory import Memory
 from muniment.store.changes import whose
-from muniment.surfaces.http.access import OPEN, Caller, check_access, check_grants
+from muniment.surfaces.http.access import OPEN, Caller, OriginChecks, check_access, check_grants
 from muniment.surfaces.http.arguments import body_arguments, query_arguments
 from muniment.surfaces.http.bodies import read_json, spool_lines
 from muniment.surfaces.http.calls import (
@@ -55,7 +54,7 @@ from muniment.surfaces.http.otlp import receiving as otlp
 from muniment.surfaces.http.places import hide_places, places_of
 from muniment.surfaces.http.rates import set_rate_headers
 from muniment.surfaces.http.routing import MatchedRoute, Router, routes_of, segments_of
-from muniment.surfaces.http.settings import ServerSettings, is_loopback
+from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.http.status import ServerStatus
 from muniment.surfaces.http.telemetry import Done, Observer
 from muniment.surfaces.operations.problems import MEDIA_TYPE, problem_of
@@ -69,11 +68,6 @@ __all__ = ["Gateway", "problem_response"]
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _KEY = re.compile(r"[\x21-\x7e]{1,256}")
-_PORT = re.compile(r":\d+$")
-_HERE = ("127.0.0.1", "localhost")
-"""What this machine is nearly always called."""
-_PASSED_ON = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"})
-"""What a proxy says of whom it asks for."""
 EVENTS = "text/event-stream"
 _COME_BACK_S = 5
 """Seconds after which another server, or this one again, may be there."""
@@ -121,7 +115,7 @@ class Gateway:
         self._status = status
         self._research_dir = Path(settings.research_dir)
         self._asks_for_keys = settings.asks_for_keys
-        self._is_for_this_machine = not self._asks_for_keys and is_loopback(settings.host)
+        self.origins = OriginChecks(settings.host, settings.auth, asks_for_keys=settings.asks_for_keys)
         self._router = Router(routes_of(OPERATIONS))
         ctx = memory._ctx
         self._admission = Admission(ctx.engine, settings)
@@ -185,7 +179,7 @@ class Gateway:
 
     async def _respond(self, request: HttpRequest, log: _RequestLog, departure: Departure) -> Response:
         """Let a request in and carry it out; notes in `log` what is known of it, for requests that are refused too."""
-        self.check_origin(request)
+        self.origins.check(request)
         segments = segments_of(request.scope.get("raw_path") or request.scope["path"].encode())
         page = self._status.page(request.method, segments)
         if page is not None:
@@ -242,34 +236,10 @@ class Gateway:
         if len(request.headers.getlist("authorization")) > 1:
             raise Refused("a request has one key", hint="send one Authorization header")
         if not self._asks_for_keys:
-            self._check_passed_on(request)
+            self.origins.check_passed_on(request)
             return OPEN
         peer = f"peer:{request.client.host if request.client else '-'}"
         return await self._admission.caller(request, peer)
-
-    def check_origin(self, request: HttpRequest) -> None:
-        """No page of another site may ask through somebody's browser, nor under a name of its own for this machine."""
-        host, *others = request.headers.getlist("host") or [""]
-        if others:
-            raise Refused("a request names one host", hint="send one Host header")
-        origin = request.headers.get("origin")
-        if origin is not None and origin.partition("://")[2] != host:
-            raise Forbidden("pages of other sites may not ask here", hint="call from a server, or from the same origin")
-        name = host.rpartition(":")[0] if _PORT.search(host) else host
-        if self._is_for_this_machine and name not in _HERE and not is_loopback(name):
-            raise Forbidden("this server answers to its own machine by name alone", hint="ask 127.0.0.1 or localhost")
-
-    def is_passed_on(self, request: HttpRequest) -> bool:
-        """Does a proxy say that it asks for somebody else?"""
-        return not _PASSED_ON.isdisjoint(request.headers.keys())
-
-    def _check_passed_on(self, request: HttpRequest) -> None:
-        """Whoever reaches this machine through a proxy is not of it, whatever the proxy's own address."""
-        if self._is_for_this_machine and self._settings.auth != "off" and self.is_passed_on(request):
-            raise Forbidden(
-                "a proxy passed this on for somebody else, and no keys are asked for",
-                hint="serve with `--auth on`, or with `--auth off` where the proxy itself knows whom to let in",
-            )
 
     # -- reading what is asked ------------------------------------------------------------------------
 

@@ -110,8 +110,11 @@ def test_a_server_that_is_started_at_home_does_not_guess_which_project(
 
 def test_a_repositorys_own_settings_are_not_read_where_a_host_starts_it(home: Path) -> None:
     (home / "garden" / "muniment.toml").write_text('embedder = "openai:https://elsewhere.example/v1#m"\n')
-    assert settled().embedder.startswith("openai:")
-    assert settled(MUNIMENT_REPOSITORY="checkout").embedder == "none"
+    with pytest.raises(InvalidInput, match="may not set embedder"):
+        settled()
+    for kind in ("none", "checkout"):
+        assert settled(MUNIMENT_REPOSITORY=kind).embedder == "none"
     (home / ".muniment").mkdir()
     (home / ".muniment" / "muniment.toml").write_text('embedder = "hash"\n')
-    assert settled(MUNIMENT_REPOSITORY="checkout").embedder == "hash"
+    for kind in ("none", "checkout"):
+        assert settled(MUNIMENT_REPOSITORY=kind).embedder == "hash"

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from muniment.errors import Forbidden, MunimentError, UnknownRoute, WrongMethod
+from muniment.surfaces.http.access import is_passed_on
 from muniment.surfaces.http.gateway import Gateway, problem_response
 from muniment.surfaces.http.metrics.counting import Metrics
 from muniment.surfaces.http.metrics.networks import networks_of
@@ -52,7 +53,7 @@ class MetricsPage:
             raise UnknownRoute("nothing answers at that address")
         if request.method not in ("GET", "HEAD"):
             raise WrongMethod(f"{request.method:.20} is not taken there", details={"allowed": ["GET", "HEAD"]})
-        self._gateway.check_origin(request)
+        self._gateway.origins.check(request)
         if self._is_near(request):
             return
         if not (await self._gateway.caller_of(request)).keeps_the_server:
@@ -62,7 +63,7 @@ class MetricsPage:
             )
 
     def _is_near(self, request: Request) -> bool:
-        if request.client is None or self._gateway.is_passed_on(request):
+        if request.client is None or is_passed_on(request):
             return False
         try:
             address = ipaddress.ip_address(request.client.host)
