@@ -95,7 +95,7 @@ ARMS: dict[str, Arm] = {
 
 
 def _draft(turn: Turn) -> dict[str, Any]:
-    draft = {"role": turn.role, "content": turn.text, "ts": turn.ts}
+    draft: dict[str, Any] = {"role": turn.role, "content": turn.text, "ts": turn.ts}
     if turn.role == "tool":
         draft["metadata"] = {"tool": turn.tool or "tool"}
     if turn.speaker:
