@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -132,20 +133,19 @@ def _noise_tokens(store: Store, request: Request, context: Context) -> float:
         if len(query) >= _PIECE_MIN and query in text:
             noise += line.tokens * len(query) / len(text)
             continue
-        matched = useful = 0
-        for turn in store.turns:
-            if turn.id not in line.turns:
-                continue
-            seen = shown.setdefault(turn.id, set())
-            worth = _useful_places(store, turn.id, turn.text)
-            for at in _matched_places(text, _squeezed(turn.text)):
-                matched += 1
-                useful += at in worth and at not in seen
-                seen.add(at)
-        if matched >= len(text) / 2:
-            noise += line.tokens * (matched - useful) / len(text)
-        elif not _conveys_something_new(store, line, shown):
-            noise += line.tokens
+        found = {
+            turn.id: (_matched_places(text, _squeezed(turn.text)), _useful_places(store, turn.id, turn.text))
+            for turn in store.turns
+            if turn.id in line.turns
+        }
+        matched = sum(len(places) for places, _ in found.values())
+        if matched < len(text) / 2:
+            noise += 0 if _conveys_something_new(store, line, shown) else line.tokens
+            continue
+        for id_, (places, worth) in found.items():
+            seen = shown.setdefault(id_, set())
+            noise += line.tokens * len(places - (worth - seen)) / len(text)
+            seen |= places
     return noise
 
 
@@ -227,20 +227,7 @@ def _same_time(label: str, told: str) -> bool:
     return left in right or right in left
 
 
-_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+_MONTHS = list(calendar.month_name)
 
 
 def _days(text: str) -> tuple[date, date] | None:
