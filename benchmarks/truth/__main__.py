@@ -187,7 +187,8 @@ def _write(file: Path, split: str, stores: list[Store], rows: list[dict[str, Any
         "statements": dict(sorted(kinds.items())),
         "rows": rows,
     }
-    file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(document, ensure_ascii=False)
+    file.write_text(text.replace('{"arm"', '\n {"arm"') + "\n")  # a row a line
 
 
 def _show(stores: list[Store], arms: Sequence[str]) -> None:
