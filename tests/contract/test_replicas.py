@@ -260,6 +260,36 @@ def test_a_replica_that_vanished_and_came_back(cluster: Servers, pair: Pair, sch
     replica.stop()
 
 
+def test_info_notices_a_replica_that_came_back(cluster: Servers, pair: Pair, schema: str) -> None:
+    """Nobody reads meanwhile: asking how the replica is has it looked at again."""
+    replica = cluster.replica(pair[0], "returning")
+    engine = open_engine(f"{pair[0].dsn}?schema={schema}&replica={replica.address}")
+    until(lambda: where(engine))
+    replica.kill()
+    links(engine)
+    assert state(engine) == "away"
+    replica.start()
+    until(lambda: state(engine) == "follows", 60)
+    engine.close()
+    replica.stop()
+
+
+def test_info_notices_a_primary_that_came_back(cluster: Servers) -> None:
+    primary = cluster.primary()
+    replica = cluster.replica(primary)
+    engine = PostgresEngine(primary.dsn, replica=ReplicaSettings(replica.dsn), connect_timeout_s=1)
+    add(engine, "a")
+    until(lambda: where(engine))
+    primary.kill()
+    assert links(engine) == 1
+    assert state(engine) == "alone"
+    primary.start()
+    until(lambda: state(engine) == "follows", 60)
+    engine.close()
+    primary.stop()
+    replica.stop()
+
+
 def test_a_replica_that_dies_under_a_read(pair: Pair, schema: str) -> None:
     engine = open_engine(url(pair, schema))
     add(engine, "a")

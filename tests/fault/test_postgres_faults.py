@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -130,11 +129,10 @@ def test_lost_while_idle_is_not_noticed(
 # -- no server, no right
 
 
+@pytest.mark.timeout(60)
 def test_no_server(postgres_dsn: str) -> None:
-    began = time.monotonic()
     with pytest.raises(StorageLost) as caught:
         open_engine("postgresql://somebody:s3cret@127.0.0.1:1/nowhere")
-    assert time.monotonic() - began < 60
     assert caught.value.hint
     assert "s3cret" not in str(caught.value.to_dict())
     assert caught.value.__cause__ is None

@@ -345,10 +345,8 @@ def test_a_writer_in_another_process(tmp_path: Path) -> None:
             assert holder.stdin is not None
             assert holder.stdout is not None
             assert holder.stdout.readline() == "held\n"
-            began = time.monotonic()
             with pytest.raises(StorageBusy):
                 add(engine, "b")
-            assert time.monotonic() - began > 0.25
             assert links(engine) == 1  # readers wait for nobody
             holder.stdin.write("\n")
             holder.stdin.flush()

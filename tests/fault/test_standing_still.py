@@ -16,7 +16,8 @@ from muniment.core.ports.engine import Count, Insert, Select
 from muniment.errors import StorageLost
 from muniment.store.engines.postgres import replicas
 from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.replicas import ReplicaSettings
+from muniment.store.engines.postgres.opening import Connection
+from muniment.store.engines.postgres.replicas import Replica, ReplicaSettings
 from muniment.testing.postgres_cluster import PostgresProcess, Servers
 from muniment.testing.postgres_server import fresh_schema
 
@@ -84,16 +85,33 @@ def answered(call: Callable[[], Any]) -> Any:
     return came[0]
 
 
-def test_a_replica_that_stands_still_keeps_no_read_waiting(engine: PostgresEngine, servers: Pair) -> None:
+def test_a_replica_that_stands_still_keeps_no_read_waiting(
+    engine: PostgresEngine, servers: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked once, and left alone until its rest has ended."""
+    asked: list[Replica] = []
+    check = Replica.check
+
+    def counted(self: Replica, connection: Connection) -> None:
+        asked.append(self)
+        check(self, connection)
+
+    monkeypatch.setattr(Replica, "check", counted)
+    monkeypatch.setattr(replicas, "_REST_S", 3_600.0)
+    assert links(engine) == 1  # answered by the replica: its next rest is as long as that
     with servers[1].standing_still():
         assert answered(lambda: links(engine)) == 1
         assert engine.info.replica == "away"
         add(engine, "meanwhile")
-        began = time.monotonic()
+        asked.clear()
         for _ in range(20):
             assert answered(lambda: links(engine)) == 2
-        assert time.monotonic() - began < 15, "each read waits for it again"
+        assert asked == []
 
+    replica = engine._replica
+    assert replica is not None
+    replica._away_until_s = 0.0  # the rest ends
+    replica._rest_s = 0.1
     until(lambda: links(engine) == 2 and engine.info.replica == "follows")
 
 

@@ -85,10 +85,10 @@ def test_long_requests_wait_for_quick_ones_and_not_for_ever() -> None:
     job.cancellation.check()
     assert job.paused_s == 0, "it holds something"
     job.cancellation.check(can_wait=True)
-    assert 0 < job.paused_s < 0.5
-    job.paused_s = 0.9  # nearly all the time since it began
+    assert job.paused_s > 0
+    job.started_s, job.paused_s = time.monotonic() - 10_000, 9_999.0  # nearly all the time since it began
     job.cancellation.check(can_wait=True)
-    assert job.paused_s == 0.9, "it has its share too"
+    assert job.paused_s == 9_999.0, "it has its share too"
     job.paused_s, job.lane = 0.0, "quick"
     job.cancellation.check(can_wait=True)
     assert job.paused_s == 0

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -219,7 +218,6 @@ def test_tools_of_ours_are_known_in_a_namespace_and_what_a_host_says_itself_is_l
 
 def test_an_answer_is_kept_though_the_host_ends_its_hooks(tmp_path: Path) -> None:
     """`claude -p` ends hooks that run in the background as soon as it has answered."""
-    begun = time.process_time()
     command = [sys.executable, "-P", "-m", "muniment.integrations.hooks", "--db", str(tmp_path / "a.db")]
     env = {**os.environ, "MUNIMENT_HOME": str(tmp_path / "home")}
     hook(tmp_path, event("UserPromptSubmit", prompt="Where?"), "--repository", "none")
@@ -235,7 +233,6 @@ def test_an_answer_is_kept_though_the_host_ends_its_hooks(tmp_path: Path) -> Non
     settled(tmp_path)
     with muniment.open(tmp_path / "a.db") as mem:
         assert said(mem) == [("user", "Where?"), ("assistant", "There.")]
-    assert time.process_time() - begun < 30
 
 
 def test_a_prompt_is_kept_though_nothing_could_be_told(mem: muniment.Memory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 import zlib
 from typing import Any
 
@@ -195,16 +194,12 @@ def test_several_choices_are_answered_with_the_first_and_calls_side_by_side_are_
     assert [call["id"] for call in message["tool_calls"]] == ["c1", "c2"]
 
 
-def test_a_line_that_never_ends_costs_its_length() -> None:
-    def spent(count: int) -> float:
-        events = Events()
-        start = time.process_time()
-        for _ in range(count):
-            assert list(events.take(b"data: aaaaaaaaaaaaaaaa")) == []
-        assert len(list(events.take(b"\n\n"))) == 1
-        return time.process_time() - start
-
-    assert min(spent(80_000) for _ in range(3)) < 2.4 * 2 * min(spent(40_000) for _ in range(3)) + 0.02
+@pytest.mark.timeout(60)
+def test_a_line_that_never_ends_is_read_once() -> None:
+    events = Events()
+    for _ in range(400_000):
+        assert list(events.take(b"data: aaaaaaaaaaaaaaaa")) == []
+    assert len(list(events.take(b"\n\n"))) == 1
 
 
 # -- whose, and where to ----------------------------------------------------------------------------------

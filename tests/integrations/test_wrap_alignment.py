@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
@@ -155,13 +154,7 @@ HOSTILE: dict[str, Callable[[int], tuple[list[str], list[str]]]] = {
 }
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_list_costs_more_than_its_length(name: str) -> None:
-    def effort(size: int) -> float:
-        one, other = HOSTILE[name](size)
-        started = time.process_time()
-        common_stretches(one, other)
-        return time.process_time() - started
-
-    small, large = (min(effort(size) for _ in range(3)) for size in (3_000, 12_000))
-    assert large <= 2.4**2 * small + 0.02
+    common_stretches(*HOSTILE[name](100_000))

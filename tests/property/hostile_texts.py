@@ -1,7 +1,7 @@
 """Texts that nobody writes and anybody may send: one stretch, over and over, for every kind of thing that is looked for.
 
 A pattern that starts again wherever a stretch begins, or reads on from each of them to the end, costs the square of what
-these cost to read. `test_doubling` has each of them read at sizes that double.
+these cost to read. `test_hostile_texts` sends each family through every operation.
 """
 
 # ruff: noqa: E501 - families read best with one to a line
@@ -78,7 +78,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "other scripts": ("あ", "ア", "ก", "م ", "Ａ", "я ", "α"),
     "emoji": ("😀", "👩‍👩‍👧 ", "🇩🇪", "❤️"),
 }
-"""Stretches by what they are hostile to; the first of each third is walked in every run."""
+"""Stretches by what they are hostile to; the first of each is tried in every run, all of them under a soak."""
 
 
 _BEFORE, _AFTER = "On Monday I said: where I live now, ", " and 3 more. What do I like, 我住在哪里, 어디에 살아요?"

@@ -163,12 +163,12 @@ def test_ten_gigabytes_of_output(open_session: Opener, stream: str) -> None:
     assert len(seen.stdout) + len(seen.stderr) == 200_000
 
 
+@pytest.mark.timeout(120)
 def test_sleeping_past_the_wall(open_session: Opener) -> None:
-    token = f"30.{secrets.randbelow(10**9)}"
+    token = f"3000.{secrets.randbelow(10**9)}"
     session = open_session(wall_ms=500)
     seen = session.execute_bash(f"trap '' TERM INT HUP; setsid sleep {token} & sleep {token}")
     assert (seen.error_class, seen.exit_code, seen.capped) == ("sandbox_timeout", None, ("wall",))
-    assert seen.usage.wall_ms < 25_000
     assert left_running(token) == []
     again = session.execute_bash("echo more")
     assert (again.error_class, again.capped, again.stdout) == ("sandbox_timeout", ("wall",), "")

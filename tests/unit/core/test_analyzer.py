@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -165,14 +164,6 @@ def test_the_narrower_kind_counts() -> None:
     heads = [head for head, _ in widen(analyze("Which European countries?"))]
     assert frozenset(analyze("European country")) in heads
     assert frozenset(analyze("country")) not in heads
-
-
-def test_it_is_fast_enough_to_index_with() -> None:
-    text = "I went to the support group yesterday and bought 3 books about painting in June 2023. " * 400
-    analyze(text)
-    start = time.process_time()
-    analyze(text)
-    assert len(text.split()) / (time.process_time() - start) > 20_000
 
 
 @for_each(

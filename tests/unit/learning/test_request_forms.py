@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import process_time
 from typing import Any
 
 import pytest
@@ -292,19 +291,8 @@ def test_of_a_very_long_request_the_end_counts_too() -> None:
 SIGNS = ("-", ".", "- ", ", ", "-.,;:!?…– ", "please ", "bitte, ", "„", "«x", "'", "`x ", "\n-", "x\n", ". thanks")
 
 
+@pytest.mark.timeout(60)
 @for_each("end", ["x", ""])
 @for_each("signs", SIGNS)
-def test_eight_times_as_many_signs_cost_about_eight_times(signs: str, end: str) -> None:
-    def cost(chars: int) -> float:
-        """The least of three: what else runs here only adds."""
-        spent = []
-        for number in range(3):
-            text = f"Find order {number} {(signs * chars)[:chars]}{end}"
-            start = process_time()
-            task_form(text)
-            spent.append(process_time() - start)
-        return min(spent)
-
-    task_form("Find order 7")
-    for chars in (480, 8_192):  # a form is of the first 4,000
-        assert cost(8 * chars) < 24 * max(cost(chars), 0.01), "squared it is 64 times"
+def test_requests_of_many_signs_are_read(signs: str, end: str) -> None:
+    task_form(f"Find order 7 {(signs * 1_000_000)[:1_000_000]}{end}")

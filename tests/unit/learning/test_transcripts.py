@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from time import process_time
-
 import pytest
 from hypothesis import given, settings
 from run_makers import any_runs, call, clean, run, say
@@ -146,19 +144,14 @@ def test_any_run_is_told_within_its_size_and_always_alike(one: RunFacts) -> None
     )  # fmt: skip
 
 
+@pytest.mark.timeout(60)
 @for_each(
     "unit",
     ['{"a":"', "a=", "src/", "a.b/", '\\"', "a-", "E" * 5 + "Error ", "漢字", '"a" : ', "x.py", "....//", "'"],
 )
-def test_hostile_texts_cost_what_their_length_costs(unit: str) -> None:
-    def cost(size: int) -> float:
-        text = (unit * size)[: 4 * size]
-        steps = tuple(call("do", place, detail=text, text=text, ok=False) for place in range(4))
-        start = process_time()
-        transcript(run("t", False, steps=steps), clean)
-        said_words([text])
-        asked_later(["", text], 200)
-        return process_time() - start
-
-    cost(1_000)
-    assert cost(16_000) < 8 * max(cost(4_000), 0.02)
+def test_transcripts_of_hostile_texts_complete(unit: str) -> None:
+    text = (unit * 400_000)[:400_000]
+    steps = tuple(call("do", place, detail=text, text=text, ok=False) for place in range(4))
+    transcript(run("t", False, steps=steps), clean)
+    said_words([text])
+    asked_later(["", text], 200)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from muniment.memory.extraction.sentences import Sentence
 from products import for_each
 
 COLUMNS = ["a", "é", "7", "👍", "x.", "- b", "(c)", "…", "Я", "止"]
-PROSE = "Yesterday we walked to the market, and it rained the whole way back. "
 
 
 def read_all(text: str) -> None:
@@ -49,21 +47,3 @@ def test_what_stands_between_single_letters_is_still_found() -> None:
     found = {each.key: each.value for each in propose(text, "user", "2026-03-01T12:00:00Z")}
     assert found["user.location"] == "Berlin"
     assert "user.instruction.in_language" in found
-
-
-@pytest.mark.parametrize("line", ["a", "z.", "👍", "·"])
-def test_a_column_of_letters_costs_about_what_prose_of_its_length_does(line: str) -> None:
-    """CPU time, the lowest of three: it was some ten times as much."""
-
-    def cost(text: str) -> float:
-        taken = []
-        for _ in range(3):
-            start = time.process_time()
-            read_all(text)
-            taken.append(time.process_time() - start)
-        return min(taken)
-
-    size = 6_000
-    column = "\n".join([line] * (size // (len(line) + 1)))
-    read_all(PROSE)  # what is loaded at the first call
-    assert cost(column) < 3 * cost((PROSE * (size // len(PROSE)))[:size])

@@ -123,14 +123,8 @@ def test_toml_that_cannot_be_added_to_is_refused(text: str) -> None:
         toml_text.with_table(text, ("mcp_servers", "muniment"), SERVER)
 
 
-def test_reading_is_linear_in_the_text() -> None:
-    from time import process_time
-
+@pytest.mark.timeout(60)
+def test_long_text_is_read_once() -> None:
     for piece in ('{"a": ', "/* ", '"\\', "[1,", " \n//", "*/*"):
-        spent = []
-        for size in (4_000, 8_000, 16_000):
-            start = process_time()
-            with pytest.raises(InvalidInput):
-                json_text.parse("{" + piece * size)
-            spent.append(process_time() - start)
-        assert spent[2] < 0.05 or spent[2] / max(spent[1], 1e-9) <= 2.4 * 1.5, (piece, spent)
+        with pytest.raises(InvalidInput):
+            json_text.parse("{" + piece * 200_000)

@@ -141,6 +141,8 @@ class PostgresEngine:
         self._left_behind: list[Pool | Replica] = []
         self._pid = os.getpid()
         self._replica = self._open_replica()
+        self._looking: threading.Thread | None = None
+        """The last look at a replica that did not follow."""
         self._pool = self._open_home_pool()
         self._long_pool: Pool | None = None
 
@@ -148,6 +150,8 @@ class PostgresEngine:
     def info(self) -> EngineInfo:
         ready = self._ready
         replica = None if self._replica is None else self._replica.state
+        if replica not in (None, "follows"):
+            self._look_again()
         return EngineInfo("postgres", ready.version, ready.location, self._durability, ready.schema_number, replica)
 
     @property
@@ -204,6 +208,7 @@ class PostgresEngine:
                     with self._view(tenant_id, pool, replica.check) as reader:
                         answer = work(reader)
                     replica.answered()
+                    replica.reads["replica"] += 1
                     return answer
                 except StorageFailure as error:
                     replica.failed(error)  # the primary is asked instead
@@ -288,6 +293,8 @@ class PostgresEngine:
                 if self._long_pool is not None:
                     self._long_pool.close()
                 if self._replica is not None:
+                    if self._looking is not None:
+                        self._looking.join()
                     self._replica.close()
             self._closed = True
 
@@ -324,6 +331,30 @@ class PostgresEngine:
         if self._replica_settings is None:
             return None
         return Replica(self._replica_settings, self._target, self._open_replica_pool)
+
+    def _look_again(self) -> None:
+        """Ask a replica that did not follow, in the background: reads do so, but there may be none for hours.
+
+        One look at a time. The caller gets the state as last known, and does not wait for servers.
+        """
+        with self._forking:
+            if self._closed or self._pid != os.getpid() or (self._looking is not None and self._looking.is_alive()):
+                return
+            self._looking = threading.Thread(target=self._look, name="muniment-replica", daemon=True)
+            self._looking.start()
+
+    def _look(self) -> None:
+        replica = self._replica
+        assert replica is not None
+        pool = replica.pool()
+        if pool is None:
+            return
+        try:
+            with self._view(TENANT_ANY, pool, replica.check):
+                pass
+            replica.answered()
+        except StorageFailure as error:
+            replica.failed(error)
 
     def _open_replica_pool(self, dsn: str, is_pooled: bool) -> Pool:
         """Its sessions keep no role: it may not have come so far as to know it. Each transaction names it."""

@@ -142,10 +142,9 @@ class Replica:
             time.sleep(pause)
             pause = min(2 * pause, 0.02)
 
-    # -- after a read
+    # -- after a read, or a look
 
     def answered(self) -> None:
-        self.reads["replica"] += 1
         self._rest_s = _REST_S
         self._state = "alone" if self._is_silent else "follows"
 
