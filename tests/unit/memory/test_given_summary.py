@@ -9,7 +9,6 @@ import pytest
 
 from muniment.errors import Forgotten, InvalidInput, NotFound, TooLarge
 from muniment.handles.memory import Memory
-from products import for_each
 
 pytestmark = pytest.mark.req("TM-06")
 Maker = Callable[..., Memory]
@@ -74,7 +73,7 @@ def test_it_goes_with_any_of_its_sources_and_so_do_its_builds(any_mem: Memory) -
     assert any_mem.store.rebuild().repaired == ()
 
 
-@for_each(
+@pytest.mark.parametrize(
     ("text", "sources", "error", "path"),
     [
         ("", ["own"], InvalidInput, "$.text"),
