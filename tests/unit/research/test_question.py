@@ -263,6 +263,7 @@ def test_the_work_grows_with_the_length_and_no_faster(unit: str) -> None:
     assert lines(800) <= 12 * lines(100) + 2_000
 
 
+@pytest.mark.soak
 def test_a_very_long_question_is_read() -> None:
     size = 1_000_000 if SOAK else 150_000
     assert analyse("What are the costs, risks, and benefits of this? " * (size // 49)).parts
