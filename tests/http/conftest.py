@@ -12,6 +12,7 @@ from http_support import Serve
 from starlette.testclient import TestClient
 
 import muniment
+from effort import SOAK, in_turn
 from muniment.core.outside.system import CountingIds, SystemIds, TickingClock, system_clock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Engine
@@ -22,6 +23,8 @@ from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.settings import ServerSettings
+
+ENGINES = ("memory", "sqlite", "postgres")
 
 
 @pytest.fixture
@@ -52,15 +55,16 @@ def keys(tmp_path: Path) -> KeyFile:
     return KeyFile(tmp_path / "keys.json", system_clock)
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=ENGINES if SOAK else ["turn"])
 def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    """A store on each engine."""
+    """A store on each engine under a soak; on one of them, by the name of the test, in every run."""
+    name = request.param if SOAK else in_turn(request.node.nodeid.partition("[")[0], ENGINES)
     with ExitStack() as stack:
-        if request.param == "postgres":
+        if name == "postgres":
             engine: Engine = PostgresEngine(
                 request.getfixturevalue("postgres_dsn"), schema=request.getfixturevalue("kept_postgres_schema")
             )
         else:
-            engine = open_engine(":memory:" if request.param == "memory" else tmp_path / "store.db")
+            engine = open_engine(":memory:" if name == "memory" else tmp_path / "store.db")
         context = new_context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds())
         yield stack.enter_context(Memory(context))

@@ -68,13 +68,10 @@ def mem(request: pytest.FixtureRequest, make: Maker) -> Memory:
     return make(request.param if SOAK else in_turn(request.node.nodeid, ENGINES[:2]))
 
 
-@pytest.fixture(params=ENGINES if SOAK else ["turn", "other_turn"])
+@pytest.fixture(params=ENGINES if SOAK else ["turn"])
 def any_mem(request: pytest.FixtureRequest, make: Maker) -> Memory:
-    """Every engine under a soak; two of them, in turn, in every run."""
-    if SOAK:
-        return make(request.param)
-    order = ENGINES if request.param == "turn" else (*ENGINES[1:], ENGINES[0])
-    return make(in_turn(request.node.nodeid.partition("[")[0], order))
+    """Every engine under a soak; one of them, by the name of the test, in every run."""
+    return make(request.param if SOAK else in_turn(request.node.nodeid.partition("[")[0], ENGINES))
 
 
 @pytest.fixture
