@@ -384,9 +384,10 @@ def test_replica_that_caught_up_is_reported_without_a_read(
     pair: tuple[PostgresProcess, PostgresProcess], serve: Serve
 ) -> None:
     primary, replica = pair
-    with fresh_schema(primary.dsn) as schema, muniment.open(
-        f"{primary.dsn}?schema={schema}&replica={replica.address}"
-    ) as mem:
+    with (
+        fresh_schema(primary.dsn) as schema,
+        muniment.open(f"{primary.dsn}?schema={schema}&replica={replica.address}") as mem,
+    ):
         client = serve(mem)
         replica.execute("SELECT pg_wal_replay_pause()")
         try:

@@ -26,6 +26,7 @@ from muniment.core.policy.verify import FactCheckPolicy
 from muniment.core.text.citation_marks import split_citations
 from muniment.core.text.offsets import lines_at
 from muniment.errors import TooLarge
+from muniment.handles.run import Run
 from muniment.memory.extraction.borne import bears
 from muniment.memory.extraction.checks import check_proposal
 from muniment.memory.extraction.model import SaidTurn, TurnProposal
@@ -137,18 +138,22 @@ def test_every_operation_completes(family: str) -> None:
     for text in texts_of(family):
         with muniment.open(":memory:", clock=TickingClock(), ids=CountingIds()) as mem:
             run = mem.run(user_id="ana", session_id="s1")
-            for call in (
-                lambda: run.observe("user", text),
-                lambda: run.observe_tool("page", args={"q": text}, content=text),
-                lambda: run.extract(),
-                lambda: run.search("Where do I live now?"),
-                lambda: run.search(text),
-                lambda: run.compose("planner", query="我现在住在哪里？", max_tokens=256),
-                lambda: run.verify("Ana lives in Lisbon and is a nurse.", documents=[text]),
-                lambda: run.verify(text, documents=["Ana has lived in Lisbon since 2020."]),
-            ):
+            for call in operations(run, text):
                 with suppress(TooLarge):  # some hold more findings than an entry may
                     call()
+
+
+def operations(run: Run, text: str) -> list[Callable[[], object]]:
+    return [
+        lambda: run.observe("user", text),
+        lambda: run.observe_tool("page", args={"q": text}, content=text),
+        lambda: run.extract(),
+        lambda: run.search("Where do I live now?"),
+        lambda: run.search(text),
+        lambda: run.compose("planner", query="我现在住在哪里？", max_tokens=256),
+        lambda: run.verify("Ana lives in Lisbon and is a nurse.", documents=[text]),
+        lambda: run.verify(text, documents=["Ana has lived in Lisbon since 2020."]),
+    ]
 
 
 @pytest.mark.timeout(60)
