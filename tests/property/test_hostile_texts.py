@@ -98,6 +98,7 @@ def texts_of(family: str) -> list[str]:
     return [hostile_text(stretch, FAMILY_SIZE) for stretch in stretches]
 
 
+@pytest.mark.timeout(60)
 @for_each("name", CASES)
 def test_a_reader_that_was_quadratic_is_not(name: str) -> None:
     case = CASES[name]
@@ -131,6 +132,7 @@ def test_glued_secrets_are_redacted() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 @for_each("family", one_in(3, list(FAMILIES)))
 def test_every_operation_completes(family: str) -> None:
     for text in texts_of(family):
@@ -154,6 +156,7 @@ def operations(run: Run, text: str) -> list[Callable[[], object]]:
     ]
 
 
+@pytest.mark.timeout(60)
 @for_each("family", FAMILIES)
 def test_checks_of_proposals_complete(family: str) -> None:
     ts = "2026-05-20T10:00:00Z"

@@ -144,7 +144,7 @@ def test_any_run_is_told_within_its_size_and_always_alike(one: RunFacts) -> None
     )  # fmt: skip
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 @for_each(
     "unit",
     ['{"a":"', "a=", "src/", "a.b/", '\\"', "a-", "E" * 5 + "Error ", "漢字", '"a" : ', "x.py", "....//", "'"],
