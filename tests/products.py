@@ -34,6 +34,8 @@ def for_each(
                 try:
                     test(**fixtures, **dict(zip(wanted, row, strict=True)))
                 except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - raised below, with all the others
+                    if str(error).startswith("Timeout"):  # pytest-timeout measures once per test
+                        raise
                     failures.append(_labelled(error, label or _label(row, ids, number)))
             if failures:
                 raise ExceptionGroup(f"{len(failures)} of {len(rows)} cases failed", failures)
