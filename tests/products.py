@@ -33,7 +33,7 @@ def for_each(
             for number, (label, row) in enumerate(rows):
                 try:
                     test(**fixtures, **dict(zip(wanted, row, strict=True)))
-                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - raised below, with all the others
+                except (Exception, pytest.fail.Exception) as error:
                     if str(error).startswith("Timeout"):  # pytest-timeout measures once per test
                         raise
                     failures.append(_labelled(error, label or _label(row, ids, number)))
