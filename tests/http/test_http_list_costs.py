@@ -134,6 +134,7 @@ def pages(store: Grown, path: str, asked: dict[str, Any], monkeypatch: pytest.Mo
     return found
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("operation", [each for each in LISTS if each.id in SOUGHT], ids=lambda each: each.id)
 def test_a_page_reads_what_it_shows(
     operation: Any, stores: tuple[Grown, Grown], monkeypatch: pytest.MonkeyPatch

@@ -498,6 +498,7 @@ def test_a_runner_s_prompt_says_when_to_do_what(mem: Any) -> None:
     assert line.trace_ids
 
 
+@pytest.mark.soak
 def test_in_a_long_run_the_first_answer_of_a_tool_is_still_the_first(mem: Any) -> None:
     """What is answered later may come of what was chosen."""
     play(mem, 40)

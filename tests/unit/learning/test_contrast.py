@@ -152,6 +152,7 @@ def world(seed: int, effect: float, *, tasks: int = 12, times: int = 8) -> list[
     return runs
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-15")
 def test_what_differs_with_the_task_alone_is_an_association_and_never_told() -> None:
     """Nothing has an effect: at nine in ten one world in ten may tell something, by chance."""
@@ -203,6 +204,7 @@ def test_strata_that_disagree_tell_nothing() -> None:
     assert contrast(runs, POLICY.model_copy(update={"confidence_min": 0.1, "separation_min": 0.05})) == []
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-15")
 def test_what_passing_runs_do_is_never_forbidden() -> None:
     """Whatever the runs look like: a tool that passing runs use has no sentence against it."""
@@ -328,6 +330,7 @@ def test_a_try_whose_earlier_tries_are_out_of_sight_is_not_taken_for_a_first_one
         assert contrast(runs, POLICY.model_copy(update={"peers_max": seen})) == []
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-15")
 def test_among_the_newest_runs_a_try_is_still_the_try_that_it_is() -> None:
     """The newest are compared by themselves after every run. What they are tries of, the older ones say."""

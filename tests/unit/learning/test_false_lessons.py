@@ -147,6 +147,7 @@ def test_a_policy_that_allows_no_mistake_believes_nothing() -> None:
         assert not work.ever_active
 
 
+@pytest.mark.soak
 def test_one_that_helps_is_found_among_those_that_do_not() -> None:
     when, wrong = [], 0
     for seed in range(6):

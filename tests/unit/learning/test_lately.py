@@ -208,6 +208,7 @@ def a_run(mem: Any, number: int, way: str, passed: bool, intent: dict[str, str] 
     return tuple(recalled.text.splitlines())
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ["memory", "sqlite"] if SOAK else ["memory"])
 def test_after_a_drift_runs_are_told_what_passes_now(make: Any, engine: str) -> None:
     """Before it every look-up by name passes; after it only those by number do, which one run in three tries."""

@@ -244,6 +244,7 @@ def rows_of_recall(mem: muniment.Memory) -> int:
     return looked.rows
 
 
+@pytest.mark.soak
 def test_a_recall_reads_as_many_rows_of_a_large_bank_as_of_a_small_one(mem: muniment.Memory) -> None:
     bank = mem.bank(user_id="ana")
     bank.apply(bank.plan(records(0, 300)).plan_id)

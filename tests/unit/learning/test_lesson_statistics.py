@@ -229,6 +229,7 @@ def test_one_that_does_nothing_is_seldom_kept() -> None:
     assert sum(stage_of(memory) == "active" for memory, _, _ in lives) <= 0.25 * LIVES
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("after", [(0.05, 0.4), (0.2, 0.4)])
 def test_after_a_drift_it_is_back_at_the_rate_without_within_thirty_runs(after: tuple[float, float]) -> None:
     lives = [life(seed, 160, (0.85, 0.4), drift=(100, after)) for seed in range(LIVES)]

@@ -86,6 +86,7 @@ def test_chunks_are_verbatim_bounded_and_cover_all(text: str, media_type: str) -
             assert document.text == text.removeprefix("\ufeff")
 
 
+@pytest.mark.soak
 @for_each(
     "text",
     [

@@ -420,6 +420,7 @@ def test_adding_the_same_from_many_threads_adds_it_once(any_mem: Memory) -> None
     assert any_mem.store.rebuild().repaired == ()
 
 
+@pytest.mark.soak
 def test_megabytes(make: Callable[..., Memory]) -> None:
     megabytes = 10 if SOAK else 2
     text = "\n\n".join(f"Paragraph {n} speaks of crane c{n * 7}. " * 12 for n in range(2_400 * megabytes))

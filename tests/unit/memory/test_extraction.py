@@ -284,6 +284,7 @@ def test_the_same_thing_twice_is_one_proposal() -> None:
     assert len(propose("I live in Berlin. I live in Berlin.", "user", TS)) == 1
 
 
+@pytest.mark.soak
 @given(st.text(max_size=400))
 def test_any_text_is_read_without_harm(text: str) -> None:
     for each in propose(text, "user", TS):

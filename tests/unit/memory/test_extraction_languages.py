@@ -204,6 +204,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(120)
 @for_each("language", LANGUAGES)
 def test_long_texts_are_read(language: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -122,6 +123,7 @@ def test_text_without_markup_keeps_its_words(text: str) -> None:
     assert read in (words, [f"\\{word}" for word in words[:1]] + words[1:])
 
 
+@pytest.mark.soak
 @for_each(
     "unit",
     ["<a ", "<!--", "<![CDATA[", "<a b='", "<a '>", '<a b="c" ', "&#", "</", "<title>", "<script", "<div>", "</div>"],

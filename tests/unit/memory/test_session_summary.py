@@ -111,6 +111,7 @@ def test_turn_by_turn_and_at_once_come_to_the_same(make: Maker) -> None:
     assert rows_of(at_once) == rows_of(apart)
 
 
+@pytest.mark.soak
 def test_a_long_session_is_read_in_few_rows(make: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     """5,000 turns: every row and entry that one compose reads is counted."""
     mem = make("sqlite")
@@ -241,6 +242,7 @@ def test_a_session_of_before_is_caught_up_by_what_is_written_to_it(mem: Memory) 
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 def test_dumps_bring_it_along_without_holding_it(make: Maker) -> None:
     source, target = make("sqlite"), make("memory", seed="other")
     turns = chatter(2500)

@@ -267,6 +267,7 @@ def test_where_it_is_not_known_what_the_advice_is_on_nothing_is_said_to_be_found
 # -- what it costs -------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_the_characters_read_are_bounded(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     long = "The dog and the car and the budget and the kids and the knee were at home. " * 50
     tell(mem, "I'm vegetarian.", *(f"{long} {number}" for number in range(40)))

@@ -130,6 +130,7 @@ def test_worth_never_grows_with_length_nor_passes_the_chance(
     assert max(one, other) > 4 * short or less == more == score
 
 
+@pytest.mark.soak
 @for_each("score", [1.0, 0.2, 0.05])
 @for_each("max_tokens", [256, 2048, 100_000])
 def test_the_best_is_quoted_however_long_it_is(score: float, max_tokens: int) -> None:

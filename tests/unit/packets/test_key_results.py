@@ -145,6 +145,7 @@ def test_the_same_change_again_takes_one_place(mem: Any) -> None:
     assert len(shown) == 3
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("is_lost", [True, False])
 def test_no_old_result_is_fetched_for_a_packet(tmp_path: Any, is_lost: bool) -> None:
     """It lies outside, where it may be lost: the packet is composed without it."""

@@ -286,6 +286,7 @@ def test_a_call_id_that_is_none_is_refused(
     assert counts(mem) == before
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-13")
 @pytest.mark.parametrize(
     "made",

@@ -143,6 +143,7 @@ def test_a_directive_in_the_language_that_is_asked_for() -> None:
     assert "修改说明" in directive(perspective, 2, judged(tool_use=None), language="zh").text
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(30), deadline=None)
 @given(
     st.text(max_size=120),

@@ -234,6 +234,7 @@ class _Steps:
         return self
 
 
+@pytest.mark.soak
 @for_each(
     "unit",
     [

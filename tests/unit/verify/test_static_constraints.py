@@ -97,6 +97,7 @@ def test_no_text_breaks_a_constraint(text: str) -> None:
 SIZE = 200_000
 
 
+@pytest.mark.soak
 @for_each(
     "sign",
     [
