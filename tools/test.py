@@ -48,7 +48,8 @@ _LENIENT = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
 TOOLS = Part("tools", ((sys.executable, "tools/setup.py", "tests"),))
 PARTS = (
     TOOLS,
-    _pytest("learning", "tests/unit/learning", "tests/unit/rules", "tests/unit/research", "tests/unit/verify"),
+    _pytest("learning", "tests/unit/learning"),
+    _pytest("rules", "tests/unit/rules", "tests/unit/research", "tests/unit/verify"),
     _pytest("memory", "tests/unit/memory", "tests/unit/packets"),
     _pytest("fault", "tests/fault", needs_tools=True),
     _pytest("http", "tests/http"),

@@ -89,6 +89,7 @@ def of(report: AdvanceReport, rule_id: str) -> Any:
 # -- how far it goes ----------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-18")
 def test_a_draft_of_the_bank_comes_as_far_as_a_signature(make) -> None:
     story = RuleStory(make("memory", policy=HALF))
@@ -195,6 +196,7 @@ def test_it_says_with_numbers_what_it_waits_for_and_calls_nobody(make) -> None:
     assert of(desk.advance(), rule).after == "canary"
 
 
+@pytest.mark.soak
 def test_a_trial_says_how_many_runs_it_needs(make) -> None:
     desk, sources = desk_at(make, {"rules": {"canary": {"share": 0.05}}}, best=1.0, worst=0.0)
     desk.runs(60)
@@ -240,6 +242,7 @@ def test_a_replay_asks_each_task_as_often_as_the_policy_says_on_both_sides(make,
     assert f"replay: {passed}, {replay.without_passes} without" in told.done
 
 
+@pytest.mark.soak
 def test_a_replay_takes_the_tasks_that_the_calls_reach_and_goes_on_the_next_time(make) -> None:
     desk, sources = desk_at(make, best=0.8, worst=0.6)
     desk.runs(60)
@@ -355,6 +358,7 @@ def test_bad_input_changes_nothing(make, given) -> None:
 # -- a trial that goes on from its replay -------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-16", "RC-18")
 def test_what_the_replay_showed_takes_runs_of_the_trial_that_agree(make) -> None:
     desk, sources = desk_at(make, best=1.0, worst=0.0)
@@ -376,6 +380,7 @@ def test_what_the_replay_showed_takes_runs_of_the_trial_that_agree(make) -> None
     assert desk.book.get(rule).stage == "retired", "its own runs are enough to end it"
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-16")
 def test_replayed_again_by_hand_the_trial_alone_decides(make) -> None:
     desk, sources = desk_at(make, best=1.0, worst=0.0)
@@ -396,6 +401,7 @@ def test_where_the_policy_says_so_the_replay_does_not_count(make) -> None:
     assert desk.book.watch()[rule].claim == "undecided"
 
 
+@pytest.mark.soak
 def test_while_it_is_on_trial_its_replay_goes_on_with_tasks_that_have_come(make) -> None:
     desk, sources = desk_at(make, best=0.8, worst=0.6)
     desk.runs(30)

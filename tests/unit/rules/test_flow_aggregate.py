@@ -170,6 +170,7 @@ def test_runs_that_could_not_be_judged_count_for_no_gain() -> None:
     assert gains(snapshot_of(rows + more))["hints"] == gains(snapshot_of(rows))["hints"]
 
 
+@pytest.mark.soak
 def test_bounds_of_a_gain_hold_the_truth_as_often_as_they_say() -> None:
     """Twelve strata of different difficulty, some of them thin."""
     made = random.Random(5)

@@ -98,6 +98,7 @@ def judged(estimates: list[float], truths: list[float]) -> Judged:
     return Judged(float(np.abs(said - true).mean()), calibration_error(said, np.ones_like(said), true))
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-23")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_thin_cells_are_nearer_the_truth_and_better_calibrated_than_rates(seed: int) -> None:
@@ -110,6 +111,7 @@ def test_thin_cells_are_nearer_the_truth_and_better_calibrated_than_rates(seed: 
     assert fitted.gap < 0.5 * rates.gap
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-23")
 def test_held_out_runs_are_predicted_better_than_by_rates() -> None:
     held = fit_fields(FlowTally(POLICY).add_all(World(4).rows(1_500))).risk.calibration

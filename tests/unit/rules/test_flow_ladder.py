@@ -157,6 +157,7 @@ def test_an_odd_ladder_does_not_break_the_map() -> None:
 # -- through the runner -----------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-23", "RC-20")
 def test_the_runners_own_logs_tell_it(mem: Memory) -> None:
     """Attempts that pass by chance, one in three, under mode `auto`: more of them help, and nothing advises fewer."""
