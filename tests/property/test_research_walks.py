@@ -189,6 +189,7 @@ class Walker:
         assert self.edited or manifest.revision == len(audit)
 
 
+@pytest.mark.soak
 @pytest.mark.req("RP-07")
 @pytest.mark.timeout(24 * 3600)
 @settings(deadline=None, max_examples=20 * ROUNDS, suppress_health_check=list(HealthCheck))

@@ -150,6 +150,7 @@ def check(mem: Memory, build: Build, exact: Any) -> None:
     assert mem.replay(build.id).packet_bytes == build.packet_bytes
 
 
+@pytest.mark.soak
 @pytest.mark.req("MP-01", "MP-05", "MP-12", "MP-13", "MP-14", "MP-15", "MP-16", "LG-02", "LG-10")
 @pytest.mark.timeout(24 * 3600)
 def test_random_stores_give_sound_packets(stores: Stores) -> None:

@@ -44,7 +44,7 @@ def opened(request: pytest.FixtureRequest) -> Iterator[int]:
         yield request.param
 
 
-@for_each("name", one_in(3, list(FORGERIES)))
+@for_each("name", one_in(6, list(FORGERIES)))
 def test_a_forgery_does_not_pass(bwrap: str, name: str) -> None:
     result = run(FORGERIES[name])
     assert result.judge == "external_process"
@@ -64,7 +64,7 @@ def test_the_nonce_is_found_whatever_number_the_pipe_has(bwrap: str, opened: int
     assert run(FORGERIES["nonce found"]).outcome != "OK"
 
 
-@pytest.mark.parametrize("name", one_in(3, INSIDE_PASSES))
+@pytest.mark.parametrize("name", one_in(6, INSIDE_PASSES))
 def test_in_one_process_it_may_pass_and_is_named_so(bwrap: str, name: str) -> None:
     """Nothing can be kept from code that shares the process: the kind of judge says what the word is worth."""
     result = run(FORGERIES[name], judge="in_process")
@@ -150,7 +150,7 @@ def lie(told):
 """
 
 
-@for_each("name", one_in(3, list(LIES)))
+@for_each("name", one_in(6, list(LIES)))
 def test_lies_on_the_wire_do_not_pass(bwrap: str, name: str) -> None:
     """The code shares a process with what answers the judge, and may answer what it likes."""
     code = f"{_LIAR}def add(a, b):\n    lie({LIES[name]!r})\n    return a - b\n"

@@ -16,6 +16,7 @@ from effort import SOAK
 HERE = Path(__file__).parent
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("RC-25")
 def test_all_of_it_as_an_ordinary_user(bwrap: str) -> None:

@@ -14,7 +14,7 @@ from products import for_each
 NAMED = {each.name: each for each in SABOTAGES}
 
 
-@for_each("sabotage", one_in(4, SABOTAGES), ids=lambda each: each.name)
+@for_each("sabotage", one_in(8, SABOTAGES), ids=lambda each: each.name)
 def test_a_sabotage_is_noticed(sabotage: Sabotage) -> None:
     assert noticed(sabotage) is not None
 

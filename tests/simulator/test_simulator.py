@@ -23,7 +23,7 @@ def told(failures: list[Failure]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(4 if SOAK else 2))
+@pytest.mark.parametrize("part", range(4 if SOAK else 1))
 def test_two_stores_keep_their_promises(part: int) -> None:
     """Many stories on what is quick; PostgreSQL has its own below."""
     with open_specimens(("memory", "sqlite")) as opener:
@@ -35,7 +35,7 @@ def test_two_stores_keep_their_promises(part: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", range(2 if SOAK else 1))
 def test_three_stores_keep_their_promises(postgres_dsn: str, part: int) -> None:
     first, count = 5000 + part * 1000, 200 if SOAK else 5
     with open_specimens() as opener:
@@ -70,7 +70,7 @@ def test_postgres_behind_a_pooler_and_with_a_replica_keeps_its_promises(
     postgres_dsn: str, request: pytest.FixtureRequest, engine: str
 ) -> None:
     request.getfixturevalue("pooled_dsn" if engine == "postgres-pooler" else "cluster")  # skips where there is none
-    first, count = (7000 if engine == "postgres-pooler" else 8000), 200 if SOAK else 4
+    first, count = (7000 if engine == "postgres-pooler" else 8000), 200 if SOAK else 2
     with open_specimens(("memory", engine)) as opener:
         tally, failures = simulate(range(first, first + count), opener, steps=STEPS if SOAK else SHORT)
         (_, last) = opener(first - 1)

@@ -87,6 +87,7 @@ def test_a_lesson_is_judged_by_what_is_hidden() -> None:
     assert judged_lesson(desk, "Look twice.") == "idle"
 
 
+@pytest.mark.soak
 def test_rounds_go_from_prompts_to_the_table_and_each_step_can_be_another_process(tmp_path: Path) -> None:
     answers: dict[str, dict[str, Any]] = {}
     prompts = Bench(tmp_path, SETTINGS).step(answers)
@@ -107,6 +108,7 @@ def test_rounds_go_from_prompts_to_the_table_and_each_step_can_be_another_proces
     assert "lessons: lessons at the end" in table
 
 
+@pytest.mark.soak
 def test_a_step_that_fails_leaves_everything_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prompts = Bench(tmp_path, SETTINGS).step({})
     answers = {prompt["key"]: answer(prompt) for prompt in prompts}
@@ -123,6 +125,7 @@ def test_a_step_that_fails_leaves_everything_as_it_was(tmp_path: Path, monkeypat
     assert Bench(tmp_path).step(answers)
 
 
+@pytest.mark.soak
 def test_the_command_writes_prompts_as_the_answering_program_reads_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

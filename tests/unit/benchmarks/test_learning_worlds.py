@@ -123,6 +123,7 @@ def test_the_right_way_is_the_best_in_every_family_and_segment(seed: str) -> Non
                 ]
 
 
+@pytest.mark.soak
 def test_the_expected_rate_is_that_of_many_draws() -> None:
     for family in families_of("look 3"):
         turns = [turn._replace(segment=0) for turn in stream_of("draws", [family], 1_500)]
@@ -186,6 +187,7 @@ def test_a_stream_goes_through_both_worlds_and_back() -> None:
     assert [segment_of(number, 10) for number in range(10)] == [0] * 4 + [1] * 4 + [2] * 2
 
 
+@pytest.mark.soak
 def test_our_arm_goes_through_the_runner_and_is_judged_by_the_truth() -> None:
     families = families_of("look 0", ["tool", "code"])
     stream = stream_of("look 0", families, 20)

@@ -55,6 +55,7 @@ def test_the_events_of_a_size_are_the_first_of_a_larger_one() -> None:
     assert len(of_user) == 200
 
 
+@pytest.mark.soak
 def test_a_store_grows_out_of_a_smaller_one_and_answers_every_question(tmp_path: Any) -> None:
     """On SQLite, with few users: all that is asked of a store can be asked of this one."""
     place = Files(tmp_path)

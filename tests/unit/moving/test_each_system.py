@@ -49,6 +49,7 @@ def mem0(request: pytest.FixtureRequest, make: Make, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.soak
 @pytest.mark.req("MV-02", "MV-03")
 def test_mem0_store_and_history(mem: Memory, mem0: Path) -> None:
     report = mem.store.import_from("mem0", [mem0 / "qdrant", mem0 / "history.db"])
@@ -133,6 +134,7 @@ def test_one_user_of_many(mem: Memory, mem0: Path) -> None:
     assert report.is_complete
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_mem0_in_chroma(mem: Memory, make: Make) -> None:
     folder = make("chroma", "mem0")

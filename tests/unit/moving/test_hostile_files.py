@@ -240,6 +240,7 @@ def test_json_lines_are_read_line_by_line() -> None:
     assert [placed.key for placed in values_of('{"a": 1,\n"b": 2}')] == ["a", "b"]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_large_export_is_read_in_little_memory(tmp_path: Path) -> None:
     """40 MB of conversations take less than a tenth of that at any time."""

@@ -290,6 +290,7 @@ def test_an_agent_that_does_wrong_is_an_outcome(make, agent) -> None:
     assert any(each.startswith("every test passes:") for each in told.missing)
 
 
+@pytest.mark.soak
 def test_the_gate_is_not_asked_for_ever(make) -> None:
     desk, sources = desk_at(make)
     desk.runs(60)
@@ -392,6 +393,7 @@ def test_replayed_again_by_hand_the_trial_alone_decides(make) -> None:
     assert desk.book.watch()[rule].claim == "undecided"
 
 
+@pytest.mark.soak
 def test_where_the_policy_says_so_the_replay_does_not_count(make) -> None:
     policy = {"rules": {"canary": {"share": 0.5, "counts_replay": False}}}
     desk, sources = desk_at(make, policy, best=1.0, worst=0.0)

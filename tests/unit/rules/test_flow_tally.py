@@ -107,6 +107,7 @@ def test_codes_of_the_contract_are_told_apart_first() -> None:
         assert sum(sum(counts[::2]) for key, counts in tally.codes.items() if key.code == "test_fail") == 5
 
 
+@pytest.mark.soak
 @given(st.lists(st.text(max_size=3), max_size=60), st.randoms(use_true_random=False))
 def test_names_kept_depend_on_no_order(names: list[str], shuffle: random.Random) -> None:
     def kept(given: list[str]) -> set[str]:

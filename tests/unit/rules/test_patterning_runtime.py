@@ -222,6 +222,7 @@ print([name for name in sys.modules if "patterning" in name and not name.startsw
 """
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-24")
 def test_a_whole_run_loads_nothing_of_it(tmp_path: Path) -> None:
     done = subprocess.run(

@@ -87,6 +87,7 @@ class World:
         raise AssertionError("the trial never spoke")
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-15", "RC-18")
 def test_an_exception_narrows_the_active_rule_when_it_is_promoted(make):
     world = World(make("memory", policy=POLICY))
