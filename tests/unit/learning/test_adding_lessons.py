@@ -37,6 +37,7 @@ def tell(mem: Memory, *, learns: bool = True, **scope: Any) -> Told:
     return Told(run.run_id, ids)
 
 
+@pytest.mark.soak
 def test_a_lesson_rests_on_events_or_on_runs_and_is_kept_for_their_kind_of_work(mem: Memory) -> None:
     at = tell(mem)
     bank = mem.bank(user_id="ana")
@@ -174,6 +175,7 @@ def test_above_the_user_a_lesson_can_name_tools_and_none_of_the_user_s_words(mem
     assert bank.add_lesson("Call run_tests after edit", evidence=at.event_ids, when="x").fate == "written"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("learns", [True, False])
 @pytest.mark.parametrize("who", [{"user_id": "ana"}, {"agent_id": "dev"}, {}])
 def test_a_lesson_falls_with_any_event_it_rests_on(mem: Memory, who: dict[str, str], learns: bool) -> None:

@@ -31,6 +31,7 @@ def teach(mem: Memory) -> None:
             work(mem, way).finish(verifier_result=result, intent=INTENT, features={"way": way})
 
 
+@pytest.mark.soak
 def test_a_look_writes_nothing(any_mem: Memory, counts: Callable[[Memory], dict[str, int]]) -> None:
     teach(any_mem)
     run = any_mem.run(user_id="ana", agent_id="clerk")

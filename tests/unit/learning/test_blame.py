@@ -75,6 +75,7 @@ def test_an_error_is_what_is_known_and_else_what_reads_like_one() -> None:
     assert not is_error(call("pay", text="paid"))
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(50), deadline=None)
 @given(any_runs())
 def test_every_step_has_its_share_and_the_order_is_one(facts: RunFacts) -> None:
@@ -85,6 +86,7 @@ def test_every_step_has_its_share_and_the_order_is_one(facts: RunFacts) -> None:
     assert all(one.evidence_id == facts.steps[one.step].evidence_id for one in found)
 
 
+@pytest.mark.soak
 def test_it_beats_chance_and_the_last_step_on_marked_failures() -> None:
     directory = data.default_data()
     if not (directory / "whowhen_algorithm_generated").is_dir():

@@ -484,6 +484,7 @@ def play(mem: Any, runs: int, *, watch: Callable[[Any], None] | None = None) -> 
         runner.run(f"Settle order {number}.", intent={"domain_tag": "shop", "task_family": "settle"})
 
 
+@pytest.mark.soak
 def test_a_runner_s_prompt_says_when_to_do_what(mem: Any) -> None:
     prompts: list[str] = []
     play(mem, 40, watch=lambda task: prompts.append(task.prompt))
@@ -513,6 +514,7 @@ def test_in_a_long_run_the_first_answer_of_a_tool_is_still_the_first(mem: Any) -
     assert "order is shipped, try" not in found.text
 
 
+@pytest.mark.soak
 def test_a_recall_is_made_from_the_runs_too_of_which_it_says_that_they_did_worse(mem: Any) -> None:
     play(mem, 40)
     intent = {"domain_tag": "shop", "task_family": "settle"}

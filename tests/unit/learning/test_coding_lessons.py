@@ -17,6 +17,7 @@ def summaries(request: pytest.FixtureRequest) -> list[str]:
         return [*told, *(str(draft.proposed_rule.body) for draft in bank.drafts())]
 
 
+@pytest.mark.soak
 def test_they_name_the_file_the_error_and_the_edit_that_mended_it(summaries: list[str]) -> None:
     fixes = [
         bug

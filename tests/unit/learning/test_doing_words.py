@@ -105,6 +105,7 @@ def test_what_a_whole_line_does_not_say_was_not_done() -> None:
     assert speaks_against({"feature": "order:seal>look", "advice": "avoid"}, "Did: (look, then seal) 2 times")
 
 
+@pytest.mark.soak
 def test_through_the_library_a_look_that_was_made_again_is_told(mem: Any) -> None:
     from tests.unit.learning.test_transcript_recall import FAIL, PASS
 

@@ -113,6 +113,7 @@ def test_through_the_library_four_runs_are_one_line_that_names_them_all(mem: Any
     assert len(merged) == 3
 
 
+@pytest.mark.soak
 def test_a_coding_hint_names_file_cause_fix_and_what_did_not_mend_it(mem: Any) -> None:
     from coding_world import BUGS, INTENT, work
 

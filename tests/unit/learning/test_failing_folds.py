@@ -106,6 +106,7 @@ def test_a_run_whose_fold_fails_is_judged_and_ended_all_the_same(
     _check_and_take_up(mem, run, failed.value, error)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
 def test_it_is_so_on_every_engine(make: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     mem, error = make(engine), RuntimeError("no more")

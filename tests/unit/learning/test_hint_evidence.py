@@ -50,6 +50,7 @@ def test_every_lesson_and_every_earlier_run_is_cited_by_events_that_stand(any_me
     assert told == {"lesson", "earlier run"}
 
 
+@pytest.mark.soak
 def test_a_lesson_rests_on_runs_that_passed_and_runs_that_failed(mem: Any) -> None:
     contrasted(mem)
     found = []

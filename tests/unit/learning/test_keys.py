@@ -164,6 +164,7 @@ def test_likeness_of_intents_goes_both_ways(a: str | None, b: str | None) -> Non
     assert one.why
 
 
+@pytest.mark.soak
 @given(INTENT_KEYS.filter(lambda key: key is not None), STATE_KEYS.filter(lambda key: key is not None))
 def test_equal_keys_are_wholly_alike(intent: str, state: str) -> None:
     assert intent_likeness(intent, intent)[:2] == (1.0, False)

@@ -127,6 +127,7 @@ def episode(number: int, did: str) -> StoredMemory:
 WAYS = ("open, then by_name, then close", "open, then by_number, then close", "open, then by_hand, then close")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("rate", [0.3, 0.5, 0.75, 0.95])
 def test_noise_alone_seldom_makes_an_episode_stale(rate: float) -> None:
     """Three ways that pass alike: of the episodes looked at after each run few are left out."""
@@ -228,6 +229,7 @@ def test_after_a_drift_runs_are_told_what_passes_now(make: Any, engine: str) -> 
     assert sum(fails in each for each in late) >= 0.7 * len(late), "what fails now is told as such"
 
 
+@pytest.mark.soak
 def test_what_is_left_out_as_stale_where_no_kind_of_work_is_named_says_so(make: Any) -> None:
     mem, shop = make("memory"), {"domain_tag": "shop"}
     for number in range(12):

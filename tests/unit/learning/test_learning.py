@@ -223,6 +223,7 @@ def test_no_words_go_above_the_user(mem):
     assert not any("424242" in str(each.record) for each in kept)
 
 
+@pytest.mark.soak
 def test_nothing_crosses_users(mem):
     teach(mem)
     assert not mem.run(user_id="bo", agent_id="solver").learning.recall("Reach 5", intent=INTENT).hints
@@ -277,6 +278,7 @@ def test_working_set_is_a_stack_that_folds_when_it_grows(mem):
         run.learning.push_working_set(ttl="weeks:2")
 
 
+@pytest.mark.soak
 def test_stores_stay_within_their_size(make):
     mem = make("memory", policy={"learn": {"eviction": {"reasoning_max": 4, "seeds_max": 3}}})
     for number in range(12):
@@ -338,6 +340,7 @@ def test_bad_input_is_named_and_changes_nothing(mem, call):
     assert mem.bank(user_id="ana").event_logs() == []
 
 
+@pytest.mark.soak
 def test_export_and_import_bring_the_bank(make, tmp_path):
     mem, other = make("memory"), make("memory", seed="other")
     teach(mem)

@@ -56,6 +56,7 @@ def learnt(mem: muniment.Memory, number: int) -> None:
 # -- bytes --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("learns", "bytes_max"), [(True, 430_000), (False, 165_000)])
 def test_a_run_of_five_events_writes_few_bytes(tmp_path: Path, learns: bool, bytes_max: int) -> None:
     path = tmp_path / "m.db"
@@ -147,6 +148,7 @@ def test_a_run_whose_end_cannot_be_written_is_not_learnt_from(
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_runs_of_one_session_end_while_others_of_it_are_written_to(
     make: Callable[..., muniment.Memory], engine: str
@@ -254,6 +256,7 @@ def test_a_recall_reads_as_many_rows_of_a_large_bank_as_of_a_small_one(mem: muni
     assert rows_of_recall(mem) < 1.5 * small
 
 
+@pytest.mark.soak
 def test_a_recall_counts_uses_of_the_work_that_it_is_for_alone(mem: muniment.Memory) -> None:
     for number in range(18):
         learnt(mem, number)
@@ -270,6 +273,7 @@ def test_a_recall_counts_uses_of_the_work_that_it_is_for_alone(mem: muniment.Mem
     assert names <= {own, None}
 
 
+@pytest.mark.soak
 def test_uses_and_idle_runs_are_what_going_through_all_uses_gives(mem: muniment.Memory) -> None:
     for number in range(24):
         learnt(mem, number)

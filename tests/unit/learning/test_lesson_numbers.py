@@ -177,6 +177,7 @@ def kept_uses(mem, id_: str):
     return read(mem, lambda reader: uses_of(reader, OWNER, [held], 240)[id_])
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("result", [PASS, FAIL])
 def test_a_run_stays_in_the_arm_that_was_drawn_whatever_it_says_of_the_use(make, result: dict[str, Any]) -> None:
     """Else an agent that calls a lesson unused where it failed would make any lesson look like helping."""

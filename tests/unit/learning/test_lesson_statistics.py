@@ -109,6 +109,7 @@ def test_nothing_is_known_while_an_arm_is_empty() -> None:
     assert (effect.difference, tuple(effect.bounds(0.95))) == (None, (-1.0, 1.0))
 
 
+@pytest.mark.soak
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     random, inside = Random(5), 0
     for _ in range(300):

@@ -192,6 +192,7 @@ def test_a_look_draws_no_arm(make) -> None:
     assert seen.arms == ()
 
 
+@pytest.mark.soak
 def test_about_one_in_ten_does_without_an_active_lesson(make) -> None:
     mem = make()
     write(mem.bank(user_id="ana"), tactic())
@@ -309,6 +310,7 @@ def test_a_conflict_suspends_and_an_undo_brings_it_back(make) -> None:
     assert bank.get("tac_1").with_tally.n == 1, "what was counted is no part of a plan"
 
 
+@pytest.mark.soak
 def test_a_pin_signs_and_a_retirement_drops(make) -> None:
     mem = make()
     bank = mem.bank(user_id="ana")

@@ -53,6 +53,7 @@ def write(mem: Memory, *payloads: dict[str, Any], **scope: Any) -> None:
 # -- one lesson of one contrast -------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_a_tactic_and_a_draft_of_one_contrast_are_one_lesson(any_mem: Memory) -> None:
     teach(any_mem)
     bank = any_mem.bank(user_id="ana")
@@ -77,6 +78,7 @@ def test_a_tactic_and_a_draft_of_one_contrast_are_one_lesson(any_mem: Memory) ->
     assert story.effect.guess.had.passes > 0
 
 
+@pytest.mark.soak
 def test_a_rule_that_was_promoted_is_the_lesson_of_its_draft(mem: Memory) -> None:
     story, rule_id = story_at(mem, "canary", RuleStory)
     bank = mem.bank(user_id="ana")
@@ -110,6 +112,7 @@ def test_what_is_furthest_on_is_shown_and_stands_in_the_list_once(any_mem: Memor
     assert [lesson.lesson_id for lesson in bank.lessons(stage="retired")].count(learnt.id) == 1
 
 
+@pytest.mark.soak
 def test_a_rule_and_its_tactic_are_dropped_together_or_not_at_all(any_mem: Memory, monkeypatch) -> None:
     teach(any_mem)
     bank, book = any_mem.bank(user_id="ana"), any_mem.rulebook(user_id="ana")
@@ -318,6 +321,7 @@ def test_what_is_no_id_is_not_found(mem: Memory, lesson_id: Any) -> None:
         mem.bank(user_id="ana").lesson(lesson_id)
 
 
+@pytest.mark.soak
 def test_above_a_user_a_lesson_names_no_run_and_no_event(any_mem: Memory) -> None:
     teach(any_mem, level="agent")
     bank = any_mem.bank(agent_id="clerk")
@@ -345,6 +349,7 @@ def test_a_lesson_goes_with_the_runs_it_was_learnt_from(any_mem: Memory) -> None
     assert all(dropped.plan_id != state.plan.plan_id for state in bank.plans())
 
 
+@pytest.mark.soak
 def test_the_words_of_a_drop_go_with_the_lesson(any_mem: Memory) -> None:
     events = teach(any_mem)
     bank = any_mem.bank(user_id="ana")
@@ -361,6 +366,7 @@ def test_the_words_of_a_drop_go_with_the_lesson(any_mem: Memory) -> None:
 # -- records --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_what_is_told_is_read_again(any_mem: Memory) -> None:
     teach(any_mem)
     bank = any_mem.bank(user_id="ana")
@@ -376,6 +382,7 @@ def test_what_is_told_is_read_again(any_mem: Memory) -> None:
 # -- of a run -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_a_runner_says_which_lessons_its_run_had_and_which_came_of_it(mem: Memory) -> None:
     def agent(task: Any) -> dict[str, Any]:
         way = "by_number" if int(task.task.rpartition(" ")[2]) % 2 else "by_name"
@@ -401,6 +408,7 @@ def test_a_runner_says_which_lessons_its_run_had_and_which_came_of_it(mem: Memor
     assert set(lessons.had) <= {hint.memory_id for hint in recalled.hints}
 
 
+@pytest.mark.soak
 def test_a_draft_that_comes_later_takes_no_lesson_back(any_mem: Memory) -> None:
     """The draft of its rule is made when the contrast is surer: by then the tactic is on trial, and stays so."""
     teach(any_mem)

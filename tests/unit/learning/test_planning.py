@@ -141,6 +141,7 @@ def test_ttls_are_the_policys() -> None:
     ]
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(20), deadline=None)
 @given(many_runs(), st.randoms(use_true_random=False))
 def test_every_record_is_valid_bounded_and_the_same_in_any_order(runs: list[RunFacts], mixer: random.Random) -> None:

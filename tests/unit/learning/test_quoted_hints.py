@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 import muniment
 
 PAGE = Path(__file__).parents[3] / "docs" / "decisions" / "0033-lessons.md"
@@ -16,6 +18,7 @@ def quoted() -> list[str]:
     return [code or plain for code, plain in found]
 
 
+@pytest.mark.soak
 def test_the_page_quotes_twenty_and_those_of_the_small_repository_are_printed_so(mem: muniment.Memory) -> None:
     from coding_world import BUGS, INTENT, work
 

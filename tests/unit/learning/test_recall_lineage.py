@@ -53,6 +53,7 @@ def _made_from(mem: Memory, source_id: str) -> set[str]:
     return mem._ctx.engine.read("default", look)
 
 
+@pytest.mark.soak
 def test_records_of_the_own_bank_stand_in_one_row(any_mem: Memory) -> None:
     for number in range(4):
         _learn(any_mem, f"Find a table for {number}.")

@@ -111,6 +111,7 @@ def first_line(mem: Any, query: str) -> str:
     return str(found.text.splitlines()[0])
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("asked", "query"),
     [
@@ -127,6 +128,7 @@ def test_the_way_to_try_is_found_and_its_runs_are_one_line(mem: Any, asked: tupl
     assert "…" in line
 
 
+@pytest.mark.soak
 def test_of_a_long_request_and_one_that_went_on_later_too(mem: Any) -> None:
     ask = LONG + "ship box {} of Amsel to the address that the customer named last"
     taught(
@@ -139,6 +141,7 @@ def test_of_a_long_request_and_one_that_went_on_later_too(mem: Any) -> None:
     assert len(told.hints[0].model_extra["alike_ids"]) == 7
 
 
+@pytest.mark.soak
 def test_forms_are_kept_by_digests_and_by_none_above_the_user(mem: Any) -> None:
     taught(mem, "Hi, please ship box {}", later="It is the blue one with the dented lid, top shelf.")
     made = mem.bank(user_id="ana").records(kind="reasoning")
@@ -291,6 +294,7 @@ def test_of_a_very_long_request_the_end_counts_too() -> None:
 SIGNS = ("-", ".", "- ", ", ", "-.,;:!?…– ", "please ", "bitte, ", "„", "«x", "'", "`x ", "\n-", "x\n", ". thanks")
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(60)
 @for_each("end", ["x", ""])
 @for_each("signs", SIGNS)

@@ -105,6 +105,7 @@ def test_whoever_recalls_a_shared_lesson_and_is_judged_counts_for_it(make, engin
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_bank_counts_its_own_and_no_bank_counts_twice(make, engine: str) -> None:
     mem = make(engine, policy=ALWAYS)
@@ -204,6 +205,7 @@ def test_a_run_that_recalls_nothing_shared_writes_nothing_more(make) -> None:
     assert {owner: entries_in(mem, owner) for owner in before} == before
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("arms", [[{}], [5], None, "tac_1", {"memory_id": "tac_1"}, [{"memory_id": "tac_1"}], [[]]])
 def test_a_recall_whose_arms_are_none_ends_as_any_other(make, arms: Any) -> None:
     """An entry that was imported may say anything; what is an arm beside it still counts."""
@@ -274,6 +276,7 @@ def test_a_crash_while_another_bank_is_told_leaves_nothing_in_either(make, engin
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_runs_of_several_users_and_levels_that_end_at_once_are_all_counted(make, engine: str) -> None:
     """Banks are locked in one order, whichever of them a run is learnt into: else two of these would wait for each
@@ -328,6 +331,7 @@ def _of(said: dict[str, Any], owner: str, trace_id: str, run: dict[str, Any], ar
     return said | {"id": told_id(owner, trace_id, said["family"]), "sources": [trace_id], "uses": uses}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("what", FORGED)
 @pytest.mark.parametrize("owner", ["bank:user:ana", "bank:agent:clerk", "bank:tenant"])
 def test_an_entry_that_tells_of_uses_as_no_fold_does_counts_for_nothing(make, owner: str, what: str) -> None:
@@ -379,6 +383,7 @@ def test_what_a_forgotten_run_or_user_counted_is_gone(make, engine: str, who: di
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 def test_counts_are_the_same_after_an_export_and_an_import(make, tmp_path) -> None:
     mem, whole, alone, shared = (make(policy=ALWAYS, seed=seed) for seed in ("mem", "whole", "alone", "shared"))
     for who in (AGENT, TENANT):
@@ -515,6 +520,7 @@ def test_a_person_s_lesson_for_all_is_tried_proven_and_suspended_by_runs_of_user
     assert bank.lesson(lesson_id).stage == "active"
 
 
+@pytest.mark.soak
 def test_a_shared_lesson_that_does_harm_is_retired(make) -> None:
     mem = make(policy={"learn": {"lessons": {"trial_share": 0.5}}})
     bank = mem.bank(**AGENT)
@@ -554,6 +560,7 @@ def test_a_conflict_that_one_run_reports_suspends_no_lesson_of_all(make) -> None
     assert tally(mem.bank(**AGENT), "tac_a") == (1, 0)
 
 
+@pytest.mark.soak
 def test_a_signed_lesson_is_measured_and_stays(make) -> None:
     mem = make(policy=ALWAYS)
     bank = mem.bank(**TENANT)

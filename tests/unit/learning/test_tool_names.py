@@ -23,6 +23,7 @@ def does(mem: Memory, asked: str, tools: list[str], passed: bool) -> None:
     run.finish(verifier_result=PASS if passed else FAIL, intent=INTENT)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "name",
     [
@@ -42,6 +43,7 @@ def test_a_name_that_is_a_sentence_is_not_told(mem: Memory, name: str) -> None:
     assert "wire" not in told.text
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ["get_box", "shop.get-box", "mcp:shop/get_box", "@shop/get"])
 def test_a_name_is_told(mem: Memory, name: str) -> None:
     for number in range(6):

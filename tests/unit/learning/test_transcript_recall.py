@@ -38,6 +38,7 @@ def ask(mem: Any, query: str, user_id: str = "ana", run: Any = None, **more: Any
     return run.learning.recall(query, keep=False, **more)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("query", "task"),
     [
@@ -138,6 +139,7 @@ def test_the_same_question_has_the_same_answer_byte_for_byte(mem: Any) -> None:
     assert one.response.to_wire() | {"request_id": ""} == other.response.to_wire() | {"request_id": ""}
 
 
+@pytest.mark.soak
 def test_an_episode_is_small(mem: Any) -> None:
     calls = [{"tool": f"tool_{n}", "args": {"text": "long " * 500, "n": n}, "says": "x" * 5000} for n in range(60)]
     learn(mem, "Do much. " * 400, *calls)

@@ -103,6 +103,7 @@ def test_same_bits_in_any_batch_and_order(embedder: Embedder) -> None:
         assert np.array_equal(together, np.concatenate(parts))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ["hash", "wordllama", "minilm"])
 def test_same_bits_and_identity_in_another_process(name: str) -> None:
     here = load_or_skip(name)

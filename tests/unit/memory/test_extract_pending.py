@@ -397,6 +397,7 @@ def test_what_an_unsound_answer_took_is_counted_at_its_most_where_nobody_says() 
     assert asking.spent.tokens_out == ExtractionPolicy().answer_tokens_max + 1
 
 
+@pytest.mark.soak
 def test_an_unreadable_turn_is_told_and_not_tried_again(mem: Memory) -> None:
     say(mem, 3)
     model = Failing(bad="I saw number anas11")

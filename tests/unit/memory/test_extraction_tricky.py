@@ -334,6 +334,7 @@ def test_hostile_text_costs_little_here_too(seed: str) -> None:
     take_back(seed, "user")
 
 
+@pytest.mark.soak
 def test_a_hyphen_is_read_in_one_way_alone() -> None:
     """Two ways would be tried in every combination: minutes for a text as long as may be read."""
     hostile = ("I live in " + "A-" * 140 + ". ") * 170

@@ -37,6 +37,7 @@ def share_found(language: str) -> float:
     return sum(first(question, passages) == passage for question, passage in asked) / len(asked)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("language", sorted(STEMMERS))
 def test_questions_find_other_forms_of_their_words(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And find fewer where a word is its own stem."""

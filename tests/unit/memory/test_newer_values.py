@@ -11,6 +11,8 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
+import pytest
+
 from muniment.core.policy.recall import RecallPolicy
 from muniment.core.text.stated.measures import MEASURES, stated, value_marks
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
@@ -117,6 +119,7 @@ def answered(matter: Matter) -> tuple[str, str]:
     )
 
 
+@pytest.mark.soak
 @for_each("update", UPDATES)
 @for_each("matter", MATTERS, ids=lambda matter: matter.name)
 def test_a_value_in_the_midst_of_a_long_turn_stands_above_the_older_one(matter: Matter, update: str) -> None:

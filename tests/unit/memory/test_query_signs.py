@@ -40,6 +40,7 @@ def test_what_a_pattern_matches_has_a_cue(name: str, data: st.DataObject) -> Non
         assert sign.is_in(folded, frozenset(ascii_words(text)))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("attribute", attributes(), ids=lambda each: each.name)
 @given(data=st.data())
 def test_a_question_for_an_attribute_has_a_cue(attribute, data: st.DataObject) -> None:  # type: ignore[no-untyped-def]

@@ -224,6 +224,7 @@ def test_what_was_lifted_or_said_again_is_counted_with_what_still_holds(mem: Mem
     assert counted(build, "decisions") is None
 
 
+@pytest.mark.soak
 def test_a_session_of_before_is_caught_up_by_what_is_written_to_it(mem: Memory) -> None:
     turns = chatter(STRETCH * 20)
     turns[2] = ("user", BAN)
@@ -302,6 +303,7 @@ CONSTRAINT_FORMS = ("Never {}.", "Don't {}.", "Please do not {}.", "You must not
 DEEDS = ("call Tom before 9", "book a hotel", "use my card", "email the press", "share my address", "order fish")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", range(12))
 def test_every_agreement_of_a_session_is_in_its_summary(make: Maker, seed: int) -> None:
     chance = random.Random(seed)
@@ -325,6 +327,7 @@ def test_every_agreement_of_a_session_is_in_its_summary(make: Maker, seed: int) 
     assert mem._ctx.engine.read("default", lambda reader: reader.do(Count("extracts"))) >= len(turns) // STRETCH
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("size", [1, 7, 47, 48, 49, 130])
 def test_what_was_just_written_gives_the_rows_that_the_ledger_gives(any_mem: Memory, size: int) -> None:
     turns = chatter(150)

@@ -174,6 +174,7 @@ def test_what_is_kept_of_lookups_is_bounded_and_answers_the_same(monkeypatch: py
     _assert_same(index, said)
 
 
+@pytest.mark.soak
 @settings(max_examples=30, deadline=None)
 @given(conversations(), st.data())
 def test_rows_kept_elsewhere_are_brought_into_ordinal_order(said: list[Said], data: st.DataObject) -> None:

@@ -179,6 +179,7 @@ def test_what_was_taken_back_in_passing_is_not_told(mem: Memory, said: str, late
     assert said not in brought(ask(mem))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("said", "later"), ENDED)
 def test_what_the_facts_know_to_be_over_is_not_told(
     mem: Memory, monkeypatch: pytest.MonkeyPatch, said: str, later: str

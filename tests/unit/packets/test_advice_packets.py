@@ -106,6 +106,7 @@ TOLD = [
 ]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("query", "said"), TOLD)
 def test_what_holds_of_the_asker_stands_in_the_packet(mem: Memory, query: str, said: str) -> None:
     ids = chat(mem, [said], between=24)
@@ -206,6 +207,7 @@ def test_others_of_the_family_count_where_the_question_names_them(mem: Memory) -
     assert brought(ask(mem, "Where should I take my mother for dinner?")) == {"My mother is vegan."}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("max_tokens", [256, 300, 512, 1024])
 @pytest.mark.parametrize("purpose", ["planner", "responder", "tool"])
 def test_it_keeps_to_the_budget_and_counts_everything(mem: Memory, max_tokens: int, purpose: str) -> None:
@@ -312,6 +314,7 @@ NO_ADVICE = (
 )
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("number", range(4))
 def test_other_questions_have_the_packets_they_had(
     make: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch, number: int

@@ -74,6 +74,7 @@ def used(made: Composed) -> dict[str, int]:
     return dict(made.packet.budget_report.section_usage)
 
 
+@pytest.mark.soak
 @for_each("max_tokens", [1024, 2048, 3000])
 @for_each(
     ("purpose", "sections"),

@@ -61,6 +61,7 @@ def _asked(build: Build, **settings: Any) -> dict[str, Any]:
     return given | ({} if window is None else {"policy": {"compose": {"window_turns": window}}})
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
 def test_a_preview_writes_nothing_and_is_what_composing_gives(make: Any, engine: str) -> None:
     """On every engine: not a row changes, and two builds that are then made so are the preview, byte for byte."""

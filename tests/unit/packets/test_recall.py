@@ -158,6 +158,7 @@ def test_where_she_lives_after_a_move(mem: Memory) -> None:
     assert "(superseded by" in text
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("query", ["", "   ", "the of and", "🦆", "x" * 1_000_000, "\x00", "?" * 5000])
 def test_odd_queries_are_answered(mem: Memory, query: str) -> None:
     tell(mem)
@@ -529,6 +530,7 @@ def test_ports_that_cannot_do_their_job_are_refused(port: dict[str, Any]) -> Non
 # -- a cold process -----------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_a_first_search_loads_little(tmp_path: Path) -> None:
     """A process that opens a file and searches once needs no policy, composer, extractor or server."""
     with muniment.open(tmp_path / "m.db") as mem:

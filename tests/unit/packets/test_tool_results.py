@@ -117,6 +117,7 @@ def test_a_long_result_shows_its_ends_and_the_lines_that_match(mem: Memory, purp
     assert "\n".join(lines).index(rest) == int(told[1])
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("purpose", PURPOSES)
 def test_with_little_room_the_line_that_matches_stays(mem: Memory, purpose: str) -> None:
     run = session(mem)

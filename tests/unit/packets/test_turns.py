@@ -28,6 +28,7 @@ def _told(mem: Memory) -> list[str]:
     return names
 
 
+@pytest.mark.soak
 def test_turns_and_packets_stand_in_one_order_from_any_place(any_mem: Memory) -> None:
     told = _told(any_mem)
     turns = [_name(turn) for turn in any_mem.log.turns("r")]

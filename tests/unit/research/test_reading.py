@@ -439,6 +439,7 @@ def test_plain_sentences_are_slices_of_the_text(sentences: list[str]) -> None:
     ]
 
 
+@pytest.mark.soak
 @for_each(
     "piece",
     ["[", "(", "*", "#", "`", "<", ">", "[1]", "[a](", "https://", "句。", "a. ", "- a\n", "\\", '"a. ', "（来源："],

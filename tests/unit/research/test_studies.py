@@ -99,6 +99,7 @@ def test_wrong_stage_is_named_and_changes_nothing(study):
     assert files(study) == before
 
 
+@pytest.mark.soak
 def test_gate_c_stops_the_pack_until_sources_are_there(study):
     walk_to(study, "citations", pages=PAGES[:1])
     with pytest.raises(GateFailed) as caught:
@@ -140,6 +141,7 @@ def test_a_manifest_of_an_older_revision_is_refused(study):
     assert study.manifest().standings["p1"] == "waiting"
 
 
+@pytest.mark.soak
 def test_directory_can_be_lost_and_is_written_anew(study):
     walk_to(study, "synthesis")
     before = files(study)
@@ -274,6 +276,7 @@ def test_rebuild_agrees(mem, study):
     assert mem.store.rebuild().repaired == ()
 
 
+@pytest.mark.soak
 def test_same_inputs_same_bytes(make, tmp_path):
     seen = []
     for name, engine in (("a", "memory"), ("b", "sqlite")):

@@ -181,6 +181,7 @@ def test_called_again_it_does_nothing_twice(make) -> None:
 # -- what is missing ----------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_it_says_with_numbers_what_it_waits_for_and_calls_nobody(make) -> None:
     desk, sources = desk_at(make)
     rule = desk.plant("Call by_name.", sources)
@@ -207,6 +208,7 @@ def test_a_trial_says_how_many_runs_it_needs(make) -> None:
     assert "that takes about 160 more runs of its kind at a share of 0.05" in told.missing
 
 
+@pytest.mark.soak
 def test_calls_are_counted_and_never_exceed_the_budget(make) -> None:
     desk, sources = desk_at(make)
     desk.runs(30)
@@ -260,6 +262,7 @@ def test_a_replay_takes_the_tasks_that_the_calls_reach_and_goes_on_the_next_time
     assert not again.is_spent
 
 
+@pytest.mark.soak
 def test_a_verifier_that_lets_everything_pass_is_no_test(make) -> None:
     desk, sources = desk_at(make)
     desk.runs(30)
@@ -278,6 +281,7 @@ def _hangs(task: Any) -> str:
     return "done"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "agent", [_raises, _hangs, lambda task: None, lambda task: {"txet": "done"}, lambda task: "x" * 2_000_000]
 )
@@ -308,6 +312,7 @@ def test_the_gate_is_not_asked_for_ever(make) -> None:
     assert not desk.asked
 
 
+@pytest.mark.soak
 def test_a_task_that_the_rule_does_not_apply_to_says_nothing_against_it(make) -> None:
     desk, sources = desk_at(make)
     desk.runs(30)
@@ -319,6 +324,7 @@ def test_a_task_that_the_rule_does_not_apply_to_says_nothing_against_it(make) ->
     assert not [task for task in desk.asked if "seats" in task]
 
 
+@pytest.mark.soak
 def test_what_harms_earlier_tasks_is_retired_before_any_run_tries_it(make) -> None:
     desk, sources = desk_at(make, best=1.0, worst=0.4)
     desk.runs(100)
@@ -330,6 +336,7 @@ def test_what_harms_earlier_tasks_is_retired_before_any_run_tries_it(make) -> No
     assert rule not in [one.rule_id for one in desk.advance().rules]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "given",
     [

@@ -38,6 +38,7 @@ def test_scaling_that_recovers_most_failures_pays_until_few_are_left() -> None:
     assert "tier:probe recovers 80% of what fails" in found.text
 
 
+@pytest.mark.soak
 def test_scaling_that_surely_gains_nothing_is_not_worth_it_anywhere() -> None:
     rows = rows_of(5_000, 5_000) + rows_of(4_000, 6_000, 20_000, tier="probe")
     assert suggested(rows)["easy_rate"].suggested == 0.5

@@ -127,6 +127,7 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
         yield pool
 
 
+@pytest.mark.soak
 def test_a_crash_names_its_evaluation(executor: Executor | None) -> None:
     assert asked(executor=executor).to_bytes() == asked().to_bytes()
     with pytest.raises(EvaluationFailed, match=r"evaluating \w \+0.05 with seed 7|evaluating a -0.05") as failed:

@@ -51,6 +51,7 @@ def test_a_decision_by_what_was_logged(any_mem):
     assert any_mem.learning.route().zone == "unknown"
 
 
+@pytest.mark.soak
 def test_the_same_logs_on_another_engine_route_the_same(make):
     decisions, reports = [], []
     for engine in ("memory", "sqlite"):
@@ -63,6 +64,7 @@ def test_the_same_logs_on_another_engine_route_the_same(make):
     assert reports[0] == reports[1]
 
 
+@pytest.mark.soak
 def test_attempts_are_told_apart_by_their_tier(mem):
     log(mem, *[FAIL] * 6)
     log(mem, *[FAIL] * 6, tier="full")
@@ -78,6 +80,7 @@ def test_a_failure_that_recurs_is_counted_from_the_logs(mem):
     assert not mem.learning.route(user_id="ana", bucket_key=BUCKET, cluster_id="fc_2").recurs
 
 
+@pytest.mark.soak
 def test_a_family_is_read_alone(mem):
     log(mem, *[PASS] * 7)
     log(mem, *[FAIL] * 7, family="sudoku")

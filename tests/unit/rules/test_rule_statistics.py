@@ -191,6 +191,7 @@ def test_a_claim_that_cannot_be_reached_says_so() -> None:
         needed_runs(seen, "better", share=1, runs_max=9)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("share", "mine", "other"), [(0.5, 0.9, 0.8), (0.2, 0.85, 0.8), (0.1, 0.95, 0.9)])
 def test_the_guess_of_how_many_runs_is_near_what_it_takes(share: float, mine: float, other: float) -> None:
     random = Random(5)

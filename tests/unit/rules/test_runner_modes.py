@@ -317,6 +317,7 @@ def test_a_verifier_that_hangs_decides_nothing(mem: Memory) -> None:
     assert (done.result.outcome, done.result.reason_codes) == ("UNKNOWN", ("exec_unavailable",))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "answer",
     [
@@ -433,6 +434,7 @@ def test_a_secret_in_an_answer_is_not_kept_in_a_summary(mem: Memory) -> None:
     assert key not in str(logs(done))
 
 
+@pytest.mark.soak
 def test_the_same_task_leaves_the_same_bytes(make: Any) -> None:
     told = []
     for engine in ("memory", "sqlite"):

@@ -75,6 +75,7 @@ def test_a_way_is_found_and_told(any_mem: Memory) -> None:
     assert [entry.step.event for entry in run.ledger.entries() if entry.step] == ["ACT_TREE", "ACT_TREE", "ACT_DONE"]
 
 
+@pytest.mark.soak
 def test_the_block_stands_in_the_log_of_the_run(mem: Memory) -> None:
     run = open_run(mem)
     run.observe("user", "Reach 97 from 1.")
@@ -85,6 +86,7 @@ def test_the_block_stands_in_the_log_of_the_run(mem: Memory) -> None:
     assert learned.event_log.run.mode == "tree"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("stop_after", [1, 2, 3, 40, 41, 42, 70])
 @pytest.mark.parametrize("algo", ["puct_guided_tree_v1", "beam_guided_tree_v1"])
 def test_a_search_that_was_cut_off_goes_on(make: Callable[..., Memory], algo: str, stop_after: int) -> None:
@@ -127,6 +129,7 @@ def _flush_but_last(flush: Callable[[Any], None]) -> Callable[[Any], None]:
     return flushed
 
 
+@pytest.mark.soak
 def test_a_search_that_is_over_is_not_made_again(mem: Memory) -> None:
     run = open_run(mem)
     first = search_tree(run, Counted().problem())
@@ -141,6 +144,7 @@ def test_a_search_that_is_over_is_not_made_again(mem: Memory) -> None:
         search_tree(open_run(mem), Counted(goal=98).problem(), policy={"nodes_max": 9})
 
 
+@pytest.mark.soak
 def test_it_can_be_left_and_gone_on_with(mem: Memory) -> None:
     calls = count(1)
     first = search_tree(open_run(mem), Counted().problem(), should_stop=lambda: next(calls) > 30)
@@ -183,6 +187,7 @@ def teach(mem: Memory, answer: str) -> None:
     run.finish(verifier_result={"verifier_id": "v", "verdict": "PASS", "outcome": "OK"})
 
 
+@pytest.mark.soak
 def test_a_seed_of_the_bank_is_started_from_and_kept(any_mem: Memory) -> None:
     teach(any_mem, "48 96")
 
@@ -235,6 +240,7 @@ def test_a_seed_makes_steps_likelier(mem: Memory) -> None:
     assert seeded.block.node_expanded == 3 < (bare.block.node_expanded or 0)
 
 
+@pytest.mark.soak
 def test_a_seed_that_helps_nothing_harms_nothing(mem: Memory) -> None:
     teach(mem, "b")
     bank = mem.bank(user_id="ana")
@@ -276,6 +282,7 @@ def test_a_function_that_hangs_is_left_behind(mem: Memory) -> None:
     assert 2 not in found.way
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("part", "function", "code"),
     [
@@ -351,6 +358,7 @@ def test_costs_are_counted_and_capped(mem: Memory) -> None:
     assert 30 <= found.search.cost < 35
 
 
+@pytest.mark.soak
 def test_an_answer_that_cannot_be_said_is_the_last_state(mem: Memory) -> None:
     found = search_tree(open_run(mem), Counted().problem(answer=raising))
     assert found.output == Output(text="97", usage=found.output.usage)
@@ -375,6 +383,7 @@ def test_what_is_no_problem_is_refused(mem: Memory) -> None:
     assert run.state() is None
 
 
+@pytest.mark.soak
 def test_a_runner_searches(mem: Memory) -> None:
     runner = mem.runner(lambda task: "unused", lambda output, _task: output.text == "97", user_id="ana")
     done = runner.run("Reach 97 from 1.", mode="tree", tree=Counted().problem())

@@ -83,6 +83,7 @@ def test_another_day_is_another_answer() -> None:
     assert token_f1("8 June 2023", "8 May 2023") == pytest.approx(1 / 3)
 
 
+@pytest.mark.soak
 def test_a_long_text_is_read_once() -> None:
     text = "the day before 2 may 2023 and " * 20_000
     assert one_form(text).count("1 may 2023") == 20_000

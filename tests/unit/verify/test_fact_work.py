@@ -72,6 +72,7 @@ def sentences(count: int) -> list[str]:
     return [f"{word().title()} founded the {word()} of {word().title()} near {word()}." for _ in range(count)]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("count", [50, 200, 800])
 def test_a_claim_is_compared_with_the_sentences_of_its_words_alone(count: int) -> None:
     """Fifty claims look into no more of a long source than of a short one."""

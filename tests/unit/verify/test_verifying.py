@@ -141,6 +141,7 @@ def test_a_result_is_of_the_event_it_names(mem: Memory) -> None:
     assert run.verifications() == []
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("answer", "verdicts"),
     [
