@@ -1,1 +1,1 @@
-"""What a packet must contain: labelled stores and requests, and a score for whatever is handed to a model."""
+"""Labelled stores and requests, and a score for any context that is handed to a model."""

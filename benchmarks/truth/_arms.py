@@ -1,4 +1,4 @@
-"""What is scored: the product as it stands, and baselines that anybody could write in an hour."""
+"""The arms that are scored: the product, and baselines that anybody could write in an hour."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def composed(store: Store, *, is_extracted: bool = False) -> Iterator[Asker]:
 
 @contextmanager
 def extracted(store: Store) -> Iterator[Asker]:
-    """The same after `run.extract()` has read every session by rules."""
+    """`composed` after `run.extract()` has read every session by rules."""
     with composed(store, is_extracted=True) as ask:
         yield ask
 

@@ -84,7 +84,7 @@ class Store:
     """Relative times of user turns: turn, expression, and the day, week, month or year that it means."""
 
     def newest_of(self, statement: str) -> frozenset[str]:
-        """What replaced a statement in the end; empty if nothing did."""
+        """Return what replaced a statement in the end; empty if nothing did."""
         later = {each.id for each in self.statements.values() if statement in each.corrects}
         final = {each for each in later if not self.newest_of(each)}
         return frozenset(final.union(*(self.newest_of(each) for each in later)))

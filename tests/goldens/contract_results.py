@@ -17,7 +17,7 @@ VECTORS = Path(__file__).parent / "vectors.jsonl"
 
 
 def exported_schemas() -> dict[str, bytes]:
-    """What `muniment schema export` writes, by the name of the file."""
+    """Read what `muniment schema export` writes, by file name."""
     with tempfile.TemporaryDirectory() as folder:
         assert call("schema", "export", folder)[0] == 0
         return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}

@@ -1,4 +1,4 @@
-"""What a store of version 0.1 answers: its chains, what callers wrote, and the bytes of its builds and snapshots."""
+"""Answers of a store of version 0.1: its chains, what callers wrote, and the bytes of its builds and snapshots."""
 
 from __future__ import annotations
 

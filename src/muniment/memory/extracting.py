@@ -69,7 +69,7 @@ def _entries(writer: Writer, event_ids: Any) -> list[LedgerEntry]:
 
 
 def _written_in_run(reader: Reader, scope: Scope) -> list[LedgerEntry]:
-    """What was written in the run; in its session, where nothing was said in the run itself. So whoever takes a session
+    """Read the run's entries, or its session's where nothing was said in the run itself. So whoever takes a session
     up again has it read."""
     own = _written(reader, scope, scope.session_id, ("run_id", "=", scope.run_id))
     return own if any(map(_is_said, own)) else _written(reader, scope, scope.session_id)

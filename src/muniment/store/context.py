@@ -84,7 +84,7 @@ class Context:
     ) -> None:
         self.engine = engine
         self.address = address
-        """What the store was opened by, where that is a server's address."""
+        """The server address that the store was opened with, if any."""
         if policy is not None:
             self.policy = policy
         self.clock = clock

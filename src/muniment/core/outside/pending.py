@@ -43,7 +43,7 @@ _AT_ONCE = 2_000
 _UNREADABLE = ".unreadable"
 _PART = ".part"
 _PART_SECONDS_MAX = 60
-"""What is not whole after that is what a process left that was ended."""
+"""A file that is still partial after this was left by a process that ended."""
 _FOLDER = re.compile(r"[0-9a-f]{16}")
 _FOLDERS_BYTES_MAX = 1 << 16
 _HOLD_SECONDS_MAX = 10.0
@@ -145,7 +145,7 @@ def put(folder: Path, tenant: str, event: Mapping[str, Any], *, user: str, agent
 
 
 def waiting(folder: Path) -> Iterator[Pending]:
-    """What waits, oldest first; a file that cannot be read is set aside under another name, and the rest goes on."""
+    """Return the waiting events, oldest first; an unreadable file is renamed and skipped."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
     except OSError:

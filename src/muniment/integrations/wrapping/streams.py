@@ -60,7 +60,7 @@ class Following:
 
 
 def follow(stream: Any, following: Following, *, is_async: bool) -> Any:
-    """The same stream, followed from here on; where its class cannot be replaced, as a generator's, an object that
+    """Follow the stream from here on; where its class cannot be replaced, as a generator's, an object that
     hands its events on."""
     cls: Any = type(stream)
     try:
@@ -72,7 +72,7 @@ def follow(stream: Any, following: Following, *, is_async: bool) -> Any:
 
 
 class _Handing:
-    """What hands on all that a stream has, but for its events."""
+    """A stream proxy that passes everything on except the events."""
 
     def __init__(self, stream: Any, following: Following) -> None:
         self._stream = stream

@@ -20,7 +20,7 @@ CARD_RUN = re.compile(r"(?<![\dA-Za-z_])(?<!\d\.)\d(?:[ -]?\d){12}")
 its place in memory for every digit. Not where it adjoins a letter: then it is part of an id."""
 _RUN_END = re.compile(r"[ -](?!\d)|[^\d -]|\Z")
 _ID_SIGN = re.compile(r"\.\d|[A-Za-z_]")
-"""What shows, behind a run, that its last group is part of something else."""
+"""Matches text behind a run of digits whose last group is part of something else."""
 _LOOSE = re.compile(
     r"(?<![\dA-Za-z_])(?<!\d[^\w\s])\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})"
     r"(?:\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})\d{4}(?:_|[^\w\x00-\x08\x0b\x0c\x0e-\x1f]{1,4})\d{4}"

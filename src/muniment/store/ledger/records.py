@@ -290,7 +290,7 @@ class Receipt(Record):  # LG-07
 
     @property
     def left_note(self) -> str:
-        """What its note says of what may be left: words in rows that did not go, and events that hooks put down."""
+        """Say in the note what may be left: words in rows that stayed, and events that hooks hold."""
         return f"{self._left_in_rows}{self._left_waiting}"
 
     @property

@@ -50,7 +50,7 @@ _TOLD = (
 product has one, as GitHub)."""
 
 _ASSIGNED = r"[^\s\"',;]{5,}(?:[^\s\"',;\\]|\\(?![\"']))"
-"""What stands behind a name, without a backslash that belongs to the quote behind it. A class is repeated and not a
+"""Matches what follows a name, without a backslash that belongs to the quote behind it. A class is repeated and not a
 group, which would keep its place in memory for every sign."""
 
 # Inline `(?ai:…)`: case is ignored for ASCII alone, so that lower() in `may_hold_secret` sees what the pattern sees.

@@ -1,4 +1,4 @@
-"""What hooks hold of a store and nobody has written yet: a forget takes it, and none of it is written after that.
+"""Events that coding-agent hooks hold and have not written yet: a forget removes them, and none is written later.
 
 A hook's events wait on the disk of the machine it ran on, and a host keeps its own transcript of a session. A forget
 cannot reach either everywhere, so whoever is about to write from them asks first what was forgotten since.
@@ -27,14 +27,14 @@ __all__ = ["ForgottenScope", "Waiting", "forgotten_since", "hold_waiting", "note
 
 
 def hold_waiting(ctx: Context, tenant_id: str, selector: Selector, held: ExitStack) -> Waiting:
-    """What waits of a selector, which no hook writes until `held` ends."""
+    """Events waiting for a selector; no hook writes them until `held` ends."""
     info = ctx.engine.info
     place = info.location if info.name == "sqlite" else ctx.address
     return Waiting(held.enter_context(hold_spools(place)), tenant_id, selector)
 
 
 def note_unseen(address: str) -> str:
-    """What a receipt says of hooks that run on machines of which nobody knows."""
+    """The receipt's sentence about hooks that may run on other machines."""
     if not is_outside(address):
         return ""
     return "; events that hooks on other machines put down before it are not written, and go when a hook runs there"
@@ -45,7 +45,7 @@ def several_users(session_id: str) -> InvalidInput:
 
 
 class Waiting:
-    """What waits of a selector, through all attempts at the transaction that forgets it."""
+    """Events waiting for a selector, held through all attempts of the forgetting transaction."""
 
     def __init__(self, spools: Spools, tenant_id: str, selector: Selector) -> None:
         self._spools = spools
