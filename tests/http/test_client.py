@@ -132,6 +132,7 @@ def story(mem: Memory) -> list[Any]:
     return told
 
 
+@pytest.mark.soak
 def test_both_tell_the_same_story(serve: Serve) -> None:
     def fresh() -> Memory:
         return muniment.open(clock=TickingClock(), ids=CountingIds())

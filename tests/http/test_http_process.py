@@ -51,6 +51,7 @@ def _is_ready(port: int) -> bool:
         return False
 
 
+@pytest.mark.soak
 def test_it_ends_in_order_and_requests_under_way_are_answered(tmp_path: Path) -> None:
     with serving(tmp_path) as (process, url):
         with ThreadPoolExecutor(4) as pool:
@@ -114,6 +115,7 @@ def test_a_killed_server_has_kept_all_it_acknowledged(tmp_path: Path) -> None:
         assert len(list(mem.ledger.entries(user_id="ana"))) == len(kept) + 1
 
 
+@pytest.mark.soak
 def test_a_connection_that_breaks_says_that_the_outcome_is_unknown(tmp_path: Path) -> None:
     with serving(tmp_path) as (process, url):
         mem = muniment.connect(url)
@@ -126,6 +128,7 @@ def test_a_connection_that_breaks_says_that_the_outcome_is_unknown(tmp_path: Pat
         mem.close()
 
 
+@pytest.mark.soak
 def test_slow_bodies_are_given_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = tmp_path / "own.toml"
     own.write_text("[server]\nbody_seconds_max = 1\n")

@@ -245,6 +245,7 @@ def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.soak
 def test_any_process_tells_of_a_work(opened: Open, served: Callable[..., TestClient]) -> None:
     engine = opened()._ctx.engine
     there = served(opened())
@@ -284,6 +285,7 @@ class Gone(Works):
         del running
 
 
+@pytest.mark.soak
 def test_the_works_of_a_process_that_ended_are_taken_up(opened: Open, served: Callable[..., TestClient]) -> None:
     memory = opened()
     engine, scope = memory._ctx.engine, {"tenant_id": "default"}

@@ -169,6 +169,7 @@ def wait_for(folder: Path, words: str) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.soak
 def test_a_certificate_is_read_again_at_sighup_and_a_wrong_one_is_not_taken(tmp_path: Path) -> None:
     make_certificate(tmp_path, "first")
     with serving(tmp_path, "--tls-cert", "cert.pem", "--tls-key", "key.pem") as (process, url):

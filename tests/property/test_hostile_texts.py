@@ -133,7 +133,7 @@ def test_glued_secrets_are_redacted() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-@for_each("family", one_in(3, list(FAMILIES)))
+@for_each("family", one_in(6, list(FAMILIES)))
 def test_every_operation_completes(family: str) -> None:
     for text in texts_of(family):
         with muniment.open(":memory:", clock=TickingClock(), ids=CountingIds()) as mem:

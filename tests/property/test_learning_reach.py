@@ -36,6 +36,8 @@ from muniment.handles.run import Run
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture
 def clock() -> Hand:

@@ -15,6 +15,8 @@ from muniment.handles.runner import Done
 from muniment.rules.attempts import AgentTask
 from muniment.rules.rollouts.best_attempt import is_confirmed, rank_of
 
+pytestmark = pytest.mark.soak
+
 FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PLAIN = {"verifier_id": "v"}
 VERDICTS = st.sampled_from(

@@ -53,6 +53,7 @@ def test_a_lesson_rests_on_events_or_on_runs_and_is_kept_for_their_kind_of_work(
     assert set(at.event_ids) < set(by_run.event_ids)
 
 
+@pytest.mark.soak
 def test_the_same_twice_is_once_and_its_like_adds_evidence(mem: Memory) -> None:
     at, later = tell(mem), tell(mem)
     bank = mem.bank(user_id="ana")

@@ -48,6 +48,7 @@ def test_a_look_writes_nothing(any_mem: Memory, counts: Callable[[Memory], dict[
     assert fold.intent_key == kept.request.intent_key
 
 
+@pytest.mark.soak
 def test_a_bank_is_found_by_what_it_holds(any_mem: Memory) -> None:
     teach(any_mem)
     bank = any_mem.bank(user_id="ana")

@@ -76,6 +76,7 @@ def test_what_decides_is_found_and_each_value_has_its_own_way() -> None:
     assert all("look" not in way for each in ways for way in each.values()), "a way begins behind what was found"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("right", ["cancel", "nothing"])
 def test_where_nothing_decides_nothing_is_found(right: str) -> None:
     """One way is right whatever is found, or none is."""

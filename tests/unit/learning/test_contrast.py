@@ -51,6 +51,7 @@ def test_nothing_is_told_below_support(count: int) -> None:
     assert separations_of(["own:a=x"], runs, POLICY) == {}
 
 
+@pytest.mark.soak
 def test_nothing_is_told_of_a_small_difference_however_sure() -> None:
     runs = [*runs_with({"a": "x"}, 300, 300, "x"), *runs_with({"a": "y"}, 240, 360, "y")]
     wide = POLICY.model_copy(update={"peers_max": 2_000})
@@ -108,6 +109,7 @@ def test_looking_at_many_useless_features_tells_few_falsely() -> None:
     assert alone >= 100
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(20), deadline=None)
 @given(many_runs(), st.randoms(use_true_random=False))
 def test_the_order_of_the_runs_makes_no_difference(runs: list[RunFacts], shuffler: random.Random) -> None:
@@ -128,6 +130,7 @@ def test_the_window_takes_the_newest_each_once() -> None:
     assert [one.trace_id for one in window(runs, POLICY.model_copy(update={"peers_max": 2}))] == ["t2", "t3"]
 
 
+@pytest.mark.soak
 def test_the_chance_is_near_the_posterior_for_many_runs() -> None:
     runs = [*runs_with({"a": "x"}, 820, 180, "x"), *runs_with({"a": "y"}, 780, 220, "y")]
     found = separations_of(["own:a=x"], runs, POLICY.model_copy(update={"peers_max": 5_000}))["own:a=x"]
@@ -344,6 +347,7 @@ def test_among_the_newest_runs_a_try_is_still_the_try_that_it_is() -> None:
     assert alone > 20, "looked at as if there were no others, they tell of tries"
 
 
+@pytest.mark.soak
 def test_the_newest_of_tasks_that_come_once_are_compared_as_if_there_were_no_others() -> None:
     for seed in range(10):
         draw = random.Random(seed)

@@ -114,6 +114,7 @@ def test_the_same_again_has_the_same_ids() -> None:
     assert [one.draft_id for one in drafted(runs)] == [one.draft_id for one in drafted(runs[::-1], run_=runs[0])]
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(20), deadline=None)
 @given(many_runs())
 def test_all_are_valid_bounded_and_foresee_two_failures(runs: list[RunFacts]) -> None:

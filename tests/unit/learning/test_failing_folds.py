@@ -116,6 +116,7 @@ def test_it_is_so_on_every_engine(make: Callable[..., Memory], monkeypatch: pyte
     _check_and_take_up(mem, run, failed.value, error)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("place", PLACES)
 def test_to_learn_without_an_end_keeps_the_verdict(mem: Memory, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     run, error = _begun(mem), KeyError("weights")

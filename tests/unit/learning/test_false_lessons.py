@@ -174,6 +174,7 @@ def uses_of(random: Random, count: int, rates: tuple[float, float], share: float
     return found
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_the_bet_is_fair_where_a_lesson_does_nothing(share: float) -> None:
     random, memory, ever = Random(3), candidate("m", 0), 0

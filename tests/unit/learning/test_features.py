@@ -109,6 +109,7 @@ def test_features_once_read_are_taken_as_they_are() -> None:
     assert with_features(run("t", True)).features == features_of(run("t", True))
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(50), deadline=None)
 @given(any_runs())
 def test_they_are_sorted_bounded_and_stable(facts: RunFacts) -> None:

@@ -77,6 +77,7 @@ def test_a_share_that_somebody_set_to_all_or_nothing_stays() -> None:
     )
 
 
+@pytest.mark.soak
 def test_of_lessons_on_trial_a_run_gets_one_at_most_and_those_without_any_are_compared_with() -> None:
     pair = [lesson("a"), lesson("b")]
     drawn = [{arm.memory_id: arm.arm for arm in draw_arms(pair, f"run{n}", POLICY)} for n in range(2000)]

@@ -190,6 +190,7 @@ def test_a_run_stays_in_the_arm_that_was_drawn_whatever_it_says_of_the_use(make,
     assert [(use.arm, use.share) for use in kept_uses(mem, "tac_1").uses] == arms
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("used", "had"), [(None, 1), ([], 0), (["tac_1"], 0)])
 def test_what_is_no_lesson_was_had_where_the_run_says_so(make, used: list[str] | None, had: int) -> None:
     mem = make(policy=policy_of())
@@ -301,6 +302,7 @@ def test_a_number_is_not_given_again_where_its_lesson_is_out_of_sight_or_forgott
     assert moves(mem, [], [other], {}).stages["tac_3"].trial == 2
 
 
+@pytest.mark.soak
 def test_counts_outlive_a_rebuild(make) -> None:
     mem = make(policy=policy_of())
     write(mem, tactic(), tactic("tac_2", "Ask for the date first."))

@@ -147,6 +147,7 @@ def test_a_rise_is_no_drop_and_short_histories_say_nothing() -> None:
     assert find_drop([False] * 9, 2.0, Tally(6, 6)) is not None, "what is known from elsewhere is history too"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("rate", [0.5, 0.8, 0.95])
 def test_a_rate_that_stays_is_seldom_told_to_have_changed(rate: float) -> None:
     random, alarms = Random(7), 0
@@ -160,6 +161,7 @@ def test_a_rate_that_stays_is_seldom_told_to_have_changed(rate: float) -> None:
 # -- arms ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("stage", "share"), [("active", 0.9), ("trial", 0.5), ("suspended", 0.1), ("candidate", 0.0)])
 def test_each_stage_has_its_share_and_each_look_draws_the_same(stage: str, share: float) -> None:
     memory = lesson(stage)

@@ -115,6 +115,7 @@ def test_tallies_are_right_after_a_forget_a_rebuild_and_an_import(make, tmp_path
     assert rows(mem, "lesson_use") == 0 or mem.bank(user_id="ana").records(include_all=True) == []
 
 
+@pytest.mark.soak
 def test_a_row_that_was_altered_is_found(make, tmp_path) -> None:
     mem = make("sqlite", policy=ALWAYS)
     write(mem.bank(user_id="ana"), tactic())
@@ -232,6 +233,7 @@ def test_a_lesson_of_no_kind_of_work_is_tried_by_any_run(make) -> None:
     assert bank.get("tac_1").with_tally.n == 1
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("when", "sees"),
     [

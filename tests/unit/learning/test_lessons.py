@@ -98,6 +98,7 @@ def test_a_rule_that_was_promoted_is_the_lesson_of_its_draft(mem: Memory) -> Non
     assert [lesson.lesson_id for lesson in bank.lessons(stage="trial")] == [rule_id]
 
 
+@pytest.mark.soak
 def test_what_is_furthest_on_is_shown_and_stands_in_the_list_once(any_mem: Memory) -> None:
     teach(any_mem)
     bank, book = any_mem.bank(user_id="ana"), any_mem.rulebook(user_id="ana")
@@ -153,6 +154,7 @@ def test_what_a_person_or_a_model_wrote_says_so(any_mem: Memory) -> None:
 # -- lists ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_lessons_are_listed_as_other_lists_are(any_mem: Memory) -> None:
     texts = ("Look it up by its number.", "Ask for the name first.", "Say when it was sent.")
     write(any_mem, *(tactic(f"tac_{number}", text) for number, text in enumerate(texts)))
@@ -216,6 +218,7 @@ def test_a_signature_is_a_plan_and_is_undone_like_one(any_mem: Memory) -> None:
     assert after.history[1].plan_id == signed.plan_id
 
 
+@pytest.mark.soak
 def test_a_drop_is_a_plan_and_is_undone_like_one(any_mem: Memory) -> None:
     write(any_mem, tactic("tac_1"))
     bank = any_mem.bank(user_id="ana")

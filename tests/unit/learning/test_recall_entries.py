@@ -34,6 +34,7 @@ def test_a_recall_is_projected(make: Callable[..., Memory]) -> None:
     assert len(project_recall(_entry(make("memory")), lambda _: None)) == 1
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "said",
     [{"response": None}, {"response": {}},

@@ -229,6 +229,7 @@ def test_a_recall_whose_arms_are_none_ends_as_any_other(make, arms: Any) -> None
 # -- once, and never by half --------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_run_that_is_told_again_counts_once(make, engine: str) -> None:
     mem = make(engine, policy=ALWAYS)
@@ -242,6 +243,7 @@ def test_a_run_that_is_told_again_counts_once(make, engine: str) -> None:
     assert tally(bank) == (1, 1)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ["memory", "sqlite"])
 def test_a_crash_while_another_bank_is_told_leaves_nothing_in_either(make, engine: str, monkeypatch) -> None:
     from muniment.learning import lesson_sharing

@@ -115,6 +115,7 @@ def test_equal_failures_are_one_cluster_though_nobody_named_it(any_mem: Memory) 
     assert [each.bucket_key for each in report.buckets] == ["I2|shop|clarity_med"]
 
 
+@pytest.mark.soak
 def test_a_draft_against_it_says_how_it_shows(mem: Memory) -> None:
     for number in range(8):
         finished(mem, number, FAIL, f"Order {number} not found")
@@ -136,6 +137,7 @@ def test_what_the_caller_says_stands(mem: Memory) -> None:
     assert (cluster.cluster_id, cluster.sign) == ("fc_own", None)
 
 
+@pytest.mark.soak
 def test_a_derived_bucket_counts_and_binds_nothing(make: Callable[..., Memory]) -> None:
     """The next run names no bucket either: what was learnt must still reach it."""
     mem = make("memory", policy={"learn": {"lessons": {"holdout_share": 0, "trial_share": 1}}})

@@ -134,6 +134,7 @@ def test_without_words_names_of_tools_are_left() -> None:
     assert ending(told, clean) == ""
 
 
+@pytest.mark.soak
 @given(any_runs())
 @settings(max_examples=examples(40), deadline=None)
 def test_any_run_is_told_within_its_size_and_always_alike(one: RunFacts) -> None:

@@ -85,6 +85,7 @@ def failing(_messages: Any) -> str:
     raise ModelRefused("the model's server refused with HTTP status 401")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("model", "code"),
     [
@@ -112,6 +113,7 @@ def test_an_unsound_answer_is_asked_for_once_more(mem: Memory) -> None:
     assert lessons_of(mem) == [SAID]
 
 
+@pytest.mark.soak
 def test_a_model_that_hangs_is_left_behind() -> None:
     import threading
 

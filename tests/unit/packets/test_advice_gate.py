@@ -13,6 +13,8 @@ from muniment.packets.advice.statements import read_standing
 from muniment.packets.compose.audit import audit
 from muniment.packets.pool import NotGathered
 
+pytestmark = pytest.mark.soak
+
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 DINNER = "Where should I go for dinner?"

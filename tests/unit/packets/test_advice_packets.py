@@ -16,6 +16,8 @@ from muniment.packets.advice import bringing
 from muniment.packets.advice.statements import read_standing
 from muniment.packets.compose.audit import audit
 
+pytestmark = pytest.mark.soak
+
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 SMALL_TALK = (

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ def test_names_dates_and_places_are_none(text: str) -> None:
     assert not has_figure(text)
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(100), deadline=None)
 @given(st.text(alphabet="0123456789.,-/%$€万亿年月 toand第vQ\n²", max_size=80) | st.text(max_size=80))
 def test_any_text_has_spans_in_it_and_in_order(text: str) -> None:

@@ -433,6 +433,7 @@ def test_the_total_is_shared_and_what_one_does_not_need_goes_to_the_others() -> 
     assert first > 1800
 
 
+@pytest.mark.soak
 @given(st.lists(DRAWN, min_size=1, max_size=4), st.integers(1, 6), st.integers(1, 6))
 def test_any_pack_is_within_its_limits(drawn: list[list[Any]], eighths: int, total: int) -> None:
     limits = ResearchLimits(max_summary_kb=eighths / 8, max_total_summary_kb=total / 2)

@@ -415,6 +415,7 @@ def check(reading: Reading) -> None:
         assert found.url in markdown[found.start :]
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(120), deadline=None)
 @given(MARKDOWN)
 def test_any_text_is_read(markdown: str) -> None:

@@ -389,6 +389,7 @@ TEXTS = st.text(min_size=1, max_size=80)
 GAP = st.builds(gap, st.sampled_from(["p1", "p2", "p9"]), st.sampled_from(["P0", "P1", "P2", "P3"]), TEXTS)
 
 
+@pytest.mark.soak
 @relaxed
 @given(st.lists(GAP, max_size=12))
 def test_any_gaps_give_a_plan_that_holds(gaps: list[Gap]) -> None:

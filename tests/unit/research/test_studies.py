@@ -120,6 +120,7 @@ def test_laundered_citation_is_flagged(study):
     assert not any("laundered" in claim for claim in packed)
 
 
+@pytest.mark.soak
 def test_an_edited_file_is_named_and_never_read(study):
     walk_to(study, "synthesis")
     pack = study.directory / "summaries/summary-pack.json"
@@ -271,6 +272,7 @@ def test_forgetting_one_output_takes_the_study(mem, study):
         mem.research(QUESTION, user_id="ana", run_id="dr_1", directory=study.directory)
 
 
+@pytest.mark.soak
 def test_rebuild_agrees(mem, study):
     walk_to(study, "synthesis")
     assert mem.store.rebuild().repaired == ()

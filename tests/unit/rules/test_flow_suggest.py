@@ -44,6 +44,7 @@ def test_scaling_that_surely_gains_nothing_is_not_worth_it_anywhere() -> None:
     assert suggested(rows)["easy_rate"].suggested == 0.5
 
 
+@pytest.mark.soak
 def test_attempts_that_surely_gain_nothing() -> None:
     """Half of the tasks pass at once, and the others never do."""
     rows = [row for at in range(1_000) for row in task_rows(at, [at % 2 == 0] if at % 2 == 0 else [False] * 6)]

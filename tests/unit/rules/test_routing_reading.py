@@ -89,6 +89,7 @@ def test_a_family_is_read_alone(mem):
     assert mem.learning.route(user_id="ana", bucket_key=BUCKET).zone == "frontier"
 
 
+@pytest.mark.soak
 def test_what_leaves_the_window_or_is_beyond_the_newest_is_not_read(make):
     mem = make("memory", policy={"route": {"runs_max": 4}})
     log(mem, *[FAIL] * 6, *[PASS] * 4)

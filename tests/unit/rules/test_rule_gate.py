@@ -139,6 +139,7 @@ def _foreign(made: Gated) -> dict[str, Any]:
     return {"specs": specs}
 
 
+@pytest.mark.soak
 @for_each(
     "change",
     [
@@ -262,6 +263,7 @@ def test_a_report_names_every_check_with_what_it_found_and_needed() -> None:
     assert report.outcomes == tuple(made.outcomes())
 
 
+@pytest.mark.soak
 @for_each(
     ("change", "check", "found"),
     [

@@ -36,6 +36,7 @@ def rule_change(mem: Memory, a: Any, b: Any) -> tuple[str, str, str] | None:
     return (changes[0].what, changes[0].item, changes[0].why) if changes else None
 
 
+@pytest.mark.soak
 def test_rules_that_another_run_was_not_given(told: Any) -> None:
     mem, _, rule_id, given = told
     name = f"rule:{rule_id}"
@@ -54,6 +55,7 @@ def test_rules_for_which_there_was_no_room(told: Any) -> None:
     assert explained(given)["rules"]["rule_ids"] == [rule_id]
 
 
+@pytest.mark.soak
 def test_rules_that_were_taken_out_and_put_back(told: Any) -> None:
     mem, book, rule_id, given = told
     name, there = f"rule:{rule_id}", book.revision

@@ -205,6 +205,7 @@ class Silent(Executor):
         return Future()
 
 
+@pytest.mark.soak
 def test_an_executor_that_says_nothing_is_not_waited_for_without_end(mem: Memory) -> None:
     done = mem.runner(worker, lambda *_: True, {"timeout_s": 0.1}, user_id="ana", executor=Silent()).run("Go.")
     assert done.result.reason_codes == ("tool_timeout",)
@@ -250,6 +251,7 @@ def test_a_task_can_be_sent(mem: Memory) -> None:
     assert last.features == {"size": 4}
 
 
+@pytest.mark.soak
 def test_notes_refuse_what_a_run_would_refuse() -> None:
     notes = RunNotes("r")
     notes.observe("user", "hello")

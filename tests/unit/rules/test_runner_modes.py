@@ -307,6 +307,7 @@ def test_an_agent_that_hangs_is_an_outcome(mem: Memory) -> None:
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 def test_a_verifier_that_hangs_decides_nothing(mem: Memory) -> None:
     stop = threading.Event()
     try:
@@ -444,6 +445,7 @@ def test_the_same_task_leaves_the_same_bytes(make: Any) -> None:
     assert told[0] == told[1]
 
 
+@pytest.mark.soak
 def test_a_seed_is_handed_to_each_attempt(mem: Memory) -> None:
     seeds: list[ReuseStateRecord | None] = []
     runner = mem.runner(lambda task: seeds.append(task.seed) or "done", passes(True), {"reuse": True}, user_id="ana")
@@ -454,6 +456,7 @@ def test_a_seed_is_handed_to_each_attempt(mem: Memory) -> None:
     assert all(log["reuse_select"]["selected_state_id"] for log in logs(done))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -506,6 +509,7 @@ def test_settings_that_are_wrong_are_named(mem: Memory, policy: dict[str, Any]) 
         mem.runner(numbered, passes(True), user_id="ana", router="auto")  # type: ignore[arg-type]
 
 
+@pytest.mark.soak
 def test_settings_change_how_far_it_goes(mem: Memory) -> None:
     settings = {"route": {"k_probe": 2, "k_full_min": 2}, "mode": "kroll"}
     done = mem.runner(numbered, passes(UNKNOWN), settings, user_id="ana").run("Go.")

@@ -159,6 +159,7 @@ def test_it_can_be_left_and_gone_on_with(mem: Memory) -> None:
     assert timed.search.end.cap == "time"
 
 
+@pytest.mark.soak
 def test_another_question_is_another_search(mem: Memory) -> None:
     run = open_run(mem)
     search_tree(run, Counted().problem())
@@ -225,6 +226,7 @@ def test_a_seed_that_was_forgotten_leaves_a_search_that_goes_on(mem: Memory) -> 
     assert (found.solved, found.resumed) == (True, 30)
 
 
+@pytest.mark.soak
 def test_a_seed_makes_steps_likelier(mem: Memory) -> None:
     teach(mem, "b")
     seed = ReuseStateRecord.from_wire(mem.bank(user_id="ana").records(kind="seed")[0].record)

@@ -77,6 +77,7 @@ def test_nothing_is_written(mem: muniment.Memory) -> None:
     assert "eval" not in {run.run_id for run in mem.runs(user_id="ana")}
 
 
+@pytest.mark.soak
 def test_the_same_memory_gives_the_same_bytes() -> None:
     made = []
     for _ in range(2):

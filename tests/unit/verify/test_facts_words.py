@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def test_korean_words_lose_their_particle() -> None:
     assert keys("친구와 서울로", "word") == ["친구", "서울"]
 
 
+@pytest.mark.soak
 @given(st.text())
 def test_places_are_true(text: str) -> None:
     last = 0
