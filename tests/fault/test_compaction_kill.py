@@ -106,6 +106,7 @@ def begin(mem: Memory, run_id: str) -> Run:
     return run
 
 
+@pytest.mark.soak
 @pytest.mark.req("CS-08", "CS-12", "LG-06")
 @on("memory", "sqlite", "postgres")
 @pytest.mark.parametrize(("name", "call"), CALLS, ids=[name for name, _ in CALLS])
@@ -166,6 +167,7 @@ def killed(place: str | None, arguments: list[str], acks: Path, lines: int, dela
     assert process.returncode == -signal.SIGKILL, f"the runner ended by itself: {process.returncode}"
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("CS-08", "CS-12")
 @on("sqlite")

@@ -42,6 +42,7 @@ def finished(target: str, asked: Path) -> None:
         assert sorted(fact.value for fact in run.facts("user.likes")) == sorted(made)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("MP-17", "LG-06")
 @on("sqlite")

@@ -178,6 +178,7 @@ def test_a_server_that_took_over_and_waits_for_nobody_is_refused(cluster: Server
     replica.stop()
 
 
+@pytest.mark.soak
 def test_who_waits_gets_the_server_when_it_is_back(cluster: Servers) -> None:
     """Nobody else asks meanwhile: a pool that gave its attempts up would leave them waiting for nothing."""
     primary = cluster.primary()

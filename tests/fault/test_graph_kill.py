@@ -20,6 +20,7 @@ from warm_commands import run_script
 GRAPHER = Path(__file__).parent / "kill_grapher.py"
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @on("sqlite")
 def test_a_graph_that_is_killed_goes_on_where_it_was(

@@ -68,6 +68,7 @@ def check_and_tell_again(target: str, whole: dict[str, Any]) -> None:
         assert mem.store.rebuild().repaired == ()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("RC-11", "LG-06")
 @on("sqlite")
@@ -85,6 +86,7 @@ def test_a_learner_is_killed_at_each_transaction(
     assert died > 40 // STRIDE, "the story has more transactions than that"
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @on("sqlite")
 def test_it_is_killed_again_and_again(fresh_store: FreshStore, whole: dict[str, Any], warm_place: str | None) -> None:

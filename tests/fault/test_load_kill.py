@@ -96,6 +96,7 @@ def _check_rounds(
         assert mem.run(user_id="u7").search("ferry to Bergen")
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("BL-02")
 @on("sqlite")

@@ -69,6 +69,7 @@ def _edit(folder: Path, statement: str) -> None:
         assert file.execute(statement).rowcount == 1, statement
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("what", EDITS)
 def test_verify_tells_of_an_edited_row_of_an_object(told: Path, what: str) -> None:
     _edit(told, EDITS[what][0])

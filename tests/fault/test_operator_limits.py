@@ -50,6 +50,7 @@ def stand(view: Reader) -> int:
     return found
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("limit", ["idle_in_transaction_session_timeout", "transaction_timeout"])
 def test_a_transaction_that_is_ended_by_the_server(
     engine: PostgresEngine, postgres_dsn: str, kept_postgres_schema: str, limit: str

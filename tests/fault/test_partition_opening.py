@@ -32,6 +32,7 @@ def engine(postgres_dsn: str, postgres_schema: str) -> Iterator[PostgresEngine]:
     made.close()
 
 
+@pytest.mark.soak
 def test_a_conversion_that_ends_between_two_looks_at_the_catalog(
     engine: PostgresEngine, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def _kill_pooler(port: int) -> None:
     found.wait(10)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("LG-06")
 def test_a_pooler_is_killed_under_load(postgres_dsn: str, kept_postgres_schema: str, tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def test_what_has_no_replica_cannot_promise_one(tmp_path: Any) -> None:
     assert "replicated" in caught.value.message
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-17", "LG-06")
 @pytest.mark.parametrize("durability", ["replicated", "normal"])
 def test_nothing_is_acknowledged_while_no_replica_confirms_it(cluster: Servers, durability: Durability) -> None:
@@ -103,6 +104,7 @@ def test_nothing_is_acknowledged_while_no_replica_confirms_it(cluster: Servers, 
         server.stop()
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-06", "LG-17")
 def test_a_server_that_is_told_to_wait_for_a_replica_while_the_store_is_open(cluster: Servers) -> None:
     """An operator names a standby, or a successor does by whom the old primary waited for nobody, and it is not there:
@@ -166,6 +168,7 @@ def test_a_server_that_goes_read_only_in_mid_transaction(pair: Pair, schema: str
     engine.close()
 
 
+@pytest.mark.soak
 def test_of_several_hosts_another_is_asked_when_one_takes_no_writes_any_more(cluster: Servers) -> None:
     """Demoted without its connections being cut: the pool lets go of it, and the caller notices nothing."""
     old = cluster.primary()

@@ -185,6 +185,7 @@ def test_a_proposer_that_raises_or_says_nothing(mem: Memory, study: Study) -> No
 # -- outputs ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("output", "more", "path"),
     [
@@ -335,6 +336,7 @@ def test_a_pivot_is_asked_for_with_yes_or_no(mem: Memory, study: Study, second_w
     assert everything(mem, study) == before
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("draft", "sections", "path"),
     [
@@ -422,6 +424,7 @@ def _not_text(path: Path) -> None:
 HARMS = [_gone, _folder, _link, _longer, _empty, _not_text]
 
 
+@pytest.mark.soak
 @pytest.mark.req("RP-07")
 @pytest.mark.parametrize("harm", HARMS)
 def test_a_file_that_somebody_touched_is_named_and_never_read(

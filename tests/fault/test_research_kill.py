@@ -28,6 +28,7 @@ def kills(*arguments: str) -> int:
     return found
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(24 * 3600)
 @pytest.mark.req("RP-07", "LG-06")

@@ -149,6 +149,7 @@ def test_a_placeholder_is_no_claim(opened: Any) -> None:
     assert sorted(told) == sorted(sentence for sentence, _ in TRUE)
 
 
+@pytest.mark.soak
 @pytest.mark.req("RP-08")
 @pytest.mark.parametrize("name", LAUNDERED)
 def test_in_a_draft_it_is_found_too(study: Study, name: str) -> None:

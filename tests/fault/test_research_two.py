@@ -116,6 +116,7 @@ def whole_history(study: Study) -> None:
     assert in_step(study)
 
 
+@pytest.mark.soak
 @pytest.mark.req("RP-07")
 def test_two_threads_race_through_a_run(opened: Open, tmp_path: Path) -> None:
     mem = opened()

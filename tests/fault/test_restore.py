@@ -45,6 +45,7 @@ def restore(cluster: Servers, backup: Path, archive: Path, target: dict[str, str
     return server
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_base_backup_is_restored_to_a_point_in_time(cluster: Servers) -> None:
     archive = cluster.new_folder("archive")

@@ -27,6 +27,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     return Written(tmp_path_factory.mktemp("whole") / "whole.db")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_edited_rows(written: Written, tmp_path: Path, seed: int) -> None:
     outcome = play(written, tmp_path / "damaged.db", seed)
@@ -159,6 +160,7 @@ UNTOLD = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-05")
 @pytest.mark.parametrize("what", UNTOLD)
 def test_verify_and_the_doors_tell(written: Written, tmp_path: Path, what: str) -> None:

@@ -39,6 +39,7 @@ def action(op: str, **more: Any) -> dict[str, Any]:
     return {"op": op, "target_store": "Rulebook", **more}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("step", ["submit", "gate"])
 def test_no_plan_and_no_undo_makes_a_rule_act(step: str) -> None:
     story, rule_id = at(step)
@@ -72,6 +73,7 @@ def test_no_plan_and_no_undo_makes_a_rule_act(step: str) -> None:
     assert not story.memory.store.rebuild().repaired
 
 
+@pytest.mark.soak
 def test_an_active_rule_is_out_of_reach_of_plans() -> None:
     story, rule_id = at("promote")
     before = story.book.get(rule_id)
@@ -419,6 +421,7 @@ def test_a_forged_dump_of_an_active_rule_is_refused(edit: Any) -> None:
         assert mem.store.tenants() == []
 
 
+@pytest.mark.soak
 def test_a_true_dump_is_taken_and_acts_alike() -> None:
     dump, rule_id = grown("promote")
     with store() as mem:

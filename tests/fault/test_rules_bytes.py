@@ -22,6 +22,7 @@ def in_memory() -> bytes:
         return tell(mem)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("RC-14", "RC-15", "RC-16")
 def test_a_file_tells_what_the_memory_tells(tmp_path: Path) -> None:

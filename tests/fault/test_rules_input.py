@@ -97,6 +97,7 @@ DOORS: dict[str, Callable[[Rulebook, str, Any], Any]] = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-18", "X-07")
 @pytest.mark.parametrize("door", sorted(DOORS))
 @settings(
@@ -251,6 +252,7 @@ AGENTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-18")
 @for_each("name", sorted(AGENTS))
 def test_an_agent_that_does_wrong_is_a_result(name: str) -> None:

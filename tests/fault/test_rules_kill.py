@@ -86,6 +86,7 @@ def stages(states: list[dict[str, Any]]) -> list[Any]:
     return [sorted((stage or "", status) for _, stage, status in each["rules"].values()) for each in states]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("RC-14", "RC-18", "LG-06")
 @pytest.mark.parametrize("part", ["first", "second"])

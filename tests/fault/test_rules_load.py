@@ -114,6 +114,7 @@ def stories(deployment: str, fresh_store: FreshStore) -> Iterator[tuple[list[Rul
         yield [first, *(RuleStory(memory, seed=3) for memory in others)], rule_id
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("RC-14", "RC-15", "RC-16")
 @on("memory")

@@ -53,6 +53,7 @@ def _altered(name: str) -> str:
     return name[:-1] + ("x" if name[-1] != "x" else "y")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("spec", TABLES, ids=lambda spec: spec.name)
 def test_a_column_of_another_name_is_damage(tmp_path: Path, written: bytes, spec: Table[Any]) -> None:
     for column in ("tenant_id", *column_names(spec)):

@@ -85,6 +85,7 @@ def answered(call: Callable[[], Any]) -> Any:
     return came[0]
 
 
+@pytest.mark.soak
 def test_a_replica_that_stands_still_keeps_no_read_waiting(
     engine: PostgresEngine, servers: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +134,7 @@ def test_a_replica_that_stops_in_the_middle_of_a_read(engine: PostgresEngine, se
     assert len(asked) == 2
 
 
+@pytest.mark.soak
 def test_a_primary_that_stands_still_leaves_reads_to_the_replica(engine: PostgresEngine, servers: Pair) -> None:
     with servers[0].standing_still():
         assert answered(lambda: links(engine)) == 1

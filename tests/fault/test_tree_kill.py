@@ -24,6 +24,7 @@ def found(done: subprocess.CompletedProcess[str]) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @on("sqlite")
 def test_killed_again_and_again_it_comes_to_the_same(

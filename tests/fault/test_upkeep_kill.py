@@ -70,6 +70,7 @@ def _segments(db: str) -> list[object]:
         return made(mem)["segments"]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("UK-01", "UK-02")
 def test_processes_at_one_file_are_killed_and_stopped(tmp_path: Path) -> None:

@@ -213,6 +213,7 @@ def kill_workers(store: str, tmp_path: Path) -> None:
         check(mem, load.acknowledged)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_workers_end_with_who_started_them_and_a_start_that_fails_says_so(tmp_path: Path) -> None:
     with serving(tmp_path, "all", "--db", "store.db", "--port", "0", "--workers", "2") as server:

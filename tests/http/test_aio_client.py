@@ -81,6 +81,7 @@ def gate(serve: Serve) -> Gated:
     return Gated(serve())
 
 
+@pytest.mark.soak
 def test_over_a_real_server_with_keys(tmp_path: Path) -> None:
     keys = KeyFile(tmp_path / "keys.json", lambda: datetime.now(UTC))
 

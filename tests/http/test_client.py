@@ -164,6 +164,7 @@ def _plain(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
+@pytest.mark.soak
 def test_over_a_real_server_with_keys(tmp_path: Path) -> None:
     keys = KeyFile(tmp_path / "keys.json", lambda: datetime.now(UTC))
     with muniment.open(tmp_path / "store.db") as memory, running(memory, tmp_path, auth="on") as url:
@@ -189,6 +190,7 @@ def test_over_a_real_server_with_keys(tmp_path: Path) -> None:
                 mem.run(user_id="bob", tenant_id="acme")
 
 
+@pytest.mark.soak
 def test_many_threads_share_one_connection(tmp_path: Path) -> None:
     with muniment.open(tmp_path / "store.db") as memory, running(memory, tmp_path) as url, muniment.connect(url) as mem:
 
@@ -270,6 +272,7 @@ def test_agents_run_at_home_and_learn_there(serve: Serve) -> None:
         assert added.document_id == path.as_posix()
 
 
+@pytest.mark.soak
 def test_what_an_integration_puts_is_one_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All of it or nothing, whichever corpora it goes to; and what stood there before is asked for at once."""
     from muniment.integrations.keyed_documents import KeyedDocuments, Put, put_all
@@ -349,6 +352,7 @@ def test_the_librarys_own_tests_pass_over_http() -> None:
     assert " passed" in done.stdout
 
 
+@pytest.mark.soak
 def test_connecting_loads_no_server() -> None:
     code = (
         "import sys; from muniment.surfaces.client.remote import RemoteMemory;"

@@ -79,6 +79,7 @@ def test_working_state_has_an_etag_and_a_stale_change_is_refused(client: TestCli
     assert client.post(f"{RUN}/events", json={}, headers={"If-Match": '"1"'}).status_code == 422
 
 
+@pytest.mark.soak
 def test_of_many_changes_to_one_version_one_is_made(serve: Serve, any_store: Memory) -> None:
     client = serve(any_store)
     said(client)

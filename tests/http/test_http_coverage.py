@@ -117,6 +117,7 @@ def test_every_row_has_a_place_that_is_described() -> None:
     assert {each.place for each in OPERATIONS} <= set(PLACES)
 
 
+@pytest.mark.soak
 def test_the_committed_document_is_current() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "tools" / "make_openapi.py", "--check"], capture_output=True, text=True, check=False
@@ -173,6 +174,7 @@ def test_every_operation_stands_in_a_part_of_the_document() -> None:
     assert {each["tags"][0] for each in json.loads(core_text())["paths"].popitem()[1].values()} == {"core"}
 
 
+@pytest.mark.soak
 def test_the_core_has_examples_and_they_are_what_a_server_answers() -> None:
     document = json.loads(core_text())
     for item in document["paths"].values():

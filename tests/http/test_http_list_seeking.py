@@ -96,6 +96,7 @@ def build_ids(mem: Memory) -> list[str]:
     return [each.build_id for each in builds(mem, user_id="ana", order="asc")]
 
 
+@pytest.mark.soak
 def test_pages_in_either_order_make_the_whole(told: Memory, serve: Serve) -> None:
     client = serve(told)
     for name, whole_of in LISTS.items():

@@ -286,6 +286,7 @@ def end(process: subprocess.Popen[str]) -> None:
         pipe.close()
 
 
+@pytest.mark.soak
 def test_whichever_worker_answers_tells_of_all_and_the_killed_stay_counted(
     tmp_path: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,6 +364,7 @@ def replica_state(client: TestClient, state: str) -> str:
     return str(found)
 
 
+@pytest.mark.soak
 def test_replica_state_metric(pair: tuple[PostgresProcess, PostgresProcess], serve: Serve) -> None:
     primary, replica = pair
     with fresh_schema(primary.dsn) as schema:

@@ -163,6 +163,7 @@ def test_it_does_not_start_where_nobody_could_ask_or_the_port_is_wrong(tmp_path:
     assert refused("--tls-cert", "nothing.pem")["code"] == "invalid_input"
 
 
+@pytest.mark.soak
 def test_tls_by_flags(tmp_path: Path) -> None:
     made = subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",

@@ -85,6 +85,7 @@ def agent_of(mem: Any, client: Script, *, with_history: bool = False, user: str 
     return Agent(client=client, instructions="Be brief.", context_providers=providers, tools=tools)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("with_history", [False, True])
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_later_session_is_told_and_the_answer_leads_back(

@@ -199,6 +199,7 @@ OURS_TOO = [
 ]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("path", ESCAPES)
 @pytest.mark.parametrize("command", ["view", "create", "str_replace", "insert", "delete"])
 def test_nothing_leads_out(tool: Any, command: str, path: str) -> None:

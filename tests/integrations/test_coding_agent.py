@@ -60,6 +60,7 @@ def second_session(host: Host, harbour: Path) -> tuple[str, str, str, str]:
     return started, asked, other, compacted
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_from_installation_to_memory_in_two_repositories(tmp_path: Path) -> None:

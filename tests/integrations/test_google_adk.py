@@ -291,6 +291,7 @@ def told(contents: list[types.Content]) -> str:
     return "\n".join(part.text or "" for content in contents for part in content.parts or ())
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("sessions", ["ours", "theirs"])
 def test_a_later_session_is_told_and_the_answer_leads_back(mem: muniment.Memory, sessions: str) -> None:
     async def work() -> None:

@@ -54,6 +54,7 @@ def said(mem: muniment.Memory, session: str = "s1") -> list[tuple[str, str | Non
     return [(entry.role, entry.content) for entry in entries if entry.kind in ("message", "tool_result")]
 
 
+@pytest.mark.soak
 def test_a_conversation_through_the_command(tmp_path: Path) -> None:
     transcript = tmp_path / "t.jsonl"
     lines = [

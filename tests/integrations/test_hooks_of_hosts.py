@@ -216,6 +216,7 @@ def test_tools_of_ours_are_known_in_a_namespace_and_what_a_host_says_itself_is_l
 # -- what is put down -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_an_answer_is_kept_though_the_host_ends_its_hooks(tmp_path: Path) -> None:
     """`claude -p` ends hooks that run in the background as soon as it has answered."""
     command = [sys.executable, "-P", "-m", "muniment.integrations.hooks", "--db", str(tmp_path / "a.db")]
@@ -265,6 +266,7 @@ def test_what_can_never_be_written_is_set_aside_and_stops_nothing(tmp_path: Path
     assert not list((tmp_path / "home" / "pending").rglob("*.json"))
 
 
+@pytest.mark.soak
 def test_modules_that_lie_in_the_repository_are_not_run(tmp_path: Path) -> None:
     from muniment.surfaces.hosts.hosts import HOSTS, Setup
 

@@ -197,6 +197,7 @@ def test_an_index_of_langgraphs_embeds_here_and_scores_as_near_by(mem: muniment.
         assert ours[-1].score is None
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("given", [{}, {"fields": ["text"]}, {"index": True}])
 def test_what_a_rebuild_lost_is_made_again_by_whoever_searches(
     mem: muniment.Memory, far: Far, given: dict[str, Any]

@@ -55,6 +55,7 @@ def values_of(saver: MunimentSaver, given: Any) -> Any:
 # -- LangGraph's own kit ------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres", "http"])
 def test_the_conformance_kit_passes_whole(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -154,6 +154,7 @@ def spaces(store: BaseStore) -> BaseStore:
     return store
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
@@ -210,6 +211,7 @@ FILTERS: list[tuple[dict[str, Any], set[str]]] = [
 ]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("wanted", "expected"), FILTERS)
 def test_filters(store: BaseStore, wanted: dict[str, Any], expected: set[str]) -> None:
     store.put(("f",), "a", {"color": "red", "score": 2, "meta": {"lang": "en", "n": 1}, "tags": ["x", "y"]})

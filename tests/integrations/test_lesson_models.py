@@ -118,6 +118,7 @@ def test_a_server_that_hangs_is_left_behind(server: Server) -> None:
     assert told(result)["failed"] == "model_unreachable"
 
 
+@pytest.mark.soak
 def test_a_huge_answer_is_bounded(mem: Memory, server: Server) -> None:
     server.answers.append(says(*([GOOD | {"text": "Call run_tests " * 4_000}] * 100)))
     result = fold(mem)

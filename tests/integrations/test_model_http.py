@@ -82,6 +82,7 @@ def test_nothing_is_asked_about_nothing(desk: Desk) -> None:
     assert desk.asked == []
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "odd",
     [{}, None, "text", {**FACT, "key": ""}, {**FACT, "quote": ""}, {**FACT, "confidence": "high"}, {**FACT, "key": 3}],
@@ -91,6 +92,7 @@ def test_what_is_no_proposal_is_left_out(desk: Desk, odd: Any) -> None:
     assert [found.key for found in model(desk).propose(TEXT, "user", TS)] == ["user.city"]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("odd", ["", "not json", '{"facts": 3}', '{"other": []}', '{"facts": [', "[]", "[" * 3000])
 def test_an_answer_that_is_no_list_of_facts(desk: Desk, odd: str) -> None:
     desk.say(odd)
@@ -122,6 +124,7 @@ def test_an_address_that_is_none(url: str) -> None:
         HttpModel(url, "small")
 
 
+@pytest.mark.soak
 def test_a_quote_that_does_not_stand_there_is_declined(desk: Desk) -> None:
     may = {**FACT, "key": "user.moved_in", "value": "May", "quote": "I moved to Berlin in May"}
     desk.say([{**FACT, "value": "Rome", "quote": "I moved to Rome", "turn": "t1"}, {**may, "turn": "t1"}])

@@ -52,6 +52,7 @@ def live(request: Sent) -> list[str]:
     return [text for text in turns if text in said]
 
 
+@pytest.mark.soak
 def test_nothing_that_is_sent_is_told_again_and_what_was_dropped_is(talked: tuple[str, list[Sent]]) -> None:
     name, sent = talked
     assert len(sent) == TURNS

@@ -31,6 +31,7 @@ def imported(module: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("module", "extra"),
     [
@@ -54,6 +55,7 @@ def test_a_missing_package_names_its_extra(module: str, extra: str) -> None:
     assert imported(f"muniment.integrations.{module}") == f'pip install "muniment[{extra}]"'
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("module", ["mem0", "anthropic", "hooks", "keyed_documents", "transcript", "session"])
 def test_what_needs_no_package_imports_without_any(module: str) -> None:
     assert imported(f"muniment.integrations.{module}") == "imported"

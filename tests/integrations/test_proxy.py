@@ -87,6 +87,7 @@ def packet_of(door: Door, asked: dict[str, Any]) -> str:
 # -- the clients --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @DOOR
 @ASYNC
 def test_turns_tools_and_streams_through_the_official_clients(
@@ -224,6 +225,7 @@ def test_answers_pass_byte_for_byte_and_are_recorded_beside(
 # -- what caches keep -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("door", [Chat(), Messages()], ids=["chat", "messages"])
 def test_over_ten_turns_the_prefix_that_a_cache_keeps_grows(door: Door, upstream: Server, proxy: Server) -> None:
     """The packet differs from turn to turn; what stands before the last question does not."""
@@ -326,6 +328,7 @@ def test_a_request_of_nobody(upstream: Server, mem: muniment.Memory, missing_use
 # -- sessions that nobody names -------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @DOOR
 def test_a_chat_without_headers_is_one_session(door: Door, upstream: Server, mem: muniment.Memory) -> None:
     """Also once its front was cut off; and another chat is another."""
@@ -367,6 +370,7 @@ def test_responses_that_go_on_from_another(upstream: Server, mem: muniment.Memor
 # -- failing --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @DOOR
 def test_upstream_errors_pass_and_a_retry_records_nothing_twice(
     door: Door, upstream: Server, proxy: Server, mem: muniment.Memory
@@ -418,6 +422,7 @@ def test_a_caller_that_hangs_up_ends_the_upstreams_work(upstream: Server, proxy:
     assert upstream.gone.wait(20), "the upstream was not told"
 
 
+@pytest.mark.soak
 def test_an_upstream_that_is_not_there_or_says_nothing(upstream: Server, mem: muniment.Memory) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -502,6 +507,7 @@ def test_bodies_are_bounded_in_size_and_time(upstream: Server, mem: muniment.Mem
     assert upstream.received == []
 
 
+@pytest.mark.soak
 def test_the_command_serves_until_it_is_told_to_stop(upstream: Server, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "muniment", "proxy", "--db", str(tmp_path / "a.db"), "--json"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)

@@ -159,6 +159,7 @@ def test_a_stream_is_read_however_it_is_cut(door: Door, size: int, coding: str) 
     assert answer.response_id == ("r1" if door.name == "responses" else "")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
 def test_a_stream_that_broke_off_is_marked_and_so_is_what_cannot_be_read(door: Door) -> None:
     dialect = DIALECT[door.name]

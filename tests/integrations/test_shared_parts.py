@@ -38,6 +38,7 @@ def mem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
         yield made if request.param != "http" else over_http(made, tmp_path, stack)
 
 
+@pytest.mark.soak
 def test_values_under_keys(mem: Memory) -> None:
     documents = KeyedDocuments(mem, "things", user_id="ana")
     assert (documents.get("k"), documents.all(), documents.take("k")) == (None, [], False)
@@ -62,6 +63,7 @@ def test_values_under_keys(mem: Memory) -> None:
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("key", ["", " ", "a" * 1000, "\x00", "a\nb", "é" * 400, "long_00", "../x", "长" * 256])
 def test_any_text_is_a_key(mem: Memory, key: str) -> None:
     documents = KeyedDocuments(mem, "things")
@@ -97,6 +99,7 @@ def test_a_conversation(mem: Memory) -> None:
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 def test_facades_over_every_engine(mem: Memory) -> None:
     memory = Mem0(mem)
     id_ = memory.add("I moved to Berlin.", user_id="ana", metadata={"n": 1})["results"][0]["id"]

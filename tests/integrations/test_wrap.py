@@ -76,6 +76,7 @@ def test_a_call_composes_sends_and_records(door: Door, server: Server, mem: Any,
     assert kept.content == "In Berlin."
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-09")
 @DOOR
 @ASYNC
@@ -232,6 +233,7 @@ def test_a_stream_that_breaks_is_recorded_as_far_as_it_came(
     assert kept.metadata["incomplete"] is True
 
 
+@pytest.mark.soak
 @DOOR
 @ASYNC
 @pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "dropped"])
@@ -267,6 +269,7 @@ def test_a_stream_that_is_left_is_recorded_as_far_as_it_came(
     assert kept.metadata["incomplete"] is True
 
 
+@pytest.mark.soak
 @DOOR
 @ASYNC
 @pytest.mark.parametrize("way", ["loop", "final", "left"])
@@ -313,6 +316,7 @@ def test_text_stream_and_next_are_followed(server: Server, mem: Any) -> None:
     assert turns(mem) == turns(mem, "s2") == [("user", "Where do I live?"), ("assistant", "In Berlin.")]
 
 
+@pytest.mark.soak
 @DOOR
 @ASYNC
 def test_calls_that_stream_in_parts_are_put_together(door: Door, server: Server, mem: Any, is_async: bool) -> None:
@@ -336,6 +340,7 @@ def test_a_call_that_breaks_off_is_no_call(door: Door, server: Server, mem: Any)
     assert not [each for each in mem.ledger.entries(user_id="ana", session_id="s1") if "tool_calls" in each.metadata]
 
 
+@pytest.mark.soak
 @DOOR
 def test_a_loop_that_is_left_without_closing(door: Door, server: Server, mem: Any) -> None:
     events = door.streams("In ", "Ber", "lin.")
@@ -373,6 +378,7 @@ def talk(door: Door, server: Server, mem: Any, *asked: str) -> list[Any]:
     return messages
 
 
+@pytest.mark.soak
 @DOOR
 def test_what_was_cut_is_not_recorded_again_and_may_be_told(door: Door, server: Server, mem: Any) -> None:
     messages = talk(door, server, mem, "My cat is called Minka.", "It is cold.", "It rains.")
@@ -407,6 +413,7 @@ def test_an_edited_message_is_recorded_beside_the_first(door: Door, server: Serv
     ]
 
 
+@pytest.mark.soak
 @DOOR
 def test_an_answer_asked_for_again_is_kept_beside_the_first(door: Door, server: Server, mem: Any) -> None:
     server.answers += [door.says("Tea."), door.says("Coffee."), door.says("Fine.")]
@@ -435,6 +442,7 @@ def test_a_place_that_another_call_takes_meanwhile(server: Server, mem: Any, mon
     assert [text for _role, text in turns(mem)] == ["First!", "Where do I live?", "Yes."]
 
 
+@pytest.mark.soak
 @DOOR
 def test_the_same_answer_once_more_is_one_answer(door: Door, server: Server, mem: Any) -> None:
     """Of a whole list and of one that was cut."""
@@ -447,6 +455,7 @@ def test_the_same_answer_once_more_is_one_answer(door: Door, server: Server, mem
         assert turns(mem) == [*before, ("user", said), ("assistant", "Gladly.")]
 
 
+@pytest.mark.soak
 @DOOR
 def test_a_caller_who_sends_only_the_last_message(door: Door, server: Server, mem: Any) -> None:
     for number, text in enumerate(("My cat is called Minka.", "yes", "What is it called?", "yes")):
@@ -458,6 +467,7 @@ def test_a_caller_who_sends_only_the_last_message(door: Door, server: Server, me
     assert "My cat is called Minka." in door.system(server.asked[2])
 
 
+@pytest.mark.soak
 @DOOR
 def test_secrets_do_not_make_a_message_another(door: Door, server: Server, mem: Any) -> None:
     key = "sk-proj-" + "Ab3dEf6hIj9kLm2nOp5q" * 2
@@ -479,6 +489,7 @@ def test_a_result_whose_call_was_cut_finds_it(server: Server, mem: Any) -> None:
     assert result.body.tool.name == "weather"
 
 
+@pytest.mark.soak
 @ASYNC
 def test_responses_that_go_on_from_the_server(server: Server, mem: Any, is_async: bool) -> None:
     """The list is only what is new, the server holds the rest; the same words twice are two turns."""
@@ -547,6 +558,7 @@ def refuse(*_given: Any) -> None:
     raise StorageFailure("no space left")
 
 
+@pytest.mark.soak
 @DOOR
 @ASYNC
 @pytest.mark.parametrize("fails", ["record", "compose"])
@@ -564,6 +576,7 @@ def test_open_goes_on_without_memory(
     assert turns(mem) == ([("user", "Where do I live?"), ("assistant", "In Berlin.")] if fails == "compose" else [])
 
 
+@pytest.mark.soak
 @DOOR
 @ASYNC
 @pytest.mark.parametrize("fails", ["record", "compose"])
@@ -574,6 +587,7 @@ def test_closed_fails_before_anything_is_sent(door: Door, server: Server, mem: A
     assert server.asked == []
 
 
+@pytest.mark.soak
 @DOOR
 @ASYNC
 @pytest.mark.parametrize("on_error", ["open", "closed"])
@@ -592,6 +606,7 @@ def test_an_answer_is_never_lost(
         assert isinstance(caught.value.__cause__, StorageFailure)
 
 
+@pytest.mark.soak
 @DOOR
 @ASYNC
 @pytest.mark.parametrize("on_error", ["open", "closed"])
@@ -671,6 +686,7 @@ def test_thinking_and_an_echo_of_the_text_alone(server: Server, mem: Any) -> Non
     assert [text for _role, text in turns(mem)] == ["Where do I live?", "In Berlin.", "Thanks!", "Welcome."]
 
 
+@pytest.mark.soak
 @DOOR
 def test_a_store_behind_a_server(door: Door, server: Server, mem: Any, tmp_path: Any) -> None:
     testclient = pytest.importorskip("starlette.testclient", reason="the server extra is not installed")

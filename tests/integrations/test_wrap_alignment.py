@@ -154,6 +154,7 @@ HOSTILE: dict[str, Callable[[int], tuple[list[str], list[str]]]] = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_list_costs_more_than_its_length(name: str) -> None:

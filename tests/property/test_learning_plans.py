@@ -92,6 +92,7 @@ def test_no_rule_becomes_active(mem: Memory) -> None:
     assert bank.drafts()
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-11")
 @pytest.mark.parametrize(
     ("action", "code"),
@@ -221,6 +222,7 @@ def test_what_comes_twice_or_was_changed_since(mem: Memory) -> None:
 # -- many at once -------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-11")
 @pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
 def test_plans_on_one_record_are_serialised(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -44,6 +44,7 @@ LONG = [
 ]
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-09")
 @pytest.mark.parametrize("total", [1, 7, 40, 256])
 def test_the_budget_holds_for_any_text(total: int) -> None:
@@ -182,6 +183,7 @@ def test_working_sets_run_out_and_end_with_the_run(mem: Memory, clock: Hand) -> 
 # -- sizes --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("RC-21")
 @pytest.mark.parametrize(("most", "method"), one_in(4, list(product((1, 7, 24), ("lru", "score_decay", "hybrid")))))

@@ -96,6 +96,7 @@ def test_one_summary_is_full_to_the_byte(place: Path) -> None:
     assert "\ufffd" not in text
 
 
+@pytest.mark.soak
 @pytest.mark.req("RP-05")
 @pytest.mark.parametrize("filler", ["a", "汉", "😀"])
 def test_a_kilobyte_is_1024_bytes_of_utf8(place: Path, filler: str) -> None:
@@ -118,6 +119,7 @@ def test_a_kilobyte_is_1024_bytes_of_utf8(place: Path, filler: str) -> None:
     assert short.gates().gates[3].status == "pass"
 
 
+@pytest.mark.soak
 @pytest.mark.req("RP-05")
 def test_twelve_perspectives_share_a_total_to_the_byte(place: Path) -> None:
     claims = [
@@ -180,6 +182,7 @@ def runs(draw: st.DrawFn) -> tuple[list[list[str]], dict[str, float]]:
     return claims, {"max_summary_kb": one / 1024, "max_total_summary_kb": total / 1024}
 
 
+@pytest.mark.soak
 @pytest.mark.req("RP-04", "RP-05")
 @settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
 @given(run=runs())

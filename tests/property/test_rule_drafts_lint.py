@@ -91,6 +91,7 @@ def honest_runs(draw: st.DrawFn) -> list[RunFacts]:
     return runs
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-18")
 @given(runs=honest_runs())
 @settings(max_examples=examples(25), deadline=None)

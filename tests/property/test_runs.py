@@ -58,6 +58,7 @@ def same_packets(mem: Memory, run: Run) -> None:
     assert taken_up.packet_bytes == went_on.packet_bytes
 
 
+@pytest.mark.soak
 @pytest.mark.req("CS-01", "CS-02", "CS-05", "CS-06", "CS-07", "CS-11", "CS-12")
 @settings(deadline=None, max_examples=25 * ROUNDS, suppress_health_check=list(HealthCheck))
 @given(script=scripts((*ACTS, "forget")))
@@ -73,6 +74,7 @@ def test_a_run_taken_up_again_is_the_run_that_went_on(script: list[Act]) -> None
         assert mem.store.rebuild().repaired == ()
 
 
+@pytest.mark.soak
 @pytest.mark.req("CS-12")
 @settings(deadline=None, max_examples=30 * ROUNDS, suppress_health_check=list(HealthCheck))
 @given(script=scripts(ACTS))
@@ -120,6 +122,7 @@ def without_snapshots(log: RunLog) -> object:
     )
 
 
+@pytest.mark.soak
 @pytest.mark.req("CS-12", "LG-04")
 @on("memory", "sqlite", "postgres")
 @pytest.mark.parametrize("seed", range(ROUNDS))

@@ -94,6 +94,7 @@ def histories(draw: st.DrawFn) -> History:
     return History(first, values, changed, later, asked)
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-01")
 @settings(max_examples=400 if SOAK else 60, deadline=None)
 @given(histories(), st.booleans(), st.sampled_from(["responder", "planner", "tool"]))

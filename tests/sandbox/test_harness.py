@@ -42,6 +42,7 @@ def policy(**caps: int) -> SandboxPolicy:
     return SandboxPolicy.from_wire({"schema_version": "0.5.15", "caps": {"wall_ms": 20_000, **caps}})
 
 
+@pytest.mark.soak
 @for_each(
     ("output", "outcome", "reasons"),
     [

@@ -82,6 +82,7 @@ def test_options_that_make_no_sense_are_refused(tmp_path: Path) -> None:
         assert refused.stderr.startswith("error[invalid_"), given
 
 
+@pytest.mark.soak
 def test_without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finding.shutil, "which", lambda name: None)
     monkeypatch.setattr(finding, "find_spec", lambda name: None)

@@ -177,6 +177,7 @@ BREAKS = {
 }
 
 
+@pytest.mark.soak
 @for_each("name", one_in(3, list(BREAKS)))
 def test_ordinary_code_that_is_wrong_fails(bwrap: str, name: str) -> None:
     before, after = BREAKS[name]
@@ -184,6 +185,7 @@ def test_ordinary_code_that_is_wrong_fails(bwrap: str, name: str) -> None:
     assert judged(CODE.replace(before, after, 1), SUITE) == ("FAIL", None)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("code", "test"),
     [

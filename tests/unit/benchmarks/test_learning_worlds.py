@@ -222,6 +222,7 @@ def test_an_attacker_turns_verdicts_his_way_and_speaks_through_tools() -> None:
     assert 35 < spoken < 85
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("attack", ["poisoned", "injected"])
 def test_an_attack_is_counted(attack: str) -> None:
     row = play_attack("look attack", attack, 3)

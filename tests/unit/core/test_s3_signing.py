@@ -55,6 +55,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-11")
 @settings(max_examples=4)
 @given(st.lists(CASES, min_size=40, max_size=60))

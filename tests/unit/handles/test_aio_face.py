@@ -93,6 +93,7 @@ def test_signatures_are_those_of_the_sync_classes(ours: type, theirs: type) -> N
         assert getattr(aio, name).__doc__ == getattr(muniment, name).__doc__
 
 
+@pytest.mark.soak
 def test_the_stub_is_up_to_date() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "tools" / "make_aio_stub.py", "--check"], capture_output=True, text=True, check=False

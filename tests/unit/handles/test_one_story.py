@@ -333,6 +333,7 @@ PARTS = (
 )  # fmt: skip
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-10")
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["memory", "sqlite"])

@@ -94,6 +94,7 @@ def _check_and_take_up(mem: Memory, run: Run, said: LearningFailed, error: Excep
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-10")
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)

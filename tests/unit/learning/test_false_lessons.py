@@ -124,6 +124,7 @@ def within(found: int, of: int, bound: float) -> bool:
     return found <= of * bound + 2 * sqrt(of * bound * (1 - bound))
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-15")
 @pytest.mark.parametrize(("rate", "later"), [(0.7, 0.25), *([(0.15, 0.15), (0.5, 0.5), (0.9, 0.9)] if SOAK else [])])
 def test_where_nothing_helps_hardly_any_kind_of_work_ever_has_an_active_lesson(rate: float, later: float) -> None:

@@ -339,6 +339,7 @@ def test_above_a_user_a_lesson_names_no_run_and_no_event(any_mem: Memory) -> Non
         assert set(named) == {None}
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-07")
 def test_a_lesson_goes_with_the_runs_it_was_learnt_from(any_mem: Memory) -> None:
     teach(any_mem)

@@ -22,6 +22,7 @@ def agent(task: Any) -> dict[str, Any]:
     return {"text": answer, "features": {"way": way}}
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-15")
 @pytest.mark.parametrize("seed", ["s0", "s3", "s7"] if SOAK else ["s0"])
 def test_a_runner_without_an_intent_hands_out_what_it_learnt_and_measures_it(

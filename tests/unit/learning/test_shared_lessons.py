@@ -87,6 +87,7 @@ def entries_in(mem, owner: str, tenant_id: str = "default") -> int:
 # -- counting -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-13")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("who", SHARED)
@@ -408,6 +409,7 @@ def test_counts_are_the_same_after_an_export_and_an_import(make, tmp_path) -> No
     assert tally(whole.bank(**AGENT), "tac_a") == (3, 2)
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-07")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("is_linked", [True, False])
@@ -499,6 +501,7 @@ def test_nobody_reads_in_a_shared_bank_whose_run_it_was_or_what_it_was_about(mak
 # -- stages -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-15")
 @pytest.mark.parametrize("who", SHARED)
 def test_a_person_s_lesson_for_all_is_tried_proven_and_suspended_by_runs_of_users(make, who: dict[str, str]) -> None:

@@ -236,6 +236,7 @@ def _agent(mem: Memory) -> tuple[Run, dict[str, str]]:
     return mem.run(user_id="ana", agent_id="desk", session_id="asking"), told
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-03")
 @pytest.mark.parametrize("ticket", ["TK81", "TK82", "TK93", "TK94"])
 @pytest.mark.parametrize(

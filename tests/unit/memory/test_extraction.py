@@ -243,6 +243,7 @@ def test_the_tables_are_as_long_as_promised() -> None:
     assert len(NEGATIVE) >= 60
 
 
+@pytest.mark.soak
 @pytest.mark.req("MP-17")
 @for_each(("text", "key", "value"), POSITIVE)
 def test_plain_statements_are_read(text: str, key: str, value: object) -> None:

@@ -89,6 +89,7 @@ TRAPS = [
 ]
 
 
+@pytest.mark.soak
 @pytest.mark.req("MP-17")
 @for_each(("text", "key", "value"), STATEMENTS)
 def test_statements_of_chats_are_read(text: str, key: str, value: str) -> None:

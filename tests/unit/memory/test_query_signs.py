@@ -30,6 +30,7 @@ def _ascii(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", sorted(SIGNS))
 @given(data=st.data())
 def test_what_a_pattern_matches_has_a_cue(name: str, data: st.DataObject) -> None:

@@ -138,6 +138,7 @@ def _assert_same(found: StoredIndex, said: Sequence[Said]) -> None:
 cuts = st.lists(st.integers(1, 29), max_size=6)
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(20), deadline=None)
 @given(conversations(), cuts)
 def test_segments_make_the_index_of_the_whole(said: list[Said], at: list[int]) -> None:

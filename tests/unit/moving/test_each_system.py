@@ -78,6 +78,7 @@ def test_mem0_store_and_history(mem: Memory, mem0: Path) -> None:
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.req("MV-02")
 def test_what_mem0_worded_is_told_as_mem0s(mem: Memory, mem0: Path) -> None:
     mem.store.import_from("mem0", [mem0])

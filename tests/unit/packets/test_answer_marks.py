@@ -47,6 +47,7 @@ def cited_in(build: Build, line: str) -> list[str]:
     return [build.marks[number] for number in re.findall(r"\[(\d+)\]", text)]
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-10", "MP-05")
 @pytest.mark.parametrize("purpose", ["planner", "tool", "responder"])
 @pytest.mark.parametrize("query", ["Rex the beagle", "my home in Lisbon", "Lisbon Rex beagle home river dog"])

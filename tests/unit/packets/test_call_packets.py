@@ -78,6 +78,7 @@ def test_where_it_is_asked_how_often_each_call_is_told(mem: Memory, times: int) 
     assert len(re.findall(r"ping\(host=db_main\)", once.text)) == 1  # the same said again is not told again
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-07")
 @pytest.mark.parametrize(
     "query",

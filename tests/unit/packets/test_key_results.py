@@ -43,6 +43,7 @@ def told(build: Any) -> list[str]:
     return [each.ref for each in build.packet.short_term.last_tool_evidence or ()]
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-03")
 @pytest.mark.parametrize("looks", [8, 75])
 @pytest.mark.parametrize("act", ACTS, ids=[act[0] for act in ACTS])

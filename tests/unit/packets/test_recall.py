@@ -121,6 +121,7 @@ def test_facts_are_found_too(mem: Memory) -> None:
     assert (hit.id, hit.sources) == (fact.fact_id, fact.sources)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("query", "key", "value"),
     [
@@ -192,6 +193,7 @@ def test_the_index_can_be_made_again_from_the_ledger(mem: Memory) -> None:
     assert asking(mem).search("Where does Ana live now?", k=8, now=NOW) == before
 
 
+@pytest.mark.soak
 def test_blocks_stay_few(mem: Memory) -> None:
     run = asking(mem)
     for number in range(200):

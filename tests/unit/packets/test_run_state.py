@@ -168,6 +168,7 @@ def test_it_is_the_same_before_and_after_compaction_and_resume(mem: Memory, purp
     assert taken_up.compose(purpose, now=NOW).packet_bytes == before.packet_bytes
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-02", "CS-12")
 def test_it_is_the_same_in_another_process(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
@@ -299,6 +300,7 @@ def test_a_constraint_of_the_task_and_a_patched_one_of_the_same_name_both_stand(
 # -- under pressure -----------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-02", "MP-04")
 @pytest.mark.parametrize("purpose", ["planner", "tool", "responder"])
 @pytest.mark.parametrize("tokens", [256, 300, 400, 600])
@@ -374,6 +376,7 @@ def test_a_tools_failure_that_the_run_explained_is_told_by_the_explanation(mem: 
     assert lines == ["failed: tests/auth: the fixture has no plus sign (bad_fixture) [1]"]
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-03")
 @pytest.mark.parametrize("query", ["", "run the billing tests", "Where is the harbour?"])
 @pytest.mark.parametrize("purpose", ["planner", "tool", "responder"])
@@ -531,6 +534,7 @@ def test_patched_lists_under_our_names_read_as_words_and_cite_only_what_is_there
 # -- forgetting ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-07", "TM-02")
 @pytest.mark.parametrize(
     ("event", "word"),

@@ -67,6 +67,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-01")
 @for_each(("old", "new", "query", "stands", "ended", "key"), PAIRS)
 @for_each("purpose", ["responder", "planner"])

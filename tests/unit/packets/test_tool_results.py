@@ -68,6 +68,7 @@ def test_a_call_that_failed_says_so(mem: Memory, purpose: str) -> None:
     assert {c.id: c.summary for c in build.packet.citations}[failed.id] == "deploy(target=prod) failed"
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-03")
 def test_a_result_is_found_by_words_of_its_call_also_after_a_rebuild(any_mem: Memory) -> None:
     run = any_mem.run(user_id="ana", session_id="s1")
@@ -94,6 +95,7 @@ def test_a_result_is_found_by_words_of_its_call_also_after_a_rebuild(any_mem: Me
     assert (hit.speaker, hit.text) == ("read_file(path=config/settings.py)", "DEBUG=True")
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-03", "MP-05")
 @pytest.mark.parametrize("tokens", [512, 1024, 8192])
 @pytest.mark.parametrize("purpose", PURPOSES)

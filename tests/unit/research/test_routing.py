@@ -199,6 +199,7 @@ def test_whatever_is_asked_the_plan_holds_and_is_the_same(question: str, mode: M
     assert read_plan(proposal(found), POLICY, limits, AGENTS) == found
 
 
+@pytest.mark.soak
 @pytest.mark.req("RP-01")
 @pytest.mark.skipif(not BENCH.exists(), reason="the public queries are not part of this tree")
 def test_a_hundred_real_questions() -> None:

@@ -363,6 +363,7 @@ def drip(part: bytes, first: bytes = b"") -> Iterator[bytes]:
         yield part
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "answer",
     [

@@ -114,6 +114,7 @@ def test_a_draft_of_the_bank_comes_as_far_as_a_signature(make) -> None:
     assert (last.before, last.after, last.missing) == ("active", "active", ())
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-18")
 @pytest.mark.parametrize("seed", [1, 2, 3] if SOAK else [1])
 def test_where_the_policy_signs_what_helps_is_promoted_and_what_harms_is_not(make, seed) -> None:
@@ -131,6 +132,7 @@ def test_where_the_policy_signs_what_helps_is_promoted_and_what_harms_is_not(mak
     assert promoted[0].allowed_by == "default"
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-18")
 def test_no_task_that_it_was_learnt_from_is_a_task_it_is_tested_on(make) -> None:
     desk, sources = desk_at(make)
@@ -149,6 +151,7 @@ def test_no_task_that_it_was_learnt_from_is_a_task_it_is_tested_on(make) -> None
     assert {each.kind for each in judged} == {None, "cluster", "boundary"}
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-18")
 def test_a_task_in_other_spaces_is_the_same_task(make) -> None:
     desk, _ = desk_at(make)
@@ -165,6 +168,7 @@ def test_a_task_in_other_spaces_is_the_same_task(make) -> None:
     assert not [task for task in desk.asked if task.lower().startswith("look up parcels parcels")]
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-18")
 def test_called_again_it_does_nothing_twice(make) -> None:
     desk, sources = desk_at(make)
@@ -229,6 +233,7 @@ def test_calls_are_counted_and_never_exceed_the_budget(make) -> None:
     assert of(desk.advance(), rule).after == "canary"
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-18")
 @pytest.mark.parametrize("tries", [1, 2, 3])
 def test_a_replay_asks_each_task_as_often_as_the_policy_says_on_both_sides(make, tries) -> None:

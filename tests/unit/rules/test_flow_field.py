@@ -167,6 +167,7 @@ def test_thin_gains_are_drawn_towards_none() -> None:
 # -- snapshots ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-23")
 def test_the_snapshot_names_its_model_and_how_it_held() -> None:
     rows = list(World(6).rows(300))

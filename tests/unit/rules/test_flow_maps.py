@@ -65,6 +65,7 @@ def test_the_map_of_a_bank(any_mem: Memory, estimator: Any) -> None:
         assert found["main→verify", "numeric_error"][0] == pytest.approx(2 / 6, abs=1e-6)
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-23")
 def test_engines_agree_to_the_byte(make: Any) -> None:
     maps = []

@@ -49,6 +49,7 @@ def some_tasks() -> st.SearchStrategy[FlowTask]:
     return st.builds(FlowTask, rungs, st.lists(tried, min_size=1, max_size=8).map(tuple))
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-23")
 @pytest.mark.parametrize("policy", [SMALL, FlowMapPolicy(ridges=(1.0,))], ids=["capped", "roomy"])
 @pytest.mark.parametrize("estimator", ["aggregate_v1", "logit_field_v1"])

@@ -156,6 +156,7 @@ def test_a_map_of_nothing_is_refused() -> None:
             draw(snapshot())
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-23")
 def test_png() -> None:
     pytest.importorskip("matplotlib")

@@ -99,6 +99,7 @@ def _taught(mem: Any, agent: Callable[..., Any], verifier: Seen) -> tuple[Any, s
     return book, str(book.submit(given).id)
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-18", "RC-19")
 @pytest.mark.parametrize("way", WAYS)
 def test_tools_recorded_as_documented_are_read_at_the_gate_and_in_replay(make, way) -> None:

@@ -168,6 +168,7 @@ def test_what_goes_wrong_in_another_process_is_an_outcome(mem: Memory, processes
     assert done.output.text == "Answer: fine"
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-20")
 def test_a_process_that_hangs_is_left_behind(mem: Memory, doomed: ProcessPoolExecutor) -> None:
     runner = mem.runner(sleeper, lambda *_: True, {"timeout_s": 4.0}, user_id="ana", executor=doomed)
@@ -176,6 +177,7 @@ def test_a_process_that_hangs_is_left_behind(mem: Memory, doomed: ProcessPoolExe
     assert done.passed
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-20")
 def test_an_executor_that_dies_is_an_outcome_and_counts_for_nothing(mem: Memory, doomed: ProcessPoolExecutor) -> None:
     runner = mem.runner(dies, lambda *_: True, user_id="ana", executor=doomed)

@@ -226,6 +226,7 @@ LIES = [
 ]
 
 
+@pytest.mark.soak
 @pytest.mark.req("CS-02", "CS-05", "CS-06", "CS-07", "CS-08", "CS-09")
 @pytest.mark.parametrize(("alter", "check"), LIES, ids=[alter.__name__ for alter, _ in LIES])
 def test_a_snapshot_that_does_not_hold_locks_the_run(
@@ -250,6 +251,7 @@ def test_a_snapshot_that_does_not_hold_locks_the_run(
     assert (state.stop_reason, state.is_locked, state.is_finished) == ("SYSTEM_ERROR", True, False)
 
 
+@pytest.mark.soak
 @pytest.mark.req("CS-08", "CS-09")
 @pytest.mark.parametrize(("alter", "check"), LIES, ids=[alter.__name__ for alter, _ in LIES])
 def test_a_passing_fault_is_retried_once(
@@ -469,6 +471,7 @@ def broken_entry(mem: Memory, run: Run) -> None:
 TAMPERING = [other_claims, other_head, other_salt, no_head, not_json, older_head, no_parts]
 
 
+@pytest.mark.soak
 @pytest.mark.req("CS-08", "CS-12")
 @pytest.mark.parametrize(
     ("engine", "alter"),
@@ -708,6 +711,7 @@ def test_a_forget_during_a_compaction_leaves_nothing_behind(
     check_run(mem, run)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
 def test_appends_and_compactions_side_by_side(make: Maker, engine: str) -> None:
     mem = make(engine, policy={"compaction": {"event_threshold": 3}})

@@ -300,6 +300,7 @@ with muniment.open(path) as mem:
 """
 
 
+@pytest.mark.soak
 @pytest.mark.req("CS-01", "CS-12")
 def test_two_processes_compact_one_run(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
@@ -398,6 +399,7 @@ def test_the_async_face_tells_the_same_story() -> None:
 # -- many ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_a_long_run(make: Maker) -> None:
     """Snapshots share what did not change: a further one costs what changed."""
     mem = make("sqlite")

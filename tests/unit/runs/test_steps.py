@@ -46,6 +46,7 @@ def test_a_snapshot_is_taken_at_eighteen_counted_events(any_mem: Memory) -> None
     assert run.log.read().counted_since == ()
 
 
+@pytest.mark.soak
 @pytest.mark.req("CS-10")
 def test_verbose_events_messages_and_tools_make_no_difference(mem: Memory) -> None:
     quiet, loud = mem.run(user_id="ana", run_id="quiet"), mem.run(user_id="ana", run_id="loud")
@@ -193,6 +194,7 @@ def test_a_phase_that_is_past_cannot_be_told_of_the_same_step(mem: Memory, count
     assert counts(mem) == before
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
 def test_many_threads_step_one_run(make: Maker, engine: str) -> None:
     mem = make(engine)

@@ -27,6 +27,7 @@ def _many(mem: Memory) -> list[tuple[Corpus, dict[str, Any]]]:
     return [(corpus, _given("one", text)) for corpus, text in zip(corpora, TEXTS, strict=True)]
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-03")
 def test_all_of_a_batch_is_there_and_the_chains_hold(any_mem: Memory) -> None:
     added = _many(any_mem)
@@ -150,6 +151,7 @@ def test_documents_of_one_user_go_nowhere_else(any_mem: Memory, counts: Counts, 
     assert counts(any_mem) == before
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("asked", "path"),
     [

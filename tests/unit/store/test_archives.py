@@ -117,6 +117,7 @@ def cold(mem: Memory) -> None:
     mem._ctx.clear_caches()
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-16")
 def test_an_archived_session_is_found_cited_resolved_and_verified(mem: Memory, folder: ObjectStore) -> None:
     before = said(mem)
@@ -149,6 +150,7 @@ def test_an_archived_session_is_found_cited_resolved_and_verified(mem: Memory, f
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-16")
 def test_a_dump_is_the_same_and_goes_in_anywhere(mem: Memory, tmp_path: Path) -> None:
     dump = list(mem.export(user_id="ana"))
@@ -160,6 +162,7 @@ def test_a_dump_is_the_same_and_goes_in_anywhere(mem: Memory, tmp_path: Path) ->
         assert said(other) == said(mem)
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-16")
 def test_the_way_back_leaves_nothing_outside(mem: Memory, folder: ObjectStore) -> None:
     rows = bodies(mem)
@@ -222,6 +225,7 @@ def test_what_is_forgotten_leaves_its_archive(mem: Memory, folder: ObjectStore) 
     assert said(mem, user_id="ben")
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-16", "LG-14")
 def test_an_archive_that_cannot_be_written_anew_is_in_the_receipt(mem: Memory, folder: ObjectStore) -> None:
     mem.store.archive(session="old", user_id="ana")
@@ -260,6 +264,7 @@ class Crash(Exception):
     """The process ends here."""
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-16", "LG-12")
 @pytest.mark.parametrize("place", ["put", "change"])
 def test_a_crash_while_archiving_leaves_the_session_as_it_was(
@@ -362,6 +367,7 @@ def test_a_session_whose_archive_is_lost_can_be_forgotten(opened: Opener, folder
 # -- what goes wrong ----------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-16")
 @pytest.mark.parametrize("what", ["missing", "altered"])
 def test_an_archive_that_is_not_what_it_was_is_named(mem: Memory, folder: ObjectStore, what: str) -> None:

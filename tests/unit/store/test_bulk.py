@@ -144,6 +144,7 @@ def test_what_was_loaded_is_passed_over(any_mem: Memory, counts: Counts) -> None
     assert any_mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.req("BL-02")
 @pytest.mark.parametrize("portion", range(0, 9, 2))
 def test_a_load_that_breaks_off_is_run_again(any_mem: Memory, monkeypatch: pytest.MonkeyPatch, portion: int) -> None:
@@ -383,6 +384,7 @@ def test_an_indexer_that_was_held_up_writes_nothing(any_mem: Memory) -> None:
     assert any_mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.req("BL-05")
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_several_index_at_once(make: Maker, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:

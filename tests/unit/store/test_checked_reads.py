@@ -96,6 +96,7 @@ def test_altered_content_is_handed_out_by_no_door(filled: Filled, door: str) -> 
         assert way_out in caught.value.hint
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("door", ["get", "content", "resolve", "entries", "search", "compose", "export"])
 @pytest.mark.parametrize(
     "change",

@@ -56,6 +56,7 @@ EDITS = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("edit", EDITS)
 def test_whatever_was_changed_in_what_is_derived_is_named(tmp_path: Path, edit: str) -> None:
     path = tmp_path / "store.db"

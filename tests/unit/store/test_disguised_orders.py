@@ -210,6 +210,7 @@ def test_what_only_looks_disguised_is_not_flagged(text: str) -> None:
     assert not reads_like_instructions(text)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(60)
 @pytest.mark.req("LG-08", "TM-13")
 @for_each(

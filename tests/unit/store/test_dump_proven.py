@@ -53,6 +53,7 @@ OTHER = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("column", OTHER)
 def test_no_column_of_an_item_can_be_changed(make: Callable[..., Memory], lines: list[Line], column: str) -> None:
     """Each column of each untouched item on its own: none is let in, and each is named."""

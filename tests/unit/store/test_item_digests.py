@@ -45,6 +45,7 @@ FORGED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
 @pytest.mark.parametrize("kind", ["fact", "working_state", "procedure", "build"])
 def test_a_reworded_item_is_told_by_no_door(make: Callable[..., Memory], engine: str, kind: str) -> None:

@@ -177,6 +177,7 @@ def crashing(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
         yield
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-12")
 def test_a_crash_between_object_and_row_leaves_what_a_sweep_takes(
     opened: Opener, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -226,6 +227,7 @@ def test_who_is_slower_than_a_sweep_is_told_to_call_again(
     assert mem.verify().objects == 1
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-14")
 @pytest.mark.parametrize("how", ["observe", "load", "refused", "mismatch"])
 def test_what_is_not_written_leaves_no_object_behind(opened: Opener, folder: Path, how: str) -> None:
@@ -429,6 +431,7 @@ def test_a_deletion_that_fails_is_in_the_receipt_until_it_is_done(opened: Opener
 # -- how it travels -----------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-15")
 @pytest.mark.parametrize("key", [None, "5e" * 32])
 def test_a_dump_holds_the_content_and_an_import_puts_it_out_again(
@@ -454,6 +457,7 @@ def test_a_dump_holds_the_content_and_an_import_puts_it_out_again(
         assert list(inside.export(user_id="ana")) == lines
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-12", "LG-15")
 def test_an_import_goes_on_after_a_crash_and_a_sweep(
     opened: Opener, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -474,6 +478,7 @@ def test_an_import_goes_on_after_a_crash_and_a_sweep(
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-15")
 def test_contents_of_before_are_moved_out_and_back(opened: Opener, folder: Path) -> None:
     mem = opened()

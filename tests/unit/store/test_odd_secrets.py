@@ -129,6 +129,7 @@ def test_groups_of_figures_in_lines_and_columns_stay() -> None:
             assert redact_text(text, Counter()) == text
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(60)
 @pytest.mark.req("TM-13")
 @for_each(

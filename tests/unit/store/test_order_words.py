@@ -134,6 +134,7 @@ HOSTILE = (
 )  # fmt: skip
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(60)
 @pytest.mark.req("TM-13")
 @for_each("piece", one_in(3, HOSTILE))

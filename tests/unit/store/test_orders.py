@@ -240,6 +240,7 @@ def test_the_guides_of_this_project_are_not() -> None:
     assert len(flagged) <= 0.002 * len(prose), flagged
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(120)
 @pytest.mark.req("LG-08", "TM-13")
 @for_each(

@@ -134,6 +134,7 @@ def events_of(users: int, first: int, last: int, more: str = "") -> Iterator[dic
             yield {"user_id": f"u{number:04}", "session_id": f"u{number:04}-s", "role": "user", "content": text}
 
 
+@pytest.mark.soak
 def test_a_load_of_many_sessions_that_go_on_costs_no_more_for_a_larger_store(tmp_path: Path, steps: Steps) -> None:
     """With 512 keys and more SQLite read whole tables for a filter before it looked for the keys; with four it walked
     through a tenant's rows to remove them.

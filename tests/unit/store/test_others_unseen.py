@@ -76,6 +76,7 @@ def test_no_number_of_forgets_of_others_moves_a_position(
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ENGINES)
 def test_receipts_of_before_there_were_lists_are_told_once(
     make: Maker, monkeypatch: pytest.MonkeyPatch, engine: str

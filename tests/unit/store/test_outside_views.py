@@ -73,6 +73,7 @@ def test_rows_that_are_held_back_change_nothing_of_what_is_seen(stowed: Memory) 
     stowed._ctx.engine.write("default", work)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("at", [3, 40])
 def test_an_object_that_is_gone_is_told_as_damage_by_who_indexes(stowed: Memory, tmp_path: Path, at: int) -> None:
     """And stays the matter of the one user it belongs to."""
@@ -107,6 +108,7 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("sessions", "turns"), [(300, 3), (30, 70)])
 def test_a_long_stream_of_archived_turns_is_begun_again_a_few_times(
     stowed: Memory, brought: list[int], sessions: int, turns: int
@@ -124,6 +126,7 @@ def test_a_long_stream_of_archived_turns_is_begun_again_a_few_times(
     assert stowed.verify().ok
 
 
+@pytest.mark.soak
 def test_a_long_stream_of_large_turns_is_begun_again_a_few_times(stowed: Memory, brought: list[int]) -> None:
     stowed.store.load(_events("ana", 0, 300, range(300)), index=False)
     _unread(stowed)

@@ -38,6 +38,7 @@ def exported(mem: Memory) -> bytes | None:
         return None
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_what_is_dropped_or_altered_comes_back_the_same(any_mem: Memory, damage: str) -> None:
     for number, user in enumerate(("ana", "bob", "ana"), 1):

@@ -217,6 +217,7 @@ def test_the_cheap_look_never_misses_and_redacting_twice_changes_nothing(value: 
     assert not again
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-10")
 @pytest.mark.parametrize("pattern", [pattern for _, pattern in _TOKENS], ids=[kind for kind, _ in _TOKENS])
 @settings(max_examples=examples(16), deadline=None)
@@ -237,6 +238,7 @@ def test_whatever_may_be_a_card_number_is_hinted_at(text: str) -> None:
     assert may_hold_secret(text) or (CARD_RUN.search(text) is None and redact_text(text, Counter()) == text)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(60)
 @pytest.mark.req("LG-10", "TM-13")
 @for_each(
@@ -254,6 +256,7 @@ SIZE = 40_000
 GROUPED = " ".join(("4111", *["1111"] * 3))
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-10")
 @pytest.mark.parametrize(
     "text",

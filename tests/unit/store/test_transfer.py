@@ -58,6 +58,7 @@ def fill(mem: Memory, tenant_id: str = "default") -> None:
 # -- round trips
 
 
+@pytest.mark.soak
 @pytest.mark.req("X-05", "LG-05")
 @pytest.mark.parametrize(("here", "there"), one_in(2, list(itertools.permutations(ENGINES, 2))))
 def test_a_dump_comes_out_of_every_other_engine_as_it_went_in(make: Maker, here: str, there: str) -> None:
@@ -75,6 +76,7 @@ def test_a_dump_comes_out_of_every_other_engine_as_it_went_in(make: Maker, here:
     assert dump_of(target) == lines
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("scope", [{"user_id": "ana"}, {"user_id": "ana", "session_id": "s2"}])
 def test_a_user_or_a_session_travels_alone_and_the_rest_follows(make: Maker, scope: dict[str, str]) -> None:
     source, target = make("sqlite"), make("memory")
@@ -106,6 +108,7 @@ def test_an_imported_session_goes_on(make: Maker) -> None:
     assert dump_of(source) == more, "what went on there comes back here"
 
 
+@pytest.mark.soak
 def test_a_dump_from_a_file(make: Maker, tmp_path: Path) -> None:
     source, target = make("sqlite"), make("memory")
     fill(source)
@@ -122,6 +125,7 @@ class Stop(Exception):
     pass
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_import_that_was_interrupted_is_run_again(make: Maker, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transfer, "BATCH_ROWS", 5 if SOAK else 8)

@@ -108,6 +108,7 @@ def test_prose_is_left_alone(text: str) -> None:
     assert not reads_like_instructions(text)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(60)
 @pytest.mark.req("LG-08", "TM-13")
 @for_each(

@@ -37,6 +37,7 @@ def summed(reports: list[VerifyReport]) -> dict[str, int]:
     return {name: sum(getattr(report, name) for report in reports) for name in names}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
 def test_the_parts_come_to_the_whole(make: Callable[..., Memory], engine: str) -> None:
     mem = make(engine)

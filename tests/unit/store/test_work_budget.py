@@ -33,6 +33,7 @@ def test_the_budget_counts_signs_and_pieces(text: str, chars: int) -> None:
     assert analysed_chars(text, 40, 10) == chars
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "text",
     [WORDS * (MEGABYTE // len(WORDS)), "a\n" * (MEGABYTE // 2), "中" * MEGABYTE, "I live in " * (MEGABYTE // 10)],
@@ -80,6 +81,7 @@ def test_extract_reads_what_was_analysed_and_the_packet_says_so() -> None:
         assert other.run(user_id="ana", session_id="s2").search("zanzibar")[0].id == first.id
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("how", ["said", "a tool's result", "two at once"])
 def test_the_words_of_a_long_text_are_read_before_the_transaction_that_writes_it(how: str) -> None:
     """Whoever holds the store's one writer reads no text of a megabyte meanwhile."""

@@ -72,6 +72,7 @@ def test_sent_again_nothing_is_written_twice(mem: Memory, name: str) -> None:
     assert said(mem) == WHOLE[name]
 
 
+@pytest.mark.soak
 @pytest.mark.req("TM-16")
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", WHOLE)

@@ -262,6 +262,7 @@ def test_what_a_judge_said_is_kept_beside(mem: Memory) -> None:
     assert event.metadata["evaluation"] == {"name": "relevance", "score_value": 0.9}
 
 
+@pytest.mark.soak
 def test_a_message_that_is_too_large_does_not_hold_up_the_rest(mem: Memory) -> None:
     huge = [text("user", "x" * (mem.policy.ledger.content_bytes_max + 1))]
     report = ingest(mem, span(1, chat(huge, NOTED, **CONVERSATION)), span(2, chat(HELLO, NOTED, **CONVERSATION), at=20))

@@ -216,6 +216,7 @@ def test_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         read_export(b" " * 11)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(120)
 def test_a_long_session_completes(mem: Memory) -> None:
     """Turns of the same words, sent span by span in one export: each is laid beside a bounded part of what is known."""

@@ -67,6 +67,7 @@ def test_patterns_that_explode_elsewhere_answer_at_once(source: str, text: str) 
     assert compile_pattern(source).search(text) is None
 
 
+@pytest.mark.soak
 def test_a_pattern_with_too_many_states_is_given_up_by_its_steps() -> None:
     pattern = compile_pattern("(?:a|b)*a(?:a|b){200}c")
     text = "".join(Random(1).choices("ab", k=60_000))

@@ -80,6 +80,7 @@ def test_a_recursive_schema_walks_down_the_document() -> None:
 DOUBLING = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(60)} | {"a60": {"type": "string"}}
 
 
+@pytest.mark.soak
 @for_each(
     ("schema", "data"),
     [

@@ -73,6 +73,7 @@ def test_into_nothing_and_out_again_leaves_nothing(tmp_path: Path, notes: Notes,
     assert [path for path in home.rglob("*") if path != home / "project"] == []
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents(), tables())
 def test_what_was_there_is_there_again_byte_for_byte(tmp_path: Path, text: str, table: str) -> None:
