@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 import muniment
-from deployments import EVERYWHERE
 from muniment.store.engines.postgres import layouts
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.postgres.layouts import Layout, check_layout, is_under_way, read_shapes
@@ -66,7 +65,7 @@ def test_partitions_that_are_dropped_while_the_catalog_is_read(engine: PostgresE
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not EVERYWHERE, reason="under make soak: a conversion waits for the load again and again")
+@pytest.mark.soak
 @pytest.mark.req("BL-02")
 def test_a_bulk_load_while_tables_are_replaced(postgres_dsn: str, postgres_schema: str) -> None:
     """By COPY, which goes by a table made like the one that is replaced; stores are opened all the while."""

@@ -58,7 +58,7 @@ def keys(tmp_path: Path) -> KeyFile:
 @pytest.fixture(params=ENGINES if SOAK else ["turn"])
 def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     """A store on each engine under a soak; on one of them, by the name of the test, in every run."""
-    name = request.param if SOAK else in_turn(request.node.nodeid.partition("[")[0], ENGINES)
+    name = request.param if request.param in ENGINES else in_turn(request.node.nodeid.partition("[")[0], ENGINES)
     with ExitStack() as stack:
         if name == "postgres":
             engine: Engine = PostgresEngine(

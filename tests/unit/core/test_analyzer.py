@@ -30,6 +30,7 @@ def test_where_no_sign_joins_digits_the_words_of_ascii_are_its_tokens(text: str)
     assert analyze(text, ascii_words(text)) == analyze(text)
 
 
+@pytest.mark.soak
 @given(st.text(alphabet=st.characters(categories=("Cs", "Nd", "Lo", "Mn", "Po", "Sc"))))
 def test_surrogates_foreign_digits_and_marks_are_no_trouble(text: str) -> None:
     assert [term_hash(term) for term in analyze(text)] == [term_hash(term) for term in analyze(text)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -129,6 +130,7 @@ def test_what_is_printed_reads_back_as_the_same_tree(tree: Node) -> None:
     assert print_tree(again) == text
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(100))
 @given(predicates(), runs)
 def test_any_predicate_of_any_run_has_one_truth(predicate: Predicate, run: dict[str, Any]) -> None:

@@ -39,6 +39,7 @@ def bounds_of(looks: int) -> dict[tuple[int, int], Any]:
     return {(s, n): confidence_sequence(Tally(s, n)) for n in range(1, looks + 1) for s in range(n + 1)}
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-16")
 @pytest.mark.parametrize("p", [0.02, 0.3, 0.5, 0.9])
 def test_the_sequence_holds_the_rate_at_every_look(p: float) -> None:

@@ -321,6 +321,7 @@ def test_awaits_run_side_by_side_on_one_store(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.soak
 def test_iterating_while_writing_stopping_early_and_being_cancelled(tmp_path: Path) -> None:
     async def main() -> None:
         async with await aio.open(tmp_path / "a.db") as mem:

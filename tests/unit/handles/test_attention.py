@@ -59,6 +59,7 @@ def test_pages_of_what_waits_go_on_from_any_place(mem: Memory) -> None:
         assert found == facts, limit
 
 
+@pytest.mark.soak
 def test_a_trial_that_decided_waits(mem: Memory) -> None:
     story, rule = story_at(mem, "shown")
     (waiting,) = mem.store.attention(kind="canary_decided")

@@ -42,6 +42,7 @@ def failing(error: RunLocked) -> dict[str, str]:
     return {check["name"]: check["message"] for check in checks if check["status"] == "FAIL"}
 
 
+@pytest.mark.soak
 @pytest.mark.req("CS-08", "TM-12")
 @pytest.mark.parametrize("values", ALTERED.values(), ids=ALTERED)
 @pytest.mark.parametrize("kind", ["claim", "tool_result", "step"])

@@ -193,6 +193,7 @@ def test_a_run_keeps_its_task_type_and_words_of_other_runs_stay_out(mem: Memory)
     assert resumed.log.claims() == []
 
 
+@pytest.mark.soak
 @pytest.mark.req("CS-12", "X-05")
 def test_the_packet_of_a_resumed_run_is_the_packet_of_the_run(any_mem: Memory) -> None:
     run = begin(any_mem, objective="find out")
@@ -247,6 +248,7 @@ def test_steps_that_were_brought_from_elsewhere_are_folded(any_mem: Memory) -> N
 # -- clocks -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
 def test_a_clock_that_goes_back(make: Maker, counts: Counts, engine: str) -> None:
     clock = TickingClock()
@@ -426,7 +428,9 @@ def _parts(mem: Memory) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("MUNIMENT_RUN_CLAIMS" not in os.environ, reason="MUNIMENT_RUN_CLAIMS says how many claims")
+@pytest.mark.skipif(
+    "MUNIMENT_RUN_CLAIMS" not in os.environ, reason="optional: MUNIMENT_RUN_CLAIMS says how many claims"
+)
 def test_a_very_long_run(make: Maker) -> None:
     many = int(os.environ["MUNIMENT_RUN_CLAIMS"])
     mem = make("sqlite")

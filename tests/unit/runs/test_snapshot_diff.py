@@ -124,6 +124,7 @@ def test_nothing_changed_between_a_snapshot_and_itself(snapshot: CompactionSnaps
     assert found.text.endswith("nothing changed\n")
 
 
+@pytest.mark.soak
 @relaxed
 @given(snapshots(ONE_RUN), snapshots(ONE_RUN))
 def test_any_two_snapshots_of_a_run_compare(a: CompactionSnapshot, b: CompactionSnapshot) -> None:

@@ -45,6 +45,7 @@ def depth(count: int) -> int:
     return levels
 
 
+@pytest.mark.soak
 @for_each("count", SIZES)
 def test_what_is_split_is_joined_again(count: int) -> None:
     wire = document(count)
@@ -69,6 +70,7 @@ def test_a_change_makes_new_parts_only_on_its_way_up(count: int, at: int, more: 
     assert 1 <= len(one) <= depth(count + 1) + 1
 
 
+@pytest.mark.soak
 @for_each("count", SIZES[3:])
 def test_one_of_a_thousand(count: int) -> None:
     before = split(document(count), SALT).parts

@@ -46,6 +46,7 @@ def test_all_of_a_batch_is_there_and_the_chains_hold(any_mem: Memory) -> None:
     assert any_mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("embedder", [None, HashEmbedder()])
 def test_many_at_once_are_found_as_one_by_one(make: Callable[..., Memory], embedder: Any) -> None:
     at_once, one_by_one = make(), make()
@@ -86,6 +87,7 @@ def test_one_that_is_refused_refuses_all(
     assert any_mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-03")
 def test_a_failure_at_the_end_leaves_nothing(any_mem: Memory, counts: Counts, monkeypatch: pytest.MonkeyPatch) -> None:
     engine: Engine = any_mem._ctx.engine

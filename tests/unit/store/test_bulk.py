@@ -321,6 +321,7 @@ def _lose_races(mem: Memory, monkeypatch: pytest.MonkeyPatch, lost: int, table: 
     return tries
 
 
+@pytest.mark.soak
 @pytest.mark.req("BL-04")
 def test_what_waits_is_read_and_said_and_found_later(any_mem: Memory) -> None:
     events = _story(2, 130)
@@ -411,6 +412,7 @@ def test_what_is_forgotten_between_reading_and_writing_is_not_indexed(any_mem: M
     assert any_mem.verify().ok
 
 
+@pytest.mark.soak
 def test_a_long_stretch_is_indexed_in_pieces(any_mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexing, "PIECE_ENTRIES", 37)
     events = _story(1, 130)

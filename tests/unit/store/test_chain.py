@@ -142,6 +142,7 @@ def put_instead(row: Row, changed: Row) -> object:
     return work
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-05")
 @pytest.mark.parametrize("name", NAMES)
 def test_verify_names_the_row_whose_column_was_altered(mem: Memory, name: str) -> None:

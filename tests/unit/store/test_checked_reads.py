@@ -115,6 +115,7 @@ def test_whatever_column_was_altered(filled: Filled, door: str, change: str) -> 
         assert not mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("data", [b"The lease ends in June.", b"\xff\xfe", b"", None])
 @pytest.mark.parametrize("door", ["content", "resolve", "search", "compose", "export", "episodes", "rebuild"])
 def test_an_altered_blob_is_handed_out_by_no_door(filled: Filled, door: str, data: bytes | None) -> None:

@@ -154,6 +154,7 @@ IN_POOL: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("is_sealed", [True, False], ids=["sealed anew", "of before digests"])
 @pytest.mark.parametrize("change", LACKING | IN_POOL)
 def test_why_names_a_build_whose_body_is_none(make: Callable[..., Memory], change: str, is_sealed: bool) -> None:

@@ -118,6 +118,7 @@ def _of_sessions(seen: list[list[tuple[str, ...]]]) -> list[list[tuple[str, ...]
     return [[lock for lock in locks if lock[0] == "session"] for locks in seen]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("doing", [_shared, _imported, _forgotten, _learnt, _moved])
 def test_locks_are_taken_in_one_order(
     make: Maker, monkeypatch: pytest.MonkeyPatch, doing: Callable[[Any, Memory, Maker], None]

@@ -91,6 +91,7 @@ KINDS: dict[str, Callable[[Random], Iterator[str]]] = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-10")
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_in_ten_thousand_at_most_is_taken_for_a_secret(kind: str) -> None:

@@ -84,6 +84,7 @@ def unread(mem: Memory) -> Memory:
 # -- where it lies ------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-11")
 def test_large_contents_lie_outside_and_are_read_as_if_they_did_not(opened: Opener, folder: Path) -> None:
     mem = opened()
@@ -105,6 +106,7 @@ def test_large_contents_lie_outside_and_are_read_as_if_they_did_not(opened: Open
     assert (quick.ok, quick.sampled, quick.objects) == (True, True, 1)
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-11")
 def test_equal_contents_have_equal_names_nowhere(opened: Opener, folder: Path) -> None:
     mem = opened()
@@ -117,6 +119,7 @@ def test_equal_contents_have_equal_names_nowhere(opened: Opener, folder: Path) -
     assert not [name for name in names if "one" in name.split("/") or "ana" in name]
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-11")
 def test_two_stores_share_a_folder_and_nothing_in_it(opened: Opener, folder: Path, tmp_path: Path) -> None:
     mem = opened()
@@ -129,6 +132,7 @@ def test_two_stores_share_a_folder_and_nothing_in_it(opened: Opener, folder: Pat
     assert unread(mem).ledger.content(event) == TEXT
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-12")
 def test_a_store_that_is_opened_without_its_objects_says_so(opened: Opener, folder: Path) -> None:
     mem = opened()
@@ -205,6 +209,7 @@ def test_a_crash_between_object_and_row_leaves_what_a_sweep_takes(
     assert told(mem, idempotency_key="k") == event
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-12")
 def test_who_is_slower_than_a_sweep_is_told_to_call_again(
     opened: Opener, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -403,6 +408,7 @@ def test_objects_go_with_what_is_forgotten_and_no_others(opened: Opener, folder:
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-14")
 def test_a_deletion_that_fails_is_in_the_receipt_until_it_is_done(opened: Opener, folder: Path) -> None:
     mem = opened()

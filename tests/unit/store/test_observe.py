@@ -136,6 +136,7 @@ def test_tags_in_any_collection_and_sets_in_one_order(mem: Memory) -> None:
         )
 
 
+@pytest.mark.soak
 def test_many_are_one_transaction_in_order_from_any_iterable(any_mem: Memory) -> None:
     run = any_mem.run(user_id="ana", session_id="s1")
     entries = run.observe_many({"role": "user", "content": str(number)} for number in range(1200))
@@ -188,6 +189,7 @@ def test_a_batch_has_a_limit(make: Maker, counts: Counts) -> None:
     assert counts(mem) == before
 
 
+@pytest.mark.soak
 def test_a_duplicate_among_very_many_ids_is_still_named(make: Maker) -> None:
     run = make().run(user_id="ana")
     run.observe("user", "x", id="taken")
@@ -387,6 +389,7 @@ with muniment.open(sys.argv[1]) as mem:
 """
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-06")
 def test_two_processes_with_the_same_keys_write_once(tmp_path: Path) -> None:
     path = tmp_path / "shared.db"
@@ -468,7 +471,7 @@ def test_two_runs_share_a_session_and_its_chain(any_mem: Memory) -> None:
     assert any_mem.verify().ok
 
 
-@for_each("reason", STOP_REASONS)
+@pytest.mark.parametrize("reason", STOP_REASONS)
 def test_a_run_ends_with_a_reason_and_refuses_what_comes_after(mem: Memory, counts: Counts, reason: Any) -> None:
     run = mem.run(user_id="ana", objective="o")
     run.observe("user", "x")

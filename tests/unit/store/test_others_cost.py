@@ -107,6 +107,7 @@ def test_what_is_asked_and_forgotten_costs_no_more_for_what_others_have(tmp_path
     assert not grown
 
 
+@pytest.mark.soak
 def test_a_quick_verification_costs_no_more_for_a_larger_store(
     tmp_path: Path, steps: Steps, monkeypatch: pytest.MonkeyPatch
 ) -> None:

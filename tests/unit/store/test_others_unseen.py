@@ -108,6 +108,7 @@ def test_receipts_of_before_there_were_lists_are_told_once(
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-05", "LG-06")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_deleted_or_altered_idempotency_key_is_named(make: Maker, engine: str) -> None:

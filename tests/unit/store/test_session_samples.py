@@ -55,6 +55,7 @@ def test_a_sample_has_as_many_as_were_asked_for_or_all(names: set[tuple[str, str
 NEAR = st.text(st.sampled_from([*"abz09-: !é\U0010ffff𝒳"]), min_size=1, max_size=3)
 
 
+@pytest.mark.soak
 @given(st.sets(st.tuples(NEAR, NEAR), max_size=12), st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_few_are_sampled_whole_however_near_their_names_are(names: set[tuple[str, str]], is_one_user: bool) -> None:

@@ -388,6 +388,7 @@ def resign(lines: list[dict[str, Any]], tenant_id: str = "default") -> None:
         session |= {"head_hash": row["hash"], "head_seq": row["seq"], "head_recorded_at": row["recorded_at"]}
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-05")
 @pytest.mark.parametrize(
     "values",
@@ -621,6 +622,7 @@ def test_forgotten_blobs_do_not_travel(make: Maker) -> None:
     assert target.verify().forgotten == 1
 
 
+@pytest.mark.soak
 def test_an_export_is_one_consistent_view(make: Maker) -> None:
     mem = make("sqlite")
     run = mem.run(user_id="ana", session_id="s1")

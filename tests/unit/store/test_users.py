@@ -91,6 +91,7 @@ def test_reserved_names_are_exactly_what_is_stepped_over() -> None:
         assert inside == (not is_reserved(name)), name
 
 
+@pytest.mark.soak
 def test_pages_follow_each_other_without_loss(any_mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user_reading, "PAGE_USERS", 3)
     people = [f"u{number:02}" for number in range(13)]

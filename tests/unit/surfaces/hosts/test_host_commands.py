@@ -41,6 +41,7 @@ def test_a_dry_run_tells_and_does_nothing(home: Path) -> None:
     assert sorted(path.name for path in home.iterdir()) == ["garden"]
 
 
+@pytest.mark.soak
 def test_what_is_installed_is_listed_and_told_by_the_doctor(home: Path) -> None:
     run("install", "codex", "--user", "ana")
     run("install", "cursor", "--scope", "project")

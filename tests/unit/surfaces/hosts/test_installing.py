@@ -95,6 +95,7 @@ def test_what_was_there_is_there_again_byte_for_byte(tmp_path: Path, text: str, 
     assert snapshot(home / "notes") == {}
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents())
 def test_what_came_in_meanwhile_stays(tmp_path: Path, text: str) -> None:
