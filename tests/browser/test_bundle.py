@@ -48,6 +48,7 @@ def test_a_bundle_shows_the_run_from_a_file(browser: Any, story: Path, tmp_path:
     reader.context.close()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_bundle_has_the_conversation_its_evidence_and_the_view_it_was_made_of(
     browser: Any, url: str, story: Path, tmp_path: Path, scheme: str

@@ -19,6 +19,7 @@ PAGES = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("look", LOOKS)
 def test_the_pages_are_accessible(browser: Any, url: str, look: str) -> None:
     reader = Reader(browser, url, **LOOKS[look])

@@ -59,6 +59,7 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site: Path) ->
     assert f"{version['version']}/index.html" in (site / "index.html").read_text("utf-8")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_reader_searches_without_a_network(browser: Any, address: str, scheme: Any) -> None:
     context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 860})

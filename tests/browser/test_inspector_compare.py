@@ -52,6 +52,7 @@ def _elsewhere(browser: Any, reader: Reader) -> str:
     return shown
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("page", "awaited"),

@@ -25,6 +25,7 @@ def test_a_page_shows_what_the_store_holds_and_is_accessible(reader: Reader, sto
     assert reader.axe() == []
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ["runs", "packet", "facts", "flow", "study"])
 @pytest.mark.parametrize(
     "options", [{"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}], ids=["dark", "mobile"]

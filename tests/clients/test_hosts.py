@@ -45,7 +45,7 @@ def placed(request: Any, tmp_path: Path) -> Iterator[tuple[RealHost, Model, Path
 
 def _placed(kind: type[RealHost], tmp_path: Path) -> Iterator[tuple[RealHost, Model, Path, Path]]:
     if not is_installed(kind):
-        pytest.skip(f"HOST TESTS SKIPPED: {kind.name} is not in clients/hosts (make hosts)")
+        pytest.skip(f"optional: {kind.name} is not in clients/hosts (make hosts)")
     with a_host(kind, tmp_path / "home") as (host, model):
         harbour, garden = git_init(tmp_path / "harbour"), git_init(tmp_path / "garden")
         done = host.muniment(harbour, "install", host.name, "--user", "ana")
@@ -255,7 +255,7 @@ def test_codex_compacts_by_itself(placed: tuple[RealHost, Model, Path, Path]) ->
 def test_a_host_in_front_of_the_proxy(kind: type[RealHost], tmp_path: Path) -> None:
     """Nothing is installed into it: its address of the model is the proxy's."""
     if not is_installed(kind):
-        pytest.skip(f"HOST TESTS SKIPPED: {kind.name} is not in clients/hosts (make hosts)")
+        pytest.skip(f"optional: {kind.name} is not in clients/hosts (make hosts)")
     where = git_init(tmp_path / "harbour")
     with (
         modelling(kind.kind) as (model, server),

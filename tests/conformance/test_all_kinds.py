@@ -84,6 +84,7 @@ def test_a_schema_is_draft_2020_12_and_plain(kind: str) -> None:
     walk(schema)
 
 
+@pytest.mark.soak
 @pytest.mark.req("X-02", "X-08")
 @for_each("kind", OTHERS)
 def test_record_and_schema_agree_on_every_single_mutation(kind: str) -> None:

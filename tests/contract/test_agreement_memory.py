@@ -244,6 +244,7 @@ def engines() -> Iterator[tuple[dict[str, Engine], Callable[[], None]]]:
         yield made, wipe
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.req("X-05", "X-06", "LG-01", "LG-02", "LG-05", "LG-06", "LG-07")
 def test_three_memories_agree(capsys: pytest.CaptureFixture[str]) -> None:

@@ -278,6 +278,7 @@ def server() -> Iterator[str | None]:
         engine.close()
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-02")
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of every column of every table
 def test_engines_agree(server: str | None) -> None:

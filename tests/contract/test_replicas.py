@@ -243,6 +243,7 @@ def test_what_was_forgotten_is_not_told_by_a_replica_that_lags(
 # -- a replica that is gone, and one that is none
 
 
+@pytest.mark.soak
 def test_a_replica_that_vanished_and_came_back(cluster: Servers, pair: Pair, schema: str) -> None:
     replica = cluster.replica(pair[0], "passing")
     engine = open_engine(f"{pair[0].dsn}?schema={schema}&replica={replica.address}")
@@ -260,6 +261,7 @@ def test_a_replica_that_vanished_and_came_back(cluster: Servers, pair: Pair, sch
     replica.stop()
 
 
+@pytest.mark.soak
 def test_info_notices_a_replica_that_came_back(cluster: Servers, pair: Pair, schema: str) -> None:
     """Nobody reads meanwhile: asking how the replica is has it looked at again."""
     replica = cluster.replica(pair[0], "returning")
@@ -274,6 +276,7 @@ def test_info_notices_a_replica_that_came_back(cluster: Servers, pair: Pair, sch
     replica.stop()
 
 
+@pytest.mark.soak
 def test_info_notices_a_primary_that_came_back(cluster: Servers) -> None:
     primary = cluster.primary()
     replica = cluster.replica(primary)
@@ -337,6 +340,7 @@ def test_a_replica_that_was_promoted_has_a_history_of_its_own(cluster: Servers, 
     replica.stop()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_replica_that_did_not_follow_to_a_new_timeline_tells_no_lost_events(cluster: Servers) -> None:
     """It has come further than the new primary, with what was lost there: a history that is no more."""
@@ -381,6 +385,7 @@ def test_a_primary_that_is_not_there_when_the_store_is_opened(pair: Pair, schema
     alone.close()
 
 
+@pytest.mark.soak
 def test_the_primary_is_gone_and_the_replica_has_all_that_was_written(cluster: Servers) -> None:
     primary = cluster.primary()
     replica = cluster.replica(primary)
@@ -532,6 +537,7 @@ def test_servers_end_with_their_block() -> None:
     assert not os.path.exists(folder)
 
 
+@pytest.mark.soak
 def test_servers_of_a_killed_process_are_cleared_away() -> None:
     """By the next that starts some: nobody else knows of them."""
     lines = (

@@ -225,6 +225,7 @@ def test_a_long_view_of_a_slow_reader_keeps_nobody_waiting(opened: Opened) -> No
 # -- how often, and how much --------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_a_call_that_reads_many_begins_anew_a_few_times(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     room = opened()
     for number in range(40):

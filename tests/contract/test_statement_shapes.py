@@ -179,6 +179,7 @@ def _ours(said: tuple[PostgresEngine, list[Said]]) -> list[Said]:
     return [each for each in said[1] if not any(re.match(form, each.text) for form in WITHOUT_A_TENANT)]
 
 
+@pytest.mark.soak
 def test_enough_was_said(said: tuple[PostgresEngine, list[Said]]) -> None:
     """Of every table and every kind, and each reason of the list is needed."""
     ours = _ours(said)

@@ -116,6 +116,7 @@ def test_what_waits_is_done_and_nothing_is_left_behind(opened: Opened) -> None:
     assert mem.run(user_id="u3").search("ferry")
 
 
+@pytest.mark.soak
 def test_a_scrub_that_is_due_is_done_once(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     mem, other = opened(), opened()
     run = mem.run(user_id="ana", session_id="s")
@@ -204,6 +205,7 @@ def test_a_forget_and_a_scrub_write_one_receipt_at_once(opened: Opened, monkeypa
     assert mem.verify().ok
 
 
+@pytest.mark.soak
 def test_a_scrub_that_leaves_something_is_not_tried_for_ever(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     mem = opened()
     (event,) = mem.run(user_id="ana").observe_many([{"role": "user", "content": "the code is xyzzy"}])
@@ -262,6 +264,7 @@ def _make_due(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     assert mem.store.attention(kind="scrub_due")
 
 
+@pytest.mark.soak
 def test_who_is_damaged_keeps_nobody_else_waiting(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither those who were taken together with them, nor later tenants, nor the scrub; the error is raised then."""
     mem = opened()
@@ -409,6 +412,7 @@ def test_a_lease_is_judged_by_how_long_it_was_seen_to_stand() -> None:
     assert still.look("t", [moved], 140) == [], "gone in between"
 
 
+@pytest.mark.soak
 @pytest.mark.req("UK-02")
 @pytest.mark.parametrize("kind", ["index", "episodes", "extract"])
 def test_who_was_held_up_writes_nothing_more(opened: Opened, kind: UpkeepKind) -> None:
@@ -456,6 +460,7 @@ def _events(mem: Memory) -> list[str]:
     return sorted(entry.id for user in mem.store.users() for entry in mem.ledger.entries(user_id=user.user_id))
 
 
+@pytest.mark.soak
 def test_leases_that_are_counted_on_are_left_alone(opened: Opened) -> None:
     """A process that takes long is no process that has ended."""
     mem, other = opened(extract_model=Model()), opened()
@@ -496,6 +501,7 @@ def test_clocks_that_differ_do_no_harm(opened: Opened) -> None:
     assert sum(report.extract for report in reports) == 6
 
 
+@pytest.mark.soak
 def test_a_claim_of_who_ended_keeps_nobody_waiting(opened: Opened) -> None:
     """A process ends in the middle of a batch: its claim would hold for five minutes, and as much as its clock is
     ahead. The lease says that it has ended."""
@@ -756,6 +762,7 @@ class Endless:
             threading.Event().wait(0.01)
 
 
+@pytest.mark.soak
 def test_a_watch_that_is_stopped_gives_its_leases_back(opened: Opened, caplog: pytest.LogCaptureFixture) -> None:
     mem = opened()
     say(mem, users=1)

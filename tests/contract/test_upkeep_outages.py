@@ -352,6 +352,7 @@ def test_a_store_that_is_busy_for_one_tenant_ends_nothing(
 # -- servers beside the store, each left alone by itself ----------------------------------------------
 
 
+@pytest.mark.soak
 def test_a_model_that_is_away_is_left_alone_and_the_rest_goes_on(opened: Opened, rests: list[float]) -> None:
     mem = opened(extract_model=Model())
     say(mem)
@@ -410,6 +411,7 @@ def leave_a_lease(mem: Memory, user_id: str, owner: str = "gone.1") -> None:
     mem._ctx.engine.write("default", lambda tx: insert(tx, LEASES, [row]))
 
 
+@pytest.mark.soak
 @pytest.mark.req("UK-05")
 @pytest.mark.parametrize("taken_over", [False, True])
 def test_a_claim_of_somebody_who_is_alive_is_left_alone(opened: Opened, taken_over: bool) -> None:

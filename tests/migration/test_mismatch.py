@@ -91,6 +91,7 @@ def processes() -> Pool:
         pool.join()
 
 
+@pytest.mark.soak
 def test_many_processes_make_one_sqlite_store(tmp_path: Path, processes: Pool) -> None:
     for attempt in range(5):
         path = str(tmp_path / f"store{attempt}.db")

@@ -259,6 +259,7 @@ def count_rows(url: str) -> dict[str, int]:
         return {name: row[0] for name, row in counts.items() if row is not None}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_database_of_an_earlier_version_is_upgraded_and_taken_back(
     golden: bytes, own_database: str, tmp_path: Path
@@ -290,6 +291,7 @@ def test_a_database_of_an_earlier_version_is_upgraded_and_taken_back(
         assert not mem.verify().broken
 
 
+@pytest.mark.soak
 def test_a_copy_keeps_its_schema(tmp_path: Path) -> None:
     muniment.open(tmp_path / "a.db").close()
     assert copy_file(str(tmp_path / "a.db"), str(tmp_path / "b.db")) == NEWEST

@@ -553,7 +553,7 @@ class EngineContract(EngineWalls):
 
     def test_the_mark_stays_while_nobody_commits(self, engine: Engine) -> None:
         if engine.is_walled_by_the_server:
-            pytest.skip("others may commit to the same server, and move it")
+            pytest.skip("optional: others may commit to the same server, and move it")
         mark = engine.mark()
         read(engine, Count("links"))
         assert engine.mark() == mark
