@@ -22,6 +22,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_examples_print_what_they_say(file: Path) -> None:

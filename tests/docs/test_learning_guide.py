@@ -17,6 +17,7 @@ GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "learning-insi
 FRONT = GUIDE.with_name("learning.md")
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_commands_run_as_they_stand(tmp_path: Path, muniment_line: str) -> None:
     (block,) = re.findall(

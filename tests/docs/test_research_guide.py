@@ -21,6 +21,7 @@ def python_text(name: str) -> str:
     return found[1]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_commands_run_as_they_stand(tmp_path: Path, muniment_line: str) -> None:
     (block,) = re.findall(

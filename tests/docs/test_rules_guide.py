@@ -39,6 +39,7 @@ with muniment.open("agent.db") as mem:
 """
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_commands_run_as_they_stand(tmp_path: Path, muniment_line: str) -> None:
     (block,) = re.findall(

@@ -37,6 +37,7 @@ def keys(answer: dict[str, Any]) -> list[str]:
     return [each["key"] for each in told if each is not None]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "question",
     [

@@ -102,6 +102,7 @@ def test_ours(ours: Memory) -> None:
     check_all(ours)
 
 
+@pytest.mark.soak
 @needs_client
 def test_ours_over_a_connection(tmp_path: Path) -> None:
     with served(tmp_path) as http:
@@ -225,6 +226,7 @@ def _random_filter(draw: random.Random, depth: int = 0) -> dict[str, Any]:
     return {key: {name: [value, "b"] if name in ("in", "nin") else value}}
 
 
+@pytest.mark.soak
 def test_what_the_index_answers_loses_nothing() -> None:
     """Random filters over random memories: what the index lets in holds everything that fits."""
     draw = random.Random(7)
@@ -270,6 +272,7 @@ def test_too_many_fields_are_none_at_all() -> None:
         assert numbers(memory.search("word", filters={"user_id": "ana", "long": "x" * 500})) == [1]
 
 
+@pytest.mark.soak
 def test_a_filtered_search_reads_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 6,000 memories of one user a filter that the index answers reads about as many as it shows, a rare one too."""
     with muniment.open(":memory:") as mem:

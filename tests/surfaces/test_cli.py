@@ -289,6 +289,7 @@ def _wal(folder: Path) -> bytes:
     return wal.read_bytes() if wal.exists() else b""
 
 
+@pytest.mark.soak
 def test_doctor(folder: Path) -> None:
     nothing = json.loads(call("doctor", "--json").stdout)
     assert nothing["store"]["state"] == "none"

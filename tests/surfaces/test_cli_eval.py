@@ -113,7 +113,7 @@ def test_a_line_that_cannot_be_read_is_named(line: str, message: str, path: str 
         assert refused["hint"]
 
 
-@for_each(
+@pytest.mark.parametrize(
     ("typed", "path"),
     [
         (["--min", "recall"], "$.min"),
@@ -154,7 +154,7 @@ def test_a_store_that_cannot_be_read_is_no_result(name: str) -> None:
 
 
 @for_each("option", ["--save", "--junit", "--html"])
-@for_each("name", ["q.jsonl", "./talk.jsonl", "link.jsonl", "muniment.db"])
+@pytest.mark.parametrize("name", ["q.jsonl", "./talk.jsonl", "link.jsonl", "muniment.db"])
 def test_no_report_is_written_over_what_is_read(option: str, name: str) -> None:
     Path("link.jsonl").symlink_to("q.jsonl")
     Commands("ingest").text("talk.jsonl", "--db", "muniment.db")

@@ -280,7 +280,7 @@ def test_a_draft_is_checked_line_by_line(folder: Path) -> None:
 # -- refusals -----------------------------------------------------------------------------------------
 
 
-@for_each(
+@pytest.mark.parametrize(
     ("args", "code", "kind"),
     [
         (("init", "--user", "ana"), 2, "invalid_input"),
@@ -458,6 +458,7 @@ def server() -> Iterator[tuple[str, list[str]]]:
         http.shutdown()
 
 
+@pytest.mark.soak
 def test_nothing_is_fetched_unless_asked_for(folder: Path, server: tuple[str, list[str]]) -> None:
     address, asked = server
     begin()

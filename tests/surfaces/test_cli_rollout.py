@@ -142,6 +142,7 @@ def test_options_out_of_range(folder: Path, more: tuple[str, ...]) -> None:
     assert not list(folder.glob("*.db"))
 
 
+@pytest.mark.soak
 def test_the_demo_of_rules(folder: Path) -> None:
     result = CliRunner().invoke(cli, ["demo", "rules"])
     assert result.exit_code == 0, result.output

@@ -35,6 +35,7 @@ from muniment.testing.rule_story import RuleStory
 # -- the way of a rule ----------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.req("RC-14", "RC-18")
 def test_a_rule_from_draft_to_trial_by_hand(at, stages: Stages) -> None:
     rule = at("taught")

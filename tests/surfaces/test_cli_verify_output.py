@@ -112,6 +112,7 @@ def test_without_a_sandbox_nothing_runs_and_nothing_passes(folder: Path, monkeyp
     assert violated.exit_code == 1  # what is known to be wrong is wrong, whatever could not be run
 
 
+@pytest.mark.soak
 @needs_sandbox
 @pytest.mark.req("RC-17", "RC-25")
 def test_execution_speaks_the_outcome(folder: Path) -> None:

@@ -44,6 +44,7 @@ def test_with_no_settings_nothing_is_advised(folder: Path) -> None:
     assert {extra["state"] for extra in found["extras"].values()} == {"missing"}
 
 
+@pytest.mark.soak
 def test_what_is_there_is_not_advised(folder: Path) -> None:
     found, shown, code = doctor(folder, MUNIMENT_EMBEDDER="wordllama", MUNIMENT_TOKENS="splintr", MUNIMENT_OTEL="on")
     assert (found["problems"], code) == ([], 0)
@@ -52,6 +53,7 @@ def test_what_is_there_is_not_advised(folder: Path) -> None:
     assert found["embedder"]["identity"].startswith("wordllama")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("module", "env", "asked_by", "extra"),
     [
@@ -73,6 +75,7 @@ def test_what_is_asked_for_and_missing_is_advised_once(
     assert "secret" not in shown + json.dumps(found)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("table", "module"), [("server", "starlette"), ("mcp", "mcp"), ("proxy", "httpx2")])
 def test_a_table_of_the_settings_asks_for_its_part(folder: Path, table: str, module: str) -> None:
     (folder / "muniment.toml").write_text(f"[{table}]\n")
@@ -83,6 +86,7 @@ def test_a_table_of_the_settings_asks_for_its_part(folder: Path, table: str, mod
     assert doctor(folder)[2] == 0
 
 
+@pytest.mark.soak
 def test_a_coding_agent_with_our_server_asks_for_mcp(folder: Path) -> None:
     done = call("install", "codex", "--user", "ana", "--json")
     assert "note" not in json.loads(done.stdout) or "MCP" not in json.loads(done.stdout)["note"]
@@ -113,6 +117,7 @@ def test_it_says_where_things_lie(folder: Path) -> None:
     assert "settings: no muniment.toml here" in call("doctor").stdout
 
 
+@pytest.mark.soak
 def test_without_the_inspector_a_pip_user_is_told_what_a_pip_user_can_do(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +130,7 @@ def test_without_the_inspector_a_pip_user_is_told_what_a_pip_user_can_do(
     assert told["hint"] in call("doctor").stdout
 
 
+@pytest.mark.soak
 def test_it_says_how_the_replica_is(folder: Path, pair: tuple[PostgresProcess, PostgresProcess]) -> None:
     primary, replica = pair
     with fresh_schema(primary.dsn) as schema:

@@ -96,6 +96,7 @@ class Nonsense:
         return SOUND[tool] | {name: self.value(2) for name in fields}
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-02")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_a_session_of_nonsense_through_the_client(mode: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -239,6 +240,7 @@ def junk(nonsense: Nonsense) -> bytes:
     return line
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-02")
 @pytest.mark.parametrize("era", ["before the handshake", "after it"])
 def test_a_pipe_full_of_nonsense(tmp_path: Path, era: str) -> None:

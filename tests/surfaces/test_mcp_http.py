@@ -113,6 +113,7 @@ def test_a_client_that_is_configured_for_a_user_is_that_user(memory: Memory) -> 
         talk_to(url, talk, headers | {"muniment-session": "s%207"})
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-02")
 def test_a_key_says_how_far_its_caller_may_go(memory: Memory, tmp_path: Path) -> None:
     guarded = Guarded(memory)
@@ -271,6 +272,7 @@ def test_many_clients_at_once_keep_apart(memory: Memory) -> None:
     assert len(memory.runs()) == 8, "each place has one run"
 
 
+@pytest.mark.soak
 def test_serve_answers_mcp_on_its_port(tmp_path: Path) -> None:
     (tmp_path / "muniment.toml").write_text('user = "ana"\n[mcp]\nforget = "off"\n', "utf-8")
     env = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}

@@ -91,6 +91,7 @@ def test_names_of_before_are_answered_in_the_full_profile_and_told_elsewhere(mem
 # -- answers under one cap -----------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("filling", ["words and words ", "\x00\x1b", "🦆" * 3, "\n- ", '"\\'])
 def test_text_and_structured_form_stay_under_one_cap(memory: Memory, filling: str) -> None:
     run = memory.run(user_id="ana", agent_id="support", session_id="s0")

@@ -127,6 +127,7 @@ def test_addresses_are_read_back_as_they_were_written() -> None:
         assert parts_of(event_uri(id_)) == ["events", id_]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("mode", MODES)
 def test_a_long_list_comes_in_pages_without_gap_or_double(memory: Memory, mode: str) -> None:
     run = memory.run(user_id="ana", agent_id="support")

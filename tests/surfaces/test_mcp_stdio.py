@@ -77,6 +77,7 @@ def test_a_process_for_one_user(tmp_path: Path, mode: str) -> None:
         assert memory.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.req("LG-02")
 def test_whose_memory_it_is_comes_from_flags_environment_and_file(tmp_path: Path) -> None:
     db = tmp_path / "agent.db"
@@ -117,6 +118,7 @@ def test_what_was_acknowledged_is_kept_when_the_client_goes_away(tmp_path: Path)
         assert memory.verify().ok
 
 
+@pytest.mark.soak
 def test_an_interrupt_ends_it_at_once_and_loses_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "muniment", "mcp", "--user", "ana"],
@@ -143,6 +145,7 @@ def test_an_interrupt_ends_it_at_once_and_loses_nothing(tmp_path: Path) -> None:
         assert memory.verify().ok
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -194,6 +197,7 @@ def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path, monkeypatch: py
     assert "muniment[mcp]" in shape["hint"]
 
 
+@pytest.mark.soak
 def test_nothing_else_loads_the_protocol() -> None:
     script = """
 import sys

@@ -27,7 +27,7 @@ def node() -> list[str]:
     folder = os.environ.get("MUNIMENT_MCP_NODE", "")
     found = shutil.which("node")
     if found is None or not (Path(folder) / "node_modules" / "@modelcontextprotocol" / "sdk").is_dir() or not folder:
-        pytest.skip("no TypeScript SDK: npm install @modelcontextprotocol/sdk; MUNIMENT_MCP_NODE names the folder")
+        pytest.skip("optional: no TypeScript SDK (@modelcontextprotocol/sdk) in the folder of MUNIMENT_MCP_NODE")
     return [found, str(CLIENT), folder]
 
 

@@ -55,6 +55,7 @@ def test_the_table_of_extras_is_that_of_the_project() -> None:
         assert f"`{extra}`" in frameworks, extra
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("extra", sorted(ASKED))
 def test_a_command_names_the_extra_that_it_needs(extra: str, folder: Path) -> None:
     before = sorted(path.name for path in folder.iterdir())

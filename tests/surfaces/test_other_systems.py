@@ -23,6 +23,7 @@ NAMES = (
 WSL = "on Windows, run it in WSL"
 
 
+@pytest.mark.soak
 def test_the_core_keeps_and_finds(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "I moved to Berlin in May."}]
     (tmp_path / "said.jsonl").write_text("".join(json.dumps(each) + "\n" for each in said), "utf-8")

@@ -106,7 +106,7 @@ def _proxy() -> Iterator[str]:
 def _folder() -> Iterator[str]:
     yield FOLDER
     for name, allowed in FOLDER_SETTINGS.items():
-        yield f"- `{name}`" + ("" if allowed.values == "anything" else f": {allowed.values}")
+        yield f"- `{name}`: {allowed.values}"
 
 
 def _policy() -> Iterator[str]:
