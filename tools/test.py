@@ -46,13 +46,10 @@ _FRAMEWORKS = (
 _LENIENT = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 TOOLS = Part("tools", ((sys.executable, "tools/setup.py", "tests"),))
+# The longest first, so that no part is left alone at the end; those that wait for the tools come behind two that do not.
 PARTS = (
     TOOLS,
-    _pytest("learning", "tests/unit/learning"),
-    _pytest("rules", "tests/unit/rules", "tests/unit/research", "tests/unit/verify"),
-    _pytest("memory", "tests/unit/memory", "tests/unit/packets"),
-    _pytest("fault", "tests/fault", needs_tools=True),
-    _pytest("http", "tests/http"),
+    _pytest("store", *(f"tests/unit/{room}" for room in ("store", "core", "runs", "handles", "surfaces", "traces"))),
     Part(
         "style",
         (
@@ -62,15 +59,19 @@ PARTS = (
             (".venv/bin/lint-imports",),
         ),
     ),
-    _pytest("contract", "tests/contract", "tests/conformance", "tests/migration", needs_tools=True),
     _pytest("surfaces", "tests/surfaces", "tests/docs", "tests/house", needs_tools=True),
-    _pytest("property", "tests/property", "tests/simulator", "tests/sandbox"),
-    _pytest("store", *(f"tests/unit/{room}" for room in ("store", "core", "runs", "handles", "surfaces", "traces"))),
-    _pytest("other", "tests/unit/moving", "tests/unit/benchmarks", "tests/goldens"),
+    _pytest("contract", "tests/contract", "tests/conformance", "tests/migration", needs_tools=True),
+    _pytest("fault", "tests/fault", needs_tools=True),
     _pytest("integrations", "tests/integrations", *(f"--ignore={path}" for path in _FRAMEWORKS), *_LENIENT),
-    _pytest("frameworks", *_FRAMEWORKS, *_LENIENT, needs_tools=True, python=".venv-apart/bin/python"),
     _pytest("browser", "tests/browser", needs_tools=True),
+    _pytest("http", "tests/http"),
+    _pytest("property", "tests/property", "tests/simulator", "tests/sandbox"),
+    _pytest("rules", "tests/unit/rules", "tests/unit/research", "tests/unit/verify"),
+    _pytest("memory", "tests/unit/memory", "tests/unit/packets"),
+    _pytest("learning", "tests/unit/learning"),
     _pytest("clients", "tests/clients", needs_tools=True),
+    _pytest("frameworks", *_FRAMEWORKS, *_LENIENT, needs_tools=True, python=".venv-apart/bin/python"),
+    _pytest("other", "tests/unit/moving", "tests/unit/benchmarks", "tests/goldens"),
 )
 
 
@@ -116,13 +117,9 @@ def main(wanted: list[str]) -> int:
     if TOOLS not in parts:
         runner._tools_done.set()
     with ThreadPoolExecutor(1 + (os.cpu_count() or 1)) as pool:
-        list(pool.map(runner.run, _in_order(parts)))
+        list(pool.map(runner.run, parts))
     _report(runner, time.monotonic() - begun)
     return 1 if runner.failed else 0
-
-
-def _in_order(parts: list[Part]) -> list[Part]:
-    return sorted(parts, key=lambda part: (part is not TOOLS, part.needs_tools))
 
 
 def _call(command: tuple[str, ...], output: TextIO) -> bool:
