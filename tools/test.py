@@ -46,7 +46,7 @@ _FRAMEWORKS = (
 _LENIENT = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 TOOLS = Part("tools", ((sys.executable, "tools/setup.py", "tests"),))
-# The longest first, so that no part is left alone at the end; those that wait for the tools come behind two that do not.
+# The longest first, so that no part runs alone at the end, and two that need no tools before those that wait for them.
 PARTS = (
     TOOLS,
     _pytest("store", *(f"tests/unit/{room}" for room in ("store", "core", "runs", "handles", "surfaces", "traces"))),

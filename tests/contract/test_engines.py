@@ -57,6 +57,7 @@ class TestPostgres(EngineContract):
             yield engine
 
 
+@pytest.mark.soak
 class TestPostgresBehindAPooler(EngineContract):
     """Transactions of one engine get whichever of two server connections is free."""
 
@@ -81,6 +82,7 @@ class TestPostgresWithAReplica(EngineContract):
             engine.close()
 
 
+@pytest.mark.soak
 class TestPostgresInPartitions(EngineContract):
     """Every table but the list of tenants is spread by hash of the tenant."""
 

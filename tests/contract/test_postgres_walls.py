@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from effort import SOAK
 from muniment.core.ports.engine import Count, Insert
 from muniment.core.ports.schema import TABLES, Table, column_names
 from muniment.errors import InvalidInput, StorageFailure, StorageReadOnly
@@ -21,7 +22,7 @@ Connection = psycopg.Connection[Any]
 every_table = pytest.mark.parametrize("spec", TABLES, ids=lambda spec: spec.name)
 
 
-@pytest.fixture(scope="module", params=[None, 3], ids=["whole", "partitions"])
+@pytest.fixture(scope="module", params=[None, 3] if SOAK else [None], ids=["whole", "partitions"][: 2 if SOAK else 1])
 def store(postgres_dsn: str, request: pytest.FixtureRequest) -> Iterator[tuple[PostgresEngine, str]]:
     """A store in which the tenant `mine` has a row in every table."""
     with fresh_schema(postgres_dsn) as schema:

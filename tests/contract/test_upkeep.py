@@ -20,6 +20,7 @@ import psycopg
 import pytest
 
 import muniment
+from effort import SOAK
 from muniment.core.cancellation import checkpoint
 from muniment.core.ports.engine import Patch, ScrubReport
 from muniment.core.ports.rows import select
@@ -50,7 +51,7 @@ from products import for_each
 from upkeep_room import SameSalts, add_behind, clock_ahead, leases, load, made, worker
 
 Opened = Callable[..., Memory]
-ENGINES = ("memory", "sqlite", "postgres", "partitioned")
+ENGINES = ("memory", "sqlite", "postgres", "partitioned") if SOAK else ("sqlite", "postgres")
 
 
 @pytest.fixture(params=ENGINES)

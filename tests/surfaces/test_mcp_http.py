@@ -23,6 +23,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_room import CANARY, Guarded, failure, make_store, protocol_failure, said, structured
 
+from effort import SOAK
 from free_ports import free_port
 from muniment.core.outside.system import system_clock
 from muniment.errors import MunimentError
@@ -39,7 +40,7 @@ from muniment.surfaces.processes.worker import beside as _beside
 from muniment.surfaces.settings import load_settings
 from products import for_each
 
-MODES = ("legacy", "auto")
+MODES = ("legacy", "auto") if SOAK else ("auto",)
 STORE = load_settings({"db": ":memory:", "tenant": "default", "user": "ana", "agent": "support"}, {})
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}

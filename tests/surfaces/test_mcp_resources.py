@@ -12,13 +12,14 @@ from mcp import Client
 from mcp_room import at, make_store, protocol_failure, served, structured
 from mcp_types import ReadResourceResult, TextContent, TextResourceContents
 
+from effort import SOAK
 from muniment.handles.memory import Memory
 from muniment.packets.listing import list_readables
 from muniment.surfaces.mcp.answers import NOTICE
 from muniment.surfaces.mcp.resources import PAGE
 from muniment.surfaces.mcp.uris import build_uri, event_uri, parts_of
 
-MODES = ("legacy", "auto")
+MODES = ("legacy", "auto") if SOAK else ("auto",)
 
 
 @pytest.fixture

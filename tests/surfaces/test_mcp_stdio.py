@@ -17,9 +17,10 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_room import CANARY, Guarded, failure, make_store, structured
 
+from effort import SOAK
 from muniment.surfaces.cli.main import cli
 
-MODES = ("legacy", "auto")
+MODES = ("legacy", "auto") if SOAK else ("auto",)
 
 
 def clean_environment(**more: str) -> dict[str, str]:
