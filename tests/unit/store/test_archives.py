@@ -22,6 +22,8 @@ from muniment.errors import Conflict, InvalidInput, NoObjectsKey, ObjectsUnavail
 from muniment.handles.memory import Memory
 from muniment.store.objects.view import near
 
+pytestmark = pytest.mark.soak
+
 Opener = Callable[..., Memory]
 LARGE = "The cartographer drew the coast again and again. " * 2000
 
