@@ -153,7 +153,7 @@ def test_a_store_that_cannot_be_read_is_no_result(name: str) -> None:
     assert not Path("gone.db").exists()
 
 
-@for_each("option", ["--save", "--junit", "--html"])
+@pytest.mark.parametrize("option", ["--save", "--junit", "--html"])
 @pytest.mark.parametrize("name", ["q.jsonl", "./talk.jsonl", "link.jsonl", "muniment.db"])
 def test_no_report_is_written_over_what_is_read(option: str, name: str) -> None:
     Path("link.jsonl").symlink_to("q.jsonl")
