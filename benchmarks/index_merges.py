@@ -22,7 +22,7 @@ from muniment.memory.indexing import SEGMENTS, SegmentCache, segments_of
 from muniment.memory.recall.index import index_text
 from muniment.memory.recall.segments import IndexedPassage, IndexedTurn, build_segment
 from muniment.store.blocks import append_block
-from muniment.store.engines.memory.engine import MemoryEngine
+from muniment.store.engines.sqlite.engine import SqliteEngine
 
 __all__ = ["main"]
 
@@ -75,7 +75,7 @@ def turns(count: int) -> list[IndexedTurn]:
 
 
 def written(count: int) -> list[Write]:
-    engine, place, cache = MemoryEngine(), segments_of("ana"), SegmentCache()
+    engine, place, cache = SqliteEngine(":memory:"), segments_of("ana"), SegmentCache()
     found: list[Write] = []
     for turn in turns(count):
         block = build_segment([turn])

@@ -21,10 +21,9 @@ from kept_schemas import kept_schema
 __all__ = ["DEPLOYMENTS", "EVERYWHERE", "IN_MEMORY", "Deployed", "FreshStore", "Stores", "on", "stores_of", "url_of"]
 
 IN_MEMORY = "memory"
-DEPLOYMENTS = ("sqlite", "postgres", "pooler", "replica", "partitions")
-"""A file; a server; behind PgBouncer in transaction mode; with a replica that answers reads; in three partitions."""
+DEPLOYMENTS = ("sqlite", "postgres", "pooler", "replica")
+"""A file; a server; behind PgBouncer in transaction mode; with a replica that answers reads."""
 EVERYWHERE = SOAK or "MUNIMENT_DEPLOYMENTS" in os.environ
-_PARTITIONS = 3
 _numbers = count(1)
 
 
@@ -70,8 +69,7 @@ def stores_of(request: pytest.FixtureRequest, folder: Path) -> Stores:
         else:
             dsn = request.getfixturevalue("postgres_dsn")
             asked_at = request.getfixturevalue("pooled_dsn") if deployment == "pooler" else dsn
-            parts = {"partitions": _PARTITIONS} if deployment == "partitions" else {}
-            with kept_schema(dsn, f"in {_PARTITIONS} partitions" if parts else "") as schema:
-                yield Deployed(url_of(asked_at, schema, **parts), dsn, schema)
+            with kept_schema(dsn) as schema:
+                yield Deployed(url_of(asked_at, schema), dsn, schema)
 
     return made

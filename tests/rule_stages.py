@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
-from muniment.core.ports.engine import Engine, Insert
+from muniment.core.ports.engine import Engine, Insert, Select
+from muniment.core.ports.schema import TABLES
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.engines.memory.engine import MemoryEngine
+from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.testing.rule_story import RuleStory
 
 __all__ = ["STAGES", "copy_rows", "story_at", "told"]
@@ -44,7 +45,7 @@ def _into(story: Kind, past: Told) -> Kind:
 def told(stage: str) -> Told:
     """The id of the draft, where it was taught, else of the rule; nobody writes into this store."""
     clock, ids = TickingClock(), CountingIds()
-    mem = Memory(new_context(engine=MemoryEngine(), policy=Policy(), clock=clock, ids=ids))
+    mem = Memory(new_context(engine=SqliteEngine(":memory:"), policy=Policy(), clock=clock, ids=ids))
     story = RuleStory(mem)
     if stage == "shown":
         story, answer = story_at(mem, "canary")
@@ -62,15 +63,11 @@ def told(stage: str) -> Told:
 def copy_rows(source: Memory, engine: Engine) -> None:
     """All that stands in a store in memory, into a store that is empty."""
     origin = source._ctx.engine
-    assert isinstance(origin, MemoryEngine)
-    for tenant_id, tables in origin._tenants.items():
-        inserts = [Insert(name, list(table.rows.values())) for name, table in tables.items() if table.rows]
-        if isinstance(engine, MemoryEngine):
-            assert tenant_id not in engine._tenants
-            engine._tenants[tenant_id] = {name: table.copy() for name, table in tables.items()}
-            engine._commits = origin._commits
-        else:
-            engine.write(tenant_id, lambda transaction, inserts=inserts: [transaction.do(one) for one in inserts])
+    assert isinstance(origin, SqliteEngine)
+    for tenant_id in origin.tenants():
+        rows = origin.read(tenant_id, lambda reader: [(spec.name, reader.do(Select(spec.name))) for spec in TABLES])
+        inserts = [Insert(name, found) for name, found in rows if found]
+        engine.write(tenant_id, lambda transaction, inserts=inserts: [transaction.do(one) for one in inserts])
 
 
 def story_at(mem: Memory, stage: str, kind: type[Kind] = RuleStory) -> tuple[Kind, str]:  # type: ignore[assignment]

@@ -103,7 +103,6 @@ def scale_far(results: Results) -> list[str]:
         f"| indexing, hours of one core | {hours['index_s']:,.0f} |",
         f"| both on 32 cores of processes and server together | {sum(hours.values()) / 32:,.0f} hours |",
         f"| on the disk | {held_tb:.1f} TB |",
-        f"| in 32 partitions, each | {1000 * held_tb / 32:,.0f} GB |",
         f"| how far that is drawn out | {FAR / largest:,.0f} × the largest store that was measured |",
     ]
 

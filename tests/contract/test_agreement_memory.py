@@ -32,7 +32,6 @@ from muniment.core.record import Record
 from muniment.errors import MunimentError
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.engines.memory.engine import MemoryEngine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.store.ledger.records import Receipt
@@ -210,7 +209,7 @@ class Agreement(RuleBasedStateMachine):
             for mem in self.mems.values():
                 lines = list(mem.export(tenant_id=tenant))
                 with Memory(
-                    new_context(engine=MemoryEngine(), policy=POLICY, clock=TickingClock(), ids=CountingIds())
+                    new_context(engine=SqliteEngine(":memory:"), policy=POLICY, clock=TickingClock(), ids=CountingIds())
                 ) as fresh:
                     fresh.import_(lambda lines=lines: lines)  # type: ignore[misc]
                     assert list(fresh.export(tenant_id=tenant)) == lines
@@ -235,7 +234,7 @@ def engines() -> Iterator[tuple[dict[str, Engine], Callable[[], None]]]:
             for name in ("memory", "sqlite"):
                 if name in made:
                     made[name].close()
-            made["memory"] = MemoryEngine()
+            made["memory"] = SqliteEngine(":memory:")
             made["sqlite"] = SqliteEngine(folder / f"{next(numbers)}.db")
             if schema:
                 owner.execute(f"TRUNCATE {', '.join(f'{schema}.{spec.name}' for spec in TABLES)}".encode())

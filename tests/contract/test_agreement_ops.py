@@ -36,7 +36,6 @@ from muniment.core.ports.engine import (
 )
 from muniment.core.ports.schema import TABLES, Column, Table
 from muniment.errors import MunimentError
-from muniment.store.engines.memory.engine import MemoryEngine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
@@ -192,7 +191,7 @@ class Agreement(RuleBasedStateMachine):
     def open(self) -> None:
         self.stack = ExitStack()
         folder = self.stack.enter_context(tempfile.TemporaryDirectory())
-        self.engines: list[Engine] = [MemoryEngine(), SqliteEngine(Path(folder) / "a.db"), *self.shared]
+        self.engines: list[Engine] = [SqliteEngine(":memory:"), SqliteEngine(Path(folder) / "a.db"), *self.shared]
         for engine in self.engines[:2]:
             self.stack.callback(engine.close)
         if self.admin is not None:

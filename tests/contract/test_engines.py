@@ -12,7 +12,6 @@ import pytest
 from effort import SOAK
 from kept_schemas import kept_engine, kept_schema
 from muniment.core.ports.engine import Engine
-from muniment.store.engines.memory.engine import MemoryEngine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.postgres.replicas import ReplicaSettings
 from muniment.store.engines.sqlite.engine import SqliteEngine
@@ -33,7 +32,7 @@ def is_counted(request: pytest.FixtureRequest) -> bool:
 class TestMemory(EngineContract):
     @pytest.fixture
     def engine(self) -> Iterator[Engine]:
-        engine = MemoryEngine()
+        engine = SqliteEngine(":memory:")
         yield engine
         engine.close()
 
@@ -80,18 +79,3 @@ class TestPostgresWithAReplica(EngineContract):
             engine = PostgresEngine(primary.dsn, schema=schema, replica=settings)
             yield engine
             engine.close()
-
-
-@pytest.mark.soak
-class TestPostgresInPartitions(EngineContract):
-    """Every table but the list of tenants is spread by hash of the tenant."""
-
-    @pytest.fixture
-    def engine(self, postgres_dsn: str, request: pytest.FixtureRequest) -> Iterator[Engine]:
-        if is_counted(request):
-            schema = request.getfixturevalue("postgres_schema")
-            with closing(PostgresEngine(postgres_dsn, schema=schema, partitions=3)) as engine:
-                yield engine
-            return
-        with kept_engine(postgres_dsn, partitions=3) as engine:
-            yield engine

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 import muniment
+from deployments import url_of
 from dump_lines import dump_of
 from muniment.core.ports.engine import ScrubReport
 from muniment.handles.memory import Memory
 from muniment.store import transfer
 from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import latest
-from partition_room import url_of
 
 Opened = Callable[[], Memory]
 WAIT_S = 60

@@ -9,7 +9,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from effort import SOAK
 from muniment.core.ports.engine import Count, Insert
 from muniment.core.ports.schema import TABLES, Table, column_names
 from muniment.errors import InvalidInput, StorageFailure, StorageReadOnly
@@ -22,11 +21,11 @@ Connection = psycopg.Connection[Any]
 every_table = pytest.mark.parametrize("spec", TABLES, ids=lambda spec: spec.name)
 
 
-@pytest.fixture(scope="module", params=[None, 3] if SOAK else [None], ids=["whole", "partitions"][: 2 if SOAK else 1])
-def store(postgres_dsn: str, request: pytest.FixtureRequest) -> Iterator[tuple[PostgresEngine, str]]:
+@pytest.fixture(scope="module")
+def store(postgres_dsn: str) -> Iterator[tuple[PostgresEngine, str]]:
     """A store in which the tenant `mine` has a row in every table."""
     with fresh_schema(postgres_dsn) as schema:
-        engine = PostgresEngine(postgres_dsn, schema=schema, partitions=request.param)
+        engine = PostgresEngine(postgres_dsn, schema=schema)
         ops = [Insert(spec.name, [sample_row(spec, 1)]) for spec in TABLES]
         engine.write("mine", lambda transaction: [transaction.do(op) for op in ops])
         yield engine, schema
@@ -49,7 +48,7 @@ def raw(engine: PostgresEngine, tenant: str | None = None) -> Iterator[Connectio
 def tables_of(connection: Connection, schema: str) -> list[str]:
     rows = connection.execute(
         """SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-           WHERE n.nspname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY 1""",
+           WHERE n.nspname = %s AND c.relkind IN ('r', 'v', 'm', 'f') ORDER BY 1""",
         (schema,),
     )
     return [name for (name,) in rows]
@@ -68,7 +67,7 @@ def test_every_table_is_walled(store: tuple[PostgresEngine, str]) -> None:
                       (SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'own_tenant'
                          AND p.polwithcheck IS NOT NULL AND p.polqual IS NOT NULL AND p.polcmd = '*')
                FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-               WHERE n.nspname = %s AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND relname <> 'migrations'""",
+               WHERE n.nspname = %s AND c.relkind = 'r' AND relname <> 'migrations'""",
             (schema,),
         ).fetchall()
         assert {name for name, *_ in found} == {spec.name for spec in TABLES}

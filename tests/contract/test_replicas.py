@@ -18,7 +18,7 @@ import muniment
 from muniment.core.ports.engine import Count, Insert, Reader
 from muniment.core.ports.server_rows import SERVER
 from muniment.errors import InvalidInput, StorageLost
-from muniment.store.engines.opening import open_engine, partition_store
+from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.addresses import replica_dsn, writable_dsn
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.postgres.replicas import Replica, ReplicaSettings
@@ -505,14 +505,6 @@ def test_a_url_of_several_hosts_means_the_one_that_takes_writes() -> None:
         assert "target_session_attrs" not in psycopg.conninfo.conninfo_to_dict(writable_dsn(dsn, read_only=read_only))
     with pytest.raises(InvalidInput):
         writable_dsn("postgresql://h/x?nonsense=1", read_only=False)
-
-
-def test_of_several_hosts_a_conversion_takes_the_one_that_takes_writes(pair: Pair, schema: str) -> None:
-    primary, replica = pair
-    open_engine(f"{primary.dsn}?schema={schema}").close()
-    both = f"postgresql://postgres@{replica.address},{primary.address}/postgres?schema={schema}"
-    assert [step.done for step in partition_store(both, 2)][-1] == "finished"
-    open_engine(f"{both}&partitions=2").close()
 
 
 def test_a_replica_is_not_the_url_of_the_store(pair: Pair, schema: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import muniment
+from deployments import url_of
 from muniment.core.outside.object_folder import FolderObjects
 from muniment.core.pointer import EventSpan, Span
 from muniment.core.ports.objects import Listed, Removal
@@ -24,7 +25,6 @@ from muniment.handles.memory import Memory
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.objects import fetching
 from muniment.store.objects.view import OutsideEngine
-from partition_room import url_of
 
 LARGE = "The harbour master counts the boats at dusk. " * 60
 POLICY = {"ledger": {"inline_bytes_max": 1000}}

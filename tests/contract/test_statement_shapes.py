@@ -1,4 +1,4 @@
-"""Every statement that the library makes on PostgreSQL: each names its tenant by equality, and looks at one partition.
+"""Every statement that the library makes on PostgreSQL: each names its tenant by equality.
 
 They are caught where the driver is given them, while every operation of an engine is carried out on every table, and
 while a memory is used. What does not name a tenant is on a short list, with a reason.
@@ -19,13 +19,11 @@ from muniment.core.ports.engine import Count, Delete, Find, Get, Insert, Lock, L
 from muniment.core.ports.schema import TABLES, column_names
 from muniment.errors import MunimentError
 from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.layouts import partitioned_names
 from muniment.store.engines.postgres.views import COPY_ROWS_MIN
 from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.rows import sample_key, sample_row
 from muniment.testing.run_stories import Teller, random_script
 
-PARTS = 3
 TENANT = "acme"
 WITHOUT_A_TENANT = {
     r"(BEGIN|COMMIT|ROLLBACK|SET LOCAL|SELECT pg_advisory_xact_lock|FETCH|CLOSE|CHECKPOINT|SET )": "touches no table",
@@ -52,11 +50,11 @@ class Said(NamedTuple):
 
 @pytest.fixture(scope="module")
 def said(postgres_dsn: str) -> Iterator[tuple[PostgresEngine, list[Said]]]:
-    """A store in partitions, and everything that was said to the server while it was used."""
+    """A store, and everything that was said to the server while it was used."""
     heard: dict[str, Said] = {}
     patch = pytest.MonkeyPatch()
     with fresh_schema(postgres_dsn) as schema:
-        url = f"{postgres_dsn}&schema={schema}&partitions={PARTS}"
+        url = f"{postgres_dsn}&schema={schema}"
         mem = muniment.open(url)
         engine = mem._ctx.engine
         assert isinstance(engine, PostgresEngine)
@@ -66,8 +64,6 @@ def said(postgres_dsn: str) -> Iterator[tuple[PostgresEngine, list[Said]]]:
             _use_the_memory(mem)
         finally:
             patch.undo()
-        with psycopg.connect(postgres_dsn, autocommit=True) as admin:
-            admin.execute("ANALYZE")
         yield engine, list(heard.values())
         mem.close()
 
@@ -210,66 +206,8 @@ def test_every_statement_names_its_tenant(said: tuple[PostgresEngine, list[Said]
             assert " OR " not in each.text, each.text
 
 
-@pytest.mark.req("TM-18")
-def test_every_statement_looks_at_one_partition(said: tuple[PostgresEngine, list[Said]]) -> None:
-    """As the role that the engine works as, with the values that it was sent with."""
-    engine, _ = said
-    with engine._pool.connection() as connection:
-        for each in _ours(said):
-            if each.text.startswith("INSERT"):
-                continue  # a row goes to the one partition that its tenant has; the plan does not say which
-            names = _partitions(connection, engine, each)
-            (root,) = set(re.findall(rf'"{engine.schema}"\."(\w+)"', each.text))
-            expected = {root} if root not in partitioned_names() else {f"{root}_{number}" for number in range(PARTS)}
-            assert len(names) == 1, f"{names}: {each.text}"
-            assert names <= expected, f"{names}: {each.text}"
-
-
-def test_a_plan_that_is_kept_leaves_out_the_other_partitions(said: tuple[PostgresEngine, list[Said]]) -> None:
-    """A statement that is kept ready has one plan for every tenant, which leaves partitions out when it is run."""
-    engine, _ = said
-    with engine._pool.connection() as connection, connection.transaction(force_rollback=True):
-        connection.execute("SET LOCAL muniment.tenant = 'acme'")
-        connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        connection.execute(
-            f'PREPARE kept AS SELECT "id" FROM "{engine.schema}"."entries" WHERE "tenant_id" = $1 AND "id" = $2'
-        )
-        rows = connection.execute("EXPLAIN (FORMAT JSON) EXECUTE kept ('acme', 'e')").fetchone()
-        connection.execute("DEALLOCATE kept")
-        assert rows is not None
-        assert len(set(_scanned(rows[0][0]["Plan"]))) == 1
-        assert f'"Subplans Removed": {PARTS - 1}' in str(rows[0]).replace("'", '"')
-
-
-def _partitions(connection: psycopg.Connection[Any], engine: PostgresEngine, each: Said) -> set[str]:
-    with connection.transaction(force_rollback=True):
-        connection.execute("SET LOCAL muniment.tenant = 'acme'")
-        cursor = psycopg.ClientCursor(connection)
-        cursor.execute(f"EXPLAIN (FORMAT JSON) {each.text}", each.parameters)
-        ((plan,),) = cursor.fetchall()
-    return set(_scanned(plan[0]["Plan"]))
-
-
-def _scanned(plan: dict[str, Any]) -> Iterator[str]:
-    """The tables that a plan reads; those that it changes are among them."""
-    if "Relation Name" in plan and plan["Node Type"] != "ModifyTable":
-        yield plan["Relation Name"]
-    for below in plan.get("Plans", ()):
-        yield from _scanned(below)
-
-
-# -- what can be shown of Citus without it
-
-
-def test_no_function_in_a_statement_runs_on_one_server_alone(said: tuple[PostgresEngine, list[Said]]) -> None:
-    """What a worker is sent is plain SQL: the statements of a tenant call nothing but aggregates and unnest."""
+def test_statements_call_no_functions(said: tuple[PostgresEngine, list[Said]]) -> None:
+    """Plain SQL, which a sharded database can hand on: the statements of a tenant call only aggregates and unnest."""
     for each in _ours(said):
         called = set(re.findall(r"\b([a-z_]+)\(", each.text)) - {"count", "unnest", "asked", "conflict", "values"}
         assert not called, each.text
-
-
-def test_the_tenant_is_told_by_a_statement_that_is_handed_on(said: tuple[PostgresEngine, list[Said]]) -> None:
-    beginnings = [each.text for each in said[1] if each.text.startswith("BEGIN")]
-    assert beginnings
-    assert all("; SET LOCAL muniment.tenant = %s; SET LOCAL " in text for text in beginnings)
-    assert not any("set_config" in each.text for each in said[1])

@@ -20,6 +20,7 @@ import psycopg
 import pytest
 
 import muniment
+from deployments import url_of
 from effort import SOAK
 from muniment.core.cancellation import checkpoint
 from muniment.core.ports.engine import Patch, ScrubReport
@@ -46,12 +47,11 @@ from muniment.store import scrub as scrub_room
 from muniment.store.background.leases import LeaseLost, StillLeases, check_fence, take_free, take_over
 from muniment.store.items import select_items
 from muniment.surfaces.cli import upkeeping
-from partition_room import url_of
 from products import for_each
 from upkeep_room import SameSalts, add_behind, clock_ahead, leases, load, made, worker
 
 Opened = Callable[..., Memory]
-ENGINES = ("memory", "sqlite", "postgres", "partitioned") if SOAK else ("sqlite", "postgres")
+ENGINES = ("memory", "sqlite", "postgres") if SOAK else ("sqlite", "postgres")
 
 
 @pytest.fixture(params=ENGINES)
@@ -64,8 +64,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
             if request.param == "sqlite":
                 return str(tmp_path / "store.db")
             schema = request.getfixturevalue("postgres_schema")
-            more = {"partitions": 3} if request.param == "partitioned" else {}
-            return url_of(request.getfixturevalue("postgres_dsn"), schema, **more)
+            return url_of(request.getfixturevalue("postgres_dsn"), schema)
 
         def opened_again(**parts: Any) -> Memory:
             if request.param == "memory":

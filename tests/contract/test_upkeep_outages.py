@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import muniment
+from deployments import url_of
 from muniment.core.ports.engine import Select
 from muniment.core.ports.rows import insert
 from muniment.core.ports.schema import LEASES
@@ -28,7 +29,6 @@ from muniment.handles.memory import Memory
 from muniment.handles.upkeep import resting
 from muniment.handles.upkeep.running import Upkeep
 from muniment.memory.extraction.model import ModelAnswer, SaidTurn
-from partition_room import url_of
 from upkeep_room import leases, load, worker
 
 Opened = Callable[..., Memory]

@@ -23,7 +23,7 @@ from muniment.errors import (
     StorageLost,
     StorageReadOnly,
 )
-from muniment.store.engines.opening import open_engine, partition_store
+from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.postgres.failures import LostRace, translate
 from products import for_each
@@ -144,7 +144,7 @@ def test_no_server(postgres_dsn: str) -> None:
         ("postgresql://host:notaport/x", "names no host and port"),
         ("postgresql://host:70000/x", "names no host and port"),
         ("postgresql://h/x?nonsense=1", "has no option nonsense"),
-        ("postgresql://h/x?partition=4", "has no option partition"),
+        ("postgresql://h/x?partitions=4", "has no option partitions"),
         ("postgresql://u:s3%zzcret@h/x", "cannot be read"),
         ("postgresql://u:s3%00cret@h/x", "cannot be read"),
         ("postgresql://u@h/x?password=s3%zzcret", "cannot be read"),
@@ -155,7 +155,7 @@ def test_no_server(postgres_dsn: str) -> None:
 )
 def test_a_url_that_cannot_be_read(dsn: str, said: str) -> None:
     """It says what to do, and no piece of a password: the driver's words, which can hold one, are not repeated."""
-    for call in (open_engine, PostgresEngine, partly_partitioned):
+    for call in (open_engine, PostgresEngine):
         with pytest.raises(InvalidInput) as caught:
             call(dsn)
         assert said in caught.value.message
@@ -163,10 +163,6 @@ def test_a_url_that_cannot_be_read(dsn: str, said: str) -> None:
         assert caught.value.hint
         told = str(caught.value.to_dict()) + caught.value.hint
         assert not [piece for piece in ("s3", "cret") if piece in told]
-
-
-def partly_partitioned(dsn: str) -> None:
-    next(iter(partition_store(dsn, 4)))
 
 
 def test_no_such_database(postgres_dsn: str) -> None:

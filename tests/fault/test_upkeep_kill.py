@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 import muniment
+from deployments import url_of
 from effort import SOAK
 from muniment.memory.backlog.reading import count_waiting
-from partition_room import url_of
 from upkeep_room import SameSalts, leases, load, made
 
 ROUNDS = 12 if SOAK else 2

@@ -30,8 +30,8 @@ from muniment.core.ports.server_rows import SERVER
 from muniment.errors import Conflict, Interrupted, RateLimited
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.engines.memory.engine import MemoryEngine
 from muniment.store.engines.opening import open_engine
+from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.operations.rows import OPERATIONS
@@ -55,7 +55,7 @@ def opened(request: pytest.FixtureRequest, stores: Stores) -> Iterator[Open]:
     """Handles of one store, each as a process of its own would have it; in memory there is one engine to have."""
     with ExitStack() as stack:
         place = stack.enter_context(stores(request.param))
-        in_memory = MemoryEngine()
+        in_memory = SqliteEngine(":memory:")
 
         def engine() -> Any:
             return in_memory if request.param == "memory" else open_engine(place.target)
@@ -130,7 +130,9 @@ def test_a_reply_runs_out_and_there_are_only_so_many(monkeypatch: pytest.MonkeyP
     now = [datetime(2026, 5, 1, tzinfo=UTC)]
     monkeypatch.setattr(replies, "COUNT_MAX", 3)
     monkeypatch.setattr(replies, "_CLEANED_AFTER", 1)
-    memory = Memory(new_context(engine=MemoryEngine(), policy=Policy(), clock=lambda: now[0], ids=SystemIds()))
+    memory = Memory(
+        new_context(engine=SqliteEngine(":memory:"), policy=Policy(), clock=lambda: now[0], ids=SystemIds())
+    )
     with closing(memory), TestClient(create_app(memory), base_url="http://localhost") as client:
         source = source_of(client)
 
@@ -318,7 +320,7 @@ def test_the_works_of_a_process_that_ended_are_taken_up(opened: Open, served: Ca
 
 
 def test_a_work_that_ends_its_process_is_not_begun_for_ever() -> None:
-    engine = MemoryEngine()
+    engine = SqliteEngine(":memory:")
     begun: list[str] = []
 
     def restart(_: Any) -> Any:
@@ -359,7 +361,7 @@ LIMITS = [(number % 4 + 1, (1, 7, 60, 300, 900)[number % 5]) for number in range
 def test_all_processes_together_keep_to_the_limit(processes: int, per_minute: int) -> None:
     """Over every window: a bucket and what fills it up again, and at most a block more for each process; and under
     steady demand nearly all of it is had."""
-    chance, now, engine = Random(f"{processes} {per_minute}"), [0.0], MemoryEngine()
+    chance, now, engine = Random(f"{processes} {per_minute}"), [0.0], SqliteEngine(":memory:")
     skews = [chance.uniform(0, 2) for _ in range(processes)]
     each = [
         SharedRates(engine, lambda: now[0], lambda skew=skew: int((now[0] + skew) * 1000))  # type: ignore[misc]

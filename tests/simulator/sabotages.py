@@ -161,8 +161,12 @@ def unheld_clock() -> Iterator[None]:
 
 @contextmanager
 def lost_rollback() -> Iterator[None]:
-    """The engine in memory keeps what a transaction did that was broken off."""
-    with mock.patch("muniment.store.engines.memory.engine._MemoryTransaction.roll_back", return_value=None):
+    """The engine keeps what a transaction did that was broken off."""
+
+    def commit(_connections: Any, connection: Any) -> None:
+        connection.execute("COMMIT")
+
+    with mock.patch("muniment.store.engines.sqlite.engine.SqliteEngine._roll_back", commit):
         yield
 
 

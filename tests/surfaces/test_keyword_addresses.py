@@ -12,7 +12,7 @@ import pytest
 
 import muniment
 from muniment.errors import InvalidInput, MunimentError
-from muniment.store.engines.opening import file_named, open_engine, partition_store
+from muniment.store.engines.opening import file_named, open_engine
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.settings import load_settings
 from products import for_each
@@ -54,7 +54,7 @@ def test_the_library_refuses_it(given: str) -> None:
         with pytest.raises(InvalidInput) as caught:
             muniment.open(given, read_only=read_only)
         refused(caught.value)
-    for call in (open_engine, file_named, lambda target: next(partition_store(target, 2))):
+    for call in (open_engine, file_named):
         with pytest.raises(InvalidInput) as caught:
             call(given)  # type: ignore[operator]
         refused(caught.value)
@@ -89,7 +89,6 @@ COMMANDS = (
     ("store", "backup", "there.db"),
     ("store", "upgrade"),
     ("store", "upkeep"),
-    ("store", "partition", "--parts", "4"),
     ("serve", "--port", "0"),
     ("verify",),
     ("doctor",),

@@ -90,7 +90,7 @@ def open(
     otel: bool = False,
 ) -> Memory:
     """Open a store: a SQLite file, `":memory:"`, or a `postgresql://` address (`?schema=name`, `?pool_size=16`,
-    `?partitions=8`, `?replica=host:port`).
+    `?replica=host:port`).
 
     `durability` is "normal" (survives a crash of the process), "full" (survives power loss) or "replicated" (survives
     the loss of a PostgreSQL server: a replica has confirmed it). `embedder` adds search by meaning to search by words:

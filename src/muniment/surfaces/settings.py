@@ -128,7 +128,7 @@ and whom it lets in, which files are read or written elsewhere, and what guards 
 @dataclass(frozen=True, slots=True)
 class Settings:
     db: str
-    """The store: a SQLite file, `:memory:`, or a `postgresql://` address (`?schema=`, `?pool_size=`, `?partitions=`)"""
+    """The store: a SQLite file, `:memory:`, or a `postgresql://` address (`?schema=`, `?pool_size=`)"""
     tenant: str
     """The tenant."""
     user: str

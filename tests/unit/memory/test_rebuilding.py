@@ -21,7 +21,7 @@ from muniment.handles.memory import Memory
 from muniment.memory.recall.reasons import NOTHING, read_wanted
 from muniment.packets.gathering import load_stores
 from muniment.packets.run_state import gather_run
-from muniment.store.engines.memory.engine import MemoryEngine
+from muniment.store.engines.sqlite.engine import SqliteEngine
 
 Maker = Callable[..., Memory]
 KINDS = ("working_state", "fact", "procedure", "insight", "candidate", "run")
@@ -125,7 +125,10 @@ STEPS = st.lists(
 def test_random_lives(steps: list[tuple[Any, ...]]) -> None:
     """One active fact for each plain key, every source alive and the user's own, and the ledger says it all."""
     context = new_context(
-        engine=MemoryEngine(), policy=Policy(), clock=TickingClock(step=timedelta(seconds=7)), ids=CountingIds()
+        engine=SqliteEngine(":memory:"),
+        policy=Policy(),
+        clock=TickingClock(step=timedelta(seconds=7)),
+        ids=CountingIds(),
     )
     mem = Memory(context)
     runs = [mem.run(user_id="ana", session_id=f"s{index}") for index in range(2)]

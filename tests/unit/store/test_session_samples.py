@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from muniment.core.ports.engine import Delete, Insert, Reader
 from muniment.core.ports.schema import SessionRow
 from muniment.handles.memory import Memory
-from muniment.store.engines.memory.engine import MemoryEngine
+from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.store.proving.sampling import middle, sampled_sessions
 from muniment.store.turns import names_of
 
@@ -27,7 +27,7 @@ def rows_of(names: list[tuple[str, str]]) -> list[SessionRow]:
 
 
 def sample(names: list[tuple[str, str]], count: int) -> list[tuple[str, str]]:
-    engine = MemoryEngine()
+    engine = SqliteEngine(":memory:")
     engine.write("t", lambda tx: tx.do(Insert("sessions", rows_of(names))))
 
     def read(reader: Reader) -> list[tuple[str, str]]:

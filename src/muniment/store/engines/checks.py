@@ -1,7 +1,7 @@
 """What every engine refuses alike, before a row or condition reaches any storage.
 
 Holds the shape of each table (looked up once) and the checks of tenants, rows, keys and conditions against
-it, so that memory, SQLite and PostgreSQL refuse the same things with the same words. Never touches storage.
+it, so that SQLite and PostgreSQL refuse the same things with the same words. Never touches storage.
 
 Plain values only: exactly str, int, bytes or None. Subclasses (bool, enums) are refused, because drivers
 disagree about how to store them. NUL characters and lone surrogates are refused, because PostgreSQL cannot

@@ -7,20 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from muniment.core.ports.engine import Durability, Engine
 from muniment.errors import InvalidInput
 
-if TYPE_CHECKING:
-    from muniment.store.engines.postgres.partitioning import Step
+__all__ = ["durability_named", "file_named", "open_engine", "refuse_keywords"]
 
-__all__ = ["citus_script", "durability_named", "file_named", "open_engine", "partition_store", "refuse_keywords"]
-
-_OWN = ("schema", "pool_size", "partitions", "replica", "replica_lag")
+_OWN = ("schema", "pool_size", "replica", "replica_lag")
 _POOL_SIZE_MAX = 1000
-_PARTITIONS_MAX = 64
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):")
 _KEYWORD = re.compile(r"[\s;'\"]*([A-Za-z][A-Za-z0-9_ ]*?)\s*=")
 _KEYWORDS = frozenset(
@@ -68,8 +62,8 @@ def open_engine(
     """Open `:memory:`, a path, `sqlite:///path` or `postgresql://…`; a SQLite file is made if missing.
 
     `?schema=name` in a PostgreSQL URL names the schema of the store (by default `muniment`), `?pool_size=16` says how
-    many connections it may have at once (by default 8), `?partitions=8` that its tables are spread by hash of the
-    tenant, `?replica=host:port` which server answers reads, `&replica_lag=5` how many seconds old its answers may be.
+    many connections it may have at once (by default 8), `?replica=host:port` which server answers reads,
+    `&replica_lag=5` how many seconds old its answers may be.
     `durability="normal"` survives a crash of the process, `"full"` a loss of power as well, `"replicated"` the loss of
     the machine: a replica has confirmed each write (PostgreSQL alone).
     """
@@ -78,14 +72,10 @@ def open_engine(
     if not isinstance(name, str) or not name.strip() or "\0" in name:
         raise InvalidInput("a store is named by a path or URL", hint=_HINT)
     if isinstance(target, os.PathLike):
-        return _sqlite(name, level, read_only)
+        return _sqlite(os.path.join(".", name) if name == ":memory:" else name, level, read_only)
     refuse_keywords(name, "$.target")
     if name == ":memory:":
-        from muniment.store.engines.memory.engine import MemoryEngine
-
-        if level == "replicated":
-            raise InvalidInput("a store in memory has no replica", path="$.durability", hint="open a PostgreSQL URL")
-        return MemoryEngine(read_only=read_only)
+        return _sqlite(name, level, read_only)
     scheme = _SCHEME.match(name)
     if scheme is None or os.path.exists(name):
         return _sqlite(name, level, read_only)
@@ -142,62 +132,13 @@ def file_named(target: str) -> str | None:
     return None
 
 
-def partition_store(target: str, parts: int, own: Mapping[str, int] | None = None) -> Iterator[Step]:
-    """Bring a PostgreSQL store that is in use into partitions by hash of the tenant (0: into whole tables), step by
-    step; tenants in `own` get partitions of their own, that many, by user, or lose them (0). What was begun before is
-    gone on with.
-    """
-    url, options = _split(_postgres_url(target))
-    _need_driver()
-    from muniment.store.engines.checks import check_tenant
-    from muniment.store.engines.postgres.addresses import writable_dsn
-    from muniment.store.engines.postgres.layouts import Layout
-    from muniment.store.engines.postgres.opening import Target
-    from muniment.store.engines.postgres.partitioning import convert
-
-    layout = Layout.checked(parts, own)
-    for tenant in own or {}:
-        check_tenant(tenant)
-    schema = options.get("schema", "muniment")
-    _check_schema(schema)
-    place = Target(writable_dsn(url, read_only=False), schema, "", 5, 30.0, False)
-    return convert(place, layout, named=frozenset(own or {}))
-
-
-def citus_script(target: str, shards: int) -> str:
-    """SQL that spreads the tables of a PostgreSQL store over the servers of a Citus cluster. Nothing is run."""
-    _, options = _split(_postgres_url(target))
-    _need_driver()
-    from muniment.store.engines.postgres.citus import script
-
-    schema = options.get("schema", "muniment")
-    _check_schema(schema)
-    return script(schema, shards)
-
-
-def _postgres_url(target: str) -> str:
-    refuse_keywords(target, "$.db")
-    scheme = None if os.path.exists(target) else _SCHEME.match(target)
-    if scheme is None or scheme[1].lower() not in ("postgresql", "postgres"):
-        raise InvalidInput(
-            "only a store of PostgreSQL has partitions", path="$.db", hint="give --db postgresql://host/database"
-        )
-    return target
-
-
-def _check_schema(schema: str) -> None:
-    from muniment.store.engines.postgres.engine import check_name
-
-    check_name(schema)
-
-
 _HINT = "give :memory:, a path, sqlite:///path or postgresql://host/database"
 
 
 def _sqlite(path: str, durability: Durability, read_only: bool) -> Engine:
     if durability == "replicated":
         raise InvalidInput(
-            "a SQLite file has no replica", path="$.durability", hint="durability=full, or a store on PostgreSQL"
+            "a SQLite store has no replica", path="$.durability", hint="durability=full, or a store on PostgreSQL"
         )
     from muniment.store.engines.sqlite.engine import SqliteEngine
 
@@ -222,7 +163,6 @@ def _postgres(dsn: str, durability: Durability, read_only: bool) -> Engine:
         url,
         schema=own.get("schema", "muniment"),
         pool_max=_pool_size(own.get("pool_size", str(POOL_MAX))),
-        partitions=_partitions(own["partitions"]) if "partitions" in own else None,
         durability=durability,
         read_only=read_only,
         replica=replica,
@@ -263,15 +203,5 @@ def _pool_size(given: str) -> int:
             f"pool_size is a whole number from 1 to {_POOL_SIZE_MAX}, not {given!r:.40}",
             path="$.target",
             hint="such as postgresql://host/database?pool_size=16",
-        )
-    return int(given)
-
-
-def _partitions(given: str) -> int:
-    if not given.isascii() or not given.isdigit() or len(given) > 3 or not 2 <= int(given) <= _PARTITIONS_MAX:
-        raise InvalidInput(
-            f"partitions is a whole number from 2 to {_PARTITIONS_MAX}, not {given!r:.40}",
-            path="$.target",
-            hint="such as postgresql://host/database?partitions=8",
         )
     return int(given)

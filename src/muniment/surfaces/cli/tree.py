@@ -231,8 +231,6 @@ _STORE = _group(
     unarchive=Entry("Bring archived sessions back into the store.", f"{_OBJECTS}:unarchive"),
     sweep_objects=Entry("Delete what calls that failed have left in the object store.", f"{_OBJECTS}:sweep"),
     move_contents=Entry("Move large contents out to the object store, or back.", f"{_OBJECTS}:move"),
-    partition=Entry("Spread a PostgreSQL store by tenant, while it is in use.", "store:partition"),
-    citus_script=Entry("Print the SQL that spreads a store over a Citus cluster.", "store:citus_script"),
     keys=_KEYS,
 )
 _CHECK = _group(

@@ -6,23 +6,15 @@ and go with the stories.
 
 from __future__ import annotations
 
-import os
-import signal
-from contextlib import ExitStack, closing
-from itertools import islice
-from random import Random
+from contextlib import ExitStack
 from typing import Any
 
 from muniment.core.ports.schema import TABLES
 from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.layouts import Layout
-from muniment.store.engines.postgres.opening import Target
-from muniment.store.engines.postgres.partitioning import convert
 from muniment.store.engines.postgres.replicas import ReplicaSettings
 from muniment.testing.pooler import pooled
 from muniment.testing.postgres_cluster import Servers
 from muniment.testing.postgres_server import fresh_schema, server_dsn
-from muniment.testing.simulator.faults import in_child
 from muniment.testing.simulator.specimens import Specimen
 from muniment.testing.simulator.story_objects import StoryObjects
 
@@ -40,9 +32,6 @@ class PostgresSpecimen(Specimen):
         self.name = server.name
         server.make_room(seed)
         super().__init__(seed, server.engine, objects)
-
-    def partition(self, tenant_id: str, chance: str) -> None:
-        self._server.partition(tenant_id, Random(chance))
 
     def cut(self, transaction: Any) -> None:
         if transaction is None:
@@ -76,39 +65,10 @@ class Server:
         stack.callback(self.engine.close)
         self._schema = schema
         self._seeds: set[int] = set()
-        self._target = Target(operator_dsn or dsn, schema, "", 5, 30.0, False)
-        self._wanted: Layout | None = None
-        """The layout that it is being brought to."""
-        self._parts = 0
-
-    def partition(self, tenant_id: str, rng: Random) -> None:
-        """Some steps towards another layout, by a process that is killed behind them, or that stops."""
-        if self._wanted is None:
-            self._parts = {0: 2, 2: 3, 3: 0}[self._parts]
-            self._wanted = Layout.checked(self._parts, {tenant_id: 2} if self._parts == 3 else {})
-        steps = rng.randint(10, 60)
-        if rng.random() < 0.3:
-            in_child(lambda: self._convert(steps, is_killed=True))
-        elif self._convert(steps):
-            self._wanted = None
-
-    def _convert(self, steps: int | None, *, is_killed: bool = False) -> bool:
-        """Was the last step done?"""
-        assert self._wanted is not None
-        with closing(convert(self._target, self._wanted, batch_rows=40)) as conversion:
-            for step in islice(conversion, steps):
-                if step.done == "finished":
-                    return True
-            if is_killed:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return False
 
     def make_room(self, seed: int) -> None:
         """A story that is told again meets nothing of the last time."""
         if seed in self._seeds:
-            if self._wanted is not None:  # no table is emptied while it is made anew
-                self._convert(None)
-                self._wanted = None
             self._operator.execute(f"TRUNCATE {', '.join(f'{self._schema}.{spec.name}' for spec in TABLES)}".encode())
             self._seeds.clear()
         self._seeds.add(seed)

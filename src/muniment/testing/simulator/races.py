@@ -145,21 +145,7 @@ def _count(mem: Memory, tenant_id: str) -> int:
     return sum(user.events for user in mem.store.users(tenant_id=tenant_id))
 
 
-# -- a store that is brought into another layout while it is in use
-
-
-def _plan_partition(model: Model, rng: Random, number: int) -> Args:
-    del rng
-    return {"tenant_id": model.tenants[0], "chance": f"{model.seed}/{number}"}
-
-
-def _partition(specimen: Specimen, _model: Model, args: Args) -> None:
-    """Some steps of it; what is said and asked between them must not notice."""
-    specimen.partition(args["tenant_id"], args["chance"])
-
-
 ACTS = (
-    Act("partition", 2, _plan_partition, visit=_partition, is_struck=False),
     Act("race", 3, _plan_race, visit=_race, is_struck=False),
     Act("fill", 2, _plan_fill, visit=_fill, is_struck=False),
 )

@@ -20,7 +20,7 @@ from muniment.core.ports.engine import Engine
 from muniment.errors import MunimentError, ObjectsUnavailable, StorageFull, StorageLost
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.engines.memory.engine import MemoryEngine
+from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.store.objects.opening import objects_given
 from muniment.testing.simulator.faults import Fault, FaultyEngine, Killed, in_child
 from muniment.testing.simulator.story_objects import StoryObjects
@@ -129,9 +129,6 @@ class Specimen:
         self.mem = self.handle()
         with self.objects.down():
             yield
-
-    def partition(self, tenant_id: str, chance: str) -> None:
-        """Go on bringing the store into another layout, where it has one, or begin with it."""
 
     def _call(self, work: Callable[[Memory], Any]) -> Outcome:
         try:
@@ -250,7 +247,7 @@ def open_specimens(engines: tuple[str, ...] = ENGINES) -> Iterator[Opener]:
         def opened(seed: int) -> list[Specimen]:
             made: list[Specimen] = []
             if "memory" in engines:
-                made.append(Specimen(seed, MemoryEngine(), objects(seed, "memory")))
+                made.append(Specimen(seed, SqliteEngine(":memory:"), objects(seed, "memory")))
             if "sqlite" in engines:
                 made.append(SqliteSpecimen(seed, folder, objects(seed, "sqlite")))
             return [*made, *(PostgresSpecimen(seed, server, objects(seed, server.name)) for server in servers)]
@@ -259,8 +256,6 @@ def open_specimens(engines: tuple[str, ...] = ENGINES) -> Iterator[Opener]:
 
 
 def _open_file(path: Path) -> Engine:
-    from muniment.store.engines.sqlite.engine import SqliteEngine
-
     return SqliteEngine(path, busy_timeout_s=20.0)
 
 

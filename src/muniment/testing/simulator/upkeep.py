@@ -8,7 +8,7 @@ from typing import Any
 from muniment.core.outside.system import TickingClock
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.engines.memory.engine import MemoryEngine
+from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.store.ledger.records import Receipt
 from muniment.testing.simulator.act import Act, Args
 from muniment.testing.simulator.model import Model, Owner, must
@@ -150,7 +150,7 @@ def _transfer(mem: Memory, args: Args) -> Any:
     lines = list(mem.export(tenant_id=args["tenant_id"]))
     written = mem.import_(lines).written
     must(not any(written.values()), "importing one's own dump writes nothing", written)
-    ctx = new_context(engine=MemoryEngine(), policy=POLICY, clock=TickingClock(), ids=StepIds(args["seed"]))
+    ctx = new_context(engine=SqliteEngine(":memory:"), policy=POLICY, clock=TickingClock(), ids=StepIds(args["seed"]))
     with Memory(ctx) as fresh:
         fresh.import_(lines)
         must(list(fresh.export(tenant_id=args["tenant_id"])) == lines, "a dump comes out as it went in")

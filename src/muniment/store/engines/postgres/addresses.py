@@ -97,7 +97,7 @@ def _read(dsn: str) -> dict[str, Any]:
         raise InvalidInput(
             f"a PostgreSQL URL has no option {unknown[1]}",
             path="$.target",
-            hint="schema, pool_size, partitions, replica and replica_lag are the store's; the others are libpq's",
+            hint="schema, pool_size, replica and replica_lag are the store's; the others are libpq's",
         ) from None
 
 

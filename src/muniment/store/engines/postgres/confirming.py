@@ -41,14 +41,11 @@ def check_standbys(connection: Connection, location: str) -> None:
         )
 
 
-def commit_confirmed(
-    connection: Connection, location: str, wait_s: float, *, required: bool, is_spread: bool = False
-) -> None:
+def commit_confirmed(connection: Connection, location: str, wait_s: float, *, required: bool) -> None:
     """Commit, and wait until the standbys that the server names say so; `StorageLost` where they did not in time.
 
     Whom it names may change while a store is open, and is another's matter once a standby took over: so every commit
-    is bounded. Where it is `required`, a server that has none to wait for commits nothing. Where tables are spread, a
-    SET is handed on with the message it came in, so none comes with the commit.
+    is bounded. Where it is `required`, a server that has none to wait for commits nothing.
     """
     warnings: list[str] = []
 
@@ -57,7 +54,7 @@ def commit_confirmed(
             warnings.append(str(notice.message_primary))
 
     connection.add_notice_handler(listen)
-    said = ("" if is_spread else _HEARD) + (_CONFIRMED if required else "") + "COMMIT"
+    said = _HEARD + (_CONFIRMED if required else "") + "COMMIT"
     try:
         with connection.broken_off(wait_s):
             connection.execute(said.encode(), prepare=False)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +27,6 @@ from muniment.store.engines.checks import TENANT_ANY, check_tenant
 from muniment.store.engines.postgres.addresses import has_several_hosts, writable_dsn
 from muniment.store.engines.postgres.confirming import commit_confirmed
 from muniment.store.engines.postgres.failures import LostRace, NoConnection, translate
-from muniment.store.engines.postgres.layouts import Layout
 from muniment.store.engines.postgres.opening import Connection, Ready, Target, connect, prepare
 from muniment.store.engines.postgres.patience import NoAnswer
 from muniment.store.engines.postgres.replicas import Pool, Replica, ReplicaSettings
@@ -41,7 +39,6 @@ __all__ = ["POOL_MAX", "PostgresEngine", "check_name"]
 R = TypeVar("R")
 
 _CENSUS = "SET LOCAL muniment.census = 'on'"
-_HANDED_ON = ("SET LOCAL citus.propagate_set_commands = 'local'",)
 _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _SIZES = """
@@ -49,9 +46,9 @@ SELECT
   (SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
    WHERE relnamespace = to_regnamespace(%s) AND relkind IN ('r', 'm')),
   (SELECT coalesce(sum(n_live_tup), 0) FROM pg_stat_all_tables
-   WHERE relid IN (SELECT to_regclass(%s) UNION SELECT relid FROM pg_partition_tree(to_regclass(%s))))
+   WHERE relid = to_regclass(%s))
 """
-"""The server's estimates, so that no table is gone through; of partitions as well."""
+"""The server's estimates, so that no table is gone through."""
 _UNLISTED = """
 WITH RECURSIVE of_sessions(tenant_id) AS (
   (SELECT tenant_id FROM {sessions} ORDER BY tenant_id LIMIT 1)
@@ -118,14 +115,11 @@ class PostgresEngine:
         connect_timeout_s: int = 5,
         busy_timeout_s: float = 30.0,
         rebuild_bytes_max: int = 16 << 20,
-        partitions: int | None = None,
     ) -> None:
         for name in (schema, app_role):
             check_name(name)
-        if partitions is not None:
-            Layout.checked(partitions)
         dsn = writable_dsn(dsn, read_only=read_only)
-        self._target = Target(dsn, schema, app_role, connect_timeout_s, busy_timeout_s, read_only, partitions)
+        self._target = Target(dsn, schema, app_role, connect_timeout_s, busy_timeout_s, read_only)
         self._durability: Durability = durability
         self._pool_sizes = (pool_min, pool_max)
         self._patience_s = max(busy_timeout_s, connect_timeout_s)
@@ -227,12 +221,7 @@ class PostgresEngine:
             yield reader
 
     def mark(self) -> str:
-        """What a transaction that began now would see: the server's own account of who has committed.
-
-        Where the rows lie on other servers it knows nothing of those, so each mark there is a new one.
-        """
-        if self._ready.is_spread:
-            return secrets.token_hex(16)
+        """What a transaction that began now would see: the server's own account of who has committed."""
         with self._turns, self._view(TENANT_ANY) as reader:
             ((seen,),) = reader._run("mark", "SELECT pg_current_snapshot()::text", ())
             if self._replica is not None:
@@ -262,7 +251,7 @@ class PostgresEngine:
         with self._turns, self._view(TENANT_ANY) as reader:
             schema = self._target.schema
             ledger = f'"{schema}".entries'
-            ((size_bytes, entries),) = reader._run("sizes", _SIZES, (schema, ledger, ledger))
+            ((size_bytes, entries),) = reader._run("sizes", _SIZES, (schema, ledger))
             return StoreSizes(int(size_bytes), int(entries))
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
@@ -402,10 +391,7 @@ class PostgresEngine:
         return pool
 
     def _said_first(self) -> tuple[str, ...]:
-        """What each transaction is told in the same breath as its beginning, and what ends with it.
-
-        By SET LOCAL and not by a function: a server that spreads its tables over others hands that on to them.
-        """
+        """What each transaction is told in the same breath as its beginning, and what ends with it."""
         settings = {"lock_timeout": f"{self._target.busy_timeout_s * 1000:.0f}ms"}
         if self._durability != "normal":
             settings["synchronous_commit"] = "on" if self._durability == "full" else "remote_apply"
@@ -482,15 +468,8 @@ class PostgresEngine:
         raise StorageLost(f"the connection to {self._ready.location} breaks again and again", hint="is the server up?")
 
     def _say(self, cursor: psycopg.ClientCursor[tuple[Any, ...]], beginning: str, tenant_id: str) -> None:
-        """In one message. Citus hands on the message that a SET came with, so there each is one of its own."""
-        tenant, *told = self._said
-        said = (
-            (beginning, *_HANDED_ON, tenant, *told)
-            if self._ready.is_spread
-            else (f"{beginning}; {'; '.join(self._said)}",)
-        )
-        for each in said:
-            cursor.execute(each, (tenant_id,) if tenant in each else None)
+        """In one message."""
+        cursor.execute(f"{beginning}; {'; '.join(self._said)}", (tenant_id,))
 
     def _commit_write(self, connection: Connection) -> None:
         self._check_commit(connection)
@@ -499,7 +478,6 @@ class PostgresEngine:
             self._ready.location,
             self._target.busy_timeout_s,
             required=self._durability == "replicated",
-            is_spread=self._ready.is_spread,
         )
 
     def _check_commit(self, connection: Connection) -> None:

@@ -19,15 +19,6 @@ from muniment.store.engines.migrations import Applied, Migration, load, pending
 from muniment.store.engines.postgres.addresses import location_of
 from muniment.store.engines.postgres.confirming import check_standbys
 from muniment.store.engines.postgres.failures import translate
-from muniment.store.engines.postgres.layouts import (
-    WHOLE,
-    Layout,
-    check_layout,
-    is_under_way,
-    layout_of,
-    read_shapes,
-)
-from muniment.store.engines.postgres.partitions import replace_new
 from muniment.store.engines.postgres.patience import Connection
 
 __all__ = ["Connection", "Ready", "Target", "connect", "is_pooled", "lock_number", "prepare"]
@@ -45,8 +36,6 @@ class Target:
     connect_timeout_s: int
     busy_timeout_s: float
     read_only: bool
-    partitions: int | None = None
-    """Into how many the tables are to be spread by their tenant; None takes the store as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +48,6 @@ class Ready:
     """The role every transaction works as; None where the URL's own role is bound by row-level security."""
     is_pooled: bool
     """Somebody stands between: what one transaction prepares, the next may not find, or find another in its place."""
-    is_spread: bool = False
-    """The server is one of Citus: the tables may lie on others."""
 
 
 def lock_number(*parts: str) -> int:
@@ -113,11 +100,9 @@ def prepare(target: Target, *, is_confirmed: bool = False) -> Ready:
                 raise SchemaMismatch(f"{location} has no store, or an older one", hint="open it once for writing")
             if todo or (unbound and not target.read_only and not _is_granted(connection, target)):
                 _bring_up_to_date(connection, target, known, unbound=unbound)
-            check_layout(connection, target.schema, location, target.partitions)
             role = target.app_role if unbound else None
             _verify_bound(connection, target, role)
-            spread = _is_spread(connection)
-            return Ready(location, str(version), len(known), role, is_pooled(connection), spread)
+            return Ready(location, str(version), len(known), role, is_pooled(connection))
         except psycopg.Error as error:
             raise translate(error, location) from error
 
@@ -131,10 +116,6 @@ def _one(connection: Connection, statement: str, parameters: tuple[Any, ...] = (
 def is_pooled(connection: Connection) -> bool:
     """Does the server process know itself by another number than the connection was told? A pooler makes one up."""
     return bool(_one(connection, "SELECT pg_backend_pid()")[0] != connection.info.backend_pid)
-
-
-def _is_spread(connection: Connection) -> bool:
-    return bool(_one(connection, "SELECT count(*) FROM pg_extension WHERE extname = 'citus'")[0])
 
 
 def _is_unbound(connection: Connection) -> bool:
@@ -164,36 +145,14 @@ def _bring_up_to_date(connection: Connection, target: Target, known: tuple[Migra
         if not _one(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = %s", (target.schema,))[0]:
             connection.execute(f"CREATE SCHEMA {schema}")
         todo = pending(known, _applied(connection, target.schema))
-        shapes = read_shapes(connection, target.schema)
-        layout = _layout(connection, target, new=len(todo) == len(known), found=layout_of(shapes)) if todo else WHOLE
         for migration in todo:
             connection.execute(migration.sql.replace("{schema}", schema))
             connection.execute(
                 f"INSERT INTO {schema}.migrations (number, name, sha256, applied_at) VALUES (%s, %s, %s, %s)",
                 (migration.number, migration.name, migration.sha256, datetime.now(UTC).isoformat(timespec="seconds")),
             )
-        made = read_shapes(connection, target.schema).keys() - shapes.keys() if layout.parts else ()
-        for table in sorted(made):
-            replace_new(connection, target.schema, table, layout)
         if unbound:
             _grant(connection, target)
-
-
-def _layout(connection: Connection, target: Target, *, new: bool, found: Layout | None) -> Layout:
-    """How tables that a migration makes are to lie: as the URL says in a new store, else as those that are there."""
-    if new:
-        return Layout(target.partitions or 0)
-    if is_under_way(connection, target.schema):
-        raise SchemaMismatch(
-            f"#{target.schema} is being partitioned, and cannot be brought up to date meanwhile",
-            hint="run `muniment store partition` again, with the parts it was begun with, and then open the store",
-        )
-    if found is None:
-        raise SchemaMismatch(
-            f"#{target.schema} is half partitioned, and cannot be brought up to date so",
-            hint="`muniment store partition --parts 8` on its owner's URL brings all tables to one shape",
-        )
-    return found
 
 
 def _grant(connection: Connection, target: Target) -> None:

@@ -15,15 +15,12 @@ import psycopg
 from muniment.core.ports.engine import ScrubReport
 from muniment.core.ports.schema import TABLES
 from muniment.store.engines.postgres.failures import translate
-from muniment.store.engines.postgres.layouts import is_under_way
 from muniment.store.engines.postgres.opening import Connection
 
 __all__ = ["scrub"]
 
 _LOCK_WAIT = "5s"
-_SIZE = """SELECT pg_table_size(name) + coalesce(
-             (SELECT sum(pg_table_size(relid)) FROM pg_partition_tree(name) WHERE isleaf AND relid <> name), 0)
-           FROM (SELECT %s::regclass AS name) AS asked"""
+_SIZE = "SELECT pg_table_size(%s::regclass)"
 _COPIES = """SELECT (SELECT count(*) FROM pg_stat_replication),
                (SELECT count(*) FROM pg_replication_slots WHERE NOT active), current_setting('archive_mode')"""
 _NUMBER = re.compile(r"\d+")
@@ -52,8 +49,6 @@ def scrub(
         raise translate(error, location) from error
     if large:
         notes.append(f"too large to be rebuilt at every forget: {', '.join(large)}; scrub the store")
-    if is_under_way(connection, schema):  # the twin of a table holds what was emptied in it meanwhile, in dead rows
-        notes.append("the store is being partitioned: scrub it once that is done")
     due = bool(notes)
     notes += _checkpoint(connection)
     notes += _copies(connection)

@@ -18,7 +18,7 @@ from muniment.errors import Closed, StorageBusy, StorageLost
 from muniment.store.engines.sqlite.failures import is_busy, translate
 from muniment.store.engines.sqlite.handles import enter, leave
 
-__all__ = ["Connections", "FileTarget", "begin_immediate", "connect", "patiently"]
+__all__ = ["Connections", "FileTarget", "MemoryConnections", "begin_immediate", "connect", "patiently"]
 
 _IDLE_READERS_MAX = 8
 _LOG_BYTES = 4 * 1024 * 1024
@@ -186,6 +186,13 @@ class Connections:
         connection.close()
         self._end_reading()
 
+    def take_snapshot(self) -> sqlite3.Connection:
+        """A reader for a long view, until `leave_snapshot`."""
+        return self.take_reader()
+
+    def leave_snapshot(self, connection: sqlite3.Connection) -> None:
+        self.leave_reader(connection)
+
     def _new_reader(self) -> sqlite3.Connection:
         try:
             return connect(self.place, timeout_s=self.place.busy_timeout_s)
@@ -197,6 +204,9 @@ class Connections:
             self._reading -= 1
             if self.is_closed and not self._reading:
                 leave(self._key)
+
+    def size_bytes(self) -> int:
+        return sum(os.path.getsize(file) for file in (self._path, f"{self._path}-wal") if os.path.exists(file))
 
     def data_version(self) -> int:
         """SQLite's own count of what others committed, seen by a connection that does nothing else."""
@@ -229,3 +239,83 @@ class Connections:
             with self._guard:
                 if not self._reading:
                     leave(self._key)
+
+
+class MemoryConnections(Connections):
+    """A database in memory: one connection behind a lock, for readers and writers alike.
+
+    A long view is a copy, so that it stays as it was and holds up nobody. A fork copies the store.
+    """
+
+    def __init__(self, place: FileTarget, connection: sqlite3.Connection) -> None:
+        self.place = place
+        self.pid = os.getpid()
+        self.is_closed = False
+        self._lock = threading.Lock()
+        self._connection = connection
+
+    def take_writer(self, deadline: float) -> sqlite3.Connection:
+        if not self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise StorageBusy("another thread holds the store in memory", hint="try again")
+        if self.is_closed:
+            self._lock.release()
+            self.refuse_closed()
+        return self._connection
+
+    def refuse_vanished(self) -> None:
+        pass
+
+    def drop_writer(self) -> None:
+        """A store in memory is gone with its connection."""
+        self.is_closed = True
+        self._connection.close()
+
+    def take_reader(self) -> sqlite3.Connection:
+        return self.take_writer(time.monotonic() + threading.TIMEOUT_MAX / 2)
+
+    def leave_reader(self, connection: sqlite3.Connection) -> None:
+        del connection
+        self._lock.release()
+
+    def take_snapshot(self) -> sqlite3.Connection:
+        copy = connect_memory()
+        connection = self.take_reader()
+        try:
+            connection.backup(copy)
+        finally:
+            self.leave_reader(connection)
+        return copy
+
+    def leave_snapshot(self, connection: sqlite3.Connection) -> None:
+        connection.close()
+
+    def size_bytes(self) -> int:
+        return 0
+
+    def data_version(self) -> int:
+        """Every change is made on the one connection, which counts them; under the lock each is committed or undone."""
+        with self._lock:
+            self.refuse_closed()
+            return self._connection.total_changes
+
+    def after_fork(self) -> None:
+        """The child has a copy of its own, unless another thread was changing it at that moment."""
+        if not self._lock.acquire(blocking=False):
+            raise StorageLost(
+                "another thread held the store in memory when this process was forked",
+                hint="fork before threads use the store, or open a file",
+            )
+        self._lock.release()
+        self.pid = os.getpid()
+
+    def close(self) -> None:
+        with self._lock:
+            if not self.is_closed:
+                self.drop_writer()
+
+
+def connect_memory() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=256)
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection

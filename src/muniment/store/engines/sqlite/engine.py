@@ -1,4 +1,4 @@
-"""`SqliteEngine`: the port over one SQLite file in WAL mode.
+"""`SqliteEngine`: the port over one SQLite file in WAL mode, or over a SQLite database in memory.
 
 Writers take turns (`BEGIN IMMEDIATE`), readers see a consistent view and wait for nobody. After any failure
 nothing is half-written and the engine is usable. Knows nothing of what rows mean.
@@ -18,10 +18,10 @@ from typing import Literal, TypeVar
 from muniment.core.ports.engine import Count, EngineInfo, Reader, ScrubReport, StoreSizes, Transaction
 from muniment.errors import InvalidInput, StorageReadOnly
 from muniment.store.engines.checks import check_tenant
-from muniment.store.engines.sqlite.connections import Connections, FileTarget, begin_immediate
+from muniment.store.engines.sqlite.connections import Connections, FileTarget, MemoryConnections, begin_immediate
 from muniment.store.engines.sqlite.failures import translate
-from muniment.store.engines.sqlite.opening import prepare
-from muniment.store.engines.sqlite.views import SqliteReader, SqliteTransaction, with_marks
+from muniment.store.engines.sqlite.opening import prepare, prepare_memory
+from muniment.store.engines.sqlite.views import MemoryReader, SqliteReader, SqliteTransaction, with_marks
 from muniment.store.engines.turns import Turns
 
 __all__ = ["SqliteEngine"]
@@ -60,12 +60,11 @@ def _after(connection: sqlite3.Connection, name: str) -> Iterator[str]:
 
 
 class SqliteEngine:
-    """One file. `durability="normal"` survives a crash of the process, `"full"` a loss of power as well.
+    """One file, or `:memory:`. `durability="normal"` survives a crash of the process, `"full"` a loss of power as well.
 
     A file of more than `look_bytes_max` is looked through by a thorough scrub alone, not after each forget.
     """
 
-    is_shared_between_processes = True
     is_walled_by_the_server = False
 
     def __init__(
@@ -80,8 +79,14 @@ class SqliteEngine:
         if sqlite3.sqlite_version_info < (3, 37):
             raise InvalidInput(f"SQLite {sqlite3.sqlite_version} is too old", hint="3.37 or newer is needed")
         place = FileTarget(os.fspath(path), "ro" if read_only else "rwc", durability, busy_timeout_s)
-        place, self._schema_number = prepare(place)
-        self._connections = Connections(place)
+        self._connections: Connections
+        if place.path == ":memory:":
+            connection, self._schema_number = prepare_memory()
+            place = place._replace(mode="ro" if read_only else "rw")
+            self._connections = MemoryConnections(place, connection)
+        else:
+            place, self._schema_number = prepare(place)
+            self._connections = Connections(place)
         self._look_bytes_max = look_bytes_max
         self._forking = threading.Lock()
         self._left_behind: list[Connections] = []
@@ -90,8 +95,14 @@ class SqliteEngine:
     @property
     def info(self) -> EngineInfo:
         place = self._connections.place
+        if isinstance(self._connections, MemoryConnections):
+            return EngineInfo("memory", sqlite3.sqlite_version, place.path, "none", self._schema_number)
         location = os.path.abspath(place.path)
         return EngineInfo("sqlite", sqlite3.sqlite_version, location, place.durability, self._schema_number)
+
+    @property
+    def is_shared_between_processes(self) -> bool:
+        return not isinstance(self._connections, MemoryConnections)
 
     def write(self, tenant_id: str, work: Callable[[Transaction], R]) -> R:
         check_tenant(tenant_id)
@@ -157,28 +168,32 @@ class SqliteEngine:
         check_tenant(tenant_id)
         with self._turns:
             self._here().refuse_closed()
-        with self._view(tenant_id) as reader:
+        with self._view(tenant_id, is_long=True) as reader:
             reader.do(Count("tenants"))  # the view begins with the first read
             yield reader
 
     @contextmanager
-    def _view(self, tenant_id: str) -> Iterator[SqliteReader]:
+    def _view(self, tenant_id: str, *, is_long: bool = False) -> Iterator[SqliteReader]:
         connections = self._here()
         location = connections.place.path
-        connection = connections.take_reader()
+        take, leave = connections.take_reader, connections.leave_reader
+        if is_long:
+            take, leave = connections.take_snapshot, connections.leave_snapshot
+        connection = take()
         try:
             try:
                 connection.execute("BEGIN")
             except sqlite3.Error as error:
                 raise translate(error, location) from error
-            reader = SqliteReader(connection, tenant_id, location)
+            holds_all = isinstance(connections, MemoryConnections) and not is_long
+            reader = (MemoryReader if holds_all else SqliteReader)(connection, tenant_id, location)
             try:
                 yield reader
             finally:
                 reader.end()
                 self._end_reading(connection)
         finally:
-            connections.leave_reader(connection)
+            leave(connection)
 
     @staticmethod
     def _end_reading(connection: sqlite3.Connection) -> None:
@@ -219,7 +234,6 @@ class SqliteEngine:
 
     def sizes(self) -> StoreSizes:
         connections = self._here()
-        path = os.path.abspath(connections.place.path)
         with self._turns:
             connection = connections.take_reader()
             try:
@@ -228,13 +242,14 @@ class SqliteEngine:
                 raise translate(error, connections.place.path) from error
             finally:
                 connections.leave_reader(connection)
-        files = (file for file in (path, f"{path}-wal") if os.path.exists(file))
-        return StoreSizes(sum(map(os.path.getsize, files)), entries)
+        return StoreSizes(connections.size_bytes(), entries)
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
         connections = self._here()
         self._refuse_read_only(connections)
         with self._turns:
+            if isinstance(connections, MemoryConnections):
+                return ScrubReport(clean=True, vacuumed=False, note="the store has no files")
             connections.take_writer(time.monotonic() + connections.place.busy_timeout_s)
             try:
                 from muniment.store.engines.sqlite.residue import scrub
@@ -245,6 +260,9 @@ class SqliteEngine:
 
     def close(self) -> None:
         with self._turns, self._forking:
+            if isinstance(self._connections, MemoryConnections):
+                self._connections.close()
+                return
             if self._connections.pid != os.getpid():  # the parent's: not ours to close
                 self._left_behind.append(self._connections)
                 self._connections = Connections(self._connections.place)
@@ -252,7 +270,10 @@ class SqliteEngine:
 
     def _here(self) -> Connections:
         """The connections of this process. Those a fork copied are never touched again: SQLite forbids it."""
-        if self._connections.pid != os.getpid():
+        if isinstance(self._connections, MemoryConnections):
+            if self._connections.pid != os.getpid():
+                self._connections.after_fork()
+        elif self._connections.pid != os.getpid():
             with self._forking:
                 if self._connections.pid != os.getpid():
                     closed = self._connections.is_closed

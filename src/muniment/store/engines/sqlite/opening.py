@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,11 +16,11 @@ from datetime import UTC, datetime
 
 from muniment.errors import InvalidInput, NotADatabase, NotFound, SchemaMismatch, StorageFailure
 from muniment.store.engines.migrations import Applied, Migration, load, pending
-from muniment.store.engines.sqlite.connections import FileTarget, begin_immediate, connect, patiently
+from muniment.store.engines.sqlite.connections import FileTarget, begin_immediate, connect, connect_memory, patiently
 from muniment.store.engines.sqlite.failures import code_of, damaged_text, translate
 from muniment.store.engines.sqlite.handles import entered, read_start
 
-__all__ = ["APPLICATION_ID", "check_file", "prepare"]
+__all__ = ["APPLICATION_ID", "check_file", "prepare", "prepare_memory"]
 
 APPLICATION_ID = 0x6D756E69  # "muni"
 PAGE_BYTES = 1024
@@ -28,6 +29,8 @@ that a run of five events writes four tenths of what it does with SQLite's own 4
 """
 _MAGIC = b"SQLite format 3\0"
 _PACKAGE = "muniment.store.engines.sqlite"
+_making = threading.Lock()
+_empty: list[sqlite3.Connection] = []
 
 
 def prepare(place: FileTarget) -> tuple[FileTarget, int]:
@@ -37,6 +40,23 @@ def prepare(place: FileTarget) -> tuple[FileTarget, int]:
             return _prepare(place)
         except UnicodeDecodeError:  # Python cannot read what SQLite says of a damaged schema
             raise damaged_text(place.path) from None
+
+
+def prepare_memory() -> tuple[sqlite3.Connection, int]:
+    """An empty store in memory, copied from one that is made once in each process."""
+    connection = connect_memory()
+    known = load(_PACKAGE)
+    with _making:
+        if not _empty:
+            made = connect_memory()
+            made.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            made.execute("BEGIN")
+            for migration in known:
+                _apply(made, migration)
+            made.execute("COMMIT")
+            _empty.append(made)
+        _empty[0].backup(connection)
+    return connection, len(known)
 
 
 def _prepare(place: FileTarget) -> tuple[FileTarget, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from muniment.core.ports.engine import Find, KeyTaken, Remove, Row, Select
 from muniment.errors import MunimentError
@@ -14,7 +14,7 @@ from muniment.store.engines.sql import Statements
 from muniment.store.engines.sql_views import SqlReader, SqlTransaction
 from muniment.store.engines.sqlite.failures import is_broken_text, is_taken_key, translate
 
-__all__ = ["SqliteReader", "SqliteTransaction", "with_marks"]
+__all__ = ["MemoryReader", "SqliteReader", "SqliteTransaction", "with_marks"]
 
 _STREAM_ROWS = 256
 _STATEMENTS = Statements(mark="?")
@@ -83,6 +83,12 @@ class SqliteReader(SqlReader):
                 given += len(rows)
         finally:
             cursor.close()
+
+
+class MemoryReader(SqliteReader):
+    """Holds the one connection of a store in memory while it is open."""
+
+    can_wait: ClassVar[bool] = False
 
 
 class SqliteTransaction(SqliteReader, SqlTransaction):

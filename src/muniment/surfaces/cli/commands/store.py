@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -22,11 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "attention",
     "backup",
-    "citus_script",
     "forget",
     "index",
     "overview",
-    "partition",
     "rebuild",
     "receipt_lines",
     "reembed",
@@ -480,94 +478,4 @@ upgrade = Command(
     about="Opening a store brings it to the schema of this muniment too; this makes a copy of it before. An older "
     "muniment refuses a newer store: to go back, restore the copy. Of a PostgreSQL store take a pg_dump first, and say "
     "--no-backup.",
-)
-
-
-# -- partitions ---------------------------------------------------------------------------------------
-
-
-class _Partitioned(NamedTuple):
-    parts: int
-    own: dict[str, int]
-    tables: list[str]
-    """Those that were brought into it just now."""
-    rows: int
-
-
-def _own_given(given: Sequence[str]) -> dict[str, int]:
-    own: dict[str, int] = {}
-    for each in given:
-        tenant, sign, count = each.rpartition("=")
-        if not sign or not tenant or not (count.isascii() and count.isdigit() and len(count) < 4):
-            raise InvalidInput(f"not a tenant and its partitions: {each!r:.80}", path="$.own", hint="--own acme=16")
-        if tenant in own:
-            raise InvalidInput(f"{tenant!r:.80} is named twice", path="$.own", hint="give it once")
-        own[tenant] = int(count)
-    return own
-
-
-def _partition(
-    call: Call,
-    *,
-    parts: Annotated[int, Word("Into how many, 2 to 64; 0 for whole tables again.", metavar="N")],
-    own: Annotated[
-        Mapping[str, int] | None,
-        Word(
-            "A tenant that gets so many of its own, by user; 0: none any more. Repeatable.",
-            "",
-            "TENANT=N",
-            None,
-            _own_given,
-            many=True,
-        ),
-    ] = None,
-) -> _Partitioned:
-    from muniment.store.engines.opening import partition_store
-
-    given = dict(own or {})
-    tables, rows = [], 0
-    with progress_bar("partitioning: tables done", None, quiet=call.as_json) as advance:
-        for step in partition_store(call.settings.db, parts, given):
-            if step.done == "replaced":
-                tables.append(step.table)
-                rows += step.rows
-                advance(1)
-    return _Partitioned(parts, given, tables, rows)
-
-
-def _show_partitioned(call: Call) -> Iterator[str]:
-    done: _Partitioned = call.answer
-    into = f"{done.parts} partitions" if done.parts else "whole tables"
-    if not done.tables:
-        yield f"in {into} already: nothing to do"
-        return
-    yield f"{counted(len(done.tables), 'table')} brought into {into}, {counted(done.rows, 'row')} copied"
-    for tenant, count in done.own.items():
-        yield f"{tenant} has {count or 'none'} of its own"
-
-
-partition = Command(
-    view=_show_partitioned,
-    function=_partition,
-    on="settings",
-    about="Spreads the tables of a PostgreSQL store by hash of the tenant while it is in use. --db names the role that "
-    "owns the tables, or a superuser. It can be stopped at any moment: given again, it goes on where it stopped. See "
-    "docs/guides/postgresql.md for what it costs.",
-)
-
-
-def _citus_script(
-    call: Call, *, shards: Annotated[int, Word("Into how many shards, 1 to 1024.", metavar="N")] = 32
-) -> str:
-    from muniment.store.engines.opening import citus_script
-
-    return citus_script(call.settings.db, shards)
-
-
-citus_script = Command(
-    view=lambda call: [call.answer.rstrip("\n")],
-    function=_citus_script,
-    on="settings",
-    document=lambda call: {"sql": call.answer},
-    about="Prints it and runs nothing. What was and what was not tried with Citus: docs/guides/postgresql.md.",
 )
