@@ -33,7 +33,6 @@ from muniment.core.ports.schema import (
     SessionRow,
     TenantRow,
 )
-from muniment.core.ports.sealing import SealKey
 from muniment.core.scope import Scope
 from muniment.errors import (
     ClockWentBack,
@@ -58,7 +57,6 @@ from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
 from muniment.store.objects.sending import Leaving, insert_blobs, resending, send_blobs, write_sent
 from muniment.store.proving.tombstones import forgotten, told_entry
-from muniment.store.sealing import add_seal, key_to_seal
 from muniment.store.turns import is_turn
 
 __all__ = [
@@ -114,8 +112,6 @@ class Batch:
     """
     repairs: bool = False
     """May be written to a run that is locked."""
-    seal_key: SealKey | None = None
-    """Seals what was redacted, where there is something and the policy keeps it."""
     held: Mapping[bytes, ObjectRow] = field(default_factory=dict)
     """By the names of blobs, what was sent outside already."""
 
@@ -235,7 +231,6 @@ def prepare(
         salts=tuple(salts),
         keys=tuple(key_of(scope, draft) for draft in drafts),
         prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if policy.index_turns else {},
-        seal_key=key_to_seal(ctx, (opening, *admitted)) if ctx.policy.ledger.redact == "seal" else None,
         held=send_blobs(ctx, scope.tenant_id, leaving) if leaving and not is_inside else {},
     )
 
@@ -279,9 +274,6 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
         for row, item in zip(rows, admitted, strict=True)
     ]
     project_entries(ctx, tx, entries)
-    for entry, item in zip(entries, admitted, strict=True):
-        if item.secrets:
-            add_seal(ctx, tx, scope, batch.seal_key, entry, item.secrets)
     said = [(entry, item.text) for entry, item in zip(entries, admitted, strict=True) if is_turn(entry)]
     ctx.derived.extracts.extend(tx, scope.user_id, scope.session_id, end.seq, len(rows), said)
     if ctx.policy.ledger.index_turns:
