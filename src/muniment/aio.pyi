@@ -85,7 +85,7 @@ from muniment.store.bulk.records import LoadEvent, LoadReport
 from muniment.store.ledger.evidence import Resolved
 from muniment.store.ledger.records import EntryDraft, EntryKind, LedgerEntry, Receipt, RunState, StopReason
 from muniment.store.reports import Archived, Changes, ImportReport, MovedContents, RebuildReport, ScrubbedFiles, SweepReport, UserState, VerifyReport
-from muniment.traces.records import TraceReport
+from muniment.traces.ingest import TraceReport
 from muniment.verify.eval_running import Answerer
 from muniment.verify.evals.questions import EvalQuestion
 from muniment.verify.evals.report import EvalReport

@@ -36,7 +36,7 @@ ASKED: Mapping[str, Sequence[tuple[Sequence[str], Mapping[str, str]]]] = {
     "otel": [(["serve", "--otel", "on"], {})],
     "plots": [(["learn", "flowmap", "--png", "map.png", "--db", "kept.db"], {})],
 }
-"""Extra → what needs it, with its settings. `client` is for the library alone."""
+"""Extra → what needs it, with its settings. `client` is for the library alone, and `otlp` for requests in protobuf."""
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_table_of_extras_is_that_of_the_project() -> None:
     assert set(EXTRAS) <= set(DECLARED)
-    assert set(ASKED) == set(EXTRAS) - {"client"}
+    assert set(ASKED) == set(EXTRAS) - {"client", "otlp"}
     others = {"all", "dev", "integrations", "integrations-apart", "sandbox"}
     frameworks = (ROOT / "docs" / "guides" / "integrations.md").read_text("utf-8")
     for extra in set(DECLARED) - set(EXTRAS) - others:

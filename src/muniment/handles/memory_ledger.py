@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from muniment.store.ledger.evidence import Resolved
     from muniment.store.ledger.records import EntryKind, LedgerEntry
     from muniment.store.reports import Changes
-    from muniment.traces.records import TraceReport
+    from muniment.traces.ingest import TraceReport
 
 __all__ = ["MemoryLedger"]
 

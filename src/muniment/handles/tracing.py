@@ -10,13 +10,13 @@ from muniment.core.requests import ByRule, Expect, Request, checked, is_listing,
 from muniment.core.scope import IdText, scope_given
 from muniment.errors import InvalidInput
 from muniment.handles.run import Run
-from muniment.traces.ingesting import Whose, ingest
-from muniment.traces.placing import USER_ATTRIBUTES
+from muniment.traces.ingest import Whose, ingest
+from muniment.traces.sessions import USER_ATTRIBUTES
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft, LedgerEntry
-    from muniment.traces.records import TraceReport
+    from muniment.traces.ingest import TraceReport
 
 __all__ = ["IngestRequest", "ingest_otel"]
 

@@ -187,7 +187,7 @@ def test_a_session_that_was_forgotten_stays_so_whatever_is_sent_again(mem: Memor
 
 
 def test_a_history_that_is_longer_than_what_is_looked_at_is_known(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muniment.traces.talks._KNOWN_MAX", 6)
+    monkeypatch.setattr("muniment.traces.sessions._KNOWN_MAX", 6)
     history: list[dict[str, Any]] = []
     for number in range(10):
         history.append(text("user", f"Question {number}."))
@@ -209,7 +209,7 @@ def test_a_trace_that_two_exports_begin_at_once_is_written_by_both(
     mem: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither sees the other's run: the second finds it taken, and begins one of its own."""
-    monkeypatch.setattr("muniment.traces.ingesting._Ingest._trace", lambda self, user, trace_id: None)
+    monkeypatch.setattr("muniment.traces.ingest._Ingest._trace", lambda self, user, trace_id: None)
     for number, agent in enumerate(("front", "back"), 1):
         held = chat([text("user", f"I am {agent}.")], NOTED, **{"gen_ai.agent.name": agent, "session.id": agent})
         ingest(mem, span(number, held), user_id="ana")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -15,9 +16,8 @@ from traced import CAPTURED, attributes, captured, chat, export, said, span, tex
 
 import muniment
 from muniment import Memory
-from muniment.errors import InvalidInput, InvalidJson, TooLarge
-from muniment.traces.otlp.documents import read_export
-from muniment.traces.otlp.wire import decode
+from muniment.errors import InvalidInput, InvalidJson, MissingDependency, TooLarge
+from muniment.traces.otlp import read_export
 from products import for_each
 
 proto = pytest.importorskip(
@@ -148,17 +148,29 @@ def test_what_is_no_trace_at_all(mem: Memory, held: Any) -> None:
     assert refused.value.path == "$.data"
 
 
+def test_without_the_extra_protobuf_is_refused_with_the_command_and_json_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = export(span(1, {}))
+    data = packed(held)
+    monkeypatch.setitem(sys.modules, "opentelemetry.proto.collector.trace.v1.trace_service_pb2", None)
+    with pytest.raises(MissingDependency) as refused:
+        read_export(data)
+    assert "muniment[otlp]" in str(refused.value.hint)
+    assert len(read_export(held).spans) == len(read_export(json.dumps(held)).spans) == 1
+
+
 @for_each("data", [b"{", b"[1,", b'{"resourceSpans": NaN}', b"\xff\xfe{", b'{"a":' * 5000, b"[" * 100_000])
 def test_broken_json(data: bytes) -> None:
     with pytest.raises((InvalidInput, InvalidJson)):
         read_export(data)
 
 
-def test_every_cut_of_a_protobuf_is_refused_or_read() -> None:
+def test_every_cut_of_a_protobuf_is_refused() -> None:
     data = packed(captured("strands-new.traces"))[:2_000]
-    for end in range(1, len(data)):
+    for end in range(2, len(data)):  # the first byte alone is a line break
         with pytest.raises(InvalidInput):
-            decode(data[:end], "traces")
+            read_export(data[:end], "traces")
 
 
 def test_random_bytes_are_refused_in_our_own_words() -> None:
@@ -192,8 +204,8 @@ def test_nesting_is_bounded_in_both_forms() -> None:
     attribute = b"\x4a" + _length(pair) + pair
     for number in (0x12, 0x12, 0x0A):
         attribute = bytes([number]) + _length(attribute) + attribute
-    with pytest.raises(InvalidInput, match="deeper"):
-        decode(attribute, "traces")
+    with pytest.raises(InvalidInput):
+        read_export(attribute, "traces")
 
 
 def _length(data: bytes) -> bytes:
@@ -205,13 +217,15 @@ def _length(data: bytes) -> bytes:
 
 
 def test_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muniment.traces.otlp.envelopes.RECORDS_MAX", 5)
-    monkeypatch.setattr("muniment.traces.otlp.wire.VALUES_MAX", 50)
+    monkeypatch.setattr("muniment.traces.otlp.RECORDS_MAX", 5)
     with pytest.raises(TooLarge):
         read_export(export(*(span(number, {}) for number in range(6))))
     with pytest.raises(TooLarge):
-        decode(packed(export(*(span(number, {"a": 1}) for number in range(20)))), "traces")
-    monkeypatch.setattr("muniment.traces.otlp.documents.BYTES_MAX", 10)
+        read_export(packed(export(*(span(number, {}) for number in range(6)))), "traces")
+    monkeypatch.setattr("muniment.traces.otlp.PROTOBUF_BYTES_MAX", 10)
+    with pytest.raises(TooLarge):
+        read_export(packed(export(span(1, {}))))
+    monkeypatch.setattr("muniment.traces.otlp.BYTES_MAX", 10)
     with pytest.raises(TooLarge):
         read_export(b" " * 11)
 

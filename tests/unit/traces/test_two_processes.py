@@ -12,7 +12,7 @@ import pytest
 from traced import chat, export, said, span, text
 
 import muniment
-from muniment.traces import ingesting
+from muniment.traces import ingest
 
 CONVERSATION = {"gen_ai.conversation.id": "c1", "user.id": "ana"}
 FIRST = [text("user", "I live in Oslo.")]
@@ -32,7 +32,7 @@ def test_a_session_that_another_process_wrote_meanwhile_is_read_again(
     first = export(span(1, chat(FIRST, NOTED, **CONVERSATION)))
     second = export(span(2, chat(SECOND, [text("assistant", "Fine.")], **CONVERSATION), at=50))
     waiting = [json.dumps(first)]
-    load = ingesting.load_talk
+    load = ingest.load_talk
 
     def load_and_wait(*args: Any) -> Any:
         loaded = load(*args)
@@ -41,7 +41,7 @@ def test_a_session_that_another_process_wrote_meanwhile_is_read_again(
         return loaded
 
     with muniment.open(path) as mem:
-        monkeypatch.setattr(ingesting, "load_talk", load_and_wait)
+        monkeypatch.setattr(ingest, "load_talk", load_and_wait)
         report = mem.ledger.ingest_otel(second)
         told = [content for _, content in said(mem)]
         assert mem.verify().ok

@@ -35,6 +35,7 @@ EXTRAS: Mapping[str, Extra] = {
     "encrypt": Extra("encrypted objects", ("cryptography",)),
     "plots": Extra("flow maps as PNG", ("matplotlib",)),
     "otel": Extra("traces through OpenTelemetry", ("opentelemetry",)),
+    "otlp": Extra("traces received as protobuf", ("opentelemetry.proto",)),
 }
 """The extras of muniment itself. Those for agent frameworks are in `muniment.integrations`; `sandbox` brings a program,
 which the system may have by itself (`muniment.verify.sandbox`)."""
@@ -47,7 +48,14 @@ def install_command(extra: str) -> str:
 
 def missing_modules(extra: str) -> list[str]:
     """The modules of an extra that are not installed here."""
-    return [module for module in EXTRAS[extra].modules if importlib.util.find_spec(module) is None]
+    return [module for module in EXTRAS[extra].modules if not _is_found(module)]
+
+
+def _is_found(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package it is in
+        return False
 
 
 def is_installed(extra: str) -> bool:

@@ -12,7 +12,7 @@ from muniment.surfaces.cli.terminal import counted
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
-    from muniment.traces.records import TraceReport
+    from muniment.traces.ingest import TraceReport
 
 __all__ = ["TraceTally", "ingest_traces", "read_traces"]
 
@@ -68,7 +68,7 @@ class TraceTally:
 
 def read_traces(sources: Sequence[tuple[str, str]]) -> list[bytes]:
     """The bytes of the files, each found to be in order."""
-    from muniment.traces.otlp.documents import BYTES_MAX, read_export
+    from muniment.traces.otlp import BYTES_MAX, read_export
 
     found = []
     for shown, path in sources:

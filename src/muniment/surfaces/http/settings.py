@@ -17,7 +17,7 @@ from muniment.errors import InvalidInput
 from muniment.handles.upkeep.records import UpkeepKind, kinds_given
 from muniment.surfaces.http.metrics.networks import networks_of
 from muniment.surfaces.settings import settle_table
-from muniment.traces.placing import USER_ATTRIBUTES
+from muniment.traces.sessions import USER_ATTRIBUTES
 
 __all__ = ["KEYS_FILE", "ServerSettings", "is_loopback", "load_server_settings"]
 

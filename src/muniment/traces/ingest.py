@@ -12,26 +12,80 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import digest_of, short_id
+from muniment.core.record import Count, Items, Record
 from muniment.errors import IdempotencyMismatch, InvalidInput, StaleState
 from muniment.store.idempotency import match_keys
 from muniment.store.items import latest
 from muniment.store.ledger.admission import admit
 from muniment.store.ledger.drafts import draft_of
-from muniment.traces.aligning import KnownTurn, Marks
-from muniment.traces.otlp.documents import read_export
-from muniment.traces.placing import NOBODY, Lineage, Named
-from muniment.traces.records import TracedSession, TraceReport
-from muniment.traces.talks import Pending, Place, TracedTalk, load_talk
-from muniment.traces.turns import Turn, about_turn, instant_of, prompts_of, turns_of
-from muniment.traces.units import Evaluation, Unit, units_of
+from muniment.traces.otlp import read_export
+from muniment.traces.sessions import (
+    NOBODY,
+    Evaluation,
+    KnownTurn,
+    Lineage,
+    Marks,
+    Named,
+    Pending,
+    Place,
+    TracedTalk,
+    Turn,
+    Unit,
+    about_turn,
+    instant_of,
+    load_talk,
+    prompts_of,
+    turns_of,
+    units_of,
+)
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft, LedgerEntry
-    from muniment.traces.otlp.spans import Export
-    from muniment.traces.otlp.wire import Signal
+    from muniment.traces.otlp import Export, Signal
 
-__all__ = ["OpenRun", "Whose", "ingest"]
+__all__ = ["OpenRun", "TraceReport", "TracedSession", "Whose", "ingest"]
+
+
+# -- what is reported ------------------------------------------------------------------------------------
+
+
+class TracedSession(Record):
+    """A session that traces were written to."""
+
+    user_id: str
+    agent_id: str
+    session_id: str
+    written: Count
+    """Entries that are new."""
+
+
+class TraceReport(Record):
+    """What became of the spans and logs of an export."""
+
+    spans: Count
+    """Spans that were read."""
+    logs: Count
+    """Log records that were read."""
+    messages: Count
+    """Messages that were written."""
+    results: Count
+    """Tools' results that were written."""
+    prompts: Count
+    """System instructions that were written: kept, and never quoted."""
+    known: Count
+    """Messages and results that the ledger held already: each call of a model repeats what was said before it."""
+    left_out: dict[str, Count]
+    """What was not written, by why: `no_conversation` (spans about something else), `without_content` (the emitter did
+    not capture it), `no_user` (nobody says whose), `another_user` (not the one that it was sent for), `no_such_user` (a
+    name that no user can have), `no_trace`, `refused` (too large, or not text), `reasoning`, `our_own`."""
+    rejected_spans: Count
+    """Spans that a sender should hear of: nobody says whose they are, they are another user's, or they were refused."""
+    rejected_logs: Count
+    sessions: Items[TracedSession]
+
+
+# -- ingesting -------------------------------------------------------------------------------------------
 
 _DEFAULT_AGENT = "agent"
 _UNNAMED = "trace-"
