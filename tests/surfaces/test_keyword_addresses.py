@@ -87,7 +87,6 @@ def toml(text: str) -> str:
 COMMANDS = (
     ("store", "users"),
     ("store", "backup", "there.db"),
-    ("store", "upgrade"),
     ("store", "upkeep"),
     ("store", "partition", "--parts", "4"),
     ("serve", "--port", "0"),

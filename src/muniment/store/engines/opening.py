@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from muniment.core.ports.engine import Durability, Engine
@@ -16,7 +17,15 @@ from muniment.errors import InvalidInput
 if TYPE_CHECKING:
     from muniment.store.engines.postgres.partitioning import Step
 
-__all__ = ["citus_script", "durability_named", "file_named", "open_engine", "partition_store", "refuse_keywords"]
+__all__ = [
+    "citus_script",
+    "durability_named",
+    "file_named",
+    "new_schema",
+    "open_engine",
+    "partition_store",
+    "refuse_keywords",
+]
 
 _OWN = ("schema", "pool_size", "partitions", "replica", "replica_lag")
 _POOL_SIZE_MAX = 1000
@@ -173,6 +182,20 @@ def citus_script(target: str, shards: int) -> str:
     schema = options.get("schema", "muniment")
     _check_schema(schema)
     return script(schema, shards)
+
+
+def new_schema(target: str) -> AbstractContextManager[None]:
+    """Let the block make a store at an address of PostgreSQL that has none; what it made goes if it fails."""
+    if _SCHEME.match(target) is None or not target.lower().startswith("postgres"):
+        raise InvalidInput(f"no store can be kept at {target!r:.80}", path="$.new", hint=_HINT)
+    url, options = _split(target)
+    _need_driver()
+    from muniment.store.engines.postgres.addresses import writable_dsn
+    from muniment.store.engines.postgres.opening import Target, only_new
+
+    schema = options.get("schema", "muniment")
+    _check_schema(schema)
+    return only_new(Target(writable_dsn(url, read_only=False), schema, "", 5, 30.0, False))
 
 
 def _postgres_url(target: str) -> str:
