@@ -192,9 +192,9 @@ def _cli(text: str, stack: ExitStack) -> Work:
 def _readers(text: str, stack: ExitStack) -> Work:
     from muniment.core.canonical import canonical_text, parse_json
     from muniment.core.predicates.predicate import parse
-    from muniment.core.yaml import parse_yaml
     from muniment.memory.extraction.model import SaidTurn
     from muniment.memory.extraction.prompts import read_answer
+    from muniment.verify.yaml import parse_yaml
 
     turn = SaidTurn("e1", "user", None, "2026-05-20T10:00:00Z", text, 1)
 

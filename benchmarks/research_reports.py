@@ -26,11 +26,11 @@ from benchmarks.research_support import bigram_overlap, unigram_overlap
 from benchmarks.verify_facts import auc
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.research import ResearchPolicy
-from muniment.core.urls import cid_of, try_normalize_url
 from muniment.handles.study import Study
 from muniment.research.reading.claims import Candidate, find_claims
 from muniment.research.reading.outputs import Reading, read_markdown
 from muniment.research.run_records import CheckedClaim
+from muniment.research.urls import cid_of, try_normalize_url
 
 KINDS = {
     "verbatim": 3,

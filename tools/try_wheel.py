@@ -236,14 +236,17 @@ def tokens(room: Room) -> None:
     assert json.loads(room.run("muniment", "doctor", "--json"))["tokens"] == {"is_exact": True, "name": "o200k_base"}
 
 
-def seal(room: Room) -> None:
-    """What was redacted is given back to who has the key."""
+def encrypt(room: Room) -> None:
+    """Large content lies encrypted in a folder, and is read back with the key."""
     room.python(
-        "import muniment\n"
-        "with muniment.open('s.db', policy={'ledger': {'redact': 'seal'}}, seal_key='env:KEY') as mem:\n"
-        "    said = mem.run(user_id='ana').observe('user', 'my key is sk-' + 'demo1234' * 4)\n"
-        "    assert 'demo1234' not in said.content, said.content\n"
-        "    assert 'demo1234' in str(mem.ledger.unseal(said.id, user_id='ana'))\n",
+        "import muniment, pathlib\n"
+        "small = {'ledger': {'inline_bytes_max': 1}}\n"
+        "pathlib.Path('outside').mkdir()\n"
+        "with muniment.open('s.db', policy=small, objects='file://outside', objects_key='env:KEY') as mem:\n"
+        "    said = mem.run(user_id='ana').observe('user', 'I moved to Berlin.')\n"
+        "    assert mem.ledger.content(said.id) == 'I moved to Berlin.'\n"
+        "held = [path.read_bytes() for path in pathlib.Path('outside').rglob('*') if path.is_file()]\n"
+        "assert held and not any(b'Berlin' in each for each in held)\n",
         KEY="01" * 32,
     )
 
@@ -284,7 +287,7 @@ def sandbox(room: Room) -> None:
 
 JOBS: dict[str, Callable[[Room], None]] = {
     job.__name__: job
-    for job in (core, server, client, proxy, mcp, postgres, vectors, tokens, seal, plots, otel, sandbox)
+    for job in (core, server, client, proxy, mcp, postgres, vectors, tokens, encrypt, plots, otel, sandbox)
 }
 """What each extra has to do where it alone is installed."""
 

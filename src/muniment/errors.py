@@ -22,7 +22,6 @@
     │   ├── GateFailed          a gate of a research run does not hold; carries its metrics
     │   ├── MessagesDiffer      a list of messages does not begin with what was recorded of it
     │   ├── ClockWentBack       the clock reads earlier than what is recorded already
-    │   ├── NoSealKey           no key was given that makes or opens a seal
     │   ├── NoObjectsKey        no key was given that opens what lies encrypted outside the store
     │   └── ComposedBefore      a build of a version that kept too little of it to be composed again
     ├── Forbidden               the caller lacks the grant for it
@@ -85,7 +84,7 @@ __all__ = [
     "EmbedderUnreachable", "EvaluationFailed", "Forbidden", "Forgotten", "GateFailed", "IdempotencyMismatch",
     "IllConditioned", "IntegrityFailure", "Interrupted", "InvalidInput", "InvalidJson", "InvalidRecord", "Issue",
     "LearningFailed", "LessonRefused", "MessagesDiffer", "MissingDependency", "ModelFailure", "ModelMalformed",
-    "ModelRefused", "ModelUnreachable", "MunimentError", "NoObjectsKey", "NoSealKey", "NotADatabase", "NotFound",
+    "ModelRefused", "ModelUnreachable", "MunimentError", "NoObjectsKey", "NotADatabase", "NotFound",
     "ObjectsRefused", "ObjectsUnavailable", "Overloaded", "QueueFull", "QuoteMismatch", "RateLimited", "Refused",
     "RunFinished", "RunLocked", "SandboxDenied", "SandboxFailure", "SandboxUnavailable", "SchemaMismatch", "StaleState",
     "Stopped", "StorageBusy", "StorageFailure", "StorageFull", "StorageLost", "StorageReadOnly", "StoreDamaged",
@@ -312,13 +311,6 @@ class MessagesDiffer(Conflict):
 
     code = "messages_differ"
     usual_hint = "a list may grow; one that was edited or cut is recorded in a session of its own"
-
-
-class NoSealKey(Conflict):
-    """Nothing was written, and nothing of the seal is told. `details` may name the key by its id."""
-
-    code = "no_seal_key"
-    usual_hint = "open the store with the seal_key that made the seal"
 
 
 class NoObjectsKey(Conflict):

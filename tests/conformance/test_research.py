@@ -14,7 +14,7 @@ from contract_cases import DROP, changed, seed_text
 import muniment
 from muniment.contracts.kinds import record_of
 from muniment.contracts.validation import validate
-from muniment.core.urls import cid_of, normalize_url
+from muniment.research.urls import cid_of, normalize_url
 from products import for_each
 
 PERSPECTIVES: dict[str, Any] = {

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.core.ports.sealing import BrokenSeal
+from muniment.core.ports.objects import BrokenSeal
 from muniment.errors import (
     BlobCorrupt,
     InvalidInput,

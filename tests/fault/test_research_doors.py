@@ -12,7 +12,6 @@ import pytest
 from research_desk import begin, files, in_step, opener
 
 from effort import one_in
-from muniment.core.urls import without_all_credentials
 from muniment.errors import (
     ArtifactEdited,
     Conflict,
@@ -28,6 +27,7 @@ from muniment.errors import (
 )
 from muniment.handles.memory import Memory
 from muniment.handles.study import Study
+from muniment.research.urls import without_all_credentials
 from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE, output_for, walk_to
 from products import for_each
 

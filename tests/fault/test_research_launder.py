@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from research_desk import begin, opener
 
-from muniment.core.urls import cid_of, normalize_url
 from muniment.handles.study import Study
+from muniment.research.urls import cid_of, normalize_url
 from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE
 
 TRUE = [

@@ -63,6 +63,23 @@ def test_an_upgraded_file_of_0_1_is_whole(tmp_path: Path) -> None:
         assert_answers(mem, ANSWERS["file"])
 
 
+@pytest.mark.req("LG-07", "LG-10")
+def test_a_sealed_redaction_of_0_1_stays_an_opaque_item(tmp_path: Path) -> None:
+    """It comes in, verifies, goes out again as it was, and is forgotten with its event."""
+    lines = unpacked("sealed.jsonl").splitlines(keepends=True)
+    (seal,) = [json.loads(line)["row"] for line in lines if b'"kind":"seal"' in line]
+    (build,) = [json.loads(line)["row"] for line in lines if b'"kind":"build"' in line]
+    with muniment.open(tmp_path / "store.db") as mem:
+        mem.import_(lines)
+        assert mem.verify().ok
+        assert "Berlin" in mem.replay(build["id"]).text, "its policy has a setting that is gone"
+        mem.store.rebuild()
+        assert list(mem.export()) == lines
+        mem.forget(event=json.loads(seal["body"])["event_id"])
+        assert mem.verify().ok
+        assert not any(json.loads(seal["body"])["values"][0]["data"].encode() in line for line in mem.export())
+
+
 def test_the_dumps_hold_something_of_every_kind() -> None:
     """Else the tests above would show little."""
     lines = [json.loads(line) for name in ("acme", "default") for line in unpacked(f"{name}.jsonl").splitlines()]

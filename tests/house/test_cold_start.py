@@ -51,8 +51,8 @@ NOT_TO_SEARCH = (
     "aio", "contracts", "integrations", "learning", "research", "rules", "runs", "surfaces", "testing",
     "verify",
     # of the rooms that a search goes through
-    "core.json_schema", "core.markdown", "core.outside.http", "core.outside.token_counters", "core.policy.policy",
-    "core.predicates", "core.regex", "core.stats", "core.text.token", "core.urls", "core.yaml", "handles.bank",
+    "core.outside.http", "core.outside.token_counters", "core.policy.policy",
+    "core.predicates", "core.regex", "core.stats", "core.text.token", "handles.bank",
     "handles.derived", "handles.rulebook", "handles.runner", "handles.study", "memory.candidate_deciding",
     "memory.corpus", "memory.document", "memory.episode", "memory.extraction", "memory.facts", "memory.insight",
     "memory.outside", "memory.patches", "memory.extracting", "memory.recall.vectors", "memory.reembedding",

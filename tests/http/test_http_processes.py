@@ -343,7 +343,7 @@ def test_which_works_can_be_begun_again() -> None:
         "memory.import_", "memory.import_memory", "memory.check_memory", "study.pack", "study.check",
     }  # fmt: skip
     assert {name for name, can in named.items() if can} == {
-        "memory.verify", "memory.extract_pending", "memory.scrub", "memory.rebuild", "memory.reembed", "memory.reseal",
+        "memory.verify", "memory.extract_pending", "memory.scrub", "memory.rebuild", "memory.reembed",
         "rulebook.gate", "memory.index", "memory.upkeep", "memory.archive", "memory.unarchive", "memory.move_contents",
         "memory.sweep_objects",
     }  # fmt: skip

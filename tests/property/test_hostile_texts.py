@@ -19,7 +19,6 @@ from hostile_texts import FAMILIES, hostile_text
 
 import muniment
 from effort import SOAK, one_in
-from muniment.core.markdown import escaped
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.memory import ExtractionPolicy
 from muniment.core.policy.verify import FactCheckPolicy
@@ -40,6 +39,7 @@ from muniment.research import drafts
 from muniment.research.outside.page_text import read_text
 from muniment.research.reading import marks
 from muniment.runs.compaction.transitions import failure_fingerprint
+from muniment.runs.markdown import escaped
 from muniment.store.ledger.secrets import redact_text, redact_value
 from muniment.verify.facts.claims import read_claim
 from muniment.verify.facts.evidence import pick_evidence

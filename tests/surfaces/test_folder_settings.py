@@ -23,7 +23,6 @@ REFUSED = {
     "grader": 'grader = "openai:http://evil.example/v1#m"',
     "grader_decides": 'grader_decides = "always"',
     "proof_key": 'proof_key = "env:OPENAI_API_KEY"',
-    "seal_key": 'seal_key = "file:seal.key"',
     "objects": 'objects = "s3://bucket/x?endpoint=http://evil.example"',
     "objects_key": 'objects_key = "file:objects.key"',
     "repository": 'repository = "remote"',
@@ -110,9 +109,9 @@ def test_a_server_and_a_proxy_read_nothing_of_it(load: Any) -> None:
 
 def test_harmless_settings_hold_over_the_persons_own(home: Path) -> None:
     put('db = "sub/agent.db"\nuser = "ana"\nembedder = "hash"\n[policy.compose]\nmax_tokens = 900\n')
-    put('user = "zoe"\nseal_key = "env:KEY"\n[policy.compose]\nmax_tokens = 800\nmax_items = 3\n', home)
+    put('user = "zoe"\nproof_key = "env:KEY"\n[policy.compose]\nmax_tokens = 800\nmax_items = 3\n', home)
     settings = load_settings({}, {})
-    assert (settings.db, settings.user, settings.embedder, settings.seal_key) == (
+    assert (settings.db, settings.user, settings.embedder, settings.proof_key) == (
         "sub/agent.db",
         "ana",
         "hash",

@@ -32,7 +32,7 @@ ASKED: Mapping[str, Sequence[tuple[Sequence[str], Mapping[str, str]]]] = {
     ],
     "vectors": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_EMBEDDER": "wordllama"})],
     "tokens": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_TOKENS": "splintr"})],
-    "seal": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_SEAL_KEY": "env:KEY", "KEY": KEY})],
+    "encrypt": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_OBJECTS_KEY": "env:KEY", "KEY": KEY})],
     "otel": [(["serve", "--otel", "on"], {})],
     "plots": [(["learn", "flowmap", "--png", "map.png", "--db", "kept.db"], {})],
 }

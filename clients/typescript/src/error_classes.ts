@@ -107,11 +107,6 @@ export class ClockWentBack extends Conflict {
   static override readonly code: string = "clock_went_back";
 }
 
-/** No key was given that makes or opens a seal. */
-export class NoSealKey extends Conflict {
-  static override readonly code: string = "no_seal_key";
-}
-
 /** No key was given that opens what lies encrypted outside the store. */
 export class NoObjectsKey extends Conflict {
   static override readonly code: string = "no_objects_key";

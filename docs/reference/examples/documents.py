@@ -133,14 +133,3 @@ print(sorted(threads.thread_ids()))
 # -- threads.forget
 print(len(threads.forget("t2")) > 0)
 # → True
-
-# -- mem.ledger.unseal
-from secrets import token_bytes
-
-key = token_bytes(32)  # in a file of yours, outside the store
-with muniment.open(policy={"ledger": {"redact": "seal"}}, seal_key=lambda: key) as sealing:
-    secret = sealing.run(user_id="ana").observe("user", "The key is sk-proj-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c.")
-    print(secret.content)
-    print([each.value for each in sealing.ledger.unseal(secret.id, user_id="ana").values])
-# → The key is [redacted:api_key].
-# → ['sk-proj-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c']

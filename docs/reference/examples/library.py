@@ -513,14 +513,6 @@ with muniment.open("agent.db", embedder=Lengths()) as meaning:
     print(meaning.store.reembed() > 0)  # turns that got a vector
 # → True
 
-# -- mem.store.reseal
-from secrets import token_bytes
-
-key = token_bytes(32)  # the new one
-with muniment.open("agent.db", seal_key=lambda: key) as sealing:
-    print(sealing.store.reseal().resealed)  # run it after the key was changed
-# → 0
-
 # -- mem.store.scrub
 print(mem.store.scrub().clean)
 # → True

@@ -95,8 +95,6 @@ from muniment.store.ledger.memory_events import (
 )
 from muniment.store.ledger.run_events import ACTIONS_PLANNED, OUTPUT_VERIFIED, RUN_EVENTS
 from muniment.store.proving.receipts import receipt_fault
-from muniment.store.sealing import KIND as SEAL
-from muniment.store.sealing import seal_fault
 
 if TYPE_CHECKING:
     from muniment.core.policy.policy import Policy
@@ -144,7 +142,7 @@ DERIVATIONS: Mapping[str, Derivation] = declare(
     Derivation("receipt", without=_unchanged, fault=receipt_fault),
     Derivation("build", without=erased, cites=True, fault=build_fault),
     Derivation("answer", without=erased, listens=frozenset({"message"}), project=project_answer, cites=True),
-    Derivation(SEAL, without=erased, cites=True, fault=seal_fault),
+    Derivation("seal", without=erased, cites=True),  # of dumps of version 0.1: kept as they are, read by nothing
     Derivation("snapshot", without=erased, id_of_run=snapshots_id),
     _patched("working_state", state_without, project_state, STATE_PATCHED, copies=False, cites=True),
     _patched("fact", fact_without, project_fact, *FACT_EVENTS, copies=False, cites=True),

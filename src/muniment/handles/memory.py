@@ -25,7 +25,6 @@ from muniment.handles.openings import (
     embedder_given,
     objects_joined,
     proof_key_given,
-    seal_keys_given,
 )
 from muniment.handles.run import Run
 from muniment.handles.telling import spans_of, told
@@ -81,7 +80,6 @@ def open(
     extract_model: Any = None,
     lessons: Any = None,
     proof_key: StoreKey | None = None,
-    seal_key: StoreKey | None = None,
     objects: ObjectStore | str | None = None,
     objects_key: StoreKey | None = None,
     policy: Policy | Mapping[str, Any] | None = None,
@@ -97,12 +95,11 @@ def open(
     "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
     names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and
     `extract_model` what `extract_pending` does, where they are given none themselves; `lessons` is a model that writes
-    lessons of judged runs: an address, or a function of messages. `proof_key` and `seal_key` say where keys lie that
-    are kept outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are
-    proven with the first, so that nobody who writes the file can alter one unnoticed, and the second seals what a
-    policy keeps of what it redacts. `objects` says where content goes that is too large for a row, "file:folder" or
-    "s3://bucket/prefix?endpoint=…"; with an `objects_key` it is encrypted there. With `otel` what is asked of it is
-    told to OpenTelemetry.
+    lessons of judged runs: an address, or a function of messages. `proof_key` says where a key lies that is kept
+    outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are proven with
+    it, so that nobody who writes the file can alter one unnoticed. `objects` says where content goes that is too large
+    for a row, "file:folder" or "s3://bucket/prefix?endpoint=…"; with an `objects_key` it is encrypted there. With
+    `otel` what is asked of it is told to OpenTelemetry.
     """
     if not isinstance(target, str | PathLike):
         raise InvalidInput(f"a store is named by a path or URL, not {type(target).__name__}", path="$.target")
@@ -115,7 +112,6 @@ def open(
     counter = counter_given(tokens) if isinstance(tokens, str) else tokens
     maker = embedder_given(embedder) if isinstance(embedder, str) else embedder
     proof = None if proof_key in (None, "none") else proof_key_given(proof_key)
-    seal_keys = None if seal_key is None else seal_keys_given(seal_key)
     spans = spans_of(on=otel)
     join = objects_joined(objects, objects_key, read_only)
     engine = open_engine(target, durability=durability, read_only=read_only)
@@ -131,7 +127,6 @@ def open(
         extract_model=extract_model,
         lessons=lessons,
         proof_key=proof,
-        seal_keys=seal_keys,
         spans=spans,
         address=str(target),
     )

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
     from muniment.store.ledger.evidence import Resolved
     from muniment.store.ledger.records import EntryKind, LedgerEntry
-    from muniment.store.ledger.seals import Unsealed
     from muniment.store.reports import Changes
     from muniment.traces.records import TraceReport
 
@@ -76,15 +75,6 @@ class MemoryLedger:
         from muniment.store import reading
 
         return reading.resolve(self._ctx, tenant_id, reading.pointer_of(pointer))
-
-    def unseal(self, event_id: str, *, user_id: str, tenant_id: str = DEFAULT_TENANT) -> Unsealed:
-        """What was redacted of an event of this user's, where the policy keeps it sealed: each value with its place.
-
-        `NoSealKey` without the key that sealed it, `Forgotten` where the event was erased, and the seal with it.
-        """
-        from muniment.store import sealing
-
-        return sealing.unseal(self._ctx, tenant_id, user_id, event_id)
 
     def answers(self, build_id: str, *, tenant_id: str = DEFAULT_TENANT) -> list[LedgerEntry]:
         """The answers that were observed with a build, oldest first; each entry's `cited` says what it names."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         MovedContents,
         RebuildReport,
         ScrubbedFiles,
-        SealReport,
         SweepReport,
         UserState,
     )
@@ -248,12 +247,6 @@ class MemoryStore:
         from muniment.memory import reembedding
 
         return reembedding.reembed(self._ctx, tenant_id, progress)
-
-    def reseal(self, *, tenant_id: str = DEFAULT_TENANT) -> SealReport:
-        """Bring every seal of a tenant to the first key of `seal_key`; for when a new key was put before the old."""
-        from muniment.store import sealing
-
-        return sealing.reseal(self._ctx, tenant_id)
 
     def sweep_objects(self, *, grace_hours: float = 24) -> SweepReport:
         """Delete objects of this store that no event names, left by calls that ended before they were written here.

@@ -12,13 +12,11 @@ from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
     from muniment.core.ports.embedding import Embedder
-    from muniment.core.ports.sealing import SealKeys
     from muniment.core.ports.tokens import TokenCounter
     from muniment.store.objects.opening import Joined
 
 __all__ = [
     "StoreKey", "check_lessons", "check_ports", "counter_given", "embedder_given", "objects_joined", "proof_key_given",
-    "seal_keys_given",
 ]  # fmt: skip
 
 StoreKey = str | Callable[[], bytes | str | Sequence[bytes | str]]
@@ -55,12 +53,6 @@ def proof_key_given(proof_key: Any) -> bytes:
         return key_source(proof_key, "proof_key")()[0]
     except NoKey as missing:
         raise InvalidInput(str(missing), path="$.proof_key", hint=KEY_FORM) from None
-
-
-def seal_keys_given(seal_key: Any) -> SealKeys | None:
-    from muniment.core.outside.seal_keys import load_seal_keys
-
-    return load_seal_keys(seal_key)
 
 
 def objects_joined(objects: Any, key: Any, read_only: bool) -> Joined:

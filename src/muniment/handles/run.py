@@ -588,10 +588,12 @@ class Run:
 
         return Writer(self._ctx, self._scope, self._opening, self._grants, self._repairs)
 
-    def _append(self, drafts: list[EntryDraft]) -> list[LedgerEntry]:
+    def _append(self, drafts: list[EntryDraft], expected_seq: int | None = None) -> list[LedgerEntry]:
         from muniment.store.writing import append
 
-        entries = append(self._ctx, self._scope, drafts, self._opening, repairs=self._repairs)
+        entries = append(
+            self._ctx, self._scope, drafts, self._opening, repairs=self._repairs, expected_seq=expected_seq
+        )
         if self._ctx.policy.memory.extract_on_observe:
             from muniment.memory.extracting import extract_from
 

@@ -288,10 +288,10 @@ class Study:
 
         Nothing else in muniment goes to a source by itself.
         """
-        from muniment.core.urls import normalize_url
         from muniment.memory.patches import texts_of
         from muniment.research.citations import gather_sources
         from muniment.research.study_sources import look_at, readings_of, shelved_of
+        from muniment.research.urls import normalize_url
 
         if not callable(getattr(checker, "check_many", None)):
             raise InvalidInput(

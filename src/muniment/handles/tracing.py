@@ -15,6 +15,7 @@ from muniment.traces.placing import USER_ATTRIBUTES
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
+    from muniment.store.ledger.records import EntryDraft, LedgerEntry
     from muniment.traces.records import TraceReport
 
 __all__ = ["IngestRequest", "ingest_otel"]
@@ -55,9 +56,12 @@ def ingest_otel(ctx: Context, data: Any, *, tenant_id: str, **asked: Any) -> Tra
     def open_run(names: Mapping[str, str]) -> Run:
         return Run(ctx, scope_given(dict(names)), "generic", None, None)
 
+    def append(run: Run, drafts: list[EntryDraft], seq: int) -> list[LedgerEntry]:
+        return run._append(drafts, expected_seq=seq)
+
     whose = Whose(tenant_id, request.user_id, request.default_user_id, request.user_attributes)
     signal: Any = request.signal
-    return ingest(ctx, open_run, data, whose, signal)
+    return ingest(ctx, open_run, append, data, whose, signal)
 
 
 def _check_data(data: Any) -> None:

@@ -54,7 +54,7 @@ __all__ = [
     "Build", "build_of", "builds_of_run", "compose_build", "list_builds", "load_build", "recompose",
 ]  # fmt: skip
 
-COMPOSER = 10
+COMPOSER = 11
 """Which composer this is: one that chooses or writes otherwise has another number, and builds keep their packet."""
 PURPOSES = ("planner", "tool", "responder")
 TRIES = 3
@@ -552,7 +552,7 @@ def _reload(ctx: Context, item: Item) -> Build:
         )
     request, pool = ComposeRequest.from_wire(body["request"]), Pool.from_wire(body["pool"])
     rules = GivenRules.from_wire(body["rules"]) if "rules" in body else None
-    policy = Policy.from_wire(body["policy"])
+    policy = Policy.from_earlier(body["policy"])
     if body.get("composer") == COMPOSER:
         build = _composed(item.id, request, pool, policy, ctx.counter_named(body["counter"]), rules)
     else:

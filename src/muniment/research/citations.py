@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from muniment.core.canonical import canonical_text, parse_json
 from muniment.core.policy.research import ResearchPolicy
 from muniment.core.text.sentences import sentence_spans
-from muniment.core.urls import URL_CHARS_MAX, cid_of, normalize_url, without_credentials
 from muniment.errors import InvalidInput, InvalidRecord, Issue, TooLarge
 from muniment.research.run_records import Citation, CitationStatus, SourceCheck
+from muniment.research.urls import URL_CHARS_MAX, cid_of, normalize_url, without_credentials
 
 if TYPE_CHECKING:
     from muniment.research.reading.outputs import Reading

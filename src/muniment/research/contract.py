@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from muniment.contracts.research import Perspective, PromptContract
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.urls import try_normalize_url
 from muniment.research.reading.outputs import (
     Reading,
     Section,
@@ -18,6 +17,7 @@ from muniment.research.reading.outputs import (
 )
 from muniment.research.reading.sections import section_kind
 from muniment.research.run_records import Breach, BreachKind, RetryDirective, ToolUse
+from muniment.research.urls import try_normalize_url
 
 __all__ = ["Language", "dangling_keys", "directive", "judge", "language_of", "output_sources", "output_words"]
 

@@ -15,10 +15,10 @@ from muniment.contracts.research import Perspective, SummaryPack
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.research import ResearchLimits, ResearchPolicy
 from muniment.core.text.script import Written, written_in
-from muniment.core.urls import short_cids
 from muniment.errors import InvalidInput
 from muniment.research.ranking import asked_terms, best_first, first_said, is_flagged, is_packable
 from muniment.research.run_records import CheckedClaim, Citation, Support
+from muniment.research.urls import short_cids
 
 __all__ = ["PackEntry", "Summary", "allot", "build_pack", "summarise", "summary_path"]
 

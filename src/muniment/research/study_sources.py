@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.requests import is_listing
-from muniment.core.urls import cid_of, normalize_url, try_normalize_url
 from muniment.errors import InvalidInput, WrongStage
 from muniment.memory.corpus import Corpus
 from muniment.research.citations import Look, citations_text, gather_sources, settle
@@ -17,6 +16,7 @@ from muniment.research.gates import gate_c
 from muniment.research.reading.outputs import Reading, read_markdown
 from muniment.research.run_records import Citation, GateResult, SourceCheck, SuppliedSource
 from muniment.research.study_store import CITATIONS, New, Step, StudyView, checks_of
+from muniment.research.urls import cid_of, normalize_url, try_normalize_url
 from muniment.research.waves import gate_of_waves, need_gate, need_stage, without_secrets
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.research import Perspective, Perspectives
 from muniment.core.canonical import digest
-from muniment.core.urls import without_all_credentials
 from muniment.errors import Conflict, GateFailed, InvalidInput, NotFound, TooLarge, WrongStage
 from muniment.memory.patches import cleaned
 from muniment.research.contract import directive, judge, language_of, output_sources, output_words
@@ -22,6 +21,7 @@ from muniment.research.questions.question import analyse
 from muniment.research.reading.outputs import Reading, read_markdown
 from muniment.research.run_records import AgentResult, Gap, GateResult, PivotDecision, Stage, WaveResult
 from muniment.research.study_store import PERSPECTIVES, New, Step, StudyView, pretty, wave_path
+from muniment.research.urls import without_all_credentials
 
 if TYPE_CHECKING:
     from muniment.core.policy.research import ResearchPolicy

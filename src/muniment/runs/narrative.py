@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from muniment.contracts.evidence import EvidencePointer
-from muniment.contracts.evidence_text import pointer_text
 from muniment.contracts.snapshot import Claim, CompactionSnapshot
-from muniment.core.markdown import NONE, listed, value_text
 from muniment.core.record import OpenRecord
 from muniment.errors import InvalidRecord
+from muniment.runs.markdown import NONE, listed, pointer_text, value_text
 
 __all__ = ["HEADINGS", "NEXT_ACTIONS_MAX", "is_verified", "narrative"]
 

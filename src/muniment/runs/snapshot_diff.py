@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from muniment.contracts.evidence import EvidencePointer
-from muniment.contracts.evidence_text import pointer_text
 from muniment.contracts.snapshot import Claim, ClaimConflict, CompactionSnapshot, RunFailure
-from muniment.core.markdown import value_text
 from muniment.core.record import Absent, Count, Integer, Items, Number, Record
 from muniment.errors import InvalidInput
+from muniment.runs.markdown import pointer_text, value_text
 
 __all__ = ["Amount", "Change", "Coverage", "FailureChange", "SnapshotDiff", "diff_snapshots"]
 

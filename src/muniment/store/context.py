@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from muniment.core.ports.embedding import Embedder
     from muniment.core.ports.engine import Engine
     from muniment.core.ports.outside import Clock, Ids
-    from muniment.core.ports.sealing import SealKeys
     from muniment.core.ports.tokens import TokenCounter
     from muniment.store.derivation import Derivation, Derived, Project
     from muniment.store.ledger.records import LedgerEntry
@@ -77,7 +76,6 @@ class Context:
         extract_model: Any = None,
         lessons: Any = None,
         proof_key: bytes | None = None,
-        seal_keys: SealKeys | None = None,
         spans: Spans | None = None,
         outside: Outside | None = None,
         address: str = "",
@@ -99,8 +97,6 @@ class Context:
         """What writes lessons of judged runs where their caller names nobody."""
         self.proof_key = proof_key
         """What proofs of builds and receipts are made with; None where anybody may make them."""
-        self.seal_keys = seal_keys
-        """What answers the keys for seals; None where nothing is sealed or unsealed."""
         self.spans = spans
         """What tells OpenTelemetry of what is asked; None where it is told nothing."""
         self.outside = outside

@@ -16,7 +16,6 @@ __all__ = [
     "MovedContents",
     "RebuildReport",
     "ScrubbedFiles",
-    "SealReport",
     "SweepReport",
     "UserState",
     "VerifyReport",
@@ -191,19 +190,6 @@ class Changes(Record):
     @property
     def is_empty(self) -> bool:
         return not (self.reset or self.entries or self.builds or self.receipts)
-
-
-class SealReport(Record):
-    """The seals of a tenant after all of them were brought to the first key."""
-
-    tenant_id: str
-    key_id: str
-    """The key that seals now, by its id."""
-    resealed: Count
-    kept: Count
-    """Sealed with this key already."""
-    locked: Count
-    """Sealed with a key that was not given: left as they are."""
 
 
 class UserState(Record):

@@ -33,8 +33,8 @@ __all__ = ["OldTenant", "new_store", "read_old"]
 
 _MAGIC = b"SQLite format 3\0"
 _APPLICATION_ID = 0x6D756E69
-_NEWEST = (16, "fewer_trees")
-"""The last migration of version 0.1."""
+_FIRST, _NEWEST = "ground", (16, "fewer_trees")
+"""The first and the last migration of version 0.1."""
 _DAMAGED = "restore the file from a backup, or upgrade a dump that version 0.1 exported"
 _COLUMNS = {
     "sessions": "user_id session_id head_seq head_hash head_recorded_at created_at",
@@ -129,7 +129,9 @@ class _OldFile:
         (application_id,) = next(self._rows("PRAGMA application_id"))
         if application_id != _APPLICATION_ID:
             raise NotADatabase(f"{path} is a SQLite file of another program", path="$.old", hint="name another file")
-        if "migrations" not in names:
+        asked = "SELECT number, name FROM migrations WHERE number = 1"
+        first = next(self._rows(asked), None) if "migrations" in names else None
+        if first is None or first["name"] != _FIRST:
             raise SchemaMismatch(
                 f"{path} is a store of this version already", path="$.old", hint="open it: there is nothing to upgrade"
             )

@@ -33,7 +33,6 @@ from muniment.core.ports.schema import (
     SessionRow,
     TenantRow,
 )
-from muniment.core.ports.sealing import SealKey
 from muniment.core.scope import Scope
 from muniment.errors import (
     ClockWentBack,
@@ -45,6 +44,7 @@ from muniment.errors import (
     MunimentError,
     RunFinished,
     RunLocked,
+    StaleState,
     StoreDamaged,
     TooLarge,
 )
@@ -58,7 +58,6 @@ from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
 from muniment.store.objects.sending import Leaving, insert_blobs, resending, send_blobs, write_sent
 from muniment.store.proving.tombstones import forgotten, told_entry
-from muniment.store.sealing import add_seal, key_to_seal
 from muniment.store.turns import is_turn
 
 __all__ = [
@@ -114,22 +113,29 @@ class Batch:
     """
     repairs: bool = False
     """May be written to a run that is locked."""
-    seal_key: SealKey | None = None
-    """Seals what was redacted, where there is something and the policy keeps it."""
     held: Mapping[bytes, ObjectRow] = field(default_factory=dict)
     """By the names of blobs, what was sent outside already."""
+    expected_seq: int | None = None
+    """The number of the session's last entry where the drafts follow from the session as it was read."""
 
 
 def append(
-    ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, repairs: bool = False
+    ctx: Context,
+    scope: Scope,
+    drafts: Sequence[EntryDraft],
+    opening: Admitted,
+    *,
+    repairs: bool = False,
+    expected_seq: int | None = None,
 ) -> list[LedgerEntry]:
     """Write the drafts as the next entries of the session, in order, in one transaction; answers their entries.
 
+    With `expected_seq`, only while the session's last entry has that number (0 if it has none); else `StaleState`.
     Secrets in the drafts are redacted. A run whose compaction failed takes nothing but what `repairs` it (CS-08).
     """
 
     def attempt() -> list[LedgerEntry]:
-        batch = replace(prepare(ctx, scope, drafts, opening), repairs=repairs)
+        batch = replace(prepare(ctx, scope, drafts, opening), repairs=repairs, expected_seq=expected_seq)
         try:
             return write_batches(ctx, scope.tenant_id, [batch], lambda tx: _write(ctx, tx, batch))
         except KeyTaken:
@@ -235,7 +241,6 @@ def prepare(
         salts=tuple(salts),
         keys=tuple(key_of(scope, draft) for draft in drafts),
         prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if policy.index_turns else {},
-        seal_key=key_to_seal(ctx, (opening, *admitted)) if ctx.policy.ledger.redact == "seal" else None,
         held=send_blobs(ctx, scope.tenant_id, leaving) if leaving and not is_inside else {},
     )
 
@@ -268,6 +273,7 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
     elif not admitted:
         return []  # a run that is only to be started was
     head = session_head(ctx, tx, scope)
+    _check_seq(scope, batch.expected_seq, 0 if head is None else head.seq)
     recorded_at = recorded_now(ctx, head, batch.after)
     rows, end = seal(
         scope, head or genesis(scope.tenant_id, scope.user_id, scope.session_id), admitted, ids, salts, recorded_at
@@ -279,9 +285,6 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
         for row, item in zip(rows, admitted, strict=True)
     ]
     project_entries(ctx, tx, entries)
-    for entry, item in zip(entries, admitted, strict=True):
-        if item.secrets:
-            add_seal(ctx, tx, scope, batch.seal_key, entry, item.secrets)
     said = [(entry, item.text) for entry, item in zip(entries, admitted, strict=True) if is_turn(entry)]
     ctx.derived.extracts.extend(tx, scope.user_id, scope.session_id, end.seq, len(rows), said)
     if ctx.policy.ledger.index_turns:
@@ -297,6 +300,15 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
     _remember_keys(tx, batch, fresh, written)
     by_index = earlier | dict(zip(fresh, written, strict=True))
     return [by_index[index] for index in range(len(batch.admitted))]
+
+
+def _check_seq(scope: Scope, expected: int | None, seq: int) -> None:
+    if expected is not None and expected != seq:
+        raise StaleState(
+            f"the session {scope.session_id!r:.80} was written meanwhile",
+            hint="read the session again",
+            details={"current_version": seq},
+        )
 
 
 def _index(ctx: Context, tx: Transaction, pending: Sequence[_Turns]) -> None:

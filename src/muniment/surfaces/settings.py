@@ -1,7 +1,7 @@
 """Settings, in one order everywhere: argument > `MUNIMENT_*` environment > `muniment.toml` > default.
 
     MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_EMBEDDER,
-    MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_LESSONS, MUNIMENT_PROOF_KEY, MUNIMENT_SEAL_KEY,
+    MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_LESSONS, MUNIMENT_PROOF_KEY,
     MUNIMENT_OBJECTS, MUNIMENT_OBJECTS_KEY, MUNIMENT_REPOSITORY, MUNIMENT_BRANCHES, MUNIMENT_DIRECTORY,
     MUNIMENT_CONFIG (another toml); MUNIMENT_DB_FILE names a file that holds the value of MUNIMENT_DB
 
@@ -56,7 +56,6 @@ NAMES: Mapping[str, str] = {
     "extract_model": "none",
     "lessons": "none",
     "proof_key": "none",
-    "seal_key": "none",
     "objects": "none",
     "objects_key": "none",
     "repository": "none",
@@ -151,8 +150,6 @@ class Settings:
     """A model that writes lessons of judged runs: `none`, `openai:<base_url>#<model>`."""
     proof_key: str
     """Where the key lies that builds and receipts are proven with: `none`, `file:<path>`, `env:<NAME>`."""
-    seal_key: str
-    """Where the key lies for what `ledger.redact = "seal"` keeps: `none`, `file:<path>`, `env:<NAME>`."""
     objects: str
     """Where content goes that is too large for a row: `none`, `file:folder`, `s3://bucket/prefix?endpoint=…`."""
     objects_key: str
@@ -377,7 +374,6 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
         extract_model=_model(settings.extract_model, "$.model"),
         lessons=_model(settings.lessons, "$.lessons"),
         proof_key=settings.proof_key,
-        seal_key=settings.seal_key,
         objects=settings.objects,
         objects_key=settings.objects_key,
         read_only=read_only,

@@ -7,13 +7,12 @@ that the ledger does not take is left out and counted, so that it does not hold 
 
 from __future__ import annotations
 
-import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import digest_of, short_id
-from muniment.errors import InvalidInput
+from muniment.errors import IdempotencyMismatch, InvalidInput, StaleState
 from muniment.store.idempotency import match_keys
 from muniment.store.items import latest
 from muniment.store.ledger.admission import admit
@@ -28,7 +27,7 @@ from muniment.traces.units import Evaluation, Unit, units_of
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft
+    from muniment.store.ledger.records import EntryDraft, LedgerEntry
     from muniment.traces.otlp.spans import Export
     from muniment.traces.otlp.wire import Signal
 
@@ -38,10 +37,12 @@ _DEFAULT_AGENT = "agent"
 _UNNAMED = "trace-"
 """How the name of a session begins that no span names."""
 _BATCH = 500
-_LOCKS = tuple(threading.Lock() for _ in range(64))
-"""One of them is held while a session is read and written, so that two exports at once do not write a turn twice."""
+_STALE_MAX = 100
+"""How often a session is read again that others write to, before their traces are refused."""
 
 
+Append = Callable[[Any, "list[EntryDraft]", int], "list[LedgerEntry]"]
+"""Write drafts to a run while its session still ends where it was read; `StaleState` where it does not."""
 OpenRun = Callable[[Mapping[str, str]], Any]
 """The run of five names: tenant, user, agent, session, run."""
 
@@ -64,15 +65,17 @@ class _Trace(NamedTuple):
     agent: str
 
 
-def ingest(ctx: Context, open_run: OpenRun, data: Any, whose: Whose, signal: Signal | None = None) -> TraceReport:
+def ingest(
+    ctx: Context, open_run: OpenRun, append: Append, data: Any, whose: Whose, signal: Signal | None = None
+) -> TraceReport:
     """Read an export and write what is new of it."""
     export = read_export(data, signal)
-    return _Ingest(ctx, open_run, whose, export).carry_out()
+    return _Ingest(ctx, open_run, append, whose, export).carry_out()
 
 
 class _Ingest:
-    def __init__(self, ctx: Context, open_run: OpenRun, whose: Whose, export: Export) -> None:
-        self._ctx, self._open_run, self._whose, self._export = ctx, open_run, whose, export
+    def __init__(self, ctx: Context, open_run: OpenRun, append: Append, whose: Whose, export: Export) -> None:
+        self._ctx, self._open_run, self._append, self._whose, self._export = ctx, open_run, append, whose, export
         self._lineage = Lineage(export.spans, whose.user_attributes)
         self._marks = Marks()
         self._traces: dict[tuple[str, str], _Trace | None] = {}
@@ -95,9 +98,7 @@ class _Ingest:
             if named is not None:
                 judged[named.user, named.session].append((evaluation, named))
         for user, session in dict.fromkeys([*placed, *judged]):
-            number = int(digest_of([self._whose.tenant_id, user, session])[:8], 16)
-            with _LOCKS[number % len(_LOCKS)]:
-                self._write_session(user, session, placed[user, session], judged[user, session])
+            self._write_session(user, session, placed[user, session], judged[user, session])
         return self._report()
 
     # -- whose ------------------------------------------------------------------------------------------------
@@ -170,6 +171,28 @@ class _Ingest:
     # -- one session ------------------------------------------------------------------------------------------
 
     def _write_session(
+        self, user: str, session: str, units: list[tuple[Unit, Named]], judged: list[tuple[Evaluation, Named]]
+    ) -> None:
+        """Read the session, lay the pieces beside it and write what is new; again from the start where another
+        process wrote to the session meanwhile.
+        """
+        left_out, rejected = self._left_out.copy(), self._rejected.copy()
+        known = self._counts["known"]
+        for attempt in range(_STALE_MAX + 1):
+            before = self._counts.total() - self._counts["known"] - self._counts["prompts"]
+            try:
+                self._write_once(user, session, units, judged)
+            except (StaleState, IdempotencyMismatch):  # a prompt that the other process wrote has the key of ours
+                if attempt == _STALE_MAX:
+                    raise
+            else:
+                return
+            # What this attempt wrote will be known to the next one.
+            self._left_out, self._rejected = left_out.copy(), rejected.copy()
+            known -= self._counts.total() - self._counts["known"] - self._counts["prompts"] - before
+            self._counts["known"] = known
+
+    def _write_once(
         self, user: str, session: str, units: list[tuple[Unit, Named]], judged: list[tuple[Evaluation, Named]]
     ) -> None:
         held = self._load(user, session, {unit.trace_id for unit, _ in units})
@@ -254,7 +277,9 @@ class _Ingest:
         self._counts["known"] += len(drafts) - len(new)
         if not new:
             return
-        for entry in run.observe_many(new):
+        entries = self._append(run, new, held.seq)
+        held.seq = max(held.seq, entries[-1].seq)
+        for entry in entries:
             kind = {"message": "messages", "tool_result": "results"}.get(entry.kind)
             if kind is None and entry.kind == "system" and "event" not in entry.metadata:
                 kind = "prompts"

@@ -48,6 +48,8 @@ class TracedTalk:
     calls: dict[str, Called] = field(default_factory=dict)
     prompts: set[str] = field(default_factory=set)
     pending: list[Pending] = field(default_factory=list)
+    seq: int = 0
+    """The number of the session's last entry that is known here."""
 
     def write(self, place: Place, event: dict[str, Any], ts: str, signal: Sent) -> None:
         self.pending.append(Pending(place, event | ({"ts": ts} if ts else {}), signal))
@@ -61,6 +63,7 @@ def load_talk(ctx: Context, tenant_id: str, user: str, sessions: Iterable[str], 
     for name in names:
         entries = list(list_entries(ctx, tenant_id, user, name, None, asked))
         talk.known.is_cut |= len(entries) >= _KNOWN_MAX
+        talk.seq = entries[0].seq if entries else 0
         for entry in reversed(entries):
             _know(ctx, talk, entry, marks)
     return talk

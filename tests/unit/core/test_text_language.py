@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.text.analyzer import analyze, ascii_words, stem, stop_words
+from muniment.core.text.analyzer import analyze, ascii_words, stem, stem_in, stop_words
 from muniment.core.text.characters import numbers_in_han, plain_letters
 from muniment.core.text.text_language import LATIN_LANGUAGES, text_language
 from products import for_each
@@ -98,3 +98,18 @@ def test_the_end_of_a_long_run_without_blanks_is_indexed(sentence: str, end: str
     assert terms
     assert terms.isdisjoint(analyze(sentence * 20))
     assert terms <= set(analyze(sentence * 20 + end))
+
+
+def test_forms_of_a_word_share_a_stem_in_each_language() -> None:
+    forms = {
+        "spanish": "vive vivían",
+        "german": "wohnung wohnungen",
+        "french": "continuation continuations",
+        "portuguese": "morava moravam",
+        "italian": "abitava abitavano",
+        "dutch": "maan manen",
+        "russian": "квартира квартиры",
+    }
+    assert sorted(forms) == sorted((*LATIN_LANGUAGES, "russian"))
+    shared = {language: {stem_in(language, word) for word in words.split()} for language, words in forms.items()}
+    assert {language: found for language, found in shared.items() if len(found) != 1} == {}

@@ -14,7 +14,7 @@ from muniment.packets import builds
 
 ASKED = "Which call cancelled order ORD123, and where does Ana live?"
 NOW = datetime(2026, 3, 9, 12, tzinfo=UTC)
-WRITTEN = {10: "d4c789c1fd0fe03a36b9b0657e98c7e43bb12b5b9441d01be2448df27b87459d"}
+WRITTEN = {11: "8ac024f2482263dceac16051706668231c9c99a708eb828908af9f211156c108"}
 """What the composer of this number writes. Where this fails because packets are meant to read otherwise, give
 `COMPOSER` another number and put down what it writes: else builds of before are said to have been changed.
 """

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.policy.research import ResearchPolicy
-from muniment.core.urls import cid_of
 from muniment.errors import InvalidRecord, TooLarge
 from muniment.research.citations import (
     Look,
@@ -23,6 +22,7 @@ from muniment.research.citations import (
 )
 from muniment.research.reading.outputs import Reading, read_markdown
 from muniment.research.run_records import CITABLE, Citation, CitationStatus, SourceCheck
+from muniment.research.urls import cid_of
 from products import for_each
 
 POLICY = ResearchPolicy()

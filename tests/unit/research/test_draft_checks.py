@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.contracts.research import SummaryPack
-from muniment.core.urls import cid_of, short_cids
 from muniment.research.drafts import check_draft
 from muniment.research.judging import Judgement
 from muniment.research.run_records import Citation, CitationStatus, DraftCheck
+from muniment.research.urls import cid_of, short_cids
 from products import for_each
 
 TEXTS = {

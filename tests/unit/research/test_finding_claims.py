@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.core.policy.research import ResearchPolicy
-from muniment.core.urls import cid_of, normalize_url
 from muniment.research.reading.claims import Candidate, find_claims
 from muniment.research.reading.outputs import read_markdown
+from muniment.research.urls import cid_of, normalize_url
 from products import for_each
 
 POLICY = ResearchPolicy()

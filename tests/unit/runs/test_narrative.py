@@ -15,9 +15,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from snapshot_cases import HOSTILE, documents, relaxed, snapshots, texts
 
-from muniment.contracts.evidence_text import pointer_text
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.core.markdown import escaped, span_text, value_text
+from muniment.runs.markdown import escaped, pointer_text, span_text, value_text
 from muniment.runs.narrative import HEADINGS, is_verified, narrative
 from products import for_each
 

@@ -215,6 +215,9 @@ def test_other_files_are_refused(small: bytes, tmp_path: Path) -> None:
         file.execute("INSERT INTO migrations VALUES (17, 'later', '', '')")
     assert_refused(old, new, "schema_mismatch")
     with closing(sqlite3.connect(old)) as file, file:
+        file.execute("UPDATE migrations SET name = 'other' WHERE number = 1")
+    assert "already" in assert_refused(old, new, "schema_mismatch")["message"]
+    with closing(sqlite3.connect(old)) as file, file:
         file.execute("DROP TABLE migrations")
     assert "already" in assert_refused(old, new, "schema_mismatch")["message"]
     old.write_bytes(small)

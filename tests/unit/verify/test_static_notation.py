@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.yaml import YAML_CHARS_MAX, parse_yaml
 from muniment.errors import InvalidInput, InvalidRecord, TooLarge
 from muniment.verify.static import constraints
 from muniment.verify.static.constraints import KINDS
 from muniment.verify.static.notation import parse_constraints, read_constraints, to_plain
+from muniment.verify.yaml import YAML_CHARS_MAX, parse_yaml
 from products import for_each
 
 FILE = """

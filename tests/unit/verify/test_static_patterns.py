@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.core.regex.patterns import compile_pattern
+from muniment.core.regex import compile_pattern
 from muniment.errors import InvalidInput, TooLarge
 from products import for_each
 

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.contracts.validation import validate
-from muniment.core import json_schema
 from muniment.errors import InvalidInput
 from muniment.verify.composition import verify_static
 from muniment.verify.outputs import Output
-from muniment.verify.static import constraints, read_constraints
+from muniment.verify.static import constraints, json_schema, read_constraints
 from muniment.verify.static.evaluation import evaluate
 from muniment.verify.static.ifeval import IFEVAL_KINDS, from_ifeval, from_instruction
 from muniment.verify.taxonomy import DEFAULT_REGISTRY

@@ -32,7 +32,7 @@ EXTRAS: Mapping[str, Extra] = {
     "postgres": Extra("stores in PostgreSQL", ("psycopg", "psycopg_pool")),
     "vectors": Extra("the embedder wordllama", ("wordllama",)),
     "tokens": Extra("exact counts of tokens", ("splintr",)),
-    "seal": Extra("redacted text kept sealed", ("cryptography",)),
+    "encrypt": Extra("encrypted objects", ("cryptography",)),
     "plots": Extra("flow maps as PNG", ("matplotlib",)),
     "otel": Extra("traces through OpenTelemetry", ("opentelemetry",)),
 }

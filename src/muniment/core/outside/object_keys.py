@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.outside.extras import require
 from muniment.core.outside.keys import KEY_FORM, NoKey, key_source
-from muniment.core.ports.objects import ObjectKey, ObjectKeys
-from muniment.core.ports.sealing import BrokenSeal
+from muniment.core.ports.objects import BrokenSeal, ObjectKey, ObjectKeys
 from muniment.errors import NoObjectsKey
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def load_object_keys(given: Any) -> ObjectKeys | None:
     if given is None or given == "none":
         return None
     source = key_source(given, "objects_key")
-    require("seal", "encrypted objects need the package cryptography")
+    require("encrypt", "encrypted objects need the package cryptography")
 
     def keys() -> tuple[ObjectKey, ...]:
         try:

@@ -1,7 +1,7 @@
 """The numbers and switches of the ground, as one frozen record whose hash can be cited. Units stand last in names."""
 
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -32,8 +32,6 @@ class LedgerPolicy(Record):
 
     redact_secrets: bool = True  # LG-10
     """Replace keys, tokens and card numbers before anything is hashed or stored."""
-    redact: Literal["drop", "seal"] = "drop"
-    """What becomes of what was replaced: gone, or kept sealed beside the event for its owner (needs a `seal_key`)."""
     flag_instructions: bool = True  # LG-08
     """Flag text from tools and outside that reads like instructions."""
     inline_bytes_max: Positive = 64 * 1024  # LG-09
@@ -76,6 +74,11 @@ class Policy(Record):
     tree: TreePolicy = TreePolicy.model_construct()
     patterning: PatterningPolicy = PatterningPolicy.model_construct()
 
+    @classmethod
+    def from_earlier(cls, value: dict[str, Any]) -> Self:
+        """A policy as some version wrote it, less the settings that this one does not have."""
+        return cls.from_wire(_known_settings(cls, value))
+
     @cached_property
     def digest(self) -> str:
         return digest_of(self.model_dump(mode="json"))
@@ -84,3 +87,13 @@ class Policy(Record):
     def written(self) -> Written:
         """`to_wire` as canonical JSON: it is stored with every build."""
         return Written(canonical_text(self.to_wire()))
+
+
+def _known_settings(record: type[Record], value: dict[str, Any]) -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for name in value.keys() & record.model_fields.keys():
+        kind, setting = record.model_fields[name].annotation, value[name]
+        if isinstance(kind, type) and issubclass(kind, Record) and isinstance(setting, dict):
+            setting = _known_settings(kind, setting)
+        known[name] = setting
+    return known

@@ -7,7 +7,17 @@ An object store holds bytes under keys and knows nothing of events. Everything a
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-__all__ = ["ARCHIVED", "ARCHIVE_GONE", "Listed", "ObjectKey", "ObjectKeys", "ObjectRow", "ObjectStore", "Removal"]
+__all__ = [
+    "ARCHIVED",
+    "ARCHIVE_GONE",
+    "BrokenSeal",
+    "Listed",
+    "ObjectKey",
+    "ObjectKeys",
+    "ObjectRow",
+    "ObjectStore",
+    "Removal",
+]
 
 ARCHIVED = "@"
 """How the body of an entry begins that lies in an archive: `@`, the archive's name in hex, `:`, its number there. No
@@ -79,6 +89,10 @@ class ObjectStore(Protocol):
         ...
 
 
+class BrokenSeal(Exception):
+    """The bytes are none that this key sealed for this place."""
+
+
 class ObjectKey(Protocol):
     """What encrypts objects. It is never stored, exported, logged or shown; its id is."""
 
@@ -90,7 +104,7 @@ class ObjectKey(Protocol):
         ...
 
     def open(self, sealed: bytes, salt: bytes, place: Sequence[bytes]) -> bytes:
-        """The data again; raises `core.ports.sealing.BrokenSeal` where bytes, salt or place are others."""
+        """The data again; raises `BrokenSeal` where bytes, salt or place are others."""
         ...
 
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from functools import cache, partial
 from hashlib import blake2b
+from importlib import import_module
 from itertools import chain, pairwise
+from typing import Any, cast
 
 from muniment.core.memos import Memo
 from muniment.core.text.characters import ascii_digits, numbers_in_han, plain_letters
 from muniment.core.text.latin_names import spelled_hangul, spelled_katakana, spelled_names
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.stems.by_language import STEMMERS
-from muniment.core.text.stems.endings import Endings
 from muniment.core.text.text_language import LATIN_LANGUAGES, language_signs, text_language
 from muniment.core.text.word_lists import WordList
 
@@ -34,6 +34,7 @@ __all__ = [
     "plain_number",
     "porter_stem",
     "stem",
+    "stem_in",
     "stop_words",
     "take_dates",
     "term_hash",
@@ -57,9 +58,11 @@ def korean_particles() -> tuple[str, ...]:
 
 
 @cache
-def _korean_endings() -> Endings:
-    """Particles of nouns and endings of verbs."""
-    return Endings("ending: " + " ".join((*korean_particles(), *_WORDS.words("korean endings"))))
+def _korean_endings() -> tuple[str, ...]:
+    """Particles of nouns and endings of verbs, longest first."""
+    return tuple(
+        sorted({*korean_particles(), *_WORDS.words("korean endings")}, key=lambda ending: (-len(ending), ending))
+    )
 
 
 _FORMS = WordList(__package__, "irregular_forms.txt")
@@ -103,6 +106,20 @@ def stem(word: str) -> str:
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return word
     return porter_stem(irregular_forms().get(word, word))
+
+
+@cache
+def _stemmer_of(language: str) -> Callable[[], Any]:
+    """The class of a published Snowball stemmer; it is loaded with the first word of its language."""
+    name = "dutch_porter" if language == "dutch" else language
+    module = import_module(f"snowballstemmer.{name}_stemmer")
+    return cast("Callable[[], Any]", getattr(module, name.title().replace("_", "") + "Stemmer"))
+
+
+def stem_in(language: str, word: str) -> str:
+    """The Snowball stem of a word in lower case, in Russian or one of `LATIN_LANGUAGES`."""
+    stemmer = _stemmer_of(language)()  # a stemmer holds its word while it works, so threads cannot share one
+    return cast("str", stemmer.stemWord(word))
 
 
 def porter_stem(word: str) -> str:
@@ -458,7 +475,7 @@ def _terms_in_language(language: str, token: str) -> tuple[str, ...]:
     if not (plain.isascii() and plain.isalpha()):
         return _terms_of_token(plain)
     written = stem(plain)
-    stemmed = plain_letters(STEMMERS[language](token))
+    stemmed = plain_letters(stem_in(language, token))
     return (stemmed,) if stemmed == written else (stemmed, written)
 
 
@@ -474,7 +491,7 @@ def _cyrillic(token: str) -> tuple[str, ...]:
     settled = _settled("russian").get(token)
     if settled is not None:
         return settled
-    return (STEMMERS["russian"](token) if _RUSSIAN.fullmatch(token) else token,)
+    return (stem_in("russian", token) if _RUSSIAN.fullmatch(token) else token,)
 
 
 def _is_cjk(char: str) -> bool:
@@ -527,8 +544,8 @@ def _hangul(run: str) -> tuple[str, ...]:
     """Of a word without its particle or ending: the syllables, their pairs, the first of them and all (`^`)."""
     if run in stop_words("korean"):
         return ()
-    ending, _ = _korean_endings().longest(run, 2 if len(run) > 2 else 1)
-    root = run[: len(run) - len(ending)]
+    kept = 2 if len(run) > 2 else 1
+    root = next((run[: -len(end)] for end in _korean_endings() if run.endswith(end, kept)), run)
     pairs = [root[at : at + 2] for at in range(len(root) - 1)]
     return ("^" + run[0], *root, *pairs, "^" + root, *map(stem, spelled_hangul(root)))
 

@@ -26,10 +26,10 @@ from urllib.parse import urljoin, urlsplit
 
 from muniment.core.outside.addresses import is_public
 from muniment.core.outside.http_client import Address, BodyTooLarge, get, in_time, look_up, read_body
-from muniment.core.urls import fetchable_url
 from muniment.errors import InvalidInput
 from muniment.research.outside.page_text import CODINGS, PageText, inflate, kind_of, media_type_of, read_text
 from muniment.research.run_records import CitationStatus
+from muniment.research.urls import fetchable_url
 
 __all__ = ["Looked", "UrlChecker"]
 

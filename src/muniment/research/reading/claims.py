@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from muniment.core.policy.research import ResearchPolicy
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.urls import cid_of, try_normalize_url
 from muniment.research.reading.claim_words import has_verb, is_instruction, is_placeholder, is_research_talk, leans_back
 from muniment.research.reading.figures import has_figure
 from muniment.research.reading.outputs import Mark, Reading, Sentence, count_words
 from muniment.research.reading.sections import main_kind
 from muniment.research.reading.splitting import has_open_ends
+from muniment.research.urls import cid_of, try_normalize_url
 
 __all__ = ["Candidate", "find_claims", "mark_cids"]
 

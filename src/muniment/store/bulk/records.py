@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from muniment.core.vocabulary import Trust
     from muniment.store.ledger.admission import Admitted
     from muniment.store.ledger.records import EntryKind, Role
-    from muniment.store.ledger.redaction_trace import RedactedValue
 
 __all__ = ["Checked", "LoadEvent", "LoadReport", "checked_of"]
 
@@ -44,7 +43,6 @@ class Checked(NamedTuple):
     body_text: str
     """Canonical; of one with a blob, without its name."""
     blob: bytes | None
-    secrets: tuple[RedactedValue, ...]
     event: Any
     """Which event its metadata name; None of most."""
     key: tuple[bytes, bytes] | None
@@ -79,7 +77,6 @@ def checked_of(admitted: Admitted, key: tuple[bytes, bytes] | None = None) -> Ch
         admitted.flags,
         admitted.body_text if admitted.blob is None else canonical_text(admitted.body),
         admitted.blob,
-        admitted.secrets,
         metadata.get("event") if metadata else None,
         key,
     )

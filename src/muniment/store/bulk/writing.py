@@ -30,7 +30,6 @@ from muniment.core.ports.schema import (
     IdRow,
     SessionRow,
 )
-from muniment.core.ports.sealing import SealKey
 from muniment.core.scope import Scope
 from muniment.errors import DuplicateId, IdempotencyMismatch, StorageBusy
 from muniment.store.bulk.gathering import Gathered
@@ -41,7 +40,6 @@ from muniment.store.ledger.admission import Admitted
 from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.objects.sending import Leaving, insert_blobs, resending, send_blobs, write_sent
-from muniment.store.sealing import add_seal, key_to_seal
 from muniment.store.turns import can_be_turn
 from muniment.store.writing import (
     enter_tenant,
@@ -123,18 +121,15 @@ class _Settled(NamedTuple):
 
     opening: Admitted
     batches: list[_Batch]
-    seal_key: SealKey | None
     sent: Mapping[bytes, ObjectRow]
     """By the names of blobs, what was sent outside already."""
 
 
 def _settle(ctx: Context, tenant_id: str, parts: Sequence[Part], opening: Admitted) -> _Settled:
     batches = [_settled(ctx, part) for part in parts]
-    is_sealed = ctx.policy.ledger.redact == "seal"
-    seal_key = key_to_seal(ctx, [event for part in parts for event in part.events]) if is_sealed else None
     leaving = [each for batch in batches for each in batch.leaving]
     sent = send_blobs(ctx, tenant_id, leaving) if leaving else {}
-    return _Settled(opening, batches, seal_key, sent)
+    return _Settled(opening, batches, sent)
 
 
 def _settled(ctx: Context, part: Part) -> _Batch:
@@ -396,11 +391,9 @@ class _Portion:
         for row, event in zip(rows, events, strict=True):
             if can_be_turn(row.kind, row.role):
                 turns.append((row.seq, row.ts))
-            if event.secrets or self._ctx.hears(event.kind, event.event):
+            if self._ctx.hears(event.kind, event.event):
                 entry = entry_of_row(scope.tenant_id, row, scope=scope, body=event.body)
                 project_entries(self._ctx, self._out, [entry])
-                if event.secrets:
-                    add_seal(self._ctx, self._out, scope, self._settled.seal_key, entry, event.secrets)
 
     def _leave_for_later(self) -> None:
         backlog: list[BacklogRow] = []

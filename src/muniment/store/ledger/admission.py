@@ -14,10 +14,9 @@ from muniment.core.vocabulary import TRUST_ORDER, Trust
 from muniment.errors import InvalidInput, TooLarge
 from muniment.store.ledger.orders import reads_like_instructions
 from muniment.store.ledger.records import IMPORTED, INSTRUCTION_LIKE, PARTLY_ANALYSED, EntryDraft, EntryKind, Role
-from muniment.store.ledger.redaction_trace import RedactedValue, redacted_values
-from muniment.store.ledger.secrets import may_hold_secret, redact_text, redact_value
+from muniment.store.ledger.secrets import may_hold_secret, redact_value
 
-__all__ = ["REDACTED", "SEALED", "Admitted", "admit", "place_blob", "trust_of"]
+__all__ = ["REDACTED", "Admitted", "admit", "place_blob", "trust_of"]
 
 _BY_ROLE: dict[Role, Trust] = {
     "user": "user",
@@ -43,8 +42,6 @@ def trust_of(role: Role, claimed: Trust | None) -> Trust:
 
 
 REDACTED = "redacted"
-SEALED = "sealed"
-"""What was redacted is kept sealed beside the event, for its owner."""
 _ANALYSED = ("message", "tool_result")
 """Kinds of entries whose text is analysed at all."""
 _UNREAD_TIMES = 4
@@ -62,8 +59,6 @@ class Admitted(NamedTuple):
     body_text: str
     blob: bytes | None
     """Content that is too large for the row. The body then has no content until `place_blob`."""
-    secrets: tuple[RedactedValue, ...] = ()
-    """What was redacted, where the policy keeps it: sealed before anything is written."""
 
     @property
     def kind(self) -> EntryKind:
@@ -90,14 +85,12 @@ def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
     if len(text) > _UNREAD_TIMES * policy.body_bytes_max:  # nor this, of which redacting would not leave enough
         _check_rest(body, _UNREAD_TIMES * policy.body_bytes_max, policy)
     flags: list[str] = []
-    secrets: tuple[RedactedValue, ...] = ()
     if policy.redact_secrets and may_hold_secret(text):
         found: Counter[str] = Counter()
-        given, body = body, redact_value(body, found)
+        body = redact_value(body, found)
         if found:
-            secrets = tuple(redacted_values(given, body, redact_text)) if policy.redact == "seal" else ()
             body["redactions"] = dict(found)
-            flags += [REDACTED, SEALED] if secrets else [REDACTED]
+            flags.append(REDACTED)
             text = canonical_text(body)
     trust = trust_of(draft.role, draft.trust)
     is_foreign = trust in ("tool", "external") or draft.imported is not None
@@ -115,7 +108,7 @@ def admit(draft: EntryDraft, policy: LedgerPolicy) -> Admitted:
     if len(text) * 4 > min(policy.inline_bytes_max, policy.body_bytes_max, policy.content_bytes_max):
         body, text, blob = _move_out(body, text, policy)
     ts = None if draft.ts is None else format_instant(parse_instant(draft.ts))
-    return Admitted(draft, ts, trust, tuple(sorted(flags)) if flags else (), body, text, blob, secrets)
+    return Admitted(draft, ts, trust, tuple(sorted(flags)) if flags else (), body, text, blob)
 
 
 def _check_shape(draft: EntryDraft) -> None:

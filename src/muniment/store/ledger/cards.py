@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -70,12 +70,8 @@ class _Run(NamedTuple):
     says_other: bool
 
 
-Note = Callable[[int, int, str], None]
-
-
-def redact_cards(text: str, found: Counter[str], under: str = "", note: Note | None = None) -> str:
-    """The text without its card numbers; `found` counts them, `note` is told where each stood. `under` is the key that
-    the text stands under."""
+def redact_cards(text: str, found: Counter[str], under: str = "") -> str:
+    """The text without its card numbers; `found` counts them. `under` is the key that the text stands under."""
     clean: list[str] = []
     at = 0
     for start, end, is_loose in _runs(text):
@@ -83,8 +79,6 @@ def redact_cards(text: str, found: Counter[str], under: str = "", note: Note | N
         for first, last in () if run is None else _cards_in(run):
             clean += (text[at:first], _REPLACED)
             found["card_number"] += 1
-            if note is not None:
-                note(first, last, "card_number")
             at = last
     return "".join((*clean, text[at:])) if clean else text
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from muniment.core.canonical import canonical_text
 from muniment.store.ledger.cards import redact_cards
-from muniment.store.ledger.redaction_trace import Trace
 
 __all__ = ["find_secret", "may_hold_secret", "redact_text", "redact_value"]
 
@@ -177,8 +176,7 @@ def may_hold_secret(text: str) -> bool:
 
 
 def redact_text(text: str, found: Counter[str], under: str = "") -> str:
-    """The text with every secret replaced; `found` counts them by kind, and a `Trace` tells what each was. `under` is
-    the key it stands under.
+    """The text with every secret replaced; `found` counts them by kind. `under` is the key it stands under.
 
     What stood glued to a secret may itself be one, now that its border shows. Of a chain of them that is longer than
     anybody writes, the rest goes as a whole: otherwise each of its secrets would have the text read once more.
@@ -193,16 +191,9 @@ def redact_text(text: str, found: Counter[str], under: str = "") -> str:
 
 def _redact_once(text: str, found: Counter[str], under: str, tokens: Iterable[tuple[str, re.Pattern[str]]]) -> str:
     """One pass of each pattern over the text, and one for cards."""
-    trace = found if isinstance(found, Trace) else None
     for kind, pattern in tokens:
-        clean = pattern.sub(_replacer(kind, found, trace), text)
-        if trace is not None:
-            trace.settle(text)
-        text = clean
-    clean = redact_cards(text, found, under, None if trace is None else trace.note)
-    if trace is not None:
-        trace.settle(text)
-    return clean
+        text = pattern.sub(_replacer(kind, found), text)
+    return redact_cards(text, found, under)
 
 
 def find_secret(value: Any) -> str | None:
@@ -262,12 +253,10 @@ def _is_redacted(item: Any) -> bool:
     return isinstance(item, str) and _REDACTED.fullmatch(item) is not None
 
 
-def _replacer(kind: str, found: Counter[str], trace: Trace | None) -> Callable[[re.Match[str]], str]:
+def _replacer(kind: str, found: Counter[str]) -> Callable[[re.Match[str]], str]:
     def replace(match: re.Match[str]) -> str:
         found[kind] += 1
         keep = match.groupdict().get("keep") or ""
-        if trace is not None:
-            trace.note(match.start() + len(keep), match.end(), kind)
         return f"{keep}[redacted:{kind}]"
 
     return replace

@@ -14,8 +14,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_bytes, parse_json
-from muniment.core.ports.objects import ARCHIVED, ObjectRow
-from muniment.core.ports.sealing import BrokenSeal
+from muniment.core.ports.objects import ARCHIVED, BrokenSeal, ObjectRow
 from muniment.errors import InvalidJson
 from muniment.store.objects.outside import Outside
 

@@ -13,11 +13,10 @@ from hashlib import sha256
 from typing import Any
 
 from muniment.core.ports.engine import Condition, Count, Engine, KeyTaken
-from muniment.core.ports.objects import ObjectKey, ObjectKeys, ObjectRow, ObjectStore
+from muniment.core.ports.objects import BrokenSeal, ObjectKey, ObjectKeys, ObjectRow, ObjectStore
 from muniment.core.ports.outside import Ids
 from muniment.core.ports.rows import get, insert
 from muniment.core.ports.schema import OBJECTS
-from muniment.core.ports.sealing import BrokenSeal
 from muniment.core.ports.server_rows import SERVER
 from muniment.errors import NoObjectsKey
 

@@ -37,17 +37,17 @@ _REPLICA_TOLD = {"follows": "answers reads", "behind": "is behind: the primary a
 def _doctor(call: Call) -> dict[str, Any]:
     settings = call.settings
     tokens, embedder, hosts = _tokens(settings), _embedder(settings), _hosts()
-    seal = _lacking("seal_key", "seal", "seals need the package cryptography", settings.seal_key != "none")
-    objects = _lacking("objects_key", "seal", "objects need the package cryptography", settings.objects_key != "none")
+    objects = _lacking(
+        "objects_key", "encrypt", "encrypted objects need the package cryptography", settings.objects_key != "none"
+    )
     problems = [
         *({"asked_by": name, **part["error"]} for name, part in (("tokens", tokens), ("embedder", embedder))
           if "error" in part),
-        *seal,
         *objects,
         *_server(),
         *_lacking("the configuration of a coding agent", "mcp", "MCP is not installed", _asks_for_mcp(hosts)),
     ]  # fmt: skip
-    openable = _openable(settings, tokens, embedder, bool(seal))
+    openable = _openable(settings, tokens, embedder)
     store = _store(replace(openable, objects_key="none") if objects else openable)
     if store["state"] == "broken":
         problems.append({"asked_by": "db", **store["error"]})
@@ -183,13 +183,12 @@ def _server() -> list[dict[str, Any]]:
     return [*found, *_lacking("otel", "otel", "OpenTelemetry is not installed", otel == "on")]
 
 
-def _openable(settings: Settings, tokens: Mapping[str, Any], embedder: Mapping[str, Any], no_seal: bool) -> Settings:
+def _openable(settings: Settings, tokens: Mapping[str, Any], embedder: Mapping[str, Any]) -> Settings:
     """The settings without what cannot be loaded: what is said of that is said once, and the store is looked at."""
     return replace(
         settings,
         tokens="auto" if "error" in tokens else settings.tokens,
         embedder="none" if "error" in embedder else settings.embedder,
-        seal_key="none" if no_seal else settings.seal_key,
     )
 
 

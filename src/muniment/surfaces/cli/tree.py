@@ -82,7 +82,6 @@ _MEMORY = _group(
     history=Entry("List everything that a key ever held.", "memory:history"),
     events=Entry("List a user's events, session by session, in order.", "memory:events"),
     content=Entry("Print the full text of an event, checked against its hash.", "memory:content"),
-    unseal=Entry("Print what was redacted of an event and kept sealed for its owner.", "memory:unseal"),
     record=Entry("Record a conversation as a model's API has it; what is new is written.", "memory:record"),
 )
 _PACKET = _group(
@@ -225,7 +224,6 @@ _STORE = _group(
     upkeep=Entry("Do what waits beside the daily work, shared with other processes.", f"{_UPKEEP}:upkeep"),
     index=Entry("Index what was loaded in bulk and still waits for it.", "store:index"),
     reembed=Entry("Bring every turn to the present embedder.", "store:reembed"),
-    reseal=Entry("Bring what is kept sealed to the present key.", "store:reseal"),
     scrub=Entry("Rebuild the store's files without what was forgotten.", "store:scrub"),
     archive=Entry("Move what was said in cold sessions into archives outside.", f"{_OBJECTS}:archive"),
     unarchive=Entry("Bring archived sessions back into the store.", f"{_OBJECTS}:unarchive"),

@@ -1,6 +1,6 @@
 """Which long works another process can begin again, and what it needs for that.
 
-Those can that need nothing but the store: verify, extract, scrub, rebuild, reembed, reseal, gate. Each finds what it
+Those can that need nothing but the store: verify, extract, scrub, rebuild, reembed, gate. Each finds what it
 had done, or does it once more without harm. An import reads a file that was spooled to the disk of its process, and the
 pack and the check of a study read files of that server's: they are told to be interrupted, and are sent again.
 """

@@ -26,9 +26,9 @@ from pydantic import Field
 from muniment.contracts.rules import RegressionTestSpec
 from muniment.core.canonical import canonical_text
 from muniment.core.record import RULECRAFT_VERSION, Absent, Items, JsonObject, NonEmpty, Record
-from muniment.core.yaml import parse_yaml
 from muniment.errors import InvalidRecord, Issue
 from muniment.verify.static.notation import parse_constraints
+from muniment.verify.yaml import parse_yaml
 
 __all__ = ["CASES_MAX", "Pack", "PackCase", "is_pack", "parse_pack", "read_pack"]
 

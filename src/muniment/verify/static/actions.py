@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 
 from muniment.core.canonical import canonical_text
-from muniment.core.json_schema import Schema, read_schema
 from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty, Number
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidInput
 from muniment.verify.outputs import PolicyEvent, ToolCall
 from muniment.verify.static.base import Bounds, Constraint, View, Violation, error_line
+from muniment.verify.static.json_schema import Schema, read_schema
 from muniment.verify.taxonomy import detail_of
 
 __all__ = [

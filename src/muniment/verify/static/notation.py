@@ -20,11 +20,11 @@ from difflib import get_close_matches
 from typing import Any
 
 from muniment.core.canonical import child_path
-from muniment.core.yaml import parse_yaml
 from muniment.errors import InvalidInput, InvalidRecord, Issue
 from muniment.verify.static.base import Constraint
 from muniment.verify.static.constraints import KINDS
 from muniment.verify.taxonomy import DEFAULT_REGISTRY, Registry
+from muniment.verify.yaml import parse_yaml
 
 __all__ = ["CONSTRAINTS_MAX", "ConstraintSet", "parse_constraints", "read_constraints", "to_plain"]
 

@@ -204,7 +204,7 @@ check = Command(
 
 def _file_given(name: str) -> Any:
     """A constraint file or a pack, as plain data."""
-    from muniment.core.yaml import parse_yaml
+    from muniment.verify.yaml import parse_yaml
 
     try:
         return parse_yaml(read_text(name))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["candidates", "content", "entry_line", "episodes", "events", "extract", "facts", "history", "hit_lines"]
-__all__ += ["extract_pending", "record", "search", "source_line", "turns", "unseal"]
+__all__ += ["extract_pending", "record", "search", "source_line", "turns"]
 
 _EXTRACT_SESSION = "extract"
 """The session that the patches of `extract` stand in."""
@@ -355,24 +355,6 @@ content = Command(
         "start": Word("From this character on.", metavar="CHARACTER"),
         "length": Word("No more than so many characters.", metavar="COUNT"),
     },
-)
-
-
-def _show_unsealed(call: Call) -> Iterator[str]:
-    for each in call.answer.values:
-        where = each.place if each.start is None else f"{each.place} at {each.start}"
-        yield f"{where}  {each.kind}: {one_line(str(each.value), 4096)}"
-    if not call.answer.values:
-        yield "nothing of this event was sealed"
-
-
-unseal = Command(
-    "memory.unseal",
-    _show_unsealed,
-    arguments={"event_id": "EVENT"},
-    takes_user=True,
-    words={"user_id": Word("Whose event it is.")},
-    about="Needs the key: --seal-key, MUNIMENT_SEAL_KEY or muniment.toml. What it prints is secret.",
 )
 
 

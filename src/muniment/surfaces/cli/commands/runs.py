@@ -272,7 +272,7 @@ def _show_claims(call: Call) -> Iterator[str]:
 
 
 def _claim_lines(claim: RunClaim, quotes: list[dict[str, Any]]) -> Iterator[str]:
-    from muniment.contracts.evidence_text import place_text
+    from muniment.runs.markdown import place_text
 
     yield f"{coloured(claim.status, _COLOURS)}  {one_line(claim.statement, 300)}"
     yield f"    {claim.claim_id}"

@@ -33,7 +33,6 @@ __all__ = [
     "rebuild",
     "receipt_lines",
     "reembed",
-    "reseal",
     "restore",
     "scrub",
     "tenants",
@@ -246,21 +245,6 @@ def _show_rebuilt(call: Call) -> Iterator[str]:
 rebuild = Command("memory.rebuild", _show_rebuilt)
 
 
-def _show_resealed(call: Call) -> Iterator[str]:
-    report = call.answer
-    yield f"{counted(report.resealed, 'seal')} brought to the key {report.key_id}, {report.kept} were there already"
-    if report.locked:
-        yield f"{counted(report.locked, 'seal')} made with a key that was not given"
-
-
-reseal = Command(
-    "memory.reseal",
-    _show_resealed,
-    holds=lambda report: not report.locked,
-    about="After a new key was put before the old ones; exit 1 where a seal needs a key that was not given.",
-)
-
-
 def _reembed(call: Call, ask: Callable[..., int]) -> int:
     with progress_bar("embedding", None, quiet=call.as_json) as advance:
         return ask(progress=advance)
@@ -365,7 +349,7 @@ backup = Command(
     words={"file": Word(metavar="FILE")},
     about="A copy of a SQLite store as it is at one moment, while a server goes on with it. FILE is new, and appears "
     "under its name only when it is complete. What lies outside (MUNIMENT_OBJECTS) is not in it. The file of keys and "
-    "the keys for proofs, seals and objects lie elsewhere: keep them apart. For PostgreSQL, use pg_dump.",
+    "the keys for proofs and objects lie elsewhere: keep them apart. For PostgreSQL, use pg_dump.",
 )
 
 

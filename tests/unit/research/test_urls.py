@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from muniment.core.urls import (
+from muniment.errors import InvalidInput
+from muniment.research.urls import (
     CID_HEX_MIN,
     URL_CHARS_MAX,
     cid_of,
@@ -18,7 +19,6 @@ from muniment.core.urls import (
     try_normalize_url,
     without_credentials,
 )
-from muniment.errors import InvalidInput
 from products import for_each
 
 PIECES = st.sampled_from(

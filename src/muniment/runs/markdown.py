@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from muniment.contracts.evidence import EvidencePointer
 from muniment.core.canonical import canonical_text
 
-__all__ = ["NONE", "escaped", "listed", "span_text", "value_text"]
+__all__ = ["NONE", "escaped", "listed", "place_text", "pointer_text", "span_text", "value_text"]
 
 NONE = "none"
 """What a list that holds nothing says."""
@@ -65,3 +66,15 @@ def span_text(span: Any) -> str:
 def listed(lines: Iterable[str]) -> list[str]:
     """The lines, or the one line that says that there are none."""
     return list(lines) or [NONE]
+
+
+def pointer_text(pointer: EvidencePointer) -> str:
+    """`ev_1 [corpus/chunk 12–34]`."""
+    return f"{value_text(pointer.evidence_id)} [{place_text(pointer)}]"
+
+
+def place_text(pointer: EvidencePointer) -> str:
+    """`corpus/chunk 12–34`; without the corpus where the pointer does not name it."""
+    named = getattr(pointer, "corpus_id", None)
+    corpus = escaped(named) if isinstance(named, str) else ""
+    return f"{corpus}{'/' if corpus else ''}{value_text(pointer.chunk_id)} {span_text(pointer.span)}"

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from muniment.core.canonical import canonical_text, child_path
-from muniment.core.regex.patterns import compile_pattern
+from muniment.core.regex import compile_pattern
 from muniment.errors import InvalidInput, Issue, TooLarge
 
 __all__ = ["ISSUES_MAX", "SCHEMA_NODES_MAX", "STEPS_MAX", "Schema", "read_schema"]

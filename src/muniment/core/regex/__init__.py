@@ -1,1 +1,0 @@
-"""Regular expressions that users write, searched in time linear in the text."""
