@@ -1,4 +1,4 @@
-"""Dumps and a file that version 0.1 wrote: they come in, verify, and replay what they hold to the byte."""
+"""Dumps and a file that version 0.1 wrote: they are read, verify, and replay what they hold to the byte."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from old_stores import answers
 
 import muniment
+from muniment.surfaces.cli.main import cli
 
 STORE = Path(__file__).parent / "store_0_1"
 TABLES = "sessions entries blobs items links parts marks idempotency"
@@ -52,10 +54,12 @@ def test_dumps_of_0_1_come_in_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("LG-01", "LG-05", "MP-16")
-def test_a_file_of_0_1_is_read_whole(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    path.write_bytes(unpacked("store.sqlite"))
-    with muniment.open(path, tokens="estimate_v1") as mem:
+def test_an_upgraded_file_of_0_1_is_whole(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.db", tmp_path / "new.db"
+    old.write_bytes(unpacked("store.sqlite"))
+    done = CliRunner().invoke(cli, ["store", "upgrade", str(old), str(new)])
+    assert done.exit_code == 0, done.output
+    with muniment.open(new, tokens="estimate_v1") as mem:
         assert_answers(mem, ANSWERS["file"])
 
 

@@ -87,7 +87,6 @@ def toml(text: str) -> str:
 COMMANDS = (
     ("store", "users"),
     ("store", "backup", "there.db"),
-    ("store", "upgrade"),
     ("store", "upkeep"),
     ("serve", "--port", "0"),
     ("verify",),

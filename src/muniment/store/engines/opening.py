@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import AbstractContextManager
 
 from muniment.core.ports.engine import Durability, Engine
 from muniment.errors import InvalidInput
 
-__all__ = ["durability_named", "file_named", "open_engine", "refuse_keywords"]
+__all__ = ["durability_named", "file_named", "new_schema", "open_engine", "refuse_keywords"]
 
 _OWN = ("schema", "pool_size", "replica", "replica_lag")
 _POOL_SIZE_MAX = 1000
@@ -130,6 +131,26 @@ def file_named(target: str) -> str | None:
 
         return unquote(target[len("sqlite:///") :])
     return None
+
+
+def new_schema(target: str) -> AbstractContextManager[None]:
+    """Let the block make a store at an address of PostgreSQL that has none; what it made goes if it fails."""
+    if _SCHEME.match(target) is None or not target.lower().startswith("postgres"):
+        raise InvalidInput(f"no store can be kept at {target!r:.80}", path="$.new", hint=_HINT)
+    url, options = _split(target)
+    _need_driver()
+    from muniment.store.engines.postgres.addresses import writable_dsn
+    from muniment.store.engines.postgres.opening import Target, only_new
+
+    schema = options.get("schema", "muniment")
+    _check_schema(schema)
+    return only_new(Target(writable_dsn(url, read_only=False), schema, "", 5, 30.0, False))
+
+
+def _check_schema(schema: str) -> None:
+    from muniment.store.engines.postgres.engine import check_name
+
+    check_name(schema)
 
 
 _HINT = "give :memory:, a path, sqlite:///path or postgresql://host/database"

@@ -8,20 +8,22 @@ be bound is not opened. Holds no connection afterwards.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
 
-from muniment.errors import MunimentError, SchemaMismatch, StorageFailure, StorageLost
+from muniment.errors import Conflict, MunimentError, SchemaMismatch, StorageFailure, StorageLost
 from muniment.store.engines.migrations import Applied, Migration, load, pending
 from muniment.store.engines.postgres.addresses import location_of
 from muniment.store.engines.postgres.confirming import check_standbys
 from muniment.store.engines.postgres.failures import translate
 from muniment.store.engines.postgres.patience import Connection
 
-__all__ = ["Connection", "Ready", "Target", "connect", "is_pooled", "lock_number", "prepare"]
+__all__ = ["Connection", "Ready", "Target", "connect", "is_pooled", "lock_number", "only_new", "prepare"]
 
 _PACKAGE = "muniment.store.engines.postgres"
 
@@ -190,3 +192,39 @@ def _unwalled(target: Target) -> MunimentError:
         f"no role to work as that row-level security binds ({target.app_role})",
         hint="name a plain role in the URL, or a superuser who can make one",
     )
+
+
+@contextmanager
+def only_new(target: Target) -> Iterator[None]:
+    """Refuse a schema that has tables; if the block fails, drop what it made in the schema."""
+    held = "SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace(%s)"
+    name = f'"{target.schema}"'
+    with connect(target) as connection:
+        if _one(connection, held, (name,))[0]:
+            raise Conflict(
+                f"the schema {target.schema} has tables already",
+                path="$.new",
+                hint="name another one with ?schema=, or drop it if an upgrade that was killed has left it",
+            )
+        is_there = _one(connection, "SELECT to_regnamespace(%s) IS NOT NULL", (name,))[0]
+    done = False
+    try:
+        yield
+        done = True
+    finally:
+        if not done:
+            with connect(target) as connection:
+                _drop(connection, target.schema, keep=is_there)
+
+
+def _drop(connection: Connection, schema: str, *, keep: bool) -> None:
+    """Drop a schema; or, if it is to be kept with its grants, the tables and functions in it."""
+    if not keep:
+        connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+        return
+    tables = "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relkind IN ('r', 'p')"
+    for (name,) in connection.execute(tables, (f'"{schema}"',)).fetchall():
+        connection.execute(f'DROP TABLE IF EXISTS "{schema}"."{name}" CASCADE')
+    functions = "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = to_regnamespace(%s)"
+    for (name,) in connection.execute(functions, (f'"{schema}"',)).fetchall():
+        connection.execute(f"DROP ROUTINE IF EXISTS {name} CASCADE")

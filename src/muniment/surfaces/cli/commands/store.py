@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from muniment.errors import InvalidInput, SchemaMismatch, StorageFull
+from muniment.errors import InvalidInput, StorageFull, StoreDamaged
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.rates import rates
@@ -18,6 +20,7 @@ from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, visi
 
 if TYPE_CHECKING:
     from muniment.store.ledger.records import Receipt
+    from muniment.store.reports import VerifyReport
 
 __all__ = [
     "attention",
@@ -323,8 +326,6 @@ def _backup(call: Call, file: str) -> _Copied:
 
     number = copy_file(_file(call, "copied"), file)
     size = os.path.getsize(file)
-    if _before(file)[1] is not None:  # older than this muniment: nothing lies outside yet
-        return _Copied(file, number, size, 0)
     copy = open_engine(file, read_only=True)
     try:
         return _Copied(file, number, size, count_outside(copy))
@@ -390,76 +391,58 @@ restore = Command(
 
 
 class _Upgraded(NamedTuple):
-    schema_before: int | None
-    schema: int
-    backup: str | None
+    db: str
+    tenants: tuple[str, ...]
+    written: dict[str, int]
+    verified: VerifyReport
 
 
-def _upgrade(
-    call: Call,
-    *,
-    backup: Annotated[str | None, Word("Where the copy goes (default: beside the store).", metavar="FILE")] = None,
-    no_backup: Annotated[bool, Word("Make no copy.", flag=True)] = False,
-) -> _Upgraded:
-    from muniment.store.engines.opening import file_named
-    from muniment.surfaces.settings import open_store
+def _upgrade(call: Call, old: str, new: str) -> _Upgraded:
+    from muniment.handles.derived import check_dump
+    from muniment.store.upgrade import new_store, read_old
+    from muniment.surfaces.settings import open_store, shown_db
 
-    if backup is not None and no_backup:
-        raise InvalidInput("either a copy or none", path="$.backup", hint="give --backup or --no-backup")
-    path = file_named(call.settings.db)
-    before, copy = (None, None) if path is None else _before(path)
-    if path is None and not _is_current(call.settings.db) and not no_backup:
-        raise InvalidInput(
-            "no copy of this store can be made from here", path="$.backup", hint=f"{_PG_DUMP}; then --no-backup"
-        )
-    if path is not None and copy is not None and not no_backup:
-        from muniment.store.engines.sqlite.copying import copy_file
-
-        copy = backup or copy
-        copy_file(path, copy)
-    else:
-        copy = None
-    with open_store(call.settings, must_exist=True) as memory:
-        return _Upgraded(before, memory.info.schema_number, copy)
+    tenants, written = [], Counter[str]()
+    with read_old(old) as found, new_store(new) as target:
+        with (
+            open_store(replace(call.settings, db=target)) as memory,
+            progress_bar("upgrading", None, quiet=call.as_json) as advance,
+        ):
+            for tenant in found:
+                report = memory.import_(check_dump(tenant.lines), progress=advance)
+                tenants.append(report.tenant_id)
+                written.update(report.written)
+            verified = memory.verify()
+        if not verified.ok:
+            raise StoreDamaged(
+                f"{old} cannot be upgraded: {_first_fault(verified)}",
+                path="$.old",
+                hint="`muniment verify` of version 0.1 names what is damaged; restore a backup, or export user by user",
+                details=verified.to_wire(),
+            )
+    return _Upgraded(shown_db(new), tuple(tenants), dict(written), verified)
 
 
-def _before(path: str) -> tuple[int, str | None]:
-    """The schema number of a file, and what its copy is called where it is older than this muniment."""
-    from muniment.store.engines.migrations import load
-    from muniment.store.engines.sqlite.copying import schema_number
-
-    number = schema_number(path)
-    is_older = number < len(load("muniment.store.engines.sqlite"))
-    return number, f"{path}.schema-{number}" if is_older else None
-
-
-def _is_current(db: str) -> bool:
-    from muniment.store.engines.opening import open_engine
-
-    try:
-        open_engine(db, read_only=True).close()
-    except SchemaMismatch as mismatch:
-        if "number" in mismatch.details:  # newer, or altered: nothing that an upgrade mends
-            raise
-        return False
-    return True
+def _first_fault(report: VerifyReport) -> str:
+    for link in report.broken:
+        return f"{link.user_id}/{link.session_id} at seq {link.seq}: {link.reason}"
+    return next(f"{each.kind} {each.id}: {each.reason}" for each in report.differing)
 
 
 def _show_upgraded(call: Call) -> Iterator[str]:
     done: _Upgraded = call.answer
-    if done.schema_before == done.schema:
-        yield f"schema {done.schema} already: nothing to do"
-        return
-    yield f"schema {done.schema}" if done.schema_before is None else f"schema {done.schema_before} → {done.schema}"
-    if done.backup is not None:
-        yield f"the store as it was: {done.backup} (`muniment store restore` puts it back)"
+    rows = ", ".join(f"{count} {name}" for name, count in done.written.items() if count)
+    yield f"{done.db}: {counted(len(done.tenants), 'tenant')} copied ({rows or 'nothing'})"
+    yield f"verified: {counted(done.verified.entries, 'event')} in {counted(done.verified.sessions, 'session')}"
 
 
 upgrade = Command(
     view=_show_upgraded,
     function=_upgrade,
-    on="settings",
-    about="Opening a store brings it to the schema of this muniment too; this makes a copy of it before. An older "
-    "muniment refuses a newer store: to go back, restore the copy. Of a PostgreSQL store take a pg_dump first, and say "
-    "--no-backup.",
+    on="nothing",
+    words={"old": Word(metavar="OLD"), "new": Word(metavar="NEW")},
+    about="OLD is a SQLite file or a dump of version 0.1, and stays as it is. NEW is a new file, or an address of "
+    "PostgreSQL without a store. What was written, builds and receipts are copied and verified; if anything fails, "
+    "nothing is left at NEW. API keys are not copied. A dump holds one tenant: bring in further ones with "
+    "`muniment store import`.",
 )
