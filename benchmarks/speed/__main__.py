@@ -192,9 +192,7 @@ def main() -> None:
     parser.add_argument("--against", type=Path, required=True, help="a checkout of another commit")
     parser.add_argument("--sizes", default="1000,10000,100000", help="events in a store")
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument(
-        "--postgres", type=int, default=0, metavar="EVENTS", help="also on PostgreSQL"
-    )
+    parser.add_argument("--postgres", type=int, default=0, metavar="EVENTS", help="also on PostgreSQL")
     parser.add_argument("--file", default="speed", help="name of the result file")
     given = parser.parse_args()
     sizes = [int(size) for size in given.sizes.split(",")]
