@@ -129,7 +129,7 @@ release: setup
 	$(BIN)/python tools/release.py $(VERSION) $(WRITE)
 
 clean:
-	rm -rf .venv .venv-apart .venv-s3 build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-apart build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	rm -rf inspector/node_modules src/muniment/surfaces/inspector/dist clients/.generator clients/.small-model
 	rm -rf clients/hosts/node_modules clients/vercel/node_modules clients/typescript/{node_modules,dist,build,LICENSE}
 	rm -f clients/typescript/src/{openapi.d,operations}.ts

@@ -1,4 +1,4 @@
-"""Doors through which a text comes to be learnt from, kept as a value, archived or printed; beside those of the ledger."""
+"""Doors through which a text comes to be learnt from, kept as a value or printed; beside those of the ledger."""
 
 # ruff: noqa: E501 - a door is one call with all that it takes
 
@@ -113,25 +113,6 @@ def _mem0(text: str, stack: ExitStack) -> Work:
         lambda: client.search(text, filters={"user_id": "ana"}),
         lambda: client.get_all(filters={"user_id": "ana"}),
     )
-
-
-@door_named("archive and unarchive")
-def _archive(text: str, stack: ExitStack) -> Work:
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    (folder / "objects").mkdir()
-    mem = stack.enter_context(
-        muniment.open(folder / "m.db", clock=TickingClock(), ids=CountingIds(), objects=(folder / "objects").as_uri())
-    )
-    run = mem.run(user_id="ana", session_id="s1", run_id="r1")
-    for at in range(0, len(text), 1000):
-        run.observe("user", text[at : at + 1000])
-
-    def work() -> None:
-        mem.store.archive(session="s1", user_id="ana")
-        run.search("Where do I live now?")
-        mem.store.unarchive(session="s1", user_id="ana")
-
-    return work
 
 
 @door_named("CLI: stored text is printed")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import secrets
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,6 @@ from muniment.store.engines.opening import open_engine
 from muniment.testing.pooler import pooled
 from muniment.testing.postgres_cluster import PostgresProcess, Servers
 from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
-from s3_room import CREDENTIALS, FaultyProxy, S3Room, s3_server
 from warm_commands import warm_commands
 
 # A change is judged by the same examples wherever it is tested, however slow the machine; `make soak` draws new ones.
@@ -105,37 +103,6 @@ def pair(cluster: Servers) -> Iterator[tuple[PostgresProcess, PostgresProcess]]:
     primary = cluster.primary()
     yield primary, cluster.replica(primary)
     drop_kept()  # while the primary is there
-
-
-@pytest.fixture(scope="session")
-def s3_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Room]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as served:
-        yield served
-
-
-@pytest.fixture
-def room(s3_process: S3Room, monkeypatch: pytest.MonkeyPatch) -> S3Room:
-    """An S3 server, with credentials for it in the environment."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", CREDENTIALS.key_id)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", CREDENTIALS.secret)
-    return s3_process
-
-
-@pytest.fixture
-def bucket(room: S3Room) -> str:
-    return room.make(f"bucket-{secrets.token_hex(6)}")
-
-
-@pytest.fixture
-def versioned(room: S3Room) -> str:
-    return room.make(f"versioned-{secrets.token_hex(6)}", versioned=True)
-
-
-@pytest.fixture
-def proxy(room: S3Room) -> Iterator[FaultyProxy]:
-    made = FaultyProxy(room.endpoint)
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ CHECKS = {
     "facts_on_evidence": "facts rest on evidence that is there",
     "nothing_crosses": "nothing crosses a scope",
     "bytes_gone": "forgotten words are gone from the bytes",
-    "objects_gone": "and from objects outside",
     "words_gone": "and from every answer",
     "words_found": "what was said is found",
     "builds_replay": "packets replay to the byte",
@@ -30,7 +29,7 @@ def simulator(results: dict[str, dict[str, Any]]) -> list[str]:
     return [
         f"Of {told:,} stories on {stories['stores']} stores {stories['failed']:,} broke a promise:"
         f" {stories['steps']:,} steps, among them {forgets:,} forgets,"
-        f" {damages:,} damages of files, rows and objects, {steps['race']:,} races of"
+        f" {damages:,} damages of files and rows, {steps['race']:,} races of"
         f" processes and {sum(faults.values()):,} faults, of which {killed:,} were kills"
         f" ({stories['cpu_seconds_per_story']:.2f} s of processor time each).",
         "",

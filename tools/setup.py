@@ -120,7 +120,6 @@ def _pip(folder: str, *arguments: str) -> None:
 
 def _test_tools() -> Iterator[Part]:
     yield _pinned("CrewAI, Strands, DSPy, LiteLLM, AutoGen and mem0", ".venv-apart", "tests/apart/requirements.txt")
-    yield _pinned("an S3 server (moto)", ".venv-s3", "tests/s3/requirements.txt")
     yield Part(
         "the generator of Python clients",
         lambda: _pip("clients/.generator", "--requirement", "clients/requirements.txt"),

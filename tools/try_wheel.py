@@ -236,21 +236,6 @@ def tokens(room: Room) -> None:
     assert json.loads(room.run("muniment", "doctor", "--json"))["tokens"] == {"is_exact": True, "name": "o200k_base"}
 
 
-def encrypt(room: Room) -> None:
-    """Large content lies encrypted in a folder, and is read back with the key."""
-    room.python(
-        "import muniment, pathlib\n"
-        "small = {'ledger': {'inline_bytes_max': 1}}\n"
-        "pathlib.Path('outside').mkdir()\n"
-        "with muniment.open('s.db', policy=small, objects='file://outside', objects_key='env:KEY') as mem:\n"
-        "    said = mem.run(user_id='ana').observe('user', 'I moved to Berlin.')\n"
-        "    assert mem.ledger.content(said.id) == 'I moved to Berlin.'\n"
-        "held = [path.read_bytes() for path in pathlib.Path('outside').rglob('*') if path.is_file()]\n"
-        "assert held and not any(b'Berlin' in each for each in held)\n",
-        KEY="01" * 32,
-    )
-
-
 def plots(room: Room) -> None:
     room.python(
         "import muniment\n"
@@ -286,8 +271,7 @@ def sandbox(room: Room) -> None:
 
 
 JOBS: dict[str, Callable[[Room], None]] = {
-    job.__name__: job
-    for job in (core, server, client, proxy, mcp, postgres, vectors, tokens, encrypt, plots, otel, sandbox)
+    job.__name__: job for job in (core, server, client, proxy, mcp, postgres, vectors, tokens, plots, otel, sandbox)
 }
 """What each extra has to do where it alone is installed."""
 

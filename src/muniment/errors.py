@@ -22,7 +22,6 @@
     │   ├── GateFailed          a gate of a research run does not hold; carries its metrics
     │   ├── MessagesDiffer      a list of messages does not begin with what was recorded of it
     │   ├── ClockWentBack       the clock reads earlier than what is recorded already
-    │   ├── NoObjectsKey        no key was given that opens what lies encrypted outside the store
     │   └── ComposedBefore      a build of a version that kept too little of it to be composed again
     ├── Forbidden               the caller lacks the grant for it
     ├── Refused                 a server did not let the request in; nothing was looked at
@@ -48,8 +47,6 @@
     │   ├── StorageReadOnly     the file or server refuses writes
     │   ├── StorageFull         no space left
     │   ├── StorageLost         the connection broke; the outcome of the call is unknown
-    │   ├── ObjectsUnavailable  what holds content outside the store does not answer, through every attempt
-    │   ├── ObjectsRefused      what holds content outside the store says no
     │   ├── NotADatabase        the file is something else
     │   └── SchemaMismatch      written by a newer or altered muniment
     ├── EmbedderFailure         a server that embeds did not do its part; nothing was stored
@@ -84,8 +81,8 @@ __all__ = [
     "EmbedderUnreachable", "EvaluationFailed", "Forbidden", "Forgotten", "GateFailed", "IdempotencyMismatch",
     "IllConditioned", "IntegrityFailure", "Interrupted", "InvalidInput", "InvalidJson", "InvalidRecord", "Issue",
     "LearningFailed", "LessonRefused", "MessagesDiffer", "MissingDependency", "ModelFailure", "ModelMalformed",
-    "ModelRefused", "ModelUnreachable", "MunimentError", "NoObjectsKey", "NotADatabase", "NotFound",
-    "ObjectsRefused", "ObjectsUnavailable", "Overloaded", "QueueFull", "QuoteMismatch", "RateLimited", "Refused",
+    "ModelRefused", "ModelUnreachable", "MunimentError", "NotADatabase", "NotFound",
+    "Overloaded", "QueueFull", "QuoteMismatch", "RateLimited", "Refused",
     "RunFinished", "RunLocked", "SandboxDenied", "SandboxFailure", "SandboxUnavailable", "SchemaMismatch", "StaleState",
     "Stopped", "StorageBusy", "StorageFailure", "StorageFull", "StorageLost", "StorageReadOnly", "StoreDamaged",
     "TooLarge", "TooSlow", "Unauthorized", "UnknownKind", "UnknownRoute", "UnknownScope", "UnsafeFile",
@@ -313,11 +310,6 @@ class MessagesDiffer(Conflict):
     usual_hint = "a list may grow; one that was edited or cut is recorded in a session of its own"
 
 
-class NoObjectsKey(Conflict):
-    code = "no_objects_key"
-    usual_hint = "open the store with the objects_key that encrypted it"
-
-
 class ComposedBefore(Conflict):
     code = "composed_before"
     usual_hint = "replay it with the version that composed it"
@@ -473,17 +465,6 @@ class StorageFull(StorageFailure):
 class StorageLost(StorageFailure):
     code = "storage_lost"
     usual_hint = "connect again; with an idempotency key the call can be repeated without harm"
-
-
-class ObjectsUnavailable(StorageFailure):
-    code = "objects_unavailable"
-    usual_hint = "see that the object store answers, then call again"
-
-
-class ObjectsRefused(StorageFailure):
-    code = "objects_refused"
-    status = 502
-    usual_hint = "check the bucket or folder, and what its credentials may do"
 
 
 class NotADatabase(StorageFailure):

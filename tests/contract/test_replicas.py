@@ -27,7 +27,7 @@ from muniment.testing.postgres_cluster import PostgresProcess, Servers
 from muniment.testing.postgres_server import Unavailable, fresh_schema
 from products import for_each
 
-pytestmark = pytest.mark.req("LG-17")
+pytestmark = pytest.mark.req("LG-11")
 Pair = tuple[PostgresProcess, PostgresProcess]
 
 

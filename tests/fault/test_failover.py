@@ -25,7 +25,7 @@ from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_cluster import PostgresProcess, Servers
 
-pytestmark = pytest.mark.req("LG-06", "LG-17")
+pytestmark = pytest.mark.req("LG-06", "LG-11")
 WRITER = Path(__file__).with_name("failover_writer.py")
 
 

@@ -43,7 +43,7 @@ def links(engine: Any) -> int:
 # -- durability="replicated"
 
 
-@pytest.mark.req("LG-17")
+@pytest.mark.req("LG-11")
 def test_a_server_that_waits_for_nobody_cannot_promise_copies(pair: Pair, schema: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         open_engine(f"{pair[0].dsn}?schema={schema}", durability="replicated")
@@ -64,7 +64,7 @@ def test_what_has_no_replica_cannot_promise_one(tmp_path: Any) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.req("LG-17", "LG-06")
+@pytest.mark.req("LG-11", "LG-06")
 @pytest.mark.parametrize("durability", ["replicated", "normal"])
 def test_nothing_is_acknowledged_while_no_replica_confirms_it(cluster: Servers, durability: Durability) -> None:
     """Nor is a repeat, which finds the event on the primary. When the replica is back, it is answered, once.
@@ -105,7 +105,7 @@ def test_nothing_is_acknowledged_while_no_replica_confirms_it(cluster: Servers, 
 
 
 @pytest.mark.soak
-@pytest.mark.req("LG-06", "LG-17")
+@pytest.mark.req("LG-06", "LG-11")
 def test_a_server_that_is_told_to_wait_for_a_replica_while_the_store_is_open(cluster: Servers) -> None:
     """An operator names a standby, or a successor does by whom the old primary waited for nobody, and it is not there:
     the wait has an end, and the next writers do not stand behind it."""

@@ -13,7 +13,7 @@ import pytest
 import muniment
 from muniment.testing.postgres_cluster import PostgresProcess, Servers
 
-pytestmark = pytest.mark.req("LG-17")
+pytestmark = pytest.mark.req("LG-11")
 
 
 def archived(server: PostgresProcess) -> None:

@@ -21,7 +21,7 @@ from muniment.store.engines.postgres.replicas import Replica, ReplicaSettings
 from muniment.testing.postgres_cluster import PostgresProcess, Servers
 from muniment.testing.postgres_server import fresh_schema
 
-pytestmark = pytest.mark.req("LG-06", "LG-17")
+pytestmark = pytest.mark.req("LG-06", "LG-11")
 Pair = tuple[PostgresProcess, PostgresProcess]
 PATIENCE_S = 1
 

@@ -313,7 +313,7 @@ def test_servers_on_one_database_know_what_the_other_was_told(
 
 @pytest.mark.soak
 @pytest.mark.slow
-@pytest.mark.req("LG-17")
+@pytest.mark.req("LG-11")
 def test_what_one_worker_wrote_another_reads_from_the_replica(
     tmp_path: Path, pair: tuple[PostgresProcess, PostgresProcess]
 ) -> None:

@@ -346,8 +346,7 @@ def test_which_works_can_be_begun_again() -> None:
     }  # fmt: skip
     assert {name for name, can in named.items() if can} == {
         "memory.verify", "memory.extract_pending", "memory.scrub", "memory.rebuild", "memory.reembed",
-        "rulebook.gate", "memory.index", "memory.upkeep", "memory.archive", "memory.unarchive", "memory.move_contents",
-        "memory.sweep_objects",
+        "rulebook.gate", "memory.index", "memory.upkeep",
     }  # fmt: skip
 
 

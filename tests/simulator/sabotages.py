@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from muniment.core.ports.engine import ScrubReport, Select
-from muniment.errors import NotFound, ObjectsUnavailable
+from muniment.errors import NotFound
 from muniment.handles.run import Run
 from muniment.memory.recall.segments import build_segment
 from muniment.store import reading, writing
@@ -22,7 +22,6 @@ from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.store.engines.sqlite.views import SqliteReader
 from muniment.testing.simulator.simulating import Failure, Tally, acts_named, tell
 from muniment.testing.simulator.specimens import open_specimens
-from muniment.testing.simulator.story_objects import StoryObjects
 
 SEEDS = 60
 ENGINES = ("memory", "sqlite")
@@ -171,35 +170,6 @@ def lost_rollback() -> Iterator[None]:
 
 
 @contextmanager
-def silent_archives() -> Iterator[None]:
-    """What a broken-off archiving has put is known to nobody."""
-
-    def unannounced(_ctx: Any, _tenant_id: str, row: Any) -> Any:
-        return row
-
-    with (
-        mock.patch("muniment.store.objects.archiving.announce", unannounced),
-        mock.patch("muniment.store.objects.archiving.take_up", return_value=True),
-    ):
-        yield
-
-
-@contextmanager
-def hidden_outage() -> Iterator[None]:
-    """No answer is taken for an object that is not there."""
-    get = StoryObjects.get
-
-    def nothing(self: Any, key: str) -> Any:
-        try:
-            return get(self, key)
-        except ObjectsUnavailable:
-            return None
-
-    with mock.patch.object(StoryObjects, "get", nothing):
-        yield
-
-
-@contextmanager
 def other_keys() -> Iterator[None]:
     """The key of an event depends on when it is loaded."""
     numbers = (f"ingest:{number}" for number in itertools.count())
@@ -252,28 +222,6 @@ SABOTAGES = (
     ),
     Sabotage("a clock that stepped back is believed", unheld_clock, SAYING),
     Sabotage("one engine orders rows otherwise", other_order, f"{SAYING},compose,transfer"),
-    Sabotage(
-        "a forget leaves what lies outside",
-        _patch("muniment.store.forget.clear_outside", lambda *_: {}),
-        f"{SAYING},archive,forget_event,forget_session",
-    ),
-    Sabotage(
-        "an archive is not announced before it is put", silent_archives, f"{SAYING},archive,forget_session,forget_user"
-    ),
-    Sabotage(
-        "an altered archive is served",
-        _patch("muniment.store.ledger.rows.check_content", lambda row: None),
-        f"{SAYING},archive,damage_object",
-    ),
-    Sabotage(
-        "a sweep takes what rows name",
-        _patch(
-            "muniment.store.objects.sweeping._swept",
-            lambda ctx, outside, tenant_id, keys: [outside.store.remove(key).left > 0 for key in keys],
-        ),
-        f"{SAYING},archive,sweep",
-    ),
-    Sabotage("an object store that is down looks like damage", hidden_outage, f"{SAYING},archive,outage"),
     Sabotage("a load given again is written again", other_keys, f"{SAYING},load,load_again"),
     Sabotage(
         "what was loaded is indexed by half",

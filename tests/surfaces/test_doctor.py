@@ -60,7 +60,6 @@ def test_what_is_there_is_not_advised(folder: Path) -> None:
         ("psycopg", {"MUNIMENT_DB": "postgresql://ana:secret@127.0.0.1:1/x"}, "db", "postgres"),
         ("wordllama", {"MUNIMENT_EMBEDDER": "wordllama"}, "embedder", "vectors"),
         ("splintr", {"MUNIMENT_TOKENS": "splintr"}, "tokens", "tokens"),
-        ("cryptography", {"MUNIMENT_OBJECTS_KEY": "env:KEY", "KEY": "00" * 32}, "objects_key", "encrypt"),
         ("opentelemetry", {"MUNIMENT_OTEL": "on"}, "otel", "otel"),
     ],
 )

@@ -23,8 +23,6 @@ REFUSED = {
     "grader": 'grader = "openai:http://evil.example/v1#m"',
     "grader_decides": 'grader_decides = "always"',
     "proof_key": 'proof_key = "env:OPENAI_API_KEY"',
-    "objects": 'objects = "s3://bucket/x?endpoint=http://evil.example"',
-    "objects_key": 'objects_key = "file:objects.key"',
     "repository": 'repository = "remote"',
     "directory": 'directory = "/net/evil"',
     "server.host": '[server]\nhost = "0.0.0.0"',

@@ -20,7 +20,6 @@ from without_packages import Answer, called_without
 ROOT = Path(__file__).parents[2]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
 EVERYTHING = sorted({module for extra in EXTRAS.values() for module in extra.modules})
-KEY = "00" * 32
 
 ASKED: Mapping[str, Sequence[tuple[Sequence[str], Mapping[str, str]]]] = {
     "server": [(["serve"], {}), (["serve", "--workers", "2"], {}), (["serve", "--otel", "on"], {})],
@@ -32,7 +31,6 @@ ASKED: Mapping[str, Sequence[tuple[Sequence[str], Mapping[str, str]]]] = {
     ],
     "vectors": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_EMBEDDER": "wordllama"})],
     "tokens": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_TOKENS": "splintr"})],
-    "encrypt": [(["facts", "--user", "ana", "--db", "kept.db"], {"MUNIMENT_OBJECTS_KEY": "env:KEY", "KEY": KEY})],
     "otel": [(["serve", "--otel", "on"], {})],
     "plots": [(["learn", "flowmap", "--png", "map.png", "--db", "kept.db"], {})],
 }

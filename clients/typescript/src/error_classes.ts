@@ -107,11 +107,6 @@ export class ClockWentBack extends Conflict {
   static override readonly code: string = "clock_went_back";
 }
 
-/** No key was given that opens what lies encrypted outside the store. */
-export class NoObjectsKey extends Conflict {
-  static override readonly code: string = "no_objects_key";
-}
-
 /** A build of a version that kept too little of it to be composed again. */
 export class ComposedBefore extends Conflict {
   static override readonly code: string = "composed_before";
@@ -235,16 +230,6 @@ export class StorageFull extends StorageFailure {
 /** The connection broke; the outcome of the call is unknown. */
 export class StorageLost extends StorageFailure {
   static override readonly code: string = "storage_lost";
-}
-
-/** What holds content outside the store does not answer, through every attempt. */
-export class ObjectsUnavailable extends StorageFailure {
-  static override readonly code: string = "objects_unavailable";
-}
-
-/** What holds content outside the store says no. */
-export class ObjectsRefused extends StorageFailure {
-  static override readonly code: string = "objects_refused";
 }
 
 /** The file is something else. */

@@ -477,27 +477,6 @@ print(mem.store.index() >= 2)  # turns that are found from now on
 print(mem.store.upkeep().held)  # pieces of work that other processes are still at
 # → 0
 
-# -- mem.store.archive
-from pathlib import Path
-
-folder = Path("objects").resolve()
-folder.mkdir()
-outside = muniment.open("agent.db", objects=folder.as_uri())  # or "s3://bucket/prefix"
-print(outside.store.archive(session="old", user_id="cleo").sessions)
-# → 1
-
-# -- mem.store.unarchive
-print(outside.store.unarchive(session="old", user_id="cleo").sessions)
-# → 1
-
-# -- mem.store.move_contents
-print(outside.store.move_contents().moved)  # contents of more than 64 KiB: there are none here
-# → 0
-
-# -- mem.store.sweep_objects
-print(outside.store.sweep_objects().deleted)
-# → 0
-
 # -- mem.store.reembed
 import numpy as np
 

@@ -23,7 +23,6 @@ from muniment.handles.openings import (
     check_ports,
     counter_given,
     embedder_given,
-    objects_joined,
     proof_key_given,
 )
 from muniment.handles.run import Run
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from muniment.core.policy.research import ResearchLimits
     from muniment.core.ports.embedding import Embedder
     from muniment.core.ports.engine import EngineInfo
-    from muniment.core.ports.objects import ObjectStore
     from muniment.core.ports.outside import Clock, Ids
     from muniment.core.ports.tokens import TokenCounter
     from muniment.handles.bank import Bank
@@ -80,8 +78,6 @@ def open(
     extract_model: Any = None,
     lessons: Any = None,
     proof_key: StoreKey | None = None,
-    objects: ObjectStore | str | None = None,
-    objects_key: StoreKey | None = None,
     policy: Policy | Mapping[str, Any] | None = None,
     durability: Literal["normal", "full", "replicated"] = "normal",
     read_only: bool = False,
@@ -97,8 +93,7 @@ def open(
     `extract_model` what `extract_pending` does, where they are given none themselves; `lessons` is a model that writes
     lessons of judged runs: an address, or a function of messages. `proof_key` says where a key lies that is kept
     outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are proven with
-    it, so that nobody who writes the file can alter one unnoticed. `objects` says where content goes that is too large
-    for a row, "file:folder" or "s3://bucket/prefix?endpoint=…"; with an `objects_key` it is encrypted there. With
+    it, so that nobody who writes the file can alter one unnoticed. With
     `otel` what is asked of it is told to OpenTelemetry.
     """
     if not isinstance(target, str | PathLike):
@@ -113,7 +108,6 @@ def open(
     maker = embedder_given(embedder) if isinstance(embedder, str) else embedder
     proof = None if proof_key in (None, "none") else proof_key_given(proof_key)
     spans = spans_of(on=otel)
-    join = objects_joined(objects, objects_key, read_only)
     engine = open_engine(target, durability=durability, read_only=read_only)
     context = Context(
         derived=_derived,
@@ -130,7 +124,7 @@ def open(
         spans=spans,
         address=str(target),
     )
-    return Memory(join(context))
+    return Memory(context)
 
 
 def _derived() -> Derived:

@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from muniment.store.bulk.records import LoadEvent, LoadReport
     from muniment.store.context import Context
     from muniment.store.reports import (
-        Archived,
-        MovedContents,
         RebuildReport,
         ScrubbedFiles,
-        SweepReport,
         UserState,
     )
     from muniment.verify.eval_running import Answerer
@@ -247,58 +244,6 @@ class MemoryStore:
         from muniment.memory import reembedding
 
         return reembedding.reembed(self._ctx, tenant_id, progress)
-
-    def sweep_objects(self, *, grace_hours: float = 24) -> SweepReport:
-        """Delete objects of this store that no event names, left by calls that ended before they were written here.
-
-        Those younger than the grace are left: a call may be about to name them.
-        """
-        from muniment.store.objects.sweeping import sweep_objects
-
-        return sweep_objects(self._ctx, grace_hours)
-
-    def move_contents(
-        self, *, back: bool = False, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None
-    ) -> MovedContents:
-        """Move contents that are too large for a row out to the object store; with `back`, all of them in again.
-
-        For a store that was opened with `objects` later, or is to be opened without. Others go on meanwhile.
-        """
-        from muniment.store.objects import moving
-
-        return (moving.move_back if back else moving.move_out)(self._ctx, tenant_id, progress)
-
-    def archive(
-        self,
-        *,
-        before: str | None = None,
-        session: str | None = None,
-        user_id: str | None = None,
-        tenant_id: str = DEFAULT_TENANT,
-        progress: Callable[[int], None] | None = None,
-    ) -> Archived:
-        """Move what was said in sessions last written `before` a time, or in one `session`, into archives outside.
-
-        It is still found, cited, verified, exported and forgotten; reading it takes a look outside. Needs `objects`.
-        """
-        from muniment.store.objects import archiving
-
-        return archiving.archive(
-            self._ctx, tenant_id, before=before, user_id=user_id, session_id=session, progress=progress
-        )
-
-    def unarchive(
-        self,
-        *,
-        session: str | None = None,
-        user_id: str | None = None,
-        tenant_id: str = DEFAULT_TENANT,
-        progress: Callable[[int], None] | None = None,
-    ) -> Archived:
-        """Bring what lies in archives back into the store: of a session, of a user, or of the tenant."""
-        from muniment.store.objects import archiving
-
-        return archiving.unarchive(self._ctx, tenant_id, user_id=user_id, session_id=session, progress=progress)
 
     def values(
         self, name: str, *, user_at: int | None = None, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT

@@ -1,4 +1,4 @@
-"""What a store is opened with, checked before anything is opened: ports, keys, embedders, where large contents lie.
+"""What a store is opened with, checked before anything is opened: ports, keys, embedders.
 
 What not every process needs is imported by what does need it (decision 0001).
 """
@@ -13,10 +13,9 @@ from muniment.errors import InvalidInput
 if TYPE_CHECKING:
     from muniment.core.ports.embedding import Embedder
     from muniment.core.ports.tokens import TokenCounter
-    from muniment.store.objects.opening import Joined
 
 __all__ = [
-    "StoreKey", "check_lessons", "check_ports", "counter_given", "embedder_given", "objects_joined", "proof_key_given",
+    "StoreKey", "check_lessons", "check_ports", "counter_given", "embedder_given", "proof_key_given",
 ]  # fmt: skip
 
 StoreKey = str | Callable[[], bytes | str | Sequence[bytes | str]]
@@ -53,15 +52,6 @@ def proof_key_given(proof_key: Any) -> bytes:
         return key_source(proof_key, "proof_key")()[0]
     except NoKey as missing:
         raise InvalidInput(str(missing), path="$.proof_key", hint=KEY_FORM) from None
-
-
-def objects_joined(objects: Any, key: Any, read_only: bool) -> Joined:
-    """What joins the store with what holds its large contents; no search needs it where nothing is named."""
-    if objects in (None, "none") and key in (None, "none"):
-        return lambda ctx: ctx
-    from muniment.store.objects.opening import objects_given
-
-    return objects_given(objects, key, read_only=read_only)
 
 
 def counter_given(name: str) -> TokenCounter | None:

@@ -7,7 +7,6 @@ chunks in order, the run's end. What a later revision or a retraction changes is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_text, short_id
@@ -32,8 +31,7 @@ from muniment.store.ledger.admission import admit
 from muniment.store.ledger.memory_events import DOCUMENT_ADDED, DOCUMENT_RETRACTED
 from muniment.store.ledger.records import EntryDraft, ToolCall
 from muniment.store.ledger.run_events import RUN_FINISHED
-from muniment.store.objects.sending import resending
-from muniment.store.writing import Batch, append_batches, append_in, opening_draft, prepare_batch, write_batches
+from muniment.store.writing import Batch, append_batches, append_in, opening_draft, prepare_batch
 
 if TYPE_CHECKING:
     from muniment.memory.documents.document import Passage
@@ -114,7 +112,7 @@ def _add(ctx: Context, added: Sequence[Added], look: Callable[[Reader, CorpusSco
     tenant_id = added[0][0].tenant_id
     while True:
         plans = ctx.engine.read(tenant_id, lambda reader: _plans(reader, added))
-        found = resending(partial(_add_as, ctx, added, plans, look))
+        found = _add_as(ctx, added, plans, look)
         if found is not None:
             return found
 
@@ -179,7 +177,7 @@ def _add_as(
     if not batches:
         return ctx.engine.read(tenant_id, seen)
     try:
-        return write_batches(ctx, tenant_id, batches, work)
+        return ctx.engine.write(tenant_id, work)
     except KeyTaken:
         named = f"the document {added[0][1].document_id!r:.80} needs" if len(added) == 1 else "these documents need"
         raise DuplicateId(

@@ -30,7 +30,6 @@ from muniment.memory.episodes.extracts import (
     size_of,
 )
 from muniment.memory.turn_reading import LiveTurn, live_turns
-from muniment.store.turns import UNREACHED
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
@@ -92,7 +91,7 @@ class SessionExtracts:
         for user_id in dict.fromkeys(place.user_id for place in places):
             tx.do(Lock(("extracts", user_id)))
         by_session = groupby(places, key=lambda place: (place.user_id, place.session_id))
-        return sum(_remake_session(tx, *session, list(own)) for session, own in by_session)
+        return sum(_remake_session(tx, list(own)) for _, own in by_session)
 
     def rebuild(self, tx: Transaction, user_id: str) -> None:
         if is_reserved(user_id):
@@ -243,16 +242,9 @@ def _insert(tx: Transaction, user_id: str, session_id: str, level: int, at: int,
     insert(tx, EXTRACTS, [ExtractRow(user_id, session_id, level, at, encode_extract(extract))])
 
 
-def _remake_session(tx: Transaction, user_id: str, session_id: str, places: Sequence[_Place]) -> int:
-    """Make anew the extracts of a session that cover one of these entries; answers how many.
-
-    Where a neighbour's content lies outside and cannot be had now, all of the session go: nothing of what is forgotten
-    may wait for a bucket. The session is behind then, and is caught up as one of a store of before.
-    """
-    try:
-        return sum(_remake(tx, level, places) for level in range(LEVELS))
-    except UNREACHED:  # the one that was to be made is gone already
-        return 1 + tx.do(Delete("extracts", _of_session(user_id, session_id)))
+def _remake_session(tx: Transaction, places: Sequence[_Place]) -> int:
+    """Make anew the extracts of a session that cover one of these entries; answers how many."""
+    return sum(_remake(tx, level, places) for level in range(LEVELS))
 
 
 def _remake(tx: Transaction, level: int, places: Sequence[_Place]) -> int:

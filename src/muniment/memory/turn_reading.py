@@ -11,7 +11,6 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.objects import ARCHIVED
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.memory.caches import PlaceCache, TurnCache
@@ -20,7 +19,6 @@ from muniment.store.chain_reading import Linked, check_places
 from muniment.store.items import HOLDS_BODY
 from muniment.store.ledger.records import PARTLY_ANALYSED, LedgerEntry, imported_from
 from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, read_body
-from muniment.store.objects.view import near
 from muniment.store.proving.tombstones import told_entries
 from muniment.store.turns import blob_text, can_be_turn
 
@@ -258,7 +256,6 @@ def turns_by_id(
                 del known[entry.id]
     unknown = [id_ for id_ in ids if id_ not in known]
     if is_near and unknown:
-        reader = near(reader)
         rows = by_ids(reader, ENTRIES, unknown, where=(HOLDS_BODY,))
         unknown = [row.id for row in rows if _is_whole(row)]
     return known | _fresh(ctx, reader, tenant_id, unknown)
@@ -266,8 +263,7 @@ def turns_by_id(
 
 def _is_whole(row: EntryRow) -> bool:
     """Does the row hold all that the entry says?"""
-    is_archived = row.body is not None and row.body.startswith(ARCHIVED)
-    return not is_archived and "blob" not in (read_body(row) or {})
+    return "blob" not in (read_body(row) or {})
 
 
 def last_turns(

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from muniment.core.ports.tokens import TokenCounter
     from muniment.store.derivation import Derivation, Derived, Project
     from muniment.store.ledger.records import LedgerEntry
-    from muniment.store.objects.outside import Outside
 
 __all__ = ["Cache", "Context", "Listeners"]
 
@@ -77,7 +76,6 @@ class Context:
         lessons: Any = None,
         proof_key: bytes | None = None,
         spans: Spans | None = None,
-        outside: Outside | None = None,
         address: str = "",
     ) -> None:
         self.engine = engine
@@ -99,8 +97,6 @@ class Context:
         """What proofs of builds and receipts are made with; None where anybody may make them."""
         self.spans = spans
         """What tells OpenTelemetry of what is asked; None where it is told nothing."""
-        self.outside = outside
-        """What holds content outside the store; None where all of it lies in rows."""
         if counter is not None:
             self.counter = counter
         self._load_derived = derived
@@ -167,8 +163,6 @@ class Context:
         """After a forget: nothing that was read stays in memory, nor what the process remembers of texts."""
         for held in (*self._caches.copy().values(), *TABLES.values()):
             held.clear()
-        if self.outside is not None:
-            self.outside.fetched.clear()
         for clear in tuple(REMEMBERED):
             clear()
 

@@ -52,12 +52,11 @@ from muniment.store.items import (
 from muniment.store.ledger.records import LEFT_DAMAGED, LEFT_EVENTS, LEFT_ITEMS, Erased, Receipt
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.named_sources import entries_naming, items_made_from, items_naming, words_left, words_of
-from muniment.store.objects.clearing import MOVED, Cleared, clear_outside, note_outside, of_receipt
-from muniment.store.objects.waiting import Waiting, hold_waiting, note_unseen, several_users
 from muniment.store.proving.ends import followed
 from muniment.store.proving.proofs import prove
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
-from muniment.store.turns import UNREACHED, holders_of, names_of, users_of
+from muniment.store.turns import holders_of, names_of, users_of
+from muniment.store.waiting import Waiting, hold_waiting, note_unseen, several_users
 
 __all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "note_scrubbed", "receipt_change"]
 
@@ -136,15 +135,12 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
         )
     _index_again(ctx, tenant_id, erasure)
     ctx.clear_caches()
-    cleared = clear_outside(ctx, tenant_id, (receipt_id, MOVED))
-    report, outside = ctx.engine.scrub(erasure.needles), of_receipt(cleared, receipt_id)
-    return ctx.engine.write(tenant_id, lambda tx: note_scrubbed(ctx, tx, receipt_id, 1, report, outside)) or receipt
+    report = ctx.engine.scrub(erasure.needles)
+    return ctx.engine.write(tenant_id, lambda tx: note_scrubbed(ctx, tx, receipt_id, 1, report)) or receipt
 
 
-def note_scrubbed(
-    ctx: Context, tx: Transaction, receipt_id: str, version: int, report: ScrubReport, outside: Cleared
-) -> Receipt | None:
-    """Write into a receipt what was done to the files and outside; answers it as it stands then, None where none does.
+def note_scrubbed(ctx: Context, tx: Transaction, receipt_id: str, version: int, report: ScrubReport) -> Receipt | None:
+    """Write into a receipt what was done to the files; answers it as it stands then, None where none does.
 
     One that waits no longer is left as it is: another process has scrubbed meanwhile. So is one that has another
     version than before the scrub: an import has emptied more, and its words may lie in the files."""
@@ -154,20 +150,19 @@ def note_scrubbed(
         return None
     receipt = Receipt.from_wire(item.plain())
     if item.status == SCRUB_DUE and item.version == version:
-        receipt, change = _scrubbed(receipt, report, outside, note_unseen(ctx.address) if ctx.may_have_hooks else "")
+        receipt, change = _scrubbed(receipt, report, note_unseen(ctx.address) if ctx.may_have_hooks else "")
         prove(ctx, tx, write_changes(tx, [change]))
     return receipt
 
 
-def _scrubbed(receipt: Receipt, report: ScrubReport, cleared: Cleared, unseen: str) -> tuple[Receipt, Change]:
-    """The receipt with what was done to the files and outside, and how it is written."""
+def _scrubbed(receipt: Receipt, report: ScrubReport, unseen: str) -> tuple[Receipt, Change]:
+    """The receipt with what was done to the files, and how it is written."""
     told = {
-        "counts": cleared.counted(receipt.counts),
-        "scrubbed": report.clean and receipt.is_clean and not cleared.left,
-        "note": f"{report.note}{receipt.left_note}{cleared.note()}{unseen}",
+        "scrubbed": report.clean and receipt.is_clean,
+        "note": f"{report.note}{receipt.left_note}{unseen}",
     }
     receipt = receipt.model_copy(update=told)
-    return receipt, receipt_change(receipt, SCRUB_DUE if report.due or cleared.left else "issued")
+    return receipt, receipt_change(receipt, SCRUB_DUE if report.due else "issued")
 
 
 def _users(tx: Transaction, erasure: _Erasure) -> set[str]:
@@ -548,7 +543,6 @@ def empty_rows(
 ) -> dict[str, int]:
     """Empty every row that holds content of these subjects, and take the entries among them out of what was made of
     many; answers how many rows of each table."""
-    note_outside(tx, entry_ids, receipt_id)
     counts = {
         spec.name: empty_items(tx, ids, receipt_id) if spec is ITEMS else _clear(tx, spec, ids, receipt_id)
         for spec in TABLES
@@ -579,7 +573,7 @@ def _index_again(ctx: Context, tenant_id: str, erasure: _Erasure) -> None:
             ctx.derived.extracts.rebuild(tx, user_id)
             ctx.derived.index.rebuild(tx, tenant_id, user_id)
 
-    with suppress(StoreDamaged, *UNREACHED):  # told by `verify`, and by a search
+    with suppress(StoreDamaged):  # told by `verify`, and by a search
         ctx.engine.write(tenant_id, work)
 
 

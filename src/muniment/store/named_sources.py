@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from muniment.core.canonical import canonical_text
 from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition, Reader, Transaction
-from muniment.core.ports.objects import ARCHIVED
 from muniment.core.ports.rows import by_ids, chunked, stream
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import StoreDamaged
@@ -21,7 +20,6 @@ from muniment.store.item_entries import ItemEntry, made_from
 from muniment.store.items import HOLDS_BODY, Item, kinds_held
 from muniment.store.ledger.memory_events import MEMORY_EVENTS, STATE_PATCHED
 from muniment.store.ledger.rows import read_body
-from muniment.store.objects.view import near
 
 __all__ = ["WordsLeft", "entries_naming", "items_made_from", "items_naming", "words_left", "words_of"]
 
@@ -161,14 +159,11 @@ class _Said(NamedTuple):
 
 
 def words_of(reader: Reader, entry_ids: Sequence[str], chars_min: int = WORDS_CHARS_MIN) -> list[str]:
-    """What these events said, as their rows hold it: texts that are long enough to be known again, at most so many.
-
-    What lies in an archive is not fetched for it.
-    """
+    """What these events said, as their rows hold it: texts that are long enough to be known again, at most so many."""
     step = max(1, len(entry_ids) // WORDS_MAX)
     texts: dict[str, None] = {}
-    for row in by_ids(near(reader), ENTRIES, entry_ids[::step], into=_Said):
-        if row.kind not in _SAID or row.body is None or row.body.startswith(ARCHIVED):
+    for row in by_ids(reader, ENTRIES, entry_ids[::step], into=_Said):
+        if row.kind not in _SAID or row.body is None:
             continue
         try:
             content = (read_body(row) or {}).get("content")
@@ -180,7 +175,7 @@ def words_of(reader: Reader, entry_ids: Sequence[str], chars_min: int = WORDS_CH
 
 
 def words_left(reader: Reader, texts: Iterable[str], owners: Collection[str]) -> WordsLeft:
-    """How many live items and events of these owners, or of nobody's own, hold one of the texts. No archive is read."""
+    """How many live items and events of these owners, or of nobody's own, hold one of the texts."""
     needles = [canonical_text(text)[1:-1] for text in texts]
     if not needles:
         return WordsLeft(0, 0)
@@ -193,7 +188,7 @@ def words_left(reader: Reader, texts: Iterable[str], owners: Collection[str]) ->
     events = 0
     for some in chunked(sorted(owners)):
         where: tuple[Condition, ...] = (("user_id", "in", some), HOLDS_BODY)
-        for row in stream(near(reader), ENTRIES, where, into=_Spoken, order=_BY_PLACE):
+        for row in stream(reader, ENTRIES, where, into=_Spoken, order=_BY_PLACE):
             if holds(row.body):
                 is_said = row.kind in _SAID
                 events += is_said

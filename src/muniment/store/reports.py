@@ -7,16 +7,13 @@ from muniment.core.scope import IdText
 
 __all__ = [
     "Appended",
-    "Archived",
     "BrokenLink",
     "Built",
     "Changes",
     "Differing",
     "ImportReport",
-    "MovedContents",
     "RebuildReport",
     "ScrubbedFiles",
-    "SweepReport",
     "UserState",
     "VerifyReport",
 ]
@@ -63,8 +60,6 @@ class VerifyReport(Record):  # LG-05
     unproven: Count = 0
     """Proofs of builds and receipts that the key of this store did not make: it was opened without the key, or they
     were made before there was one."""
-    objects: Count = 0
-    """Contents that lie outside the store and were fetched, to be held against their hashes."""
     sampled: bool = False
     """Only a sample of the sessions was looked at, and nothing that was derived."""
     sessions_held: Count = 0
@@ -111,44 +106,6 @@ class ScrubbedFiles(Record):  # LG-07
     receipts: Count
     """Receipts of forgets that had waited for it."""
     note: str
-
-
-class SweepReport(Record):
-    """What a sweep of the object store found and did."""
-
-    seen: Count
-    """Objects of this store that are there."""
-    young: Count
-    """Of these, how many are younger than the grace: a call may be about to name them."""
-    deleted: Count
-    """Objects that no row named."""
-    left: Count
-    """Objects that no row names and that could not be deleted, or not in all their versions."""
-
-
-class MovedContents(Record):
-    """What was moved out of the store, or back into it."""
-
-    tenant_id: str
-    moved: Count
-    """Contents of events."""
-    size_bytes: Count
-    left: Count = 0
-    """Objects that could not be deleted outside; `muniment store scrub` tries again."""
-
-
-class Archived(Record):
-    """What was moved into archives, or back out of them."""
-
-    tenant_id: str
-    sessions: Count
-    events: Count
-    size_bytes: Count
-    """Of the events' bodies, as they lay in their rows."""
-    stored_bytes: Count = 0
-    """What the archives take outside."""
-    left: Count = 0
-    """Objects that could not be deleted outside; `muniment store scrub` tries again."""
 
 
 class Appended(Record):

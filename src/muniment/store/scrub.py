@@ -14,7 +14,6 @@ from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ITEMS
 from muniment.store.context import Context
 from muniment.store.forget import SCRUB_DUE, note_scrubbed
-from muniment.store.objects.clearing import Cleared, Silence, clear_outside, of_receipt
 from muniment.store.reports import ScrubbedFiles
 
 __all__ = ["due_receipts", "note_scrub", "scrub"]
@@ -23,19 +22,9 @@ __all__ = ["due_receipts", "note_scrub", "scrub"]
 def scrub(ctx: Context) -> ScrubbedFiles:
     """Rebuild what holds content, of all tenants. Receipts that were given meanwhile wait for the next one."""
     due = {tenant_id: ctx.engine.read(tenant_id, due_receipts) for tenant_id in ctx.engine.tenants()}
-    silence = Silence()
-    outside = {tenant_id: clear_outside(ctx, tenant_id, silence=silence) for tenant_id in due}
     report = ctx.engine.scrub((), thorough=True)
-    settled = _settle(ctx, due, report, outside)
-    left = sum(each.left for cleared in outside.values() for each in cleared.values())
-    told = next((each.reason for cleared in outside.values() for each in cleared.values() if each.left), "")
-    note = Cleared(left=left, reason=told).note()
-    return ScrubbedFiles(
-        clean=report.clean and not left,
-        due=report.due or left > 0,
-        receipts=0 if report.due else settled,
-        note=f"{report.note}{note}",
-    )
+    settled = _settle(ctx, due, report)
+    return ScrubbedFiles(clean=report.clean, due=report.due, receipts=settled, note=report.note)
 
 
 class _Status(NamedTuple):
@@ -51,38 +40,21 @@ def due_receipts(reader: Reader) -> dict[str, int]:
     return {id_: receipt.version for id_, receipt in newest.items() if receipt.status == SCRUB_DUE}
 
 
-def _settle(
-    ctx: Context,
-    due: Mapping[str, Mapping[str, int]],
-    report: ScrubReport,
-    outside: Mapping[str, Mapping[str, Cleared]],
-) -> int:
-    """Write the receipts that waited; answers how many of them wait no longer. Where the files need another scrub,
-    only what changed outside is written."""
+def _settle(ctx: Context, due: Mapping[str, Mapping[str, int]], report: ScrubReport) -> int:
+    """Write the receipts that waited; answers how many of them wait no longer."""
     settled = 0
-    for tenant_id, waiting in due.items():
-        cleared = outside[tenant_id]
-        noted = {id_: version for id_, version in waiting.items() if not report.due or id_ in cleared}
-        if noted:
-            ctx.engine.write(
-                tenant_id,
-                lambda tx, noted=noted, cleared=cleared: note_scrub(ctx, tx, noted, report, cleared),  # type: ignore[misc]
-            )
+    for tenant_id, waiting in due.items() if not report.due else ():
+        if waiting:
+            ctx.engine.write(tenant_id, lambda tx, waiting=waiting: note_scrub(ctx, tx, waiting, report))  # type: ignore[misc]
             left = ctx.engine.read(tenant_id, due_receipts)
             settled += sum(id_ not in left for id_ in waiting)
     return settled
 
 
-def note_scrub(
-    ctx: Context,
-    tx: Transaction,
-    versions: Mapping[str, int],
-    report: ScrubReport,
-    outside: Mapping[str, Cleared] | None = None,
-) -> None:
-    """Write into these receipts what a scrub has done to the files and outside, and whether another is due.
+def note_scrub(ctx: Context, tx: Transaction, versions: Mapping[str, int], report: ScrubReport) -> None:
+    """Write into these receipts what a scrub has done to the files, and whether another is due.
 
     `versions` are those that they had before the scrub: one that has another by now, or waits no longer, is left alone.
     """
     for id_, version in versions.items():
-        note_scrubbed(ctx, tx, id_, version, report, of_receipt(outside or {}, id_))
+        note_scrubbed(ctx, tx, id_, version, report)

@@ -7,7 +7,7 @@ skips what is there already, so one that was interrupted is run again. What was 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
 from hashlib import sha256
 from itertools import groupby
@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 from muniment.core.canonical import canonical_bytes
 from muniment.core.owners import lock_rank
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Transaction
-from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import by_ids, get, insert, put, select, stream, texts
 from muniment.core.ports.schema import (
+    BLOBS,
     ENTRIES,
     IDEMPOTENCY,
     IDS,
@@ -63,7 +63,6 @@ from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
 from muniment.store.lists.rows import relist
-from muniment.store.objects.sending import insert_blobs, resending, send_rows, write_sent
 from muniment.store.proving.blob_checking import blob_fault, blobs_of
 from muniment.store.proving.mark_checking import check_marks
 from muniment.store.proving.proofs import check_proof, prove
@@ -231,7 +230,9 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         emptied_there.update(row.id for row in _rows_of(batch, EntryRow) if row.receipt_id is not None)
         emptied_there.update(row.id for row in _rows_of(batch, ItemRow) if row.body is None)
         try:
-            done, more, salts = resending(partial(_send_batch, ctx, dump.tenant_id, batch, gone, emptied_there))
+            done, more, salts = ctx.engine.write(
+                dump.tenant_id, partial(_write_batch, ctx, dump.tenant_id, batch, gone, emptied_there)
+            )
         except KeyTaken as error:
             raise Conflict(
                 f"a row of {error.table} in the dump collides with another record of this store",
@@ -281,23 +282,8 @@ def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
         yield batch
 
 
-def _send_batch(
-    ctx: Context, tenant_id: str, batch: list[Line], gone: dict[str, str], emptied_there: Set[str]
-) -> tuple[Counter[str], dict[str, str], list[bytes]]:
-    held = send_rows(ctx, tenant_id, _rows_of(batch, EntryRow), _rows_of(batch, BlobRow))
-    return write_sent(
-        ctx, tenant_id, held.values(), lambda tx: _write_batch(ctx, tx, tenant_id, batch, gone, held, emptied_there)
-    )
-
-
 def _write_batch(
-    ctx: Context,
-    tx: Transaction,
-    tenant_id: str,
-    batch: list[Line],
-    gone: dict[str, str],
-    held: Mapping[bytes, ObjectRow],
-    emptied_there: Set[str],
+    ctx: Context, tenant_id: str, batch: list[Line], gone: dict[str, str], emptied_there: Set[str], tx: Transaction
 ) -> tuple[Counter[str], dict[str, str], list[bytes]]:
     """Write what is not there yet; refuse what is there with other bytes. Nobody forgets until it is written.
 
@@ -318,7 +304,7 @@ def _write_batch(
     new_blobs = [row for row in _rows_of(batch, BlobRow) if row.entry_id in fresh]
     insert(tx, IDS, [IdRow(row.id, "event") for row in new_entries])
     insert(tx, ENTRIES, new_entries)
-    insert_blobs(tx, new_blobs, held)
+    insert(tx, BLOBS, new_blobs)
     for (user_id, session_id), rows in groupby(new_entries, key=lambda row: (row.user_id, row.session_id)):
         added = list(rows)
         ctx.derived.extracts.extend(tx, user_id, session_id, added[-1].seq, len(added))

@@ -14,13 +14,12 @@ from muniment.core.canonical import salted_digest
 from muniment.core.owners import CORPUS_PREFIX, corpus_holder, holder_of, is_reserved, user_bank
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, first, get, select, stream_texts
-from muniment.core.ports.schema import BLOBS, ENTRIES, ITEMS, OBJECTS, SESSIONS, Table
-from muniment.errors import BlobCorrupt, NoObjectsKey, ObjectsRefused, ObjectsUnavailable
+from muniment.core.ports.schema import BLOBS, ENTRIES, ITEMS, SESSIONS, Table
+from muniment.errors import BlobCorrupt
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryOwner, damaged_entry
 
 __all__ = [
-    "UNREACHED",
     "blob_text",
     "can_be_turn",
     "holders_of",
@@ -28,12 +27,9 @@ __all__ = [
     "names_of",
     "speaker_of",
     "text_of",
-    "unreached",
     "users_of",
 ]
 
-UNREACHED = (NoObjectsKey, ObjectsRefused, ObjectsUnavailable)
-"""Errors for content outside that may be sound and cannot be had now."""
 _ROLES = ("user", "assistant", "tool")
 _CORPORA_END = CORPUS_PREFIX[:-1] + chr(ord(":") + 1)
 """Behind every name of a corpus."""
@@ -103,35 +99,9 @@ def blob_text(reader: Reader, entry_id: str, name: str, salt: bytes | None) -> s
     blob = get(reader, BLOBS, (key,))
     data = None if blob is None else blob.data
     if data is None or salted_digest(salt or b"", data) != key:
-        raise _no_text(reader, entry_id, key, "missing" if data is None else "not what it was")
+        what = "missing" if data is None else "not what it was"
+        raise BlobCorrupt(f"the blob of event {entry_id} is {what}", details={"id": entry_id, "blob": name})
     return data.decode()
-
-
-def _no_text(reader: Reader, entry_id: str, name: bytes, what: str) -> BlobCorrupt | ObjectsUnavailable:
-    """Why the content of an event cannot be told, and the way out."""
-    details = {"id": entry_id, "blob": name.hex()}
-    held = get(reader, OBJECTS, (name,))
-    if held is None:
-        return BlobCorrupt(f"the blob of event {entry_id} is {what}", details=details)
-    from muniment.store.objects.view import sees_through
-
-    if not sees_through(reader):
-        return unreached(entry_id)
-    return BlobCorrupt(
-        f"the object that holds the content of event {entry_id} is {what}",
-        hint="bring the object back from a copy of the bucket or folder, or forget the event",
-        details=details | {"object": held.held_at},
-    )
-
-
-def unreached(entry_id: str) -> ObjectsUnavailable:
-    """The error for content that lies outside a store which was opened without it."""
-    return ObjectsUnavailable(
-        f"the content of event {entry_id} lies outside the store, which was opened without it",
-        path="$.objects",
-        hint="open the store with its objects: file:folder or s3://bucket/prefix",
-        details={"id": entry_id},
-    )
 
 
 # -- names --------------------------------------------------------------------------------------------

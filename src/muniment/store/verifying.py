@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import Any
 
 from muniment.core.ports.engine import Condition, Count, Reader
-from muniment.core.ports.objects import ARCHIVE_GONE, ARCHIVED
 from muniment.core.ports.rows import first, stream, stream_texts
 from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow, SessionRow
 from muniment.errors import InvalidInput, StoreDamaged, UnknownScope
@@ -16,9 +15,8 @@ from muniment.store.context import Context
 from muniment.store.derivation import SessionFold
 from muniment.store.derived_checking import check_derived
 from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
-from muniment.store.ledger.rows import check_content
 from muniment.store.lists.rows import listing_faults
-from muniment.store.proving.blob_checking import blob_fault, lies_outside
+from muniment.store.proving.blob_checking import blob_fault
 from muniment.store.proving.sampling import sampled_sessions
 from muniment.store.proving.standing import Standing, read_standing, written_standing
 from muniment.store.proving.table_checking import table_faults
@@ -34,7 +32,7 @@ COUNTED_MAX = 10_000
 _AFTER_ALL = 2**62
 """No entry has this number."""
 
-_COUNTS = ("sessions", "entries", "forgotten", "unreceipted", "outdated", "derived", "lacking", "unproven", "objects")
+_COUNTS = ("sessions", "entries", "forgotten", "unreceipted", "outdated", "derived", "lacking", "unproven")
 
 
 @dataclass(slots=True)
@@ -74,8 +72,6 @@ def verify(
     if entries_max is not None and (type(entries_max) is not int or entries_max < 1):
         raise InvalidInput("entries_max should be a whole number from 1 on", path="$.entries_max")
     at = Standing(tenant_id) if resume is None else read_standing(resume, tenant_id)
-    if ctx.outside is not None:
-        ctx.outside.fetched.clear()  # what lies outside is looked at, not what was read of it before
     listed = ctx.engine.tenants()
     if tenant_id is None:
         tenants = sorted({*listed, *ctx.engine.unlisted_tenants()})
@@ -265,9 +261,6 @@ def _walk_session(
         unproven = walk.receipt_fault(row, counts)
         if first is not None:
             continue
-        if row.body is not None and row.body.startswith(ARCHIVED) and row.body != ARCHIVE_GONE:
-            check_content(row)  # raises: the archive cannot be reached, which is no fault of the chain
-        counts["objects"] += lies_outside(reader, row)
         reason = link_fault(tenant, row, head) or blob_fault(reader, row) or unproven
         if reason is not None:
             first = BrokenLink(

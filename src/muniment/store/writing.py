@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,9 +18,9 @@ from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import salted_digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Transaction
-from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import by_ids, get, insert, put, select
 from muniment.core.ports.schema import (
+    BLOBS,
     ENTRIES,
     IDEMPOTENCY,
     IDS,
@@ -56,7 +56,6 @@ from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
-from muniment.store.objects.sending import Leaving, insert_blobs, resending, send_blobs, write_sent
 from muniment.store.proving.tombstones import forgotten, told_entry
 from muniment.store.turns import is_turn
 
@@ -79,7 +78,6 @@ __all__ = [
     "run_taken",
     "session_head",
     "store_rows",
-    "write_batches",
 ]
 
 R = TypeVar("R")
@@ -113,8 +111,6 @@ class Batch:
     """
     repairs: bool = False
     """May be written to a run that is locked."""
-    held: Mapping[bytes, ObjectRow] = field(default_factory=dict)
-    """By the names of blobs, what was sent outside already."""
     expected_seq: int | None = None
     """The number of the session's last entry where the drafts follow from the session as it was read."""
 
@@ -134,14 +130,11 @@ def append(
     Secrets in the drafts are redacted. A run whose compaction failed takes nothing but what `repairs` it (CS-08).
     """
 
-    def attempt() -> list[LedgerEntry]:
-        batch = replace(prepare(ctx, scope, drafts, opening), repairs=repairs, expected_seq=expected_seq)
-        try:
-            return write_batches(ctx, scope.tenant_id, [batch], lambda tx: _write(ctx, tx, batch))
-        except KeyTaken:
-            raise _which_id(ctx, batch) from None
-
-    return attempt() if ctx.outside is None else resending(attempt)
+    batch = replace(prepare(ctx, scope, drafts, opening), repairs=repairs, expected_seq=expected_seq)
+    try:
+        return ctx.engine.write(scope.tenant_id, lambda tx: _write(ctx, tx, batch))
+    except KeyTaken:
+        raise _which_id(ctx, batch) from None
 
 
 def append_in(
@@ -160,7 +153,7 @@ def append_in(
     build on, "" where they build on none (see `Batch.after`). The caller has redacted the drafts: here their ids
     could not be told from card numbers.
     """
-    batch = prepare(ctx, scope, drafts, opening, is_redacted=True, is_inside=True)
+    batch = prepare(ctx, scope, drafts, opening, is_redacted=True)
     return _write(ctx, tx, replace(batch, after=after, repairs=repairs))
 
 
@@ -186,12 +179,6 @@ def append_batches(ctx: Context, tx: Transaction, batches: Sequence[Batch]) -> N
         _index(ctx, tx, [turns for turns in pending if turns.scope.user_id == user_id])
 
 
-def write_batches(ctx: Context, tenant_id: str, batches: Sequence[Batch], work: Callable[[Transaction], R]) -> R:
-    """The transaction that writes prepared batches. What was sent outside for them and is not written goes again."""
-    sent = [row for batch in batches for row in batch.held.values()]
-    return write_sent(ctx, tenant_id, sent, work) if sent else ctx.engine.write(tenant_id, work)
-
-
 def prepare(
     ctx: Context,
     scope: Scope,
@@ -199,13 +186,8 @@ def prepare(
     opening: Admitted,
     *,
     is_redacted: bool = False,
-    is_inside: bool = False,
 ) -> Batch:
-    """Settle everything about a call that needs no transaction.
-
-    Large contents are sent outside, unless a transaction is open already (`is_inside`): then they stay in their rows
-    until somebody moves them.
-    """
+    """Settle everything about a call that needs no transaction."""
     policy = ctx.policy.ledger.model_copy(update={"redact_secrets": False}) if is_redacted else ctx.policy.ledger
     if len(drafts) > policy.batch_entries_max:
         raise TooLarge(
@@ -228,11 +210,6 @@ def prepare(
         if item.blob is not None:
             admitted[index] = place_blob(item, salts[index])
     ids = tuple([draft.id or mint("evt") for draft in drafts])
-    leaving = [
-        Leaving(id_, bytes.fromhex(item.body["blob"]), salt, item.blob)
-        for id_, item, salt in zip(ids, admitted, salts, strict=True)
-        if item.blob is not None
-    ]
     return Batch(
         scope=scope,
         opening=opening,
@@ -241,7 +218,6 @@ def prepare(
         salts=tuple(salts),
         keys=tuple(key_of(scope, draft) for draft in drafts),
         prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if policy.index_turns else {},
-        held=send_blobs(ctx, scope.tenant_id, leaving) if leaving and not is_inside else {},
     )
 
 
@@ -278,7 +254,7 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
     rows, end = seal(
         scope, head or genesis(scope.tenant_id, scope.user_id, scope.session_id), admitted, ids, salts, recorded_at
     )
-    _store(tx, scope, rows, admitted, end, batch.held, is_new=head is None)
+    _store(tx, scope, rows, admitted, end, is_new=head is None)
     ctx.cache(_KnownEnds).keep(scope, end)
     entries = [
         entry_of_row(scope.tenant_id, row, scope=scope, body=item.body)
@@ -499,11 +475,10 @@ def _store(
     rows: list[EntryRow],
     admitted: list[Admitted],
     end: Head,
-    held: Mapping[bytes, ObjectRow],
     *,
     is_new: bool,
 ) -> None:
-    store_rows(tx, rows, admitted, held)
+    store_rows(tx, rows, admitted)
     if is_new:
         enter_tenant(tx, end.recorded_at)
         session = SessionRow(scope.user_id, scope.session_id, end.seq, end.hash, end.recorded_at, end.recorded_at)
@@ -512,9 +487,7 @@ def _store(
         advance_head(tx, scope.user_id, scope.session_id, end)
 
 
-def store_rows(
-    tx: Transaction, rows: list[EntryRow], admitted: list[Admitted], held: Mapping[bytes, ObjectRow]
-) -> None:
+def store_rows(tx: Transaction, rows: list[EntryRow], admitted: list[Admitted]) -> None:
     """Entries with their ids, and the blobs of those that have one."""
     insert(tx, IDS, [IdRow(row.id, "event") for row in rows])
     insert(tx, ENTRIES, rows)
@@ -524,7 +497,7 @@ def store_rows(
         if item.blob is not None
     ]
     if blobs:
-        insert_blobs(tx, blobs, held)
+        insert(tx, BLOBS, blobs)
 
 
 def enter_tenant(tx: Transaction, created_at: str) -> None:

@@ -2,7 +2,7 @@
 
     MUNIMENT_DB, MUNIMENT_TENANT, MUNIMENT_USER, MUNIMENT_AGENT, MUNIMENT_DURABILITY, MUNIMENT_EMBEDDER,
     MUNIMENT_TOKENS, MUNIMENT_GRADER, MUNIMENT_EXTRACT_MODEL, MUNIMENT_LESSONS, MUNIMENT_PROOF_KEY,
-    MUNIMENT_OBJECTS, MUNIMENT_OBJECTS_KEY, MUNIMENT_REPOSITORY, MUNIMENT_BRANCHES, MUNIMENT_DIRECTORY,
+    MUNIMENT_REPOSITORY, MUNIMENT_BRANCHES, MUNIMENT_DIRECTORY,
     MUNIMENT_CONFIG (another toml); MUNIMENT_DB_FILE names a file that holds the value of MUNIMENT_DB
 
 `muniment.toml` is read in the working directory and, behind it, in `~/.muniment`. Anybody may have written the first,
@@ -56,8 +56,6 @@ NAMES: Mapping[str, str] = {
     "extract_model": "none",
     "lessons": "none",
     "proof_key": "none",
-    "objects": "none",
-    "objects_key": "none",
     "repository": "none",
     "branches": "any",
     "directory": "",
@@ -150,10 +148,6 @@ class Settings:
     """A model that writes lessons of judged runs: `none`, `openai:<base_url>#<model>`."""
     proof_key: str
     """Where the key lies that builds and receipts are proven with: `none`, `file:<path>`, `env:<NAME>`."""
-    objects: str
-    """Where content goes that is too large for a row: `none`, `file:folder`, `s3://bucket/prefix?endpoint=…`."""
-    objects_key: str
-    """Where the key lies that encrypts it there: `none`, `file:<path>`, `env:<NAME>`."""
     repository: str
     """Whether each repository has a memory of its own, as a tenant below `tenant` unless one is given as an argument:
     `none`, `checkout` (a checkout and its worktrees), `remote` (all checkouts of one remote).
@@ -374,8 +368,6 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
         extract_model=_model(settings.extract_model, "$.model"),
         lessons=_model(settings.lessons, "$.lessons"),
         proof_key=settings.proof_key,
-        objects=settings.objects,
-        objects_key=settings.objects_key,
         read_only=read_only,
     )
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import muniment
 from muniment.memory.results.asked_calls import asked_marks
 from muniment.memory.results.call_marks import did
 from muniment.memory.results.effects import WRITE
@@ -144,30 +143,6 @@ def test_the_same_change_again_takes_one_place(mem: Any) -> None:
     shown = told(run.compose("planner", policy=NO_WINDOW, max_tokens=1024))
     assert shown[1:] == looked[-2:]
     assert len(shown) == 3
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("is_lost", [True, False])
-def test_no_old_result_is_fetched_for_a_packet(tmp_path: Any, is_lost: bool) -> None:
-    """It lies outside, where it may be lost: the packet is composed without it."""
-    objects = tmp_path / "objects"
-    objects.mkdir()
-    with muniment.open(tmp_path / "m.db", objects=f"file:{objects}") as mem:
-        run = mem.run(user_id="ana", session_id="work")
-        run.observe_tool("edit_file", args={"path": "b.py"}, content="short")
-        run.observe_tool("edit_file", args={"path": "a.py"}, content="changed a line\n" * 40_000)
-        for number in range(70):
-            run.observe_tool("read_file", args={"n": number}, content=f"line {number}")
-        mem.store.rebuild()
-    if is_lost:
-        for path in objects.rglob("*"):
-            if path.is_file():
-                path.unlink()
-    with muniment.open(tmp_path / "m.db", objects=f"file:{objects}") as mem:
-        for purpose in ("planner", "tool", "responder"):
-            build = mem.run(user_id="ana", session_id="work").compose(purpose, query="Go on.")
-            assert "a.py" not in build.text
-            assert ("b.py" in build.text) is (purpose != "responder")
 
 
 def test_a_change_that_no_index_has_yet_is_told(mem: Any) -> None:

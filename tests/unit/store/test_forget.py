@@ -121,13 +121,6 @@ STAYS = {
     "leases": {"id": "an id", "tenant": "a name", "owner": "a process"},
     "replies": {"user_id": "a name", "key_hash": "a digest of the key, never of content", "created_at": "a time"},
     "rates": {"name": "of a key"},
-    "objects": {
-        "name": "a salted hash, or random",
-        "use": "blob, archive, due …",
-        "subject": "the id of an event, or of receipts",
-        "held_at": "a key made of hashes",
-        "sealed_by": "the id of a key, and of an archive the salt of its own",
-    },
     "keys": {"key_id": "an id", "body": "a key of the server, which is nobody's evidence"},
 }
 

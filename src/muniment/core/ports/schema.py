@@ -24,7 +24,6 @@ from types import NoneType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 from muniment.core.ports.kept_rows import PlaceRow, PlaceVectorRow, PrefixRow
-from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.server_rows import ClearingRow, KeyRow, LeaseRow, RateRow, ReplyRow, WorkRow
 from muniment.core.vocabulary import Trust
 
@@ -44,7 +43,6 @@ __all__ = [
     "LINKS",
     "LISTINGS",
     "MARKS",
-    "OBJECTS",
     "PARTS",
     "PLACES",
     "PLACE_VECTORS",
@@ -71,7 +69,6 @@ __all__ = [
     "LinkRow",
     "ListingRow",
     "MarkRow",
-    "ObjectRow",
     "PartRow",
     "ProofRow",
     "SegmentRow",
@@ -488,14 +485,6 @@ PLACE_VECTORS = _table(
     forget="drop",
     subject="entry_id",
 )
-OBJECTS = _table(
-    "objects",
-    ObjectRow,
-    key=("name",),
-    forget="keep",
-    unique=(("held_at",),),
-    indexes=(("use", "subject"),),
-)
 WORKS = _table("works", WorkRow, key=("id",), content=("salt", "asked", "answer"), forget="clear")
 LEASES = _table("leases", LeaseRow, key=("id",), forget="keep", indexes=(("is_open", "id"),))
 REPLIES = _table(
@@ -532,7 +521,6 @@ TABLES: tuple[Table[Any], ...] = (
     PLACES,
     PREFIXES,
     PLACE_VECTORS,
-    OBJECTS,
     WORKS,
     LEASES,
     REPLIES,

@@ -10,7 +10,7 @@ FIRST_S, LONGEST_S = 15.0, 600.0
 
 
 class Rest:
-    """Of one server that upkeep asks: of a model, of vectors, of objects."""
+    """Of one server that upkeep asks: of a model, of vectors."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

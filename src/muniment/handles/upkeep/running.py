@@ -25,8 +25,6 @@ from muniment.errors import (
     EmbedderFailure,
     ModelFailure,
     MunimentError,
-    ObjectsRefused,
-    ObjectsUnavailable,
     StorageBusy,
     StorageFailure,
 )
@@ -60,7 +58,7 @@ _SHARES = 8
 """Into how many parts at least is cut what waits, so that others who come find something to do."""
 _AWAY = (EmbedderFailure, ModelFailure, StorageFailure)
 """Errors of what a kind of upkeep asks for: the next piece of that kind would meet the same."""
-_RESTING = (EmbedderFailure, ModelFailure, ObjectsRefused, ObjectsUnavailable)
+_RESTING = (EmbedderFailure, ModelFailure)
 """Those of servers beside the store, which are not asked again at each look."""
 _BUSY_TRIES = 3
 """How often a run comes to a place that is busy."""

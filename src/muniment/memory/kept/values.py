@@ -24,9 +24,8 @@ from muniment.store.ledger.memory_events import VALUE_KEPT, VALUE_REMOVED, VALUE
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.ledger.rows import check_header, read_body
 from muniment.store.ledger.secrets import redact_value
-from muniment.store.objects.sending import resending
 from muniment.store.turns import blob_text
-from muniment.store.writing import append_batches, opening_draft, prepare_batch, write_batches
+from muniment.store.writing import append_batches, opening_draft, prepare_batch
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction
@@ -181,10 +180,8 @@ class Values:
 
     def _append(self, drafts: Sequence[tuple[Labels, EntryDraft]], beside: Any = None) -> None:
         """Write drafts to the sessions of their holders, in one transaction, and what goes with them."""
-        if drafts:
-            resending(lambda: self._append_once(drafts, beside))
-
-    def _append_once(self, drafts: Sequence[tuple[Labels, EntryDraft]], beside: Any) -> None:
+        if not drafts:
+            return
         by_holder: dict[str | None, list[int]] = {}
         for number, (labels, _) in enumerate(drafts):
             by_holder.setdefault(self._holder(labels), []).append(number)
@@ -201,7 +198,7 @@ class Values:
             if beside is not None:
                 beside(tx, ids)
 
-        write_batches(self.ctx, self.tenant_id, batches, work)
+        self.ctx.engine.write(self.tenant_id, work)
 
     def _holder(self, labels: Labels) -> str | None:
         """Whose a namespace is; one that is not the user's, where there is one alone, is refused."""

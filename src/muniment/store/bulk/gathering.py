@@ -37,7 +37,7 @@ class Gathered:
 
     def __init__(self, tx: Transaction) -> None:
         self.inner = tx
-        """What is asked and written in the end, of which `store.objects.view` is told whether it sees through."""
+        """What is asked and written in the end."""
         self._held: dict[str, tuple[type[Insert] | type[Put], list[Row]]] = {}
         self._known: dict[str, _Known] = {}
         self._locks: set[tuple[str, ...]] = set()

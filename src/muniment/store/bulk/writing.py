@@ -6,17 +6,16 @@ left for later: the stretches that wait for them stand in `backlog`, written wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 from muniment.core.canonical import salted_digest
 from muniment.core.ports.engine import KeyTaken, LockAll, Transaction
-from muniment.core.ports.objects import ObjectRow
 from muniment.core.ports.rows import by_ids, find, insert, put
 from muniment.core.ports.schema import (
     BACKLOG,
+    BLOBS,
     ENTRIES,
     EPISODES,
     IDEMPOTENCY,
@@ -39,7 +38,6 @@ from muniment.store.idempotency import put_keys
 from muniment.store.ledger.admission import Admitted
 from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.rows import entry_of_row
-from muniment.store.objects.sending import Leaving, insert_blobs, resending, send_blobs, write_sent
 from muniment.store.turns import can_be_turn
 from muniment.store.writing import (
     enter_tenant,
@@ -80,18 +78,17 @@ def write_portion(ctx: Context, tenant_id: str, parts: Sequence[Part], opening: 
     """Write the events that were not written before, all of them or none; those of a session stand together."""
 
     def attempt(*, is_wary: bool) -> Written:
-        settled = _settle(ctx, tenant_id, parts, opening)
+        settled = _Settled(opening, [_settled(ctx, part) for part in parts])
 
         def work(tx: Transaction) -> Written:
             return _Portion(ctx, tx, parts, settled, is_wary=is_wary).write()
 
-        sent = settled.sent.values()
-        return write_sent(ctx, tenant_id, sent, work) if sent else ctx.engine.write(tenant_id, work)
+        return ctx.engine.write(tenant_id, work)
 
     taken = ""
     for number in range(_RACES_MAX):
         try:
-            return resending(partial(attempt, is_wary=number > 0))
+            return attempt(is_wary=number > 0)
         except KeyTaken as error:  # somebody wrote one of these keys or ids at the same time: by now it can be seen
             taken = error.table
     if taken == IDS.name:
@@ -110,26 +107,12 @@ class _Batch(NamedTuple):
     blobs: dict[str, BlobRow]
     """By the id of its entry, where an event has one."""
 
-    @property
-    def leaving(self) -> list[Leaving]:
-        salts = dict(zip(self.ids, self.salts, strict=True)) if self.blobs else {}
-        return [Leaving(row.entry_id, row.hash, salts[row.entry_id], row.data or b"") for row in self.blobs.values()]
-
 
 class _Settled(NamedTuple):
     """All that is settled of a portion before its transaction, so that the work can be run again."""
 
     opening: Admitted
     batches: list[_Batch]
-    sent: Mapping[bytes, ObjectRow]
-    """By the names of blobs, what was sent outside already."""
-
-
-def _settle(ctx: Context, tenant_id: str, parts: Sequence[Part], opening: Admitted) -> _Settled:
-    batches = [_settled(ctx, part) for part in parts]
-    leaving = [each for batch in batches for each in batch.leaving]
-    sent = send_blobs(ctx, tenant_id, leaving) if leaving else {}
-    return _Settled(opening, batches, sent)
 
 
 def _settled(ctx: Context, part: Part) -> _Batch:
@@ -368,7 +351,7 @@ class _Portion:
         held = {id_: blob for batch in self._settled.batches for id_, blob in batch.blobs.items()}
         blobs = [held[row.id] for row in self._rows if row.id in held] if held else []
         if blobs:
-            insert_blobs(self._tx, blobs, self._settled.sent)
+            insert(self._tx, BLOBS, blobs)
 
     def _store_sessions(self) -> None:
         new: list[SessionRow] = []

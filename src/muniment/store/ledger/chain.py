@@ -19,7 +19,6 @@ from typing import Protocol
 
 from muniment.core.canonical import canonical_bytes, canonical_text, digest, salted_digest
 from muniment.core.memos import remembered
-from muniment.core.ports.objects import ARCHIVE_GONE
 from muniment.core.ports.schema import EntryRow, SessionRow
 from muniment.core.scope import Scope
 from muniment.core.vocabulary import Trust
@@ -138,5 +137,5 @@ def link_fault(tenant_id: str, row: EntryRow, previous: Head) -> str | None:
     if row.body is None or row.salt is None:
         return "the content is missing and no receipt says why"
     if salted_digest(row.salt, row.body.encode()) != row.content_hash:
-        return "its archive is missing or was altered" if row.body == ARCHIVE_GONE else "the content was altered"
+        return "the content was altered"
     return None

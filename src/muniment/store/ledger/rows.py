@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, Protocol
 
 from muniment.core.canonical import read_canonical
 from muniment.core.origins import Origin
-from muniment.core.ports.objects import ARCHIVE_GONE, ARCHIVED
 from muniment.core.ports.schema import EntryRow
 from muniment.core.scope import Scope
-from muniment.errors import InvalidJson, ObjectsUnavailable, StoreDamaged
+from muniment.errors import InvalidJson, StoreDamaged
 from muniment.store.ledger.chain import header_hash
 from muniment.store.ledger.records import Body, Cited, LedgerEntry, StepEvent, ToolCall
 
@@ -77,21 +76,7 @@ def check_content(row: ContentRow) -> None:
         or type(salt) is not bytes
         or sha256(salt + body.encode("utf-8", "surrogatepass")).digest() != row.content_hash
     ):
-        raise _unlike(row.id, body)
-
-
-def _unlike(entry_id: str, body: object) -> StoreDamaged | ObjectsUnavailable:
-    """The error for content that does not hash to what was sealed."""
-    if body == ARCHIVE_GONE:
-        return damaged_entry(entry_id, "its archive is missing or was altered")
-    if isinstance(body, str) and body.startswith(ARCHIVED):
-        return ObjectsUnavailable(
-            f"the event {entry_id!r:.80} lies in an archive outside the store, which was opened without it",
-            path="$.objects",
-            hint="open the store with its objects: file:folder or s3://bucket/prefix",
-            details={"id": entry_id},
-        )
-    return damaged_entry(entry_id, "the content was altered")
+        raise damaged_entry(row.id, "the content was altered")
 
 
 def read_body(row: ContentRow) -> dict[str, Any] | None:

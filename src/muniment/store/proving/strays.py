@@ -8,20 +8,17 @@ takes another's row for their own. Writes nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.objects import ARCHIVED
 from muniment.core.ports.rows import ASKED_MAX, by_ids, chunked, get, select, stream, texts
-from muniment.core.ports.schema import ENTRIES, OBJECTS, SESSIONS, EntryRow
+from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow
 from muniment.errors import StoreDamaged
 from muniment.store.items import HOLDS_BODY, Item, links_of
 from muniment.store.ledger.chain import genesis
 from muniment.store.ledger.rows import check_content, check_header
-from muniment.store.objects.view import near
-from muniment.store.proving.blob_checking import blob_fault, is_out_of_reach, lies_outside
+from muniment.store.proving.blob_checking import blob_fault
 from muniment.store.turns import users_of
 
 __all__ = ["Claimed", "Placed", "altered_entries", "claimed_entries", "is_foreign_item"]
@@ -140,23 +137,12 @@ def is_foreign_item(reader: Reader, item: Item, owners: Collection[str]) -> bool
 
 
 def altered_entries(reader: Reader, ids: Sequence[str]) -> int:
-    """How many of these hold something else than what was written there: what they held may stand in another row, or
-    in an object that no row names.
-
-    Nothing outside is fetched for it.
-    """
+    """How many of these hold something else than what was written there: what they held may stand in another row."""
     count = 0
-    find = cache(lambda name: get(reader, OBJECTS, (name,)))  # an archive holds many
-    for row in by_ids(near(reader), ENTRIES, ids):
-        if is_out_of_reach(row, find):
-            count += 1
-            continue
-        if row.body is not None and row.body.startswith(ARCHIVED):
-            continue  # it held no words in any row
+    for row in by_ids(reader, ENTRIES, ids):
         try:
             check_content(row)
-            if not lies_outside(reader, row):  # what is forgotten there is no row's, and need not be fetched
-                count += blob_fault(reader, row) is not None
+            count += blob_fault(reader, row) is not None
         except StoreDamaged:
             count += 1
     return count

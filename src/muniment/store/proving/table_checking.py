@@ -13,7 +13,6 @@ from muniment.core.ports.rows import ASKED_MAX, Where, by_ids, first, get, strea
 from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IDS, ITEMS, SESSIONS, TENANTS, IdempotencyRow
 from muniment.store.context import Context
 from muniment.store.idempotency import KEY_KIND, KeptKey
-from muniment.store.proving.blob_checking import object_faults
 from muniment.store.proving.proofs import proof_faults
 from muniment.store.reports import Differing
 
@@ -41,7 +40,6 @@ def table_faults(ctx: Context, reader: Reader, tenant: str, counts: dict[str, in
             found.append(differing("idempotency", key.entry_id, fault))
     if ctx.derived.marks is not None:
         found += [differing("mark", id_, reason) for id_, reason in ctx.derived.marks(reader, ())]
-    found += [differing("object", held_at, reason) for held_at, reason in object_faults(reader)]
     found += [differing(*fault[:2], fault.reason, fault.version) for fault in proof_faults(ctx, reader, counts)]
     return found
 

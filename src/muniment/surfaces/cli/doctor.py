@@ -37,18 +37,14 @@ _REPLICA_TOLD = {"follows": "answers reads", "behind": "is behind: the primary a
 def _doctor(call: Call) -> dict[str, Any]:
     settings = call.settings
     tokens, embedder, hosts = _tokens(settings), _embedder(settings), _hosts()
-    objects = _lacking(
-        "objects_key", "encrypt", "encrypted objects need the package cryptography", settings.objects_key != "none"
-    )
     problems = [
         *({"asked_by": name, **part["error"]} for name, part in (("tokens", tokens), ("embedder", embedder))
           if "error" in part),
-        *objects,
         *_server(),
         *_lacking("the configuration of a coding agent", "mcp", "MCP is not installed", _asks_for_mcp(hosts)),
     ]  # fmt: skip
     openable = _openable(settings, tokens, embedder)
-    store = _store(replace(openable, objects_key="none") if objects else openable)
+    store = _store(openable)
     if store["state"] == "broken":
         problems.append({"asked_by": "db", **store["error"]})
     if store.get("replica") in _REPLICA_PROBLEMS:

@@ -34,7 +34,6 @@ def _group(summary: str, about: str = "", default: str = "", /, **entries: Entry
 _HOSTS = "muniment.surfaces.hosts.commands"
 _MOVING = "muniment.surfaces.cli.moving"
 _DOCTOR = "muniment.surfaces.cli.doctor"
-_OBJECTS = "muniment.surfaces.cli.stored_objects"
 _UPKEEP = "muniment.surfaces.cli.upkeeping"
 _LESSONS = "muniment.surfaces.cli.lessons"
 
@@ -225,10 +224,6 @@ _STORE = _group(
     index=Entry("Index what was loaded in bulk and still waits for it.", "store:index"),
     reembed=Entry("Bring every turn to the present embedder.", "store:reembed"),
     scrub=Entry("Rebuild the store's files without what was forgotten.", "store:scrub"),
-    archive=Entry("Move what was said in cold sessions into archives outside.", f"{_OBJECTS}:archive"),
-    unarchive=Entry("Bring archived sessions back into the store.", f"{_OBJECTS}:unarchive"),
-    sweep_objects=Entry("Delete what calls that failed have left in the object store.", f"{_OBJECTS}:sweep"),
-    move_contents=Entry("Move large contents out to the object store, or back.", f"{_OBJECTS}:move"),
     keys=_KEYS,
 )
 _CHECK = _group(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import Conflict, InvalidInput, MunimentError
-from muniment.store.objects.waiting import forgotten_since
+from muniment.store.waiting import forgotten_since
 from muniment.surfaces.hosts.events import HookEvent, answer_with, read_event
 from muniment.surfaces.hosts.recording import Session, open_session
 from muniment.surfaces.hosts.transcripts import Turn, read_transcript

@@ -64,8 +64,6 @@ class Act(NamedTuple):
     """The codes of the errors one of which it must end in; "" among them means that it may also be done."""
     is_struck: bool = True
     """May a fault be put into it?"""
-    is_outside: bool = False
-    """Is it about what lies outside the store? Then it is of stories alone that have an object store."""
 
 
 def draw_owner(model: Model, rng: Random) -> Owner:

@@ -93,7 +93,7 @@ def damage_row(specimen: Specimen, model: Model, args: Args) -> str | None:
     """Change one column of one row, ask every door, and put the row back."""
     rng = Random(args["chance"])
     tenant_id = args["scope"]["tenant_id"]
-    spec = table(rng.choice(_DAMAGED if specimen.objects is None else (*_DAMAGED, "objects")))
+    spec = table(rng.choice(_DAMAGED))
     rows = specimen.engine.read(tenant_id, lambda reader: reader.do(Select(spec.name)))
     if not rows:
         return None

@@ -32,19 +32,15 @@ from muniment.core.ports.engine import (
 )
 from muniment.testing.simulator.model import BrokenPromise
 
-__all__ = ["OBJECT_FAULTS", "Child", "Fault", "FaultKind", "FaultyEngine", "Killed", "Strike", "in_child"]
+__all__ = ["Child", "Fault", "FaultKind", "FaultyEngine", "Killed", "Strike", "in_child"]
 
 R = TypeVar("R")
-FaultKind = Literal["kill", "kill_after", "lost", "lost_after", "full", "kill_put", "objects_down", "objects_late"]
-OBJECT_FAULTS = ("kill_put", "objects_down", "objects_late")
-"""Those that strike at a change of the object store: the process ends behind it, nothing is answered from it on, or
-its answer is lost."""
+FaultKind = Literal["kill", "kill_after", "lost", "lost_after", "full"]
 _CHANGES = (Insert, Put, Patch, Delete)
 
 
 class Fault(NamedTuple):
-    """What goes wrong in a call, and at which of its writes, its changes of objects or, for those called after, its
-    commits."""
+    """What goes wrong in a call, and at which of its writes or, for those called after, its commits."""
 
     kind: FaultKind
     at: int
@@ -87,7 +83,7 @@ class FaultyEngine:
 
     def _is_due(self, count: int, *, is_after: bool) -> bool:
         fault = self._fault
-        if fault is None or fault.kind in OBJECT_FAULTS:
+        if fault is None:
             return False
         return fault.kind.endswith("_after") == is_after and count == fault.at
 

@@ -120,16 +120,10 @@ class Model:
     """Receipt id → tenant."""
     is_scrub_due: bool = False
     """A forget was broken off behind its commit: what is left in files goes with the next scrub."""
-    has_objects: bool = False
-    """Has the store an object store, for long contents and archives?"""
-    archived: set[str] = field(default_factory=set)
-    """Events that lie in archives."""
     loads: list[dict[str, Any]] = field(default_factory=list)
     """Bulk loads, whole or broken off."""
     waiting: set[str] = field(default_factory=set)
     """Events that were loaded and may not be in the index yet."""
-    are_objects_due: bool = False
-    """A forget could not do its part outside: what is left there goes with the next scrub."""
     runs: dict[tuple[Owner, str], int] = field(default_factory=dict)
     """How many runs of a session have ended."""
 
@@ -206,7 +200,6 @@ class Model:
         for id_ in ids:
             self.events[id_].is_gone = True
             self.words[self.events[id_].word].is_gone = True
-            self.archived.discard(id_)
             self.chats.pop((self.events[id_].owner, self.events[id_].session_id), None)
         for fact in self.live_facts():
             fact.assertions = [each for each in fact.assertions if self._stands(each, fact.owner, sessions)]

@@ -16,7 +16,6 @@ from muniment.testing.pooler import pooled
 from muniment.testing.postgres_cluster import Servers
 from muniment.testing.postgres_server import fresh_schema, server_dsn
 from muniment.testing.simulator.specimens import Specimen
-from muniment.testing.simulator.story_objects import StoryObjects
 
 __all__ = ["PostgresSpecimen", "Server", "open_server"]
 
@@ -27,11 +26,11 @@ class PostgresSpecimen(Specimen):
     name = "postgres"
     is_durable = True
 
-    def __init__(self, seed: int, server: Server, objects: StoryObjects | None = None) -> None:
+    def __init__(self, seed: int, server: Server) -> None:
         self._server = server
         self.name = server.name
         server.make_room(seed)
-        super().__init__(seed, server.engine, objects)
+        super().__init__(seed, server.engine)
 
     def cut(self, transaction: Any) -> None:
         if transaction is None:
@@ -40,7 +39,6 @@ class PostgresSpecimen(Specimen):
 
     def close(self) -> None:
         """The server stays for the next story; what this one wrote lies with tenants that nobody asks for again."""
-        self.close_objects()
 
 
 class Server:

@@ -7,10 +7,8 @@ from random import Random
 from typing import Literal, NamedTuple
 
 from muniment.core.ports.engine import Select
-from muniment.core.ports.rows import select
-from muniment.core.ports.schema import OBJECTS, TABLES
+from muniment.core.ports.schema import TABLES
 from muniment.errors import Forgotten, NotFound
-from muniment.store.objects.clearing import clear_outside
 from muniment.testing.simulator.asking import check_build, check_sources
 from muniment.testing.simulator.model import Model, Owner, must
 from muniment.testing.simulator.specimens import Specimen
@@ -129,27 +127,6 @@ def bytes_gone(specimen: Specimen, model: Model, _owner: Owner, _rng: Random) ->
             must(word.encode() not in data, f"forgetting is real: a word is left in {path.suffix}", word)
 
 
-def objects_gone(specimen: Specimen, model: Model, _owner: Owner, _rng: Random) -> None:
-    """No object holds a word that was forgotten, or a secret, and none of a row is missing."""
-    objects, outside = specimen.objects, specimen.mem._ctx.outside
-    if objects is None or outside is None:
-        return
-    outside.fetched.clear()
-    gone = [*model.gone_words(), *model.secrets]
-    named: set[str] = set()
-    for tenant_id in model.tenants:
-        if model.are_objects_due:
-            left = clear_outside(specimen.mem._ctx, tenant_id)
-            must(not any(each.left for each in left.values()), "what is due outside goes when it can", left)
-        rows = specimen.engine.read(tenant_id, lambda reader: select(reader, OBJECTS))
-        named.update(row.held_at for row in rows if row.use in ("blob", "archive", "rewrite"))
-    there = objects.texts()
-    must(named <= there.keys(), "no row names an object that is not there", named - there.keys())
-    for key, text in there.items():
-        for word in gone:
-            must(word not in text, f"forgetting is real: a word is left in {key}", word)
-
-
 def chains_hold(specimen: Specimen, _model: Model, owner: Owner, _rng: Random) -> None:
     """`verify` finds nothing wrong and nothing lacking."""
     report = specimen.mem.verify(tenant_id=owner.tenant_id)
@@ -181,7 +158,6 @@ PROMISES = (
     Promise(nothing_crosses, 0.5),
     Promise(words_gone, 0.25, "tenant"),
     Promise(bytes_gone, 0.5, "store"),
-    Promise(objects_gone, 0.5, "store"),
     Promise(builds_replay, 0.2),
     Promise(words_found, 0.15),
     Promise(chains_hold, 0.1, "tenant"),

@@ -126,8 +126,6 @@ def _check_race(specimen: Specimen, args: Args, base: list[str], told: list[Told
 
 def _plan_fill(model: Model, rng: Random, number: int) -> Args | None:
     del number
-    if model.has_objects:  # what is long does not lie in the store then
-        return None
     return {"scope": scope_of(model, draw_owner(model, rng), rng.choice(SESSIONS))}
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
-from muniment.testing.simulator import asking, damage, knowing, loading, races, saying, stowing, upkeep
+from muniment.testing.simulator import asking, damage, knowing, loading, races, saying, upkeep
 from muniment.testing.simulator.act import Act, Args, owner_of
-from muniment.testing.simulator.faults import OBJECT_FAULTS, Fault
+from muniment.testing.simulator.faults import Fault
 from muniment.testing.simulator.model import Model, Owner, must
 from muniment.testing.simulator.promises import PROMISES
 from muniment.testing.simulator.specimens import Outcome, Specimen
@@ -29,13 +29,11 @@ ACTS: tuple[Act, ...] = (
     *upkeep.ACTS,
     *damage.ACTS,
     *races.ACTS,
-    *stowing.ACTS,
     *loading.ACTS,
 )
 STEPS = 14
 _OBSERVE = ACTS[0]
 _FAULTS = ("kill", "kill", "kill_after", "lost", "lost_after", "full")
-_FAULTS_OUTSIDE = (*_FAULTS, *OBJECT_FAULTS)
 _FAULT_SHARE = 0.15
 _WRITES_MAX, _COMMITS_MAX = 14, 2
 _SKEW_SHARE = 0.06
@@ -115,9 +113,8 @@ class _Story:
         self.seed = seed
         self.specimens = specimens
         self.tally = tally
-        outside = any(specimen.objects is not None for specimen in specimens)
-        self.acts = tuple(act for act in acts if outside or not act.is_outside) or acts
-        self.model = Model(seed, (f"t1-{seed}", f"t2-{seed}"), has_objects=outside)
+        self.acts = acts
+        self.model = Model(seed, (f"t1-{seed}", f"t2-{seed}"))
         self.told: list[str] = []
 
     def step(self, number: int, *, is_last: bool) -> None:
@@ -128,7 +125,7 @@ class _Story:
             act = _OBSERVE
             args = act.plan(self.model, rng, number)
         assert args is not None
-        fault = _draw_fault(rng, self.model) if act.is_struck and rng.random() < _FAULT_SHARE else None
+        fault = _draw_fault(rng) if act.is_struck and rng.random() < _FAULT_SHARE else None
         skew = rng.choice(_SKEWS) if rng.random() < _SKEW_SHARE and act.visit is None else timedelta(0)
         self.told.append(f"{number}. {_shown(act, args, fault, skew)}")
         outcome = self._ask(number, act, args, fault, skew)
@@ -261,9 +258,9 @@ def _done(act: Act, args: Args, mem: Memory) -> Any:
     return act.do(mem, args)
 
 
-def _draw_fault(rng: Random, model: Model) -> Fault:
-    kind = rng.choice(_FAULTS_OUTSIDE if model.has_objects else _FAULTS)
-    most = _COMMITS_MAX if kind.endswith("_after") or kind in OBJECT_FAULTS else _WRITES_MAX
+def _draw_fault(rng: Random) -> Fault:
+    kind = rng.choice(_FAULTS)
+    most = _COMMITS_MAX if kind.endswith("_after") else _WRITES_MAX
     return Fault(kind, rng.randint(1, most))  # type: ignore[arg-type]
 
 

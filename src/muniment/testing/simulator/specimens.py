@@ -17,13 +17,11 @@ from muniment.core.canonical import SALT_BYTES
 from muniment.core.outside.system import TickingClock
 from muniment.core.policy.policy import LedgerPolicy, Policy
 from muniment.core.ports.engine import Engine
-from muniment.errors import MunimentError, ObjectsUnavailable, StorageFull, StorageLost
+from muniment.errors import MunimentError, StorageFull, StorageLost
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.sqlite.engine import SqliteEngine
-from muniment.store.objects.opening import objects_given
 from muniment.testing.simulator.faults import Fault, FaultyEngine, Killed, in_child
-from muniment.testing.simulator.story_objects import StoryObjects
 
 __all__ = ["BEHIND", "ENGINES", "POLICY", "Outcome", "Specimen", "StepIds", "open_specimens"]
 
@@ -71,9 +69,8 @@ class Specimen:
     name = "memory"
     is_durable = False
 
-    def __init__(self, seed: int, engine: Engine, objects: StoryObjects | None = None) -> None:
+    def __init__(self, seed: int, engine: Engine) -> None:
         self.seed = seed
-        self.objects = objects
         self.engine = FaultyEngine(engine)
         self.clock = TickingClock(step=_TICK)
         self.ids = StepIds(seed)
@@ -84,7 +81,7 @@ class Specimen:
     ) -> Memory:
         """A memory over this store with nothing cached: another caller, or the same after a restart."""
         ctx = new_context(engine=engine or self.engine, policy=POLICY, clock=clock or self.clock, ids=ids or self.ids)
-        return Memory(objects_given(self.objects, None, read_only=False)(ctx))
+        return Memory(ctx)
 
     def another_engine(self) -> Engine:
         """An engine over the same store with connections of its own, as another process has; to be closed."""
@@ -93,17 +90,12 @@ class Specimen:
     def begin(self, step: int, now: datetime) -> None:
         self.ids.begin(step)
         self.clock.set(now)
-        outside = self.mem._ctx.outside
-        if outside is not None:  # what is at hand is not fetched: whoever restarted would ask the clock once more
-            outside.fetched.clear()
 
     def attempt(self, work: Callable[[Memory], Any], fault: Fault | None = None) -> Outcome:
         """Call the store, with a fault in it or without."""
         if fault is None:
             return self._call(work)
         self.engine.arm(fault, self._strike)
-        if self.objects is not None:
-            self.objects.arm(fault, self._strike)
         try:
             if self.is_durable and fault.kind.startswith("kill"):
                 told = in_child(lambda: self._call(work))
@@ -111,24 +103,11 @@ class Specimen:
                 return Outcome("unknown") if told is None else told
             return self._call(work)
         except Killed:
-            self._disarm()
+            self.engine.disarm()
             self.restart()
             return Outcome("unknown")
         finally:
-            self._disarm()
-
-    def _disarm(self) -> None:
-        self.engine.disarm()
-        if self.objects is not None:
-            self.objects.disarm()
-
-    @contextmanager
-    def objects_down(self) -> Iterator[None]:
-        """While the object store answers nobody, and nothing of it is remembered."""
-        assert self.objects is not None
-        self.mem = self.handle()
-        with self.objects.down():
-            yield
+            self.engine.disarm()
 
     def _call(self, work: Callable[[Memory], Any]) -> Outcome:
         try:
@@ -139,8 +118,6 @@ class Specimen:
             return Outcome("error", (error.code, error.path))
 
     def _strike(self, fault: Fault, transaction: Any) -> None:
-        if fault.kind == "objects_late":
-            raise ObjectsUnavailable("the answer of the object store was lost", path="$.objects")
         if fault.kind == "full":
             raise StorageFull("there is no space left")
         if fault.kind in ("lost", "lost_after"):
@@ -174,21 +151,16 @@ class Specimen:
 
     def close(self) -> None:
         self.engine.close()
-        self.close_objects()
-
-    def close_objects(self) -> None:
-        if self.objects is not None:
-            self.objects.close()
 
 
 class SqliteSpecimen(Specimen):
     name = "sqlite"
     is_durable = True
 
-    def __init__(self, seed: int, folder: Path, objects: StoryObjects | None = None) -> None:
+    def __init__(self, seed: int, folder: Path) -> None:
         self.path = folder / f"{seed}.db"
         shutil.copyfile(_template(folder), self.path)
-        super().__init__(seed, _open_file(self.path), objects)
+        super().__init__(seed, _open_file(self.path))
 
     def restart(self) -> None:
         self.engine.close()
@@ -227,11 +199,6 @@ class SqliteSpecimen(Specimen):
 Opener = Callable[[int], list[Specimen]]
 
 
-def has_objects(seed: int) -> bool:
-    """Has every store of this story an object store? Half of the stories have."""
-    return seed % 2 == 1
-
-
 @contextmanager
 def open_specimens(engines: tuple[str, ...] = ENGINES) -> Iterator[Opener]:
     """A function that opens fresh stores for the story of a seed; what they share goes when this ends."""
@@ -241,16 +208,13 @@ def open_specimens(engines: tuple[str, ...] = ENGINES) -> Iterator[Opener]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="muniment-simulator-")))
         servers = [open_server(name, stack) for name in engines if name.startswith("postgres")]
 
-        def objects(seed: int, name: str) -> StoryObjects | None:
-            return StoryObjects(folder / f"{seed}-{name}") if has_objects(seed) else None
-
         def opened(seed: int) -> list[Specimen]:
             made: list[Specimen] = []
             if "memory" in engines:
-                made.append(Specimen(seed, SqliteEngine(":memory:"), objects(seed, "memory")))
+                made.append(Specimen(seed, SqliteEngine(":memory:")))
             if "sqlite" in engines:
-                made.append(SqliteSpecimen(seed, folder, objects(seed, "sqlite")))
-            return [*made, *(PostgresSpecimen(seed, server, objects(seed, server.name)) for server in servers)]
+                made.append(SqliteSpecimen(seed, folder))
+            return [*made, *(PostgresSpecimen(seed, server) for server in servers)]
 
         yield opened
 

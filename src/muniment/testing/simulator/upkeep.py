@@ -87,10 +87,9 @@ def _forget(mem: Memory, args: Args) -> Any:
 def _learn_forget(model: Model, args: Args, answer: Any) -> None:
     model.forget(args["ids"], args["sessions"])
     if answer == _BROKEN_OFF:
-        model.is_scrub_due = model.are_objects_due = True
+        model.is_scrub_due = True
     else:
         receipt_id, erased, counts, _ = answer
-        model.are_objects_due = model.are_objects_due or "left_objects" in counts
         model.receipts[receipt_id] = args["tenant_id"]
         must(set(args["ids"]) <= set(erased), "a receipt names what it erased", erased)
         must(not counts.get("left_items"), "a forget leaves no words behind", counts)

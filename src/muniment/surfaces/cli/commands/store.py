@@ -131,8 +131,6 @@ def _show_report(call: Call) -> Iterator[str]:
         yield f"a sample, {share}: run it without --quick for all of them, and for what was derived"
     if report.resume is not None:
         yield f"stopped here; go on with --resume {report.resume}"
-    if report.objects:
-        yield f"{counted(report.objects, 'content')} outside the store held against the hashes"
     is_part = report.sampled or report.resume is not None
     holds = "every chain that was walked holds" if is_part else "every chain holds"
     if report.broken:
@@ -315,29 +313,18 @@ class _Copied(NamedTuple):
     file: str
     schema: int
     size_bytes: int
-    objects: int
-    """How many contents and archives the copy has outside, which are not in it."""
 
 
 def _backup(call: Call, file: str) -> _Copied:
-    from muniment.store.engines.opening import open_engine
     from muniment.store.engines.sqlite.copying import copy_file
-    from muniment.store.objects.outside import count_outside
 
     number = copy_file(_file(call, "copied"), file)
-    size = os.path.getsize(file)
-    copy = open_engine(file, read_only=True)
-    try:
-        return _Copied(file, number, size, count_outside(copy))
-    finally:
-        copy.close()
+    return _Copied(file, number, os.path.getsize(file))
 
 
 def _show_copied(call: Call) -> Iterator[str]:
     done: _Copied = call.answer
     yield f"{done.file}: {done.size_bytes} bytes, schema {done.schema}"
-    if done.objects:
-        yield f"{counted(done.objects, 'object')} of it outside, in {call.settings.objects}: keep a copy of them too"
 
 
 backup = Command(
@@ -346,8 +333,8 @@ backup = Command(
     on="settings",
     words={"file": Word(metavar="FILE")},
     about="A copy of a SQLite store as it is at one moment, while a server goes on with it. FILE is new, and appears "
-    "under its name only when it is complete. What lies outside (MUNIMENT_OBJECTS) is not in it. The file of keys and "
-    "the keys for proofs and objects lie elsewhere: keep them apart. For PostgreSQL, use pg_dump.",
+    "under its name only when it is complete. The file of keys and the key for proofs lie elsewhere: keep them "
+    "apart. For PostgreSQL, use pg_dump.",
 )
 
 
