@@ -258,6 +258,17 @@ def otel(room: Room) -> None:
     )
 
 
+def otlp(room: Room) -> None:
+    room.python(
+        "from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest as Request\n"
+        "from muniment.traces.otlp import read_export\n"
+        "request = Request()\n"
+        "span = request.resource_spans.add().scope_spans.add().spans.add(trace_id=b't' * 16, span_id=b's' * 8)\n"
+        "span.name, span.start_time_unix_nano, span.end_time_unix_nano = 'chat', 1, 2\n"
+        "assert len(read_export(request.SerializeToString()).spans) == 1\n"
+    )
+
+
 def sandbox(room: Room) -> None:
     """With bubblewrap from the wheel; nsenter is the system's. Where the system forbids it, that is what is said."""
     tools = room.folder / "system"
@@ -271,7 +282,8 @@ def sandbox(room: Room) -> None:
 
 
 JOBS: dict[str, Callable[[Room], None]] = {
-    job.__name__: job for job in (core, server, client, proxy, mcp, postgres, vectors, tokens, plots, otel, sandbox)
+    job.__name__: job
+    for job in (core, server, client, proxy, mcp, postgres, vectors, tokens, plots, otel, otlp, sandbox)
 }
 """What each extra has to do where it alone is installed."""
 

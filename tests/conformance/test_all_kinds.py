@@ -167,7 +167,7 @@ def test_what_is_not_json_is_refused_with_a_clean_path(value: Any) -> None:
 
 
 @pytest.mark.req("X-06")
-@for_each("room", ["contracts", "core/predicates", "core/regex", "core/stats", "core/text"])
+@for_each("room", ["contracts", "core/predicates", "core/stats", "core/text"])
 def test_the_pure_rooms_read_no_clock_chance_or_environment(room: str) -> None:
     outside = {"os", "time", "random", "uuid", "secrets", "sqlite3", "socket", "subprocess", "click", "tempfile"}
     clocks = {"now", "utcnow", "today"}

@@ -18,6 +18,7 @@ import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.ports.engine import Engine, Op, Reader, Row, Select
 from muniment.handles.memory import Memory
+from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.testing.research_story import QUESTION
 
 __all__ = ["ACTOR", "PASSED", "AskedStore", "Ids", "holdings", "made"]
@@ -92,13 +93,12 @@ class AskedStore:
         self.clock, self.ids = TickingClock(), Minting()
         self.memory: Memory = muniment.open(clock=self.clock, ids=self.ids)
         self.counted = CountedEngine(self.memory._ctx.engine)
-        self.engine: Any = self.counted.engine
         self.memory._ctx.engine = _as_engine(self.counted)
-        self._tables: dict[str, Any] = {}
+        self._image = b""
 
     def keep(self) -> None:
         """What it is put back to."""
-        self._tables = self._copied(self.engine._tenants)
+        self._image = self.counted.engine._connections._connection.serialize()
         shutil.copytree(self.folder, self._kept)
         self.put_back()
 
@@ -112,7 +112,9 @@ class AskedStore:
         shutil.copytree(self._kept, self.folder)
 
     def put_back(self) -> None:
-        self.engine._tenants = self._copied(self._tables)
+        self.counted.engine.close()
+        self.counted.engine = SqliteEngine(":memory:")
+        self.counted.engine._connections._connection.deserialize(self._image)
         self.clock.set(_LATER)
         self.ids.now = CountingIds("later")
         self.memory._ctx.clear_caches()
@@ -120,9 +122,6 @@ class AskedStore:
 
     def ops(self) -> list[str]:
         return list(self.counted.noted)
-
-    def _copied(self, tenants: dict[str, Any]) -> dict[str, Any]:
-        return {tenant: {name: table.copy() for name, table in tables.items()} for tenant, tables in tenants.items()}
 
 
 def _as_engine(counted: Any) -> Engine:

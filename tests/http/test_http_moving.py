@@ -37,9 +37,6 @@ def test_a_file_is_checked_brought_in_and_taken_out(serve: Serve, file: list[byt
     out = client.get(ANA).text
     assert "I live in Turin." in out
     assert '"system":"muniment"' in out
-    listed = client.get(ANA, params={"form": "list"}).text
-    assert listed == "- [2025-01-01] user.location: Turin\n"
-    assert client.get(ANA, params={"form": "yaml"}).status_code == 422
 
 
 def test_it_becomes_the_memory_of_whose_address_it_is(serve: Serve, file: list[bytes]) -> None:

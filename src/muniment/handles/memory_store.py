@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
     from muniment.memory.documents.records import CorpusDocument
-    from muniment.moving.leaving import Form
     from muniment.moving.records import MoveReport, System
     from muniment.store.bulk.loading import Progress
     from muniment.store.bulk.records import LoadEvent, LoadReport
@@ -181,7 +180,7 @@ class MemoryStore:
         progress: Callable[[int], None] | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> MoveReport:
-        """Bring in what another system held, out of its files: mem0, zep, langmem, letta, chatgpt, claude or portable.
+        """Bring in what another system held, out of its files: mem0, zep, letta, chatgpt, claude or portable.
 
         The report says what was written, what was here already, and what could not be carried, item by item; with
         `dry_run` nothing is written and the report is the same. Every event says which system it comes from, and
@@ -219,17 +218,14 @@ class MemoryStore:
             dry_run=dry_run, progress=progress,
         )  # fmt: skip
 
-    def export_memory(
-        self, *, user_id: str, form: Form = "portable", tenant_id: str = DEFAULT_TENANT
-    ) -> Iterator[bytes]:
-        """A user's memory in one neutral file: what was said, facts with their history, and the evidence of each.
+    def export_memory(self, *, user_id: str, tenant_id: str = DEFAULT_TENANT) -> Iterator[bytes]:
+        """Export a user's memory as one neutral file: what was said, facts with their history, and their evidence.
 
-        As JSON lines, each of the schema `PortableLine`; or in a `form` that others take: `mem0`, a line for each call
-        of its `add`; `list`, a Markdown list of what holds; `dossier`, a Markdown page for a person.
+        As JSON lines, each of the schema `PortableLine`.
         """
         from muniment.moving.exporting import export_memory
 
-        return export_memory(self._ctx, tenant_id, user_id, form)
+        return export_memory(self._ctx, tenant_id, user_id)
 
     # -- upkeep ---------------------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
 """Moving in and out: a user's memory in one neutral file, what other systems export read into it, and the way back.
 
 What comes in is never told as observed: every event says which system it comes from, and what another system worded
-has the trust of what is outside. Nothing is read by running it: pickles, archives and databases of others are looked at
-by readers of our own, which refuse what they do not know. Nothing here goes to a network.
+has the trust of what is outside. Files are JSON, text, or archives of these, read with bounds and never run. Nothing
+here goes to a network.
 
-Read `records`, `formats.portable`, `reading`, then `importing` with `fact_importing`, `exporting` and `leaving`.
+Read `records`, `formats.portable`, `reading`, then `importing` with `fact_importing`, `exporting`.
 `formats` holds what other systems' files mean and is pure; `outside` opens files.
 """

@@ -34,8 +34,6 @@ from muniment.core.scope import Scope, scope_given
 from muniment.errors import InvalidInput, UnknownScope
 from muniment.memory.fact_reading import facts_of_level
 from muniment.memory.facts.records import Assertion, StoredFact
-from muniment.moving.formats.portable import read_lines
-from muniment.moving.leaving import FORMS, convert
 from muniment.moving.records import content_hash
 from muniment.store.context import Context
 from muniment.store.ledger.records import LedgerEntry
@@ -43,7 +41,7 @@ from muniment.store.ledger.rows import check_content, check_header, entry_of_row
 from muniment.store.reading import content_in
 from muniment.store.turns import text_of
 
-__all__ = ["export_memory", "export_portable"]
+__all__ = ["export_memory"]
 
 _LEFT_OUT = ("procedure", "insight", "candidate", "claim", "snapshot")
 """Items of a user that the format has no place for."""
@@ -51,15 +49,7 @@ _WINDOW = re.compile(r" \(held until [0-9-]{10}\)$")
 _SAID = ("message", "tool_result", "system")
 
 
-def export_memory(ctx: Context, tenant_id: str, user_id: str, form: str) -> Iterator[bytes]:
-    """A user's memory in one of the forms."""
-    if form not in FORMS:
-        raise InvalidInput(f"{form!r:.40} is not a form", path="$.form", hint=f"one of {', '.join(FORMS)}")
-    lines = export_portable(ctx, tenant_id, user_id)
-    return lines if form == "portable" else convert(read_lines(lines), form)
-
-
-def export_portable(ctx: Context, tenant_id: str, user_id: str) -> Iterator[bytes]:
+def export_memory(ctx: Context, tenant_id: str, user_id: str) -> Iterator[bytes]:
     """The lines of a user's portable file."""
     if not isinstance(user_id, str) or not user_id:
         raise InvalidInput("whose memory is not said", path="$.user_id")

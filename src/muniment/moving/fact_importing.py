@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from muniment.contracts.portable import PortableFact, PortableMemory, PortableSummary
-from muniment.core.canonical import canonical_text
+from muniment.contracts.portable import PortableFact, PortableSummary
 from muniment.core.ports.engine import Lock, Reader, Transaction
 from muniment.errors import MunimentError
 from muniment.memory.fact_reading import facts_of_level
@@ -21,24 +20,14 @@ from muniment.memory.facts.records import StoredFact
 from muniment.memory.facts.rules import same_value
 from muniment.memory.patches import Decided, Writer, append_decided, read_evidence
 from muniment.memory.summary_writing import newest_given, summarize
-from muniment.moving.formats.noted import facts_noted
-from muniment.moving.formats.zep import USER_NODE
 from muniment.moving.records import LeftOut
 from muniment.store.items import latest, lock_memory
 from muniment.store.reading import content_in
 
-__all__ = ["FactImport", "Noted"]
+__all__ = ["FactImport"]
 
 BATCH_FACTS = 200
 _IMPORTED = "imported from "
-
-
-class Noted(NamedTuple):
-    """A memory that came in: where it stood, under which id it is kept, and what it says."""
-
-    path: str
-    id: str
-    memory: PortableMemory
 
 
 class _Saying(NamedTuple):
@@ -71,7 +60,6 @@ class FactImport:
         self._known = known
         self._facts: list[tuple[str, PortableFact]] = []
         self._summaries: list[tuple[str, PortableSummary]] = []
-        self._noted: list[_Saying] = []
 
     def add(self, path: str, item: PortableFact | PortableSummary) -> None:
         if isinstance(item, PortableFact):
@@ -79,25 +67,9 @@ class FactImport:
         else:
             self._summaries.append((path, item))
 
-    def note(self, memories: Iterable[Noted]) -> None:
-        """What memories say of the user in a plain form, as facts on them."""
-        for each in memories:
-            named = (each.memory.metadata or {}).get(USER_NODE)
-            names = [self._writer.scope.user_id, *([named] if isinstance(named, str) else [])]
-            for proposal in facts_noted(each.memory, names):
-                self._noted.append(self._saying(each, proposal.key, proposal.value))
-
-    def _saying(self, noted: Noted, key: str, value: object) -> _Saying:
-        origin = noted.memory.origin
-        request = request_fact(
-            key=key, value=value, sources=(noted.id,), valid_from=origin.valid_from, valid_to=origin.valid_to
-        )
-        return _Saying(noted.path, 0, _fact_id(noted.id, key, value), request)
-
     def finish(self) -> None:
         """Write them all, in the order in which they were said."""
-        sayings = sorted(self._noted, key=lambda each: (each.request.valid_from or "", each.path))
-        sayings += sorted(self._given_facts(), key=lambda each: each.order)
+        sayings = sorted(self._given_facts(), key=lambda each: each.order)
         for start in range(0, len(sayings), BATCH_FACTS):
             self._write(sayings[start : start + BATCH_FACTS])
         if not self._dry_run:
@@ -223,10 +195,6 @@ class FactImport:
 def _run_id(writer: Writer, session_id: str) -> str:
     named = "\x00".join((writer.scope.user_id, writer.scope.agent_id, session_id, "summary"))
     return "import-" + sha256(named.encode()).hexdigest()[:24]
-
-
-def _fact_id(source: str, key: str, value: object) -> str:
-    return "fct-" + sha256(canonical_text([source, key, value]).encode()).hexdigest()[:32]
 
 
 def _holds(fact: StoredFact, each: _Saying) -> bool:

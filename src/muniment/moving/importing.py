@@ -32,7 +32,7 @@ from muniment.core.trust import TRUST_RANK
 from muniment.core.vocabulary import Trust
 from muniment.errors import InvalidInput, MunimentError
 from muniment.memory.patches import Writer, cleaned
-from muniment.moving.fact_importing import FactImport, Noted
+from muniment.moving.fact_importing import FactImport
 from muniment.moving.reading import Source
 from muniment.moving.records import LEFT_OUT_MAX, Found, LeftOut, MoveReport, kind_of, not_carried
 from muniment.store.context import Context
@@ -213,7 +213,6 @@ class _Import:
     def _write(self, batch: _Batch, items: list[Found]) -> None:
         writer = self._writer(batch)
         drafts: list[EntryDraft] = []
-        noted: list[Noted] = []
         resolved = self.ctx.engine.read(self.tenant_id, lambda reader: self._resolve(reader, batch.user_id, items))
         for found, fate in zip(items, resolved, strict=True):
             kind = kind_of(found.item)
@@ -223,8 +222,6 @@ class _Import:
             draft = self._draft(found, fate)
             if draft is None or not self._takes(found, draft, fate):
                 continue
-            if isinstance(found.item, PortableMemory) and self.source.system != "portable":
-                noted.append(Noted(found.path, fate.id, found.item))
             if fate.is_known:
                 self.known[kind] += 1
                 continue
@@ -232,8 +229,6 @@ class _Import:
             self.written[kind] += 1
             self.changed += fate.replaces is not None
         self._append(writer, drafts)
-        if noted:
-            self._facts_of(batch.user_id).note(noted)
 
     def _append(self, writer: Writer, drafts: list[EntryDraft]) -> None:
         if not drafts:

@@ -13,10 +13,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from muniment.errors import InvalidInput
-from muniment.moving.formats import chatgpt, claude, langmem, letta, mem0, portable, zep
+from muniment.moving.formats import chatgpt, claude, letta, mem0, portable, zep
 from muniment.moving.formats.memory_lists import listed_memories
 from muniment.moving.formats.values import Placed
-from muniment.moving.outside.databases import is_database, read_mem0_database, read_store_database
 from muniment.moving.outside.files import Part, list_parts, open_part, read_lines
 from muniment.moving.outside.json_stream import read_values
 from muniment.moving.records import ONE_USER, SYSTEMS, Found, LeftOut, Read, System
@@ -26,14 +25,12 @@ __all__ = ["Source", "open_source", "portable_lines", "portable_source"]
 _TEXT_BYTES_MAX = 16 * 1024 * 1024
 _JSON = (".json", ".jsonl", ".ndjson", ".af")
 _TEXTS = (".txt", ".md")
-_DATABASES = (".db", ".sqlite", ".sqlite3")
 _SETTINGS = ("meta.json", "config.json")
 """Files that say how a system is set up."""
 _Reader = Callable[[Iterable[Placed], str, str | None], Read]
 _READERS: dict[System, _Reader] = {
     "mem0": mem0.read,
     "zep": zep.read,
-    "langmem": langmem.read,
     "letta": lambda values, as_of, _: letta.read(values, as_of),
     "chatgpt": lambda values, as_of, _: chatgpt.read(values, as_of),
     "claude": lambda values, as_of, _: claude.read(values, as_of),
@@ -76,7 +73,7 @@ class Source:
                 hint="docs/guides/moving.md says which files each system has",
             )
         for part in parts:
-            if part not in kept and not _is_apart(part):
+            if part not in kept:
                 yield LeftOut(part.name, "file", "not a file that holds memory", is_loss=False)
         yield from self._items(kept)
 
@@ -87,8 +84,6 @@ class Source:
 
     def _is_read(self, part: Part) -> bool:
         suffix = PurePosixPath(part.name).suffix.lower()
-        if self.system in ("mem0", "langmem") and part.member is None and suffix in _DATABASES:
-            return True
         if suffix in _TEXTS and self.system in ("chatgpt", "claude"):
             return part.member is None
         if suffix not in _JSON or PurePosixPath(part.name).name in _SETTINGS:
@@ -118,18 +113,9 @@ class Source:
             yield from self._values(part)
 
     def _values(self, part: Part) -> Iterator[Placed]:
-        if part.member is None and is_database(part.path):
-            opened = read_mem0_database if self.system == "mem0" else read_store_database
-            yield from opened(part.path, part.name)
-            return
         with open_part(part) as stream:
             for path, key, value in read_values(stream):
                 yield Placed(f"{part.name}: {path}", key, value)
-
-
-def _is_apart(part: Part) -> bool:
-    """A file that stands beside a database and is part of it."""
-    return part.name.endswith(("-wal", "-shm", ".lock", *_SETTINGS))
 
 
 def _text_of(part: Part) -> str:

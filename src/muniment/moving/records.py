@@ -31,8 +31,8 @@ __all__ = [
     "not_carried",
 ]
 
-System = Literal["portable", "mem0", "zep", "langmem", "letta", "chatgpt", "claude"]
-SYSTEMS: tuple[System, ...] = ("portable", "mem0", "zep", "langmem", "letta", "chatgpt", "claude")
+System = Literal["portable", "mem0", "zep", "letta", "chatgpt", "claude"]
+SYSTEMS: tuple[System, ...] = ("portable", "mem0", "zep", "letta", "chatgpt", "claude")
 """What an import can read."""
 ONE_USER: tuple[System, ...] = ("letta", "chatgpt", "claude")
 """Systems whose files name no user: whose they are has to be said."""

@@ -14,6 +14,7 @@ import chat_exports as exports
 import pytest
 from moving_room import DATA, Make
 
+import muniment
 from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
 from muniment.moving.records import MoveReport
@@ -27,6 +28,15 @@ def entries(mem: Memory, user_id: str) -> dict[str, Any]:
 
 def facts(mem: Memory, user_id: str) -> dict[str, Any]:
     return {fact.fact_key: fact for fact in mem.run(user_id=user_id).facts()}
+
+
+def portable_home(city: str) -> list[bytes]:
+    """The portable file of a user whose only fact is where they live."""
+    with muniment.open(":memory:") as other:
+        run = other.run(user_id="ana")
+        said = run.observe("user", f"I live in {city}.", ts="2025-01-01T00:00:00Z")
+        run.remember("user.location", city, sources=[said.id])
+        return list(other.store.export_memory(user_id="ana"))
 
 
 def page(mem: Memory, user_id: str, query: str) -> str:
@@ -52,7 +62,7 @@ def mem0(request: pytest.FixtureRequest, make: Make, tmp_path: Path) -> Path:
 @pytest.mark.soak
 @pytest.mark.req("MV-02", "MV-03")
 def test_mem0_store_and_history(mem: Memory, mem0: Path) -> None:
-    report = mem.store.import_from("mem0", [mem0 / "qdrant", mem0 / "history.db"])
+    report = mem.store.import_from("mem0", [mem0 / "get_all.json", mem0 / "history.json"])
     assert report.users == ("ana", "ben")
     assert report.written["memories"] == 5
     held = entries(mem, "ana")
@@ -69,8 +79,7 @@ def test_mem0_store_and_history(mem: Memory, mem0: Path) -> None:
     assert (now.trust, now.flags) == ("external", ("imported:mem0",))
     assert before.imported.id == now.imported.id
     assert before.imported.valid_to == now.ts
-    assert {fact.value for fact in facts(mem, "ana").values()} == {"Hamburg", "nuts"}
-    assert all(fact.notes == "imported from mem0" for fact in facts(mem, "ana").values())
+    assert facts(mem, "ana") == {}  # another system's wording is quoted as such, and is no fact
     assert ("memory", "it was deleted there") in reasons(report)
     assert not any("Rex" in text for text in held)
     lost = [each for each in report.left_out if each.is_loss]
@@ -83,7 +92,6 @@ def test_mem0_store_and_history(mem: Memory, mem0: Path) -> None:
 def test_what_mem0_worded_is_told_as_mem0s(mem: Memory, mem0: Path) -> None:
     mem.store.import_from("mem0", [mem0])
     text = page(mem, "ana", "Where does Ana live?")
-    assert "- user.location: Hamburg (imported from mem0) [" in text
     assert "memory, imported from mem0: Lives in Hamburg" in text
     assert "imported from mem0: Lives in Berlin" in text
     assert "memory (held until 20" in text
@@ -92,8 +100,10 @@ def test_what_mem0_worded_is_told_as_mem0s(mem: Memory, mem0: Path) -> None:
 
 
 @pytest.mark.req("MV-03")
-def test_what_the_user_says_overrules_what_was_imported(mem: Memory, mem0: Path) -> None:
-    mem.store.import_from("mem0", [mem0])
+def test_what_the_user_says_overrules_what_was_imported(mem: Memory) -> None:
+    imported = mem.run(user_id="ana", session_id="before")
+    mem.store.import_memory(portable_home("Hamburg"), user_id="ana")
+    assert [fact.value for fact in imported.facts("user.location")] == ["Hamburg"]
     run = mem.run(user_id="ana", session_id="now")
     run.observe("user", "I live in Porto.")
     run.extract()
@@ -103,46 +113,33 @@ def test_what_the_user_says_overrules_what_was_imported(mem: Memory, mem0: Path)
 
 
 @pytest.mark.req("MV-03")
-def test_an_import_does_not_overrule_what_the_user_said(mem: Memory, mem0: Path) -> None:
+def test_an_import_does_not_overrule_what_the_user_said(mem: Memory) -> None:
     run = mem.run(user_id="ana", session_id="now")
     run.observe("user", "I live in Porto.", ts="2020-01-01T00:00:00Z")
     run.extract()
-    mem.store.import_from("mem0", [mem0])
+    mem.store.import_memory(portable_home("Hamburg"), user_id="ana")
     assert [fact.value for fact in run.facts("user.location")] == ["Porto"]
     assert "Hamburg (imported" not in page(mem, "ana", "Where does she live?")
 
 
-def test_mem0s_answers_as_json(mem: Memory, mem0: Path) -> None:
+def test_mem0s_answers_without_the_history(mem: Memory, mem0: Path) -> None:
     report = mem.store.import_from("mem0", [mem0 / "get_all.json"], user_id="ana")
-    assert report.written["memories"] == 3
-    assert facts(mem, "ana")["user.location"].value == "Hamburg"
-    again = mem.store.import_from("mem0", [mem0 / "qdrant"], user_id="ana")
-    assert again.known["memories"] == 3
-    assert again.written.get("memories", 0) == 1  # the agent's, which names no user
+    assert report.written["memories"] == 4  # one is the agent's, which names no user
+    again = mem.store.import_from("mem0", [mem0 / "get_all.json"], user_id="ana")
+    assert (again.known["memories"], again.written) == (4, {})
 
 
 def test_mem0s_history_alone_has_every_version(mem: Memory, mem0: Path) -> None:
-    report = mem.store.import_from("mem0", [mem0 / "history.db"], user_id="ana")
+    report = mem.store.import_from("mem0", [mem0 / "history.json"], user_id="ana")
     assert report.written["memories"] == 6
     assert entries(mem, "ana")["Lives in Berlin"].imported.valid_to is not None
-    assert facts(mem, "ana")["user.location"].value == "Hamburg"
 
 
 def test_one_user_of_many(mem: Memory, mem0: Path) -> None:
-    report = mem.store.import_from("mem0", [mem0 / "qdrant"], user_id="benjamin", source_user="ben")
+    report = mem.store.import_from("mem0", [mem0 / "get_all.json"], user_id="benjamin", source_user="ben")
     assert set(entries(mem, "benjamin")) == {"Plays the cello", "Answers best in the morning"}
     assert ("memory", "it is of the user 'ana'") in reasons(report)
     assert report.is_complete
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-def test_mem0_in_chroma(mem: Memory, make: Make) -> None:
-    folder = make("chroma", "mem0")
-    report = mem.store.import_from("mem0", [folder / "chroma" / "chroma.sqlite3", folder / "history.db"])
-    assert report.users == ("ana", "ben")
-    assert facts(mem, "ana")["user.location"].value == "Hamburg"
-    assert "Lives in Berlin" in entries(mem, "ana")
 
 
 def test_mem0s_platform_export(mem: Memory, tmp_path: Path) -> None:
@@ -170,16 +167,8 @@ def test_zep_threads_and_graph(mem: Memory, make: Make) -> None:
     assert (past.trust, past.imported.valid_from[:10], past.imported.valid_to[:10]) == (
         "external", "2025-03-01", "2025-03-08",
     )  # fmt: skip
-    (home,) = mem.run(user_id="ana").facts("user.location")
-    assert home.value == "Lisbon"
-    assert home.validity is not None
-    assert home.validity.valid_from[:10] == "2025-03-08"
-    (porto,) = mem.run(user_id="ana").facts("user.location", at="2025-03-04T00:00:00Z")
-    assert porto.value == "Porto"
     assert ("episode", "it stands among the messages") in reasons(report)
     text = page(mem, "ana", "Where does Ana live, and where did she move?")
-    assert "user.location: Lisbon (since" in text
-    assert "(imported from zep)" in text
     assert "Ana, imported from zep: I moved to Lisbon last week." in text
     assert "fact (held until 2025-03-08), imported from zep: Ana lives in Porto" in text
 
@@ -191,7 +180,6 @@ def test_zeps_older_package_and_graphiti(mem: Memory, make: Make) -> None:
     assert held["I play chess on Sundays."].speaker == "Ana"
     assert held["Ana plays chess"].imported.system == "zep"
     assert held["User works at Shell"].imported.system == "graphiti"
-    assert facts(mem, "ana")["user.employer"].value == "Shell"
     assert held["Ana writes that she started at Shell."].speaker == "episode (text)"
 
 
@@ -200,37 +188,6 @@ def test_another_groups_graph_is_not_ones_own(mem: Memory, make: Make) -> None:
     report = mem.store.import_from("zep", [path], user_id="ben")
     assert not report.written
     assert {each.why for each in report.left_out} == {"it is of 'ana'"}
-
-
-# -- LangMem ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["langmem.db", "langmem.json"])
-def test_langmem_in_a_langgraph_store(mem: Memory, make: Make, name: str) -> None:
-    folder = make("langmem", "langmem")
-    report = mem.store.import_from("langmem", [folder / name], user_id="ana")
-    held = entries(mem, "ana")
-    assert held["User lives in Madrid"].id == "3f0c1f0e-0000-4000-8000-000000000001"
-    assert held["name: Ana; city: Madrid; languages: Spanish, English"].speaker == "UserProfile"
-    assert facts(mem, "ana")["user.location"].value == "Madrid"
-    assert "Ben likes tea" not in held
-    assert any("does not name 'ana'" in why for _, why in reasons(report))
-    assert ("Short answers work best" in held) == (name == "langmem.db")
-
-
-def test_a_store_that_langgraph_writes_here(mem: Memory, tmp_path: Path) -> None:
-    """Also what lies in its log alone: the store is open while it is read."""
-    sqlite_store = pytest.importorskip("langgraph.store.sqlite")
-    path = tmp_path / "store.db"
-    with sqlite_store.SqliteStore.from_conn_string(str(path)) as store:
-        store.setup()
-        store.conn.execute("PRAGMA journal_mode=WAL")
-        store.put(("memories", "ana"), "k", {"kind": "Memory", "content": {"content": "Likes rye"}})
-        store.conn.commit()
-        assert (tmp_path / "store.db-wal").stat().st_size
-        report = mem.store.import_from("langmem", [path], user_id="ana")
-    assert report.written == {"facts": 1, "memories": 1}
-    assert entries(mem, "ana")["Likes rye"].id == "memories/ana/k"
 
 
 # -- Letta --------------------------------------------------------------------------------------------
@@ -247,8 +204,6 @@ def test_letta_agent_file_and_passages(mem: Memory, make: Make) -> None:
     assert held["I bake bread on Fridays."].role == "user"
     assert held["3 recipes found"].tool.name == "recipe_search"
     assert held["User lives in Leeds. Bakes bread."].speaker == "memory block human"
-    assert facts(mem, "ana")["user.location"].value == "Leeds"
-    assert "user.name" not in facts(mem, "ana")  # the agent's persona is not the user
     assert ("message", "Letta wrote it in the user's name") in reasons(report)
     assert report.is_complete
 
@@ -268,7 +223,6 @@ def test_lettas_older_agent_file(mem: Memory, tmp_path: Path) -> None:
     report = mem.store.import_from("letta", [path], user_id="ana")
     held = entries(mem, "ana")
     assert (held["Hello Sam"].scope.session_id, held["Hello Sam"].ts[:10]) == ("letta-sam", "2025-01-03")
-    assert facts(mem, "ana")["user.name"].value == "Ana"
     assert report.is_complete
 
 
@@ -290,10 +244,6 @@ def test_chatgpts_export(mem: Memory, tmp_path: Path) -> None:
     assert said[0].metadata == {"title": "Fjords"}
     assert said[1].imported.model == "gpt-4o"
     assert said[1].ts == "2023-11-14T22:13:32.500000Z"
-    known = facts(mem, "ana")
-    assert (known["user.location"].value, known["user.allergy"].value, known["user.job"].value) == (
-        "Oslo", "shellfish", "nurse",
-    )  # fmt: skip
     lost = {(each.kind, each.path.rpartition(".mapping")[2]) for each in report.left_out if each.is_loss}
     assert lost == {("message", "['old-answer']"), ("image_asset_pointer", "['picture'].message.content.parts[0]")}
     assert not report.is_complete
@@ -305,7 +255,6 @@ def test_a_list_of_chatgpts_memories(mem: Memory, tmp_path: Path) -> None:
     report = mem.store.import_from("chatgpt", [path], user_id="ana")
     assert report.written["memories"] == 3
     assert entries(mem, "ana")["Is allergic to nuts"].ts[:10] == "2024-05-01"
-    assert facts(mem, "ana")["user.location"].value == "Turin"
 
 
 def test_claudes_export(mem: Memory, tmp_path: Path) -> None:

@@ -85,12 +85,11 @@ def test_a_memory_that_changed_there_comes_beside_the_one_before(mem: Memory, tm
     mem.store.import_from("mem0", [memories(tmp_path / "1.json", ("a", "Lives in Rome"))])
     path = memories(tmp_path / "2.json", ("a", "Lives in Milan"), updated_at="2025-02-01T00:00:00Z")
     report = mem.store.import_from("mem0", [path])
-    assert (report.written, report.changed) == ({"facts": 1, "memories": 1}, 1)
+    assert (report.written, report.changed) == ({"memories": 1}, 1)
     newest = mem.ledger.entries(user_id="ana")
     (entry,) = [each for each in newest if each.content == "Lives in Milan"]
     assert entry.imported is not None
     assert (entry.imported.id, entry.imported.replaces) == ("a", "a")
-    assert [fact.value for fact in mem.run(user_id="ana").facts("user.location")] == ["Milan"]
     again = mem.store.import_from("mem0", [path])
     assert (again.written, again.changed) == ({}, 0)
 
@@ -102,11 +101,7 @@ def test_what_was_forgotten_here_is_not_brought_back(mem: Memory, tmp_path: Path
     for report in (mem.store.import_from("mem0", [path], dry_run=True), mem.store.import_from("mem0", [path])):
         assert report.written == {}
         assert [(each.path, each.is_loss) for each in report.left_out] == [("1.json: $.results[0]", False)]
-    assert mem.run(user_id="ana").facts("user.location") == []
-    (fact,) = mem.run(user_id="ana").facts("user.likes")
-    mem.forget(fact=fact.fact_id)
-    assert mem.store.import_from("mem0", [path]).written == {}
-    assert mem.run(user_id="ana").facts() == []
+    assert said(mem) == [None, "Likes tea"]
 
 
 def test_a_user_that_was_forgotten_stays_so(mem: Memory, tmp_path: Path) -> None:
@@ -127,7 +122,6 @@ def test_ids_that_are_taken_by_somebody_else_are_not_shared(mem: Memory, tmp_pat
     assert entry.imported.id == "a"
     assert mem.store.import_from("mem0", [path]).written == {}
     assert said(mem) == ["Lives in Rome"]
-    assert mem.run(user_id="ana").facts("user.location")[0].value == "Rome"
 
 
 def test_tenants_are_apart(mem: Memory, tmp_path: Path) -> None:
@@ -223,7 +217,6 @@ def test_an_import_that_was_interrupted_goes_on(mem: Memory, tmp_path: Path) -> 
     assert report.known["messages"] + report.written["messages"] == 24
     assert report.known["messages"] > 0
     assert mem.store.import_from("chatgpt", [path], user_id="ana").written == {}
-    assert {fact.value for fact in mem.run(user_id="ana").facts()} >= {"Oslo", "shellfish"}
 
 
 @pytest.mark.parametrize(

@@ -185,8 +185,6 @@ def test_what_was_forgotten_is_not_in_it(full: Memory) -> None:
 def test_nobody_has_no_file(mem: Memory) -> None:
     with pytest.raises(UnknownScope):
         lines(mem, "nobody")
-    with pytest.raises(InvalidInput, match="form"):
-        mem.store.export_memory(user_id="ana", form="yaml")  # type: ignore[arg-type]
 
 
 # -- files that do not hold ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""mem0's memories: points of its vector store, rows of its history, and what `get_all` or the platform answers as JSON.
+"""mem0's memories as JSON: what `get_all` or the platform answers, and rows of its history.
 
 All versions of a memory share its id. The history says until when each of them stood; what was deleted there is
 not carried.
@@ -21,11 +21,9 @@ from muniment.moving.formats.values import (
 )
 from muniment.moving.records import Found, LeftOut, Read
 
-__all__ = ["HISTORY", "MESSAGE", "POINT", "read"]
+__all__ = ["read"]
 
 SYSTEM = "mem0"
-POINT, HISTORY, MESSAGE = "point", "history", "message"
-"""Under which key a reader of files hands on a point of a vector store, a row of the history, and a kept message."""
 _OWN = ("data", "memory", "hash", "created_at", "updated_at", "user_id", "text_lemmatized", "id", "metadata", "score",
         "embedding", "vector", "event")  # fmt: skip
 
@@ -37,26 +35,23 @@ class _Version(NamedTuple):
 
 
 def read(values: Iterable[Placed], as_of: str, source_user: str | None) -> Read:
-    """Rows of the history come first; each point is then told with the versions it had before."""
+    """Rows of the history come first; each memory is then read with the versions it had before."""
     histories: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     seen: set[str] = set()
-    has_points = False
-    for path, key, value in values:
+    has_current = False
+    for path, _, value in values:
         said = mapping_in(value)
-        if key == HISTORY or ("memory_id" in said and "event" in said):
+        if "memory_id" in said and "event" in said:
             histories.setdefault(str(said.get("memory_id")), []).append((path, said))
-        elif key == MESSAGE:
-            why = "a message that mem0 keeps for its next call is no memory"
-            yield LeftOut(path, "message", why, is_loss=False)
         elif "data" in said or "memory" in said:
-            has_points = True
+            has_current = True
             seen.add(str(said.get("id")))
             yield from _memory(path, said, histories.get(str(said.get("id")), []), as_of, source_user)
         elif said:
             yield LeftOut(path, "value", "not a memory: it has neither data nor memory")
     for memory_id, rows in histories.items():
         if memory_id not in seen:
-            yield from _only_history(memory_id, rows, as_of, has_points=has_points)
+            yield from _only_history(memory_id, rows, as_of, has_current=has_current)
 
 
 def _memory(
@@ -114,13 +109,13 @@ def _made(
 
 
 def _only_history(
-    memory_id: str, rows: list[tuple[str, Mapping[str, Any]]], as_of: str, *, has_points: bool
+    memory_id: str, rows: list[tuple[str, Mapping[str, Any]]], as_of: str, *, has_current: bool
 ) -> Iterator[Found | LeftOut]:
-    """A memory of the history that no vector store was given for, or that is not in it."""
+    """A memory that only the history has."""
     path, last = max(rows, key=lambda row: instant_in(row[1].get("updated_at")) or "")
     if last.get("event") == "DELETE" or last.get("is_deleted") in (1, True):
         yield LeftOut(path, "memory", "it was deleted there", is_loss=False, times=len(rows))
-    elif has_points:
+    elif has_current:
         yield LeftOut(path, "memory", "it stands in the history and no longer in the store", is_loss=False)
     else:
         said = {"id": memory_id, "created_at": rows[0][1].get("created_at"), "updated_at": last.get("updated_at")}

@@ -23,10 +23,8 @@ from muniment.moving.formats.values import (
 )
 from muniment.moving.records import Found, LeftOut, Read
 
-__all__ = ["USER_NODE", "read"]
+__all__ = ["read"]
 
-USER_NODE = "user_node"
-"""Of an edge that begins at the user's own node: by which name the user goes there."""
 _ROLES = {
     "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "system": "system",
     "tool": "tool", "function": "tool",
@@ -130,9 +128,6 @@ def _edge(path: str, said: Mapping[str, Any], as_of: str) -> Read:
         valid_to=ends if ends is None or since is None or since <= ends else since,
     )  # fmt: skip
     names = {"relation": said.get("name"), "from": said.get("source_node_name"), "to": said.get("target_node_name")}
-    labels = said.get("source_node_labels")
-    if isinstance(labels, list) and "User" in labels:
-        names[USER_NODE] = said.get("source_node_name")
     made = make_memory(
         id=id_given(_uuid(said), _system(said), text), text=text, as_of=as_of, origin=origin, speaker="fact",
         metadata=plain_metadata(names | {"attributes": said.get("attributes")}),

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
-from muniment.moving.leaving import FORMS
 from muniment.moving.records import ONE_USER, SYSTEMS
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.commands.store import write_file
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["export", "import_"]
 
-_DUMP = "dump"
+_DUMP, _PORTABLE = "dump", "portable"
 _LEFT_SHOWN = 20
 
 # -- out ----------------------------------------------------------------------------------------------
@@ -44,9 +43,9 @@ def _check_export(call: Call) -> None:
     if "session_id" in call.typed and "user_id" not in call.typed:
         raise InvalidInput("a session is named within a user", path="$.user", hint="give --user as well")
     if form != _DUMP and "user_id" not in call.typed:
-        raise InvalidInput(f"{form} is one user's memory", path="$.user", hint="give --user")
+        raise InvalidInput("a portable file is one user's memory", path="$.user", hint="give --user")
     if form != _DUMP and "session_id" in call.typed:
-        raise InvalidInput(f"{form} is of all sessions", path="$.session", hint="leave --session out")
+        raise InvalidInput("a portable file is of all sessions", path="$.session", hint="leave --session out")
 
 
 def _export(call: Call, ask: Callable[..., Iterator[bytes]]) -> _Written | None:
@@ -54,7 +53,7 @@ def _export(call: Call, ask: Callable[..., Iterator[bytes]]) -> _Written | None:
     if form == _DUMP:
         lines = ask()
     else:
-        lines = call.memory.store.export_memory(user_id=call.typed["user_id"], form=form, tenant_id=call.tenant)
+        lines = call.memory.store.export_memory(user_id=call.typed["user_id"], tenant_id=call.tenant)
     if out == "-":
         for line in lines:
             sys.stdout.buffer.write(line)
@@ -79,15 +78,14 @@ export = Command(
     more={
         "out": Word(),
         "format": Word(
-            "A dump of everything (dump), or one user's memory: portable, mem0, list or dossier.",
+            "A dump of everything (dump), or one user's memory (portable).",
             metavar="FORMAT",
-            type=Choice((_DUMP, *FORMS)),
+            type=Choice((_DUMP, _PORTABLE)),
         ),
     },
     check=_check_export,
     about="Everything in a scope, to OUT (default: standard output). A file appears under its name only when it is "
-    "complete. With --format, one user's memory for other systems and people: portable (documented, with evidence), "
-    "mem0 (calls of its add), list (Markdown, what holds), dossier (Markdown, for a person).",
+    "complete. With --format portable, one user's memory in the documented neutral file, with evidence.",
 )
 
 

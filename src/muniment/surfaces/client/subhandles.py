@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from muniment.handles.thread_space import ThreadSpace
     from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
-    from muniment.moving.leaving import Form
     from muniment.store.ledger.records import EntryKind
     from muniment.surfaces.client.remote import RemoteMemory, RemoteRun
     from muniment.surfaces.operations.handles import BankRef
@@ -179,10 +178,8 @@ class RemoteMemoryStore(_OfMemory, MemoryStore):
         place = {"tenant_id": tenant_id, "user_id": user_id or named}
         return self._memory._connection.upload(self._memory._located("memory", asked, place), opened(), progress)
 
-    def export_memory(
-        self, *, user_id: str, form: Form = "portable", tenant_id: str = DEFAULT_TENANT
-    ) -> Iterator[bytes]:
-        given = {"tenant_id": tenant_id, "user_id": user_id, "form": form}
+    def export_memory(self, *, user_id: str, tenant_id: str = DEFAULT_TENANT) -> Iterator[bytes]:
+        given = {"tenant_id": tenant_id, "user_id": user_id}
         return self._memory._connection.lines(self._memory._located("memory", "export_memory", given))
 
     def index(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
