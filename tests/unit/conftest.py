@@ -17,7 +17,7 @@ from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.policy.policy import Policy
 from muniment.core.ports.engine import Count, Engine
 from muniment.core.ports.schema import TABLES
-from muniment.handles.derived import DERIVATIONS, new_context
+from muniment.handles.derived import derivations, new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
@@ -39,7 +39,7 @@ def make(tmp_path: Path, empty_store: Path) -> Iterator[Maker]:
                 policy=Policy.from_wire(policy) if policy else Policy(),
                 clock=parts.get("clock", TickingClock()),
                 ids=parts.get("ids", CountingIds(seed)),
-                kinds=parts.get("derivations", DERIVATIONS),
+                kinds=parts.get("derivations", derivations()),
             )
             memory = Memory(context)
             stack.callback(memory.close)

@@ -10,13 +10,15 @@ from muniment.core.canonical import short_id
 from muniment.core.owners import is_bank
 from muniment.core.record import Record
 from muniment.errors import InvalidRecord
-from muniment.runs.projection import change_of, sources_named
+from muniment.runs.projection import change_of, erased, sources_named
+from muniment.store.derivation import Projections, of_patches
 from muniment.store.items import Change, Item, digest_name
 from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.memory_events import (
     DRAFT_MADE,
     FOLD_MADE,
     LESSONS_PROPOSED,
+    LESSONS_USED,
     MEMORY_KEPT,
     MEMORY_RECALLED,
     PLAN_ENDED,
@@ -27,7 +29,8 @@ from muniment.store.ledger.memory_events import (
 from muniment.store.ledger.records import LedgerEntry
 
 if TYPE_CHECKING:
-    from muniment.learning.stored_memory import StoredMemory
+    from muniment.learning.stored_memory import MemoryKind, StoredMemory
+    from muniment.store.ledger.records import EntryKind
 
 __all__ = [
     "core_name",
@@ -41,6 +44,7 @@ __all__ = [
     "project_plan",
     "project_recall",
     "project_working_set",
+    "projections",
     "trace_id_of",
 ]
 
@@ -280,3 +284,25 @@ def project_working_set(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 def _is_of_another_run(entry: LedgerEntry, before: Item | None) -> bool:
     scope = entry.scope
     return before is not None and (before.run_id, before.user_id) != (scope.run_id, scope.user_id)
+
+
+def projections() -> Projections:
+    """The kinds of item that learning adds to a store (entry point `muniment.projections`)."""
+    from muniment.learning.lessons.uses import project_lesson_use
+
+    # A learned record whose text changes is a turn, which a search finds; one whose figures change is not.
+    kept: frozenset[EntryKind] = frozenset({"state_patch", "tool_result"})
+    kinds: tuple[MemoryKind, ...] = ("reasoning", "seed", "tactic", "trace_capsule")
+    return Projections(
+        (
+            *(of_patches(kind, erased, project_memory(kind), MEMORY_KEPT, listens=kept) for kind in kinds),
+            of_patches("event_log", erased, project_event_log, RUN_LOGGED, id_of_run=trace_id_of),
+            of_patches("fold", erased, project_fold, FOLD_MADE),
+            of_patches("draft", erased, project_draft, DRAFT_MADE),
+            of_patches("lesson_report", erased, project_lesson_report, LESSONS_PROPOSED),
+            of_patches("plan", erased, project_plan, PLAN_MADE, PLAN_ENDED),
+            of_patches("recall", erased, project_recall, MEMORY_RECALLED),
+            of_patches("lesson_use", erased, project_lesson_use, RUN_LOGGED, LESSONS_USED),
+            of_patches("working_set", erased, project_working_set, WORKING_SET_CHANGED),
+        )
+    )

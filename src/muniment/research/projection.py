@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from muniment.core.canonical import short_id
+from muniment.core.owners import owner_of
 from muniment.errors import InvalidRecord
-from muniment.runs.projection import change_of
+from muniment.runs.projection import change_of, erased
+from muniment.store.derivation import Projections, of_patches
 from muniment.store.items import Change, Item
 from muniment.store.ledger.memory_events import SOURCE_CHECKED, STUDY_CHANGED
 from muniment.store.ledger.records import LedgerEntry
 
-__all__ = ["check_id", "project_source_check", "project_study", "study_id"]
+__all__ = ["check_id", "project_source_check", "project_study", "projections", "study_id"]
 
 Lookup = Callable[[str], Item | None]
 _SAID = ("manifest", "gates", "what", "directory")
@@ -73,3 +75,20 @@ def project_source_check(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 def _is_its(entry: LedgerEntry, item: Item | None) -> bool:
     return item is None or (item.run_id, item.user_id) == (entry.scope.run_id, entry.scope.user_id)
+
+
+def projections() -> Projections:
+    """The kinds of item that research adds to a store (entry point `muniment.projections`)."""
+    from muniment.research.study_files import erase_files
+
+    return Projections(
+        (
+            of_patches("study", erased, project_study, STUDY_CHANGED, owners=_document_owners, erase_files=erase_files),
+            of_patches("source_check", erased, project_source_check, SOURCE_CHECKED),
+        )
+    )
+
+
+def _document_owners(study: Item) -> tuple[str, ...]:
+    """The owner of the documents that were supplied for a study alone."""
+    return (owner_of(study.plain()["manifest"]["corpus_id"], study.user_id),)

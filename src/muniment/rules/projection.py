@@ -13,9 +13,17 @@ from muniment.core.canonical import short_id
 from muniment.core.owners import is_bank
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.learning.projection import held_record, named_id, project_event_log, project_memory
-from muniment.runs.projection import change_of, sources_named
+from muniment.runs.projection import change_of, erased, sources_named
+from muniment.store.derivation import PATCHES, Projections, of_patches
 from muniment.store.items import Change, Item, digest_name
-from muniment.store.ledger.memory_events import RULE_REPORTED, RULE_TESTED, RULEBOOK_CHANGED, RULES_SELECTED
+from muniment.store.ledger.memory_events import (
+    MEMORY_KEPT,
+    RULE_REPORTED,
+    RULE_TESTED,
+    RULEBOOK_CHANGED,
+    RULES_SELECTED,
+    RUN_LOGGED,
+)
 from muniment.store.ledger.records import LedgerEntry
 
 if TYPE_CHECKING:
@@ -34,6 +42,7 @@ __all__ = [
     "project_rulebook",
     "project_selection",
     "project_test",
+    "projections",
     "use_name",
     "uses_of",
 ]
@@ -223,3 +232,20 @@ def _use(entry: LedgerEntry, log: EventLog, facts: dict[str, Any], arm: RuleArm)
     if facts.get("set_aside") is None:  # else the judge had no part in what counts
         optional["judge"] = facts.get("judge")
     return RuleUse.from_wire(plain | {key: value for key, value in optional.items() if isinstance(value, str)})
+
+
+def projections() -> Projections:
+    """The kinds of item that rules add to a store (entry point `muniment.projections`)."""
+    from muniment.rules.foreign_rules import ForeignRules
+
+    return Projections(
+        (
+            of_patches("rule", erased, project_rule, MEMORY_KEPT, listens=PATCHES | {"tool_result"}),
+            of_patches("rulebook", erased, project_rulebook, RULEBOOK_CHANGED),
+            of_patches("rule_report", erased, project_report, RULE_REPORTED),
+            of_patches("rule_test", erased, project_test, RULE_TESTED),
+            of_patches("rule_selection", erased, project_selection, RULES_SELECTED),
+            of_patches("rule_use", erased, project_rule_use, RUN_LOGGED),
+        ),
+        check_dump=ForeignRules,
+    )

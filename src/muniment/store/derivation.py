@@ -1,8 +1,9 @@
 """What the rooms above derive from the ledger, as far as the store has to know: ports, filled in by `handles.derived`.
 
 The store writes entries, forgets, exports, imports and rebuilds. Each of these reaches into what was derived from the
-entries, and none of it is the store's own: the room that owns a kind of item declares here how entries become such
-items, what one becomes without its sources, and what else goes with it.
+entries, and none of it is the store's own: whoever owns a kind of item declares how entries become such items, what one
+becomes without its sources, and what else goes with it. Packages outside the core register through the entry point
+group `muniment.projections`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
+from muniment.errors import InvalidInput
 from muniment.store.items import Change, Item, Rewritten
 
 if TYPE_CHECKING:
@@ -23,15 +27,19 @@ if TYPE_CHECKING:
     from muniment.store.ledger.records import EntryDraft, EntryKind, LedgerEntry
 
 __all__ = [
+    "PATCHES",
     "Derivation",
     "Derived",
     "ItemCheck",
     "Lookup",
     "Project",
+    "Projections",
     "SessionFold",
     "TurnIndex",
     "Without",
     "declare",
+    "load_projections",
+    "of_patches",
 ]
 
 Lookup = Callable[[str], Item | None]
@@ -70,8 +78,45 @@ class Derivation:
         return self.project is not None
 
 
+PATCHES: frozenset[EntryKind] = frozenset({"state_patch"})
+
+
+def of_patches(
+    kind: str, without: Without, project: Project, *events: str, listens: frozenset[EntryKind] = PATCHES, **more: Any
+) -> Derivation:
+    """A kind that is made from the `state_patch` entries of these events."""
+    return Derivation(kind, without, listens, frozenset(events), project, **more)
+
+
 def declare(*derivations: Derivation) -> Mapping[str, Derivation]:
-    return {derivation.kind: derivation for derivation in derivations}
+    """Derivations by kind. A kind that two packages declare is refused."""
+    kinds: dict[str, Derivation] = {}
+    for derivation in derivations:
+        if kinds.setdefault(derivation.kind, derivation) is not derivation:
+            raise InvalidInput(
+                f"two installed packages declare items of the kind {derivation.kind!r}",
+                hint=f"uninstall one of those that register in the entry point group {PROJECTIONS_GROUP!r}",
+            )
+    return kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Projections:
+    """The kinds of item that a package adds. Its entry point names a function without arguments that returns this."""
+
+    kinds: tuple[Derivation, ...]
+    check_dump: Callable[[], ItemCheck] | None = None
+    """Makes a check of the items of a dump, which are written without being projected."""
+
+
+PROJECTIONS_GROUP = "muniment.projections"
+
+
+@cache
+def load_projections() -> tuple[Projections, ...]:
+    """What installed packages add to a store, ordered by the names of their entry points."""
+    found = sorted(entry_points(group=PROJECTIONS_GROUP), key=lambda each: each.name)
+    return tuple(each.load()() for each in found)
 
 
 class TurnIndex(Protocol):

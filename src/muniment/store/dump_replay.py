@@ -7,7 +7,7 @@ made again. What no entry gives, builds and receipts, is held against what it sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from muniment.core.ports.schema import EntryRow, ItemRow, LinkRow
@@ -36,9 +36,9 @@ class _Current:
 class DumpReplay:
     """Entries first, then items with their links, as they stand in a dump."""
 
-    def __init__(self, kinds: Mapping[str, Derivation], items: ItemCheck) -> None:
+    def __init__(self, kinds: Mapping[str, Derivation], checks: Sequence[ItemCheck]) -> None:
         self._kinds = kinds
-        self._items = items
+        self._checks = checks
         self._listeners = Listeners(kinds).of
         self._tenant_id = ""
         self._is_whole = True
@@ -61,7 +61,8 @@ class DumpReplay:
                 self._heard.append(entry)
 
     def see(self, row: ItemRow, number: int) -> None:
-        self._items.see(row, number)
+        for check in self._checks:
+            check.see(row, number)
         versions = self._current.versions
         if versions and versions[0][1].id != row.id:
             self._judge()
@@ -72,7 +73,8 @@ class DumpReplay:
 
     def end(self) -> None:
         self._judge()
-        self._items.end()
+        for check in self._checks:
+            check.end()
 
     def _replayed(self) -> dict[str, list[Item]]:
         if self._made is None:

@@ -21,7 +21,7 @@ from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.ports.engine import Get, Insert, Patch, Row, Select, Transaction
 from muniment.core.ports.schema import TABLES, Table, column_names
 from muniment.errors import Forgotten, InvalidInput, NotFound, UnknownScope
-from muniment.handles.derived import DERIVATIONS
+from muniment.handles.derived import derivations
 from muniment.handles.memory import Memory
 from muniment.store.derivation import Derivation, Lookup, declare
 from muniment.store.idempotency import CLEARED
@@ -455,7 +455,7 @@ def _gone(_item: Item, _lost: frozenset[str]) -> dict[str, Any] | None:
 
 
 MESSAGES = frozenset({"message"})
-DERIVED = DERIVATIONS | declare(
+DERIVED = derivations() | declare(
     Derivation("note", without=_gone, listens=MESSAGES, project=_note),  # type: ignore[arg-type]
     Derivation("digest", without=_digest_without, listens=MESSAGES, project=_digest),  # type: ignore[arg-type]
     Derivation("copy", without=_gone, listens=MESSAGES, project=_copy),  # type: ignore[arg-type]

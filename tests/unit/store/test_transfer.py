@@ -27,7 +27,7 @@ from muniment.errors import (
     TooLarge,
     UnknownKind,
 )
-from muniment.handles.derived import DERIVATIONS
+from muniment.handles.derived import derivations
 from muniment.handles.memory import Memory, open
 from muniment.store import transfer
 from muniment.store.derivation import Derivation, declare
@@ -529,7 +529,7 @@ def _note(entry: Any, _lookup: Any) -> list[Change]:
     ]
 
 
-NOTES = DERIVATIONS | declare(
+NOTES = derivations() | declare(
     Derivation("note", without=lambda item, lost: None, listens=frozenset({"message"}), project=_note)  # type: ignore[arg-type]
 )
 
