@@ -67,7 +67,7 @@ def test_every_table_is_walled(store: tuple[PostgresEngine, str]) -> None:
                       (SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'own_tenant'
                          AND p.polwithcheck IS NOT NULL AND p.polqual IS NOT NULL AND p.polcmd = '*')
                FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-               WHERE n.nspname = %s AND c.relkind = 'r' AND relname <> 'migrations'""",
+               WHERE n.nspname = %s AND c.relkind = 'r' AND relname NOT IN ('migrations', 'objects')""",
             (schema,),
         ).fetchall()
         assert {name for name, *_ in found} == {spec.name for spec in TABLES}

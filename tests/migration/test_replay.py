@@ -65,7 +65,7 @@ class TestSqlite:
 
     def test_nothing_else(self, sqlite_store: sqlite3.Connection) -> None:
         names = {name for (name,) in sqlite_store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        assert names - {"migrations", "sqlite_stat1"} == {spec.name for spec in TABLES}
+        assert names - {"migrations", "objects", "sqlite_stat1"} == {spec.name for spec in TABLES}
         other = sqlite_store.execute("SELECT type FROM sqlite_schema WHERE type NOT IN ('table', 'index')").fetchall()
         assert other == []
 
@@ -149,7 +149,7 @@ class TestPostgres:
                WHERE n.nspname = %s AND c.relkind NOT IN ('i', 't')""",
             (schema,),
         ).fetchall()
-        assert {name for name, _ in names} - {"migrations"} == {spec.name for spec in TABLES}
+        assert {name for name, _ in names} - {"migrations", "objects"} == {spec.name for spec in TABLES}
         assert {kind for _, kind in names} == {"r"}
 
     def test_migrations_are_recorded(self, postgres_store: tuple[psycopg.Connection[Any], str]) -> None:
