@@ -56,7 +56,7 @@ def kept_engine(dsn: str, **how: Any) -> Iterator[PostgresEngine]:
 def _empty(dsn: str, name: str) -> None:
     tables = [f'"{name}".{spec.name}' for spec in TABLES]
     connection = _emptier(dsn)
-    made = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f'"{name}".migrations',)).fetchone()
+    made = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (f'"{name}".layout',)).fetchone()
     if made != (True,):
         return
     asked = " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})" for table in tables)

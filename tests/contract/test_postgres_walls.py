@@ -67,7 +67,7 @@ def test_every_table_is_walled(store: tuple[PostgresEngine, str]) -> None:
                       (SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'own_tenant'
                          AND p.polwithcheck IS NOT NULL AND p.polqual IS NOT NULL AND p.polcmd = '*')
                FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-               WHERE n.nspname = %s AND c.relkind = 'r' AND relname NOT IN ('migrations', 'objects')""",
+               WHERE n.nspname = %s AND c.relkind = 'r' AND relname NOT IN ('layout', 'objects')""",
             (schema,),
         ).fetchall()
         assert {name for name, *_ in found} == {spec.name for spec in TABLES}
@@ -126,7 +126,7 @@ def test_the_operator_lists_tenants_and_nothing_else(store: tuple[PostgresEngine
     assert engine.tenants() == ["mine"]
     with raw(engine, "*") as connection:
         for name in tables_of(connection, schema):
-            if name != "migrations":
+            if name != "layout":
                 rows = connection.execute(f'SELECT count(*) FROM "{schema}"."{name}"').fetchone()
                 assert rows == (1 if name == "tenants" else 0,), name
         assert connection.execute(f'DELETE FROM "{schema}".tenants').rowcount == 0
@@ -168,7 +168,7 @@ def test_every_key_is_led_by_the_tenant(store: tuple[PostgresEngine, str]) -> No
                JOIN pg_class c ON c.oid = i.indrelid
                JOIN pg_namespace n ON n.oid = c.relnamespace
                JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
-               WHERE n.nspname = %s AND c.relname <> 'migrations'""",
+               WHERE n.nspname = %s AND c.relname <> 'layout'""",
             (schema,),
         ).fetchall()
     assert {leader for _, leader in found} == {"tenant_id"}

@@ -509,7 +509,7 @@ def test_a_url_of_several_hosts_means_the_one_that_takes_writes() -> None:
 
 def test_a_replica_is_not_the_url_of_the_store(pair: Pair, schema: str) -> None:
     open_engine(f"{pair[0].dsn}?schema={schema}").close()
-    until(lambda: bool(pair[1].execute(f"SELECT to_regclass('{schema}.migrations') IS NOT NULL")[0][0]))
+    until(lambda: bool(pair[1].execute(f"SELECT to_regclass('{schema}.layout') IS NOT NULL")[0][0]))
     with pytest.raises(InvalidInput):
         open_engine(f"{pair[1].dsn}?schema={schema}&replica={pair[1].address}", read_only=True)
     engine = open_engine(f"{pair[1].dsn}?schema={schema}", read_only=True)

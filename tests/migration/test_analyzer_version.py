@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import lzma
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import muniment
 from muniment.core.text.analyzer import ANALYZER_VERSION
@@ -21,9 +19,6 @@ from muniment.memory.recall.segments import (
     is_outdated,
     merge_segments,
 )
-from muniment.surfaces.cli.main import cli
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "store_0_1" / "store.sqlite.xz"
 
 
 def _block(number: int) -> bytes:
@@ -40,13 +35,6 @@ def _of_before(data: bytes) -> bytes:
 
 
 NOW, BEFORE = _block(2), _of_before(_block(1))
-
-
-@pytest.fixture
-def old_store(tmp_path: Path) -> Path:
-    path = tmp_path / "store.sqlite"
-    path.write_bytes(lzma.decompress(GOLDEN.read_bytes()))
-    return path
 
 
 def test_a_block_names_its_analyzer_and_one_of_before_is_read_as_whole_turns() -> None:
@@ -68,22 +56,6 @@ def test_what_is_merged_from_a_block_of_before_is_of_before(parts: tuple[bytes, 
     assert is_outdated(encode_segment(merged))
     assert is_outdated(encode_segment(drop_turns(merged, {"evt_2"}) or merged))
     assert not is_outdated(encode_segment(merge_segments([decode_segment(NOW), decode_segment(NOW)])))
-
-
-@pytest.mark.soak
-def test_a_store_of_before_answers_and_asks_for_a_rebuild_by_name(old_store: Path) -> None:
-    with muniment.open(old_store) as mem:
-        report = mem.verify()
-        assert report.ok
-        assert report.outdated > 0
-        tenants = mem.store.tenants()
-        told = CliRunner().invoke(cli, ["verify", "--db", str(old_store)])
-        assert told.exit_code == 0, told.output
-        assert "`muniment store rebuild`" in told.output
-        for tenant_id in tenants:
-            mem.store.rebuild(tenant_id=tenant_id)
-        assert mem.verify().outdated == 0
-    assert "rebuild" not in CliRunner().invoke(cli, ["verify", "--db", str(old_store)]).output
 
 
 def test_after_a_rebuild_other_forms_of_words_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

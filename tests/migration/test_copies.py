@@ -11,12 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import muniment
-from muniment.store.engines import migrations
+from muniment.store.engines.ddl import LAYOUT
 from muniment.store.engines.opening import file_named
 from muniment.store.engines.sqlite.copying import copy_file, schema_number
 from muniment.surfaces.cli.main import cli
-
-NEWEST = len(migrations.load("muniment.store.engines.sqlite"))
 
 
 def told(*words: str, fails: bool = False) -> Result:
@@ -91,7 +89,7 @@ def test_what_is_no_store_is_neither_copied_nor_put_in_place(tmp_path: Path) -> 
     assert path.read_bytes() == before
     assert not list(tmp_path.glob("copy*"))
     told("store", "restore", str(path), "--db", str(tmp_path / "new.db"))
-    assert schema_number(str(tmp_path / "new.db")) == NEWEST, "where nothing stood, nobody is asked"
+    assert schema_number(str(tmp_path / "new.db")) == LAYOUT, "where nothing stood, nobody is asked"
 
 
 def test_a_copy_that_breaks_off_leaves_nothing_under_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,4 +116,4 @@ def test_the_file_of_a_target_is_known() -> None:
 @pytest.mark.soak
 def test_a_copy_keeps_its_schema(tmp_path: Path) -> None:
     muniment.open(tmp_path / "a.db").close()
-    assert copy_file(str(tmp_path / "a.db"), str(tmp_path / "b.db")) == NEWEST
+    assert copy_file(str(tmp_path / "a.db"), str(tmp_path / "b.db")) == LAYOUT

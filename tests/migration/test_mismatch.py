@@ -8,23 +8,22 @@ import sqlite3
 from contextlib import closing
 from multiprocessing.pool import Pool
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 
 from muniment.core.ports.engine import Count, Insert
 from muniment.errors import SchemaMismatch
-from muniment.store.engines.migrations import Migration, load, pending
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.sqlite.engine import SqliteEngine
 
 ALTER = {
-    "hash": "UPDATE {}migrations SET sha256 = 'altered' WHERE number = 1",
-    "name": "UPDATE {}migrations SET name = 'altered' WHERE number = 1",
-    "newer": "INSERT INTO {}migrations (number, name, sha256, applied_at) VALUES (99, 'future', 'x', 'then')",
-    "gap": "UPDATE {}migrations SET number = number - 1",
+    "fingerprint": "UPDATE {}layout SET fingerprint = 'altered'",
+    "newer": "UPDATE {}layout SET number = 99",
+    "older": "UPDATE {}layout SET number = 1",
+    "two": "INSERT INTO {}layout (number, fingerprint) VALUES (99, 'x')",
+    "none": "DELETE FROM {}layout",
 }
 alterations = pytest.mark.parametrize("how", ALTER)
 
@@ -51,25 +50,6 @@ def test_postgres_refuses_what_it_did_not_write(postgres_dsn: str, postgres_sche
     with pytest.raises(SchemaMismatch) as caught:
         PostgresEngine(postgres_dsn, schema=postgres_schema)
     assert ("newer" in str(caught.value)) == (how == "newer")
-
-
-def test_an_older_store_is_brought_up_to_date() -> None:
-    known = [Migration(n, f"m{n}", f"h{n}", "") for n in (1, 2, 3)]
-    assert pending(known, []) == tuple(known)
-    assert pending(known, [(1, "m1", "h1")]) == tuple(known[1:])
-    damaged: list[Any] = [(2, None, "h2"), (None, "m2", "h2"), (2, "m2", b"h2"), ("2", "m2", "h2")]
-    for row in damaged:
-        with pytest.raises(SchemaMismatch, match="list of migrations in the store is damaged"):
-            pending(known, [(1, "m1", "h1"), row])
-    assert pending(known, [(3, "m3", "h3"), (1, "m1", "h1"), (2, "m2", "h2")]) == ()
-    with pytest.raises(SchemaMismatch):
-        pending(known, [(1, "m1", "h1"), (3, "m3", "h3")])
-
-
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-def test_migrations_are_numbered_without_gaps(engine: str) -> None:
-    numbers = [migration.number for migration in load(f"muniment.store.engines.{engine}")]
-    assert numbers == list(range(1, len(numbers) + 1))
 
 
 def _open_and_write(arguments: tuple[str, str | None, int]) -> int:

@@ -11,21 +11,18 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
 
 from muniment.errors import Conflict, MunimentError, SchemaMismatch, StorageFailure, StorageLost
-from muniment.store.engines.migrations import Applied, Migration, load, pending
+from muniment.store.engines.ddl import LAYOUT, LAYOUT_TABLE, check_layout, fingerprint, old_store, postgres_tables
 from muniment.store.engines.postgres.addresses import location_of
 from muniment.store.engines.postgres.confirming import check_standbys
 from muniment.store.engines.postgres.failures import translate
 from muniment.store.engines.postgres.patience import Connection
 
 __all__ = ["Connection", "Ready", "Target", "connect", "is_pooled", "lock_number", "only_new", "prepare"]
-
-_PACKAGE = "muniment.store.engines.postgres"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,6 @@ def _without_dsn(error: psycopg.Error, target: Target) -> str:
 
 
 def prepare(target: Target, *, is_confirmed: bool = False) -> Ready:
-    known = load(_PACKAGE)
     with connect(target) as connection:
         location = f"{location_of(connection, target.dsn)}#{target.schema}"
         try:
@@ -97,14 +93,14 @@ def prepare(target: Target, *, is_confirmed: bool = False) -> Ready:
             if encoding != "UTF8":
                 raise StorageFailure(f"{location} is encoded as {encoding}", hint="create the database with UTF8")
             unbound = _is_unbound(connection)
-            todo = pending(known, _applied(connection, target.schema))
-            if todo and target.read_only:
-                raise SchemaMismatch(f"{location} has no store, or an older one", hint="open it once for writing")
-            if todo or (unbound and not target.read_only and not _is_granted(connection, target)):
-                _bring_up_to_date(connection, target, known, unbound=unbound)
+            is_new = not _is_made(connection, target.schema, location)
+            if is_new and target.read_only:
+                raise SchemaMismatch(f"{location} has no store", hint="open it once for writing")
+            if is_new or (unbound and not target.read_only and not _is_granted(connection, target)):
+                _make_tables(connection, target, location, unbound=unbound)
             role = target.app_role if unbound else None
             _verify_bound(connection, target, role)
-            return Ready(location, str(version), len(known), role, is_pooled(connection))
+            return Ready(location, str(version), LAYOUT, role, is_pooled(connection))
         except psycopg.Error as error:
             raise translate(error, location) from error
 
@@ -125,12 +121,16 @@ def _is_unbound(connection: Connection) -> bool:
     return bool(_one(connection, asked)[0])
 
 
-def _applied(connection: Connection, schema: str) -> list[Applied]:
-    (present,) = _one(connection, "SELECT to_regclass(%s) IS NOT NULL", (f'"{schema}".migrations',))
-    if not present:
-        return []
-    rows = connection.execute(f'SELECT number, name, sha256 FROM "{schema}".migrations ORDER BY number')
-    return [(number, name, sha256) for number, name, sha256 in rows]
+def _is_made(connection: Connection, schema: str, location: str) -> bool:
+    """Whether the schema has our tables already; refuses another layout or version."""
+    asked = "SELECT to_regclass(%s) IS NOT NULL, to_regclass(%s) IS NOT NULL"
+    made, old = _one(connection, asked, (f'"{schema}".{LAYOUT_TABLE}', f'"{schema}".migrations'))
+    if made:
+        rows = connection.execute(f'SELECT number, fingerprint FROM "{schema}".{LAYOUT_TABLE}').fetchall()
+        check_layout([(number, mark) for number, mark in rows], location)
+    elif old:
+        raise old_store(location)
+    return bool(made)
 
 
 def _is_granted(connection: Connection, target: Target) -> bool:
@@ -139,20 +139,18 @@ def _is_granted(connection: Connection, target: Target) -> bool:
     return bool(_one(connection, asked, (f'"{target.schema}".entries', target.app_role))[0])
 
 
-def _bring_up_to_date(connection: Connection, target: Target, known: tuple[Migration, ...], *, unbound: bool) -> None:
-    """Migrate the schema in one transaction, one process at a time; the others find it done."""
+def _make_tables(connection: Connection, target: Target, location: str, *, unbound: bool) -> None:
+    """Make the tables and grant them in one transaction, one process at a time; the others find it done."""
     schema = f'"{target.schema}"'
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number("migrate", target.schema),))
         if not _one(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = %s", (target.schema,))[0]:
             connection.execute(f"CREATE SCHEMA {schema}")
-        todo = pending(known, _applied(connection, target.schema))
-        for migration in todo:
-            connection.execute(migration.sql.replace("{schema}", schema))
-            connection.execute(
-                f"INSERT INTO {schema}.migrations (number, name, sha256, applied_at) VALUES (%s, %s, %s, %s)",
-                (migration.number, migration.name, migration.sha256, datetime.now(UTC).isoformat(timespec="seconds")),
-            )
+        if not _is_made(connection, target.schema, location):
+            for statement in postgres_tables(target.schema):
+                connection.execute(statement)
+            added = f"INSERT INTO {schema}.{LAYOUT_TABLE} (number, fingerprint) VALUES (%s, %s)"
+            connection.execute(added, (LAYOUT, fingerprint()))
         if unbound:
             _grant(connection, target)
 
@@ -168,7 +166,7 @@ def _grant(connection: Connection, target: Target) -> None:
             END $$""",
         f"GRANT USAGE ON SCHEMA {schema} TO {role}",
         f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
-        f"REVOKE INSERT, UPDATE, DELETE ON {schema}.migrations FROM {role}",
+        f"REVOKE INSERT, UPDATE, DELETE ON {schema}.{LAYOUT_TABLE} FROM {role}",
     )
     for statement in statements:
         connection.execute(statement)

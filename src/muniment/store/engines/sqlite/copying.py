@@ -11,6 +11,7 @@ import sqlite3
 from contextlib import closing
 
 from muniment.errors import InvalidInput, NotADatabase, StorageBusy
+from muniment.store.engines.ddl import LAYOUT_TABLE
 from muniment.store.engines.sqlite.connections import FileTarget, connect
 from muniment.store.engines.sqlite.failures import is_busy, translate
 from muniment.store.engines.sqlite.handles import entered
@@ -20,11 +21,11 @@ __all__ = ["copy_file", "replace_file", "schema_number"]
 
 _WAIT_S = 30.0
 _BESIDE = ("-wal", "-shm")
-_NUMBER = "SELECT max(number) FROM migrations"
+_NUMBER = f"SELECT max(number) FROM {LAYOUT_TABLE}"
 
 
 def schema_number(path: str) -> int:
-    """The number of the store's last migration; refuses what is no store of muniment's."""
+    """The number of the store's layout; refuses what is no store of muniment's."""
     place = FileTarget(path, "ro", "normal", _WAIT_S)
     with entered(path):
         check_file(place)

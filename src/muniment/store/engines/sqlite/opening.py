@@ -1,4 +1,4 @@
-"""Opening a SQLite file: what it is, whether it is ours, and bringing its schema up to date.
+"""Opening a SQLite file: what it is, whether it is ours, and making the tables of a new one.
 
 Refuses before it writes: a file that is something else is never touched. Safe for many processes that open
 the same new file at once. Holds no connection afterwards.
@@ -10,12 +10,10 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 
-from muniment.errors import InvalidInput, NotADatabase, NotFound, SchemaMismatch, StorageFailure
-from muniment.store.engines.migrations import Applied, Migration, load, pending
+from muniment.errors import InvalidInput, NotADatabase, NotFound, StorageFailure
+from muniment.store.engines.ddl import LAYOUT, LAYOUT_TABLE, check_layout, fingerprint, old_store, sqlite_tables
 from muniment.store.engines.sqlite.connections import FileTarget, begin_immediate, connect, connect_memory, patiently
 from muniment.store.engines.sqlite.failures import code_of, damaged_text, translate
 from muniment.store.engines.sqlite.handles import entered, read_start
@@ -28,13 +26,12 @@ PAGE_BYTES = 1024
 that a run of five events writes four tenths of what it does with SQLite's own 4096. A file keeps what it was made with.
 """
 _MAGIC = b"SQLite format 3\0"
-_PACKAGE = "muniment.store.engines.sqlite"
 _making = threading.Lock()
 _empty: list[sqlite3.Connection] = []
 
 
 def prepare(place: FileTarget) -> tuple[FileTarget, int]:
-    """Check the file, make or migrate it where it may be written; answers how to open it, and its schema number."""
+    """Check the file and make its tables if it is new; returns how to open it, and the number of its layout."""
     with entered(place.path):
         try:
             return _prepare(place)
@@ -45,37 +42,34 @@ def prepare(place: FileTarget) -> tuple[FileTarget, int]:
 def prepare_memory() -> tuple[sqlite3.Connection, int]:
     """An empty store in memory, copied from one that is made once in each process."""
     connection = connect_memory()
-    known = load(_PACKAGE)
     with _making:
         if not _empty:
             made = connect_memory()
             made.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             made.execute("BEGIN")
-            for migration in known:
-                _apply(made, migration)
+            _make_tables(made)
             made.execute("COMMIT")
             _empty.append(made)
         _empty[0].backup(connection)
-    return connection, len(known)
+    return connection, LAYOUT
 
 
 def _prepare(place: FileTarget) -> tuple[FileTarget, int]:
     check_file(place)
-    known = load(_PACKAGE)
     deadline = time.monotonic() + place.busy_timeout_s
     try:
         with closing(connect(place, timeout_s=min(1.0, place.busy_timeout_s))) as connection:
-            number = _bring_up_to_date(connection, place, known, deadline)
+            number = _check_or_make(connection, place, deadline)
         return (place._replace(mode="rw") if place.mode == "rwc" else place), number
     except sqlite3.Error as error:
         if code_of(error) & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise translate(error, place.path) from error
         if not os.path.exists(place.path):
             raise translate(error, place.path) from error
-    return _prepare_immutable(place._replace(mode="immutable"), known, deadline)
+    return _prepare_immutable(place._replace(mode="immutable"), deadline)
 
 
-def _prepare_immutable(place: FileTarget, known: tuple[Migration, ...], deadline: float) -> tuple[FileTarget, int]:
+def _prepare_immutable(place: FileTarget, deadline: float) -> tuple[FileTarget, int]:
     """A folder that takes no new file: a write-ahead log cannot be opened there, but a closed store can be read."""
     log = place.path + "-wal"
     if os.path.exists(log) and os.path.getsize(log) > 0:
@@ -85,7 +79,7 @@ def _prepare_immutable(place: FileTarget, known: tuple[Migration, ...], deadline
         )
     try:
         with closing(connect(place, timeout_s=min(1.0, place.busy_timeout_s))) as connection:
-            return place, _bring_up_to_date(connection, place, known, deadline)
+            return place, _check_or_make(connection, place, deadline)
     except sqlite3.Error as error:
         raise translate(error, place.path) from error
 
@@ -112,67 +106,46 @@ def check_file(place: FileTarget) -> None:
         raise NotADatabase(f"{path} is no SQLite database", hint="name another file")
 
 
-def _bring_up_to_date(
-    connection: sqlite3.Connection, place: FileTarget, known: tuple[Migration, ...], deadline: float
-) -> int:
-    applied = _applied(connection, place, deadline)
-    todo = pending(known, applied)
-    if place.mode != "rwc":
-        if todo:
-            raise SchemaMismatch(
-                f"{place.path} is older than this muniment", hint="open it once for writing, to migrate it"
-            )
-        return len(known)
-    if todo:
-        if not applied:
-            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # of a file that is there it changes nothing
-        mode = patiently(connection, "PRAGMA journal_mode = WAL", deadline, place.path).fetchone()[0]
-        if mode != "wal":
-            raise StorageFailure(
-                f"{place.path} cannot have a write-ahead log (journal mode {mode})",
-                hint="put the store on a local disk",
-            )
-        begin_immediate(connection, deadline, place.path)
-        for migration in pending(known, _applied(connection, place, deadline)):  # another process may have been first
-            _apply(connection, migration)
-        connection.execute("COMMIT")
-    return len(known)
+def _check_or_make(connection: sqlite3.Connection, place: FileTarget, deadline: float) -> int:
+    if _is_made(connection, place, deadline):
+        return LAYOUT
+    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+    mode = patiently(connection, "PRAGMA journal_mode = WAL", deadline, place.path).fetchone()[0]
+    if mode != "wal":
+        raise StorageFailure(
+            f"{place.path} cannot have a write-ahead log (journal mode {mode})",
+            hint="put the store on a local disk",
+        )
+    begin_immediate(connection, deadline, place.path)
+    if not _is_made(connection, place, deadline):  # another process may have been first
+        _make_tables(connection)
+    connection.execute("COMMIT")
+    return LAYOUT
 
 
-def _applied(connection: sqlite3.Connection, place: FileTarget, deadline: float) -> list[Applied]:
-    """The migrations the file has; refuses a file that belongs to something else."""
+def _is_made(connection: sqlite3.Connection, place: FileTarget, deadline: float) -> bool:
+    """Whether the file has our tables already; refuses one of another program, layout or version."""
     asked = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     names = {name for (name,) in patiently(connection, asked, deadline, place.path)}
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     if not names and application_id in (0, APPLICATION_ID):
         if place.mode != "rwc":
             raise NotADatabase(f"{place.path} is empty", hint="open it for writing to make a store of it")
-        return []
-    if application_id != APPLICATION_ID or "migrations" not in names:
-        raise NotADatabase(
-            f"{place.path} is a SQLite database of another program",
-            hint="name another file: muniment keeps its store in a file of its own",
-            details={"tables": sorted(names)[:10]},
-        )
-    return list(connection.execute("SELECT number, name, sha256 FROM migrations ORDER BY number"))
-
-
-def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
-    for statement in _statements(migration.sql):
-        connection.execute(statement)
-    connection.execute(
-        "INSERT INTO migrations (number, name, sha256, applied_at) VALUES (?, ?, ?, ?)",
-        (migration.number, migration.name, migration.sha256, datetime.now(UTC).isoformat(timespec="seconds")),
+        return False
+    if application_id == APPLICATION_ID and LAYOUT_TABLE in names:
+        check_layout(connection.execute(f"SELECT number, fingerprint FROM {LAYOUT_TABLE}").fetchall(), place.path)
+        return True
+    if application_id == APPLICATION_ID and "migrations" in names:
+        raise old_store(place.path)
+    raise NotADatabase(
+        f"{place.path} is a SQLite database of another program",
+        hint="name another file: muniment keeps its store in a file of its own",
+        details={"tables": sorted(names)[:10]},
     )
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in sqlite_tables():
+        connection.execute(statement)
+    connection.execute(f"INSERT INTO {LAYOUT_TABLE} (number, fingerprint) VALUES (?, ?)", (LAYOUT, fingerprint()))
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-
-
-def _statements(sql: str) -> Iterator[str]:
-    """One by one, because `executescript` would end the transaction first."""
-    lines: list[str] = []
-    for line in sql.splitlines():
-        lines.append(line)
-        text = "\n".join(lines)
-        if line.rstrip().endswith(";") and sqlite3.complete_statement(text):
-            yield text
-            lines.clear()

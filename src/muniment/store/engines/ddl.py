@@ -1,0 +1,149 @@
+"""The tables of `core.ports.schema` as SQL: one declaration gives SQLite and PostgreSQL the same tables and indexes.
+
+A store remembers the fingerprint of the declaration it was made from. There is no migration in place: a store of
+another layout is refused, and `muniment store upgrade` copies one of version 0.1. Never touches a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+from muniment.core.ports.schema import TABLES, TENANTS, Table
+from muniment.errors import SchemaMismatch
+
+__all__ = [
+    "LAYOUT",
+    "LAYOUT_TABLE",
+    "check_layout",
+    "fingerprint",
+    "index_name",
+    "old_store",
+    "postgres_tables",
+    "sqlite_tables",
+]
+
+LAYOUT = 2
+LAYOUT_TABLE = "layout"
+_SQLITE_TYPE = {"text": "TEXT", "int": "INTEGER", "bytes": "BLOB"}
+_POSTGRES_TYPE = {"text": 'text COLLATE "C"', "int": "bigint", "bytes": "bytea"}
+
+
+@cache
+def fingerprint() -> str:
+    """A digest of everything that decides how rows are stored."""
+    return sha256("\n".join([*sqlite_tables(), *postgres_tables("s")]).encode()).hexdigest()[:32]
+
+
+def check_layout(found: Sequence[tuple[Any, Any]], location: str) -> None:
+    """Refuse a store whose layout (number, fingerprint) is not the one this muniment writes."""
+    number, mark = found[0] if len(found) == 1 else (None, None)
+    if number == LAYOUT and mark == fingerprint():
+        return
+    if type(number) is int and number > LAYOUT:
+        raise SchemaMismatch(
+            f"{location} was written by a newer muniment (layout {number}; this one knows {LAYOUT})",
+            hint="upgrade muniment, or restore the copy that was made before the upgrade",
+            details={"number": number, "known": LAYOUT},
+        )
+    raise SchemaMismatch(
+        f"{location} does not have the layout that this muniment writes",
+        hint="it was written by another pre-release of 0.2, or altered: import a dump of it into a new store",
+        details={"number": number, "known": LAYOUT},
+    )
+
+
+def old_store(location: str) -> SchemaMismatch:
+    """The error for a store of version 0.1."""
+    return SchemaMismatch(
+        f"{location} is a store of version 0.1",
+        hint="run `muniment store upgrade OLD NEW`: it copies the store into a new one and verifies it",
+    )
+
+
+def index_name(spec: Table[Any], columns: tuple[str, ...]) -> str:
+    return f"{spec.name}_{'_'.join(columns)}"
+
+
+def _indexes(spec: Table[Any]) -> Iterator[tuple[str, str, str]]:
+    """(UNIQUE or nothing, name, columns) of each index besides the primary key."""
+    for columns in (*spec.unique, *spec.indexes):
+        kind = "UNIQUE " if columns in spec.unique else ""
+        yield kind, index_name(spec, columns), ", ".join(f'"{name}"' for name in ("tenant_id", *columns))
+
+
+def _columns(spec: Table[Any], types: dict[str, str]) -> str:
+    lines = [f'"tenant_id" {types["text"]} NOT NULL']
+    lines += [f'"{each.name}" {types[each.type]}{"" if each.nullable else " NOT NULL"}' for each in spec.columns]
+    key = ", ".join(f'"{name}"' for name in ("tenant_id", *spec.key))
+    return ",\n  ".join([*lines, f"PRIMARY KEY ({key})"])
+
+
+def sqlite_tables() -> list[str]:
+    """The statements that make an empty store.
+
+    A table with content is a plain rowid table whose rows are only appended and emptied. `secure_delete` overwrites
+    what is freed, but moving a cell between pages may leave its bytes behind; appending never moves one. Tables that
+    hold nothing that was said lie in the order of their key.
+    """
+    made = [f'CREATE TABLE "{LAYOUT_TABLE}" (number INTEGER NOT NULL PRIMARY KEY, fingerprint TEXT NOT NULL) STRICT']
+    for spec in TABLES:
+        order = "" if any(column.content for column in spec.columns) else ", WITHOUT ROWID"
+        made.append(f'CREATE TABLE "{spec.name}" (\n  {_columns(spec, _SQLITE_TYPE)}\n) STRICT{order}')
+        for kind, name, columns in _indexes(spec):
+            made.append(f'CREATE {kind}INDEX "{name}" ON "{spec.name}" ({columns})')
+    made.append("ANALYZE sqlite_schema")
+    made += [_statistics(spec) for spec in TABLES]
+    return made
+
+
+def _statistics(spec: Table[Any]) -> str:
+    """What SQLite would find by ANALYZE in a large store, so that it plans for one from the start."""
+    own = spec.name if not any(column.content for column in spec.columns) else f"sqlite_autoindex_{spec.name}_1"
+    rows = [(own, len(spec.key), True)]
+    rows += [(index_name(spec, each), len(each), each in spec.unique) for each in (*spec.unique, *spec.indexes)]
+    values = ", ".join(
+        f"('{spec.name}', '{name}', '{_selectivity(size, is_unique)}')" for name, size, is_unique in rows
+    )
+    return f"INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES {values}"
+
+
+def _selectivity(columns: int, is_unique: bool) -> str:
+    """Rows in the table, then rows that share the first, the first two … columns of the index."""
+    shares = [100_000, *[max(2, 5_000 // 10**each) for each in range(columns)]]
+    if is_unique:
+        shares[-1] = 1
+    return " ".join(map(str, (1_000_000, *shares)))
+
+
+def postgres_tables(schema: str) -> list[str]:
+    """The statements that make an empty store in an existing schema.
+
+    Row-level security is enabled and forced, so that it binds the owner too (LG-02): a transaction sees and writes the
+    rows of the tenant named by the setting muniment.tenant, and nothing without one. Only the list of tenants can be
+    read as a whole, by the tenant '*', and which tenants have sessions, with the setting muniment.census.
+    """
+    prefix = f'"{schema}".'
+    made = [f'CREATE TABLE {prefix}"{LAYOUT_TABLE}" (number bigint NOT NULL PRIMARY KEY, fingerprint text NOT NULL)']
+    for spec in TABLES:
+        table = f'{prefix}"{spec.name}"'
+        made.append(f"CREATE TABLE {table} (\n  {_columns(spec, _POSTGRES_TYPE)}\n)")
+        for kind, name, columns in _indexes(spec):
+            made.append(f'CREATE {kind}INDEX "{name}" ON {table} ({columns})')
+        own = "tenant_id = current_setting('muniment.tenant', true)"
+        made += [
+            f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+            f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
+            f"CREATE POLICY own_tenant ON {table} USING ({own}) WITH CHECK ({own})",
+        ]
+    made.append(
+        f'CREATE POLICY every_tenant ON {prefix}"{TENANTS.name}" FOR SELECT'
+        " USING (current_setting('muniment.tenant', true) = '*')"
+    )
+    made.append(
+        f'CREATE POLICY every_tenant ON {prefix}"sessions" FOR SELECT'
+        " USING (current_setting('muniment.census', true) = 'on')"
+    )
+    return made

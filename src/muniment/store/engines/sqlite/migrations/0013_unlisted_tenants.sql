@@ -1,2 +1,0 @@
--- A check of the whole store asks which tenants have sessions. A file has no policies that would hide them: nothing is
--- changed here, and a schema number means the same store on every engine.
