@@ -10,15 +10,21 @@ import psycopg
 import pytest
 
 from muniment.core.ports.engine import Count, Insert
-from muniment.core.ports.schema import TABLES, Table, column_names
+from muniment.core.ports.schema import TABLES, Table, column_names, table
 from muniment.errors import InvalidInput, StorageFailure, StorageReadOnly
+from muniment.store.engines.codec import shard_of
+from muniment.store.engines.ddl import TENANTS_SHARD
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_server import fresh_schema
-from muniment.testing.rows import sample_row
+from muniment.testing.rows import sample_row, stored_row
 
 pytestmark = pytest.mark.req("LG-02")
 Connection = psycopg.Connection[Any]
 every_table = pytest.mark.parametrize("spec", TABLES, ids=lambda spec: spec.name)
+
+
+SHARDS = {"mine": shard_of(1), "other": shard_of(2), "third": shard_of(3)}
+"""Tenants are numbered as they come."""
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +32,13 @@ def store(postgres_dsn: str) -> Iterator[tuple[PostgresEngine, str]]:
     """A store in which the tenant `mine` has a row in every table."""
     with fresh_schema(postgres_dsn) as schema:
         engine = PostgresEngine(postgres_dsn, schema=schema)
-        ops = [Insert(spec.name, [sample_row(spec, 1)]) for spec in TABLES]
-        engine.write("mine", lambda transaction: [transaction.do(op) for op in ops])
+        engine.write("mine", lambda transaction: transaction.do(Insert("tenants", [sample_row(table("tenants"), 1)])))
+        with raw(engine, "mine") as connection:
+            assert connection.execute(f'SELECT number FROM "{schema}".names').fetchall() == [(1,)]
+            for spec in TABLES:
+                if spec.name != "tenants":
+                    connection.execute(insert_of(schema, spec), (SHARDS["mine"], *stored_row(spec, 1)))
+            connection.execute("COMMIT")
         yield engine, schema
         engine.close()
 
@@ -40,6 +51,8 @@ def raw(engine: PostgresEngine, tenant: str | None = None) -> Iterator[Connectio
         try:
             if tenant is not None:
                 connection.execute("SELECT set_config('muniment.tenant', %s, true)", (tenant,))
+                shard = SHARDS.get(tenant, "")
+                connection.execute("SELECT set_config('muniment.shard', %s, true)", (str(shard),))
             yield connection
         finally:
             connection.execute("ROLLBACK")
@@ -55,7 +68,7 @@ def tables_of(connection: Connection, schema: str) -> list[str]:
 
 
 def insert_of(schema: str, spec: Table) -> str:
-    names = ("tenant_id", *column_names(spec))
+    names = ("shard", *column_names(spec))
     return f'INSERT INTO "{schema}"."{spec.name}" ({", ".join(names)}) VALUES ({", ".join(["%s"] * len(names))})'
 
 
@@ -70,10 +83,10 @@ def test_every_table_is_walled(store: tuple[PostgresEngine, str]) -> None:
                WHERE n.nspname = %s AND c.relkind = 'r' AND relname NOT IN ('layout', 'objects')""",
             (schema,),
         ).fetchall()
-        assert {name for name, *_ in found} == {spec.name for spec in TABLES}
+        assert {name for name, *_ in found} == {"names", *[spec.name for spec in TABLES]}
         assert {tuple(rest) for _, *rest in found} == {(True, True, 1)}
         policies = connection.execute("SELECT DISTINCT policyname FROM pg_policies WHERE schemaname = %s", (schema,))
-        assert {name for (name,) in policies} == {"own_tenant", "every_tenant"}
+        assert {name for (name,) in policies} == {"own_tenant", "own_number", "every_tenant"}
 
 
 def test_connections_work_as_a_role_that_is_bound(store: tuple[PostgresEngine, str]) -> None:
@@ -96,12 +109,12 @@ def test_without_the_tenant_nothing_is_read_or_changed(
     name = f'"{schema}"."{spec.name}"'
     with raw(engine, tenant) as connection:
         assert connection.execute(f"SELECT * FROM {name}").fetchall() == []
-        assert connection.execute(f"SELECT * FROM {name} WHERE tenant_id = 'mine'").fetchall() == []
-        assert connection.execute(f"UPDATE {name} SET tenant_id = tenant_id").rowcount == 0
+        assert connection.execute(f"SELECT * FROM {name} WHERE shard = {SHARDS['mine']}").fetchall() == []
+        assert connection.execute(f"UPDATE {name} SET shard = shard").rowcount == 0
         assert connection.execute(f"DELETE FROM {name}").rowcount == 0
         for named in ("mine", "third"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege), connection.transaction():
-                connection.execute(insert_of(schema, spec), (named, *sample_row(spec, 2)))
+                connection.execute(insert_of(schema, spec), (SHARDS[named], *stored_row(spec, 2)))
     with raw(engine, "mine") as connection:
         assert connection.execute(f"SELECT count(*) FROM {name}").fetchone() == (1,)
 
@@ -110,7 +123,7 @@ def test_without_the_tenant_nothing_is_read_or_changed(
 def test_a_row_cannot_be_moved_to_another_tenant(store: tuple[PostgresEngine, str], spec: Table) -> None:
     engine, schema = store
     with raw(engine, "mine") as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
-        connection.execute(f'UPDATE "{schema}"."{spec.name}" SET tenant_id = \'other\'')
+        connection.execute(f'UPDATE "{schema}"."{spec.name}" SET shard = {SHARDS["other"]}')
 
 
 @pytest.mark.parametrize("statement", ["TRUNCATE {}", "ALTER TABLE {} DISABLE ROW LEVEL SECURITY", "DROP TABLE {}"])
@@ -126,9 +139,12 @@ def test_the_operator_lists_tenants_and_nothing_else(store: tuple[PostgresEngine
     assert engine.tenants() == ["mine"]
     with raw(engine, "*") as connection:
         for name in tables_of(connection, schema):
-            if name != "layout":
+            if name not in ("layout", "names"):
                 rows = connection.execute(f'SELECT count(*) FROM "{schema}"."{name}"').fetchone()
                 assert rows == (1 if name == "tenants" else 0,), name
+        numbered = connection.execute(f'SELECT shard, name FROM "{schema}".names').fetchall()
+        assert numbered == [(TENANTS_SHARD, "mine")]
+        assert connection.execute(f'DELETE FROM "{schema}".names').rowcount == 0
         assert connection.execute(f'DELETE FROM "{schema}".tenants').rowcount == 0
         assert connection.execute(f'UPDATE "{schema}".tenants SET created_at = created_at').rowcount == 0
     for tenant in ("*", ""):
@@ -155,12 +171,12 @@ def test_no_key_tells_of_a_row_that_the_wall_hides(store: tuple[PostgresEngine, 
     engine, schema = store
     with raw(engine, "other") as connection:
         assert connection.execute(f'SELECT count(*) FROM "{schema}"."{spec.name}"').fetchone() == (0,)
-        connection.execute(insert_of(schema, spec), ("other", *sample_row(spec, 1)))
+        connection.execute(insert_of(schema, spec), (SHARDS["other"], *stored_row(spec, 1)))
     with raw(engine, "mine") as connection, pytest.raises(psycopg.errors.UniqueViolation):
-        connection.execute(insert_of(schema, spec), ("mine", *sample_row(spec, 1)))
+        connection.execute(insert_of(schema, spec), (SHARDS["mine"], *stored_row(spec, 1)))
 
 
-def test_every_key_is_led_by_the_tenant(store: tuple[PostgresEngine, str]) -> None:
+def test_every_key_is_led_by_the_shard(store: tuple[PostgresEngine, str]) -> None:
     engine, schema = store
     with raw(engine) as connection:
         found = connection.execute(
@@ -171,7 +187,7 @@ def test_every_key_is_led_by_the_tenant(store: tuple[PostgresEngine, str]) -> No
                WHERE n.nspname = %s AND c.relname <> 'layout'""",
             (schema,),
         ).fetchall()
-    assert {leader for _, leader in found} == {"tenant_id"}
+    assert {leader for _, leader in found} == {"shard"}
 
 
 @contextmanager

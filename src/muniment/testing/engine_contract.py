@@ -88,6 +88,10 @@ class _Stop(Exception):
     """Raised by work in the middle of a transaction."""
 
 
+def _meets(value: object, sign: str, wanted: Any) -> bool:
+    return value == wanted if sign == "=" else value in wanted
+
+
 class EngineContract(EngineWalls):
     @pytest.fixture
     def engine(self) -> Engine:
@@ -269,22 +273,123 @@ class EngineContract(EngineWalls):
         assert [value for (value,) in rows] == numbers
 
     def test_order_after_limit_and_columns(self, engine: Engine) -> None:
+        early, late = "2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:00.000001Z"
         rows = [
-            row_with("items", n, id=f"i{n}", version=1, kind=f"k{n % 3}", created_at=f"c{n % 2}") for n in range(12)
+            row_with("items", n, id=f"i{n}", version=1, kind=f"k{n % 3}", created_at=late if n % 2 else early)
+            for n in range(12)
         ]
         write(engine, Insert("items", rows[::-1]))
         ask = ("kind", "created_at", "id")
-        expected = sorted((f"k{n % 3}", f"c{n % 2}", f"i{n}") for n in range(12))
+        expected = sorted((f"k{n % 3}", late if n % 2 else early, f"i{n}") for n in range(12))
         order = ("kind", "created_at")
         select = Select("items", order=order, columns=ask)
         assert read(engine, select) == expected  # ties in the order of the key
         assert read(engine, Select("items", order=order, columns=ask, descending=True)) == expected[::-1]
         assert read(engine, Select("items", order=order, columns=ask, limit=5)) == expected[:5]
         assert read(engine, Select("items", order=order, columns=ask, limit=0)) == []
-        after = read(engine, Select("items", order=order, columns=ask, after=("k1", "c0"), limit=3))
-        assert after == [row for row in expected if row[:2] > ("k1", "c0")][:3]
-        before = read(engine, Select("items", order=order, columns=ask, after=("k1", "c0"), descending=True))
-        assert before == [row for row in expected[::-1] if row[:2] < ("k1", "c0")]
+        after = read(engine, Select("items", order=order, columns=ask, after=("k1", early), limit=3))
+        assert after == [row for row in expected if row[:2] > ("k1", early)][:3]
+        before = read(engine, Select("items", order=order, columns=ask, after=("k1", early), descending=True))
+        assert before == [row for row in expected[::-1] if row[:2] < ("k1", early)]
+
+    def test_coded_columns_hold_any_value_they_can_be_given(self, engine: Engine) -> None:
+        ids = [
+            "",
+            "evt_",
+            "evt_x",
+            f"evt_{'0' * 32}",
+            f"evt_{'f' * 32}",
+            f"evt_{'F' * 32}",
+            f"evt_{'0' * 31}",
+            "run_1",
+            "é",
+        ]
+        times = ["", "0001-01-01T00:00:00.000000Z", "1969-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"]
+        words = ["user", "=user", "=", "", "A", "agent", "ü"]
+        bodies = ["", "x" * 5000, "\ufeff", "é" * 4000, "%s?" * 999]
+        count = max(map(len, (ids, times, words, bodies)))
+        rows = [
+            row_with(
+                "items",
+                n,
+                id=ids[n % len(ids)],
+                version=n,
+                created_at=times[n % len(times)],
+                status=words[n % len(words)],
+                body=bodies[n % len(bodies)],
+                user_id=words[n % len(words)],
+                session_id=None,
+            )
+            for n in range(count)
+        ]
+        write(engine, Insert("items", rows))
+        for row, n in zip(rows, range(count), strict=True):
+            assert read(engine, Get("items", (row[0], n))) == row
+        by_time = read(engine, Select("items", order=("created_at",), columns=("created_at",)))
+        assert by_time == sorted((row[9],) for row in rows)
+        assert sorted(read(engine, Select("items", (("user_id", "in", ("user", "", "nobody")),)))) == sorted(
+            row for row in rows if row[3] in ("user", "")
+        )
+
+    def test_columns_of_names_and_packed_texts_refuse_what_they_cannot_answer(self, engine: Engine) -> None:
+        write(engine, Insert("items", [row_with("items", 1)]))
+        refused: tuple[Condition, ...] = (("user_id", ">", "a"), ("session_id", "<=", "a"), ("body", "=", "x"))
+        for condition in (*refused, ("created_at", "=", "yesterday"), ("created_at", ">", "2026-01-01T00:00:00Z")):
+            with pytest.raises(InvalidInput):
+                read(engine, Select("items", (condition,)))
+        with pytest.raises(InvalidInput):
+            write(engine, Insert("items", [row_with("items", 2, created_at="2026-01-01T00:00:00Z")]))
+        assert read(engine, Count("items", (("user_id", "=", "never written"),))) == 0
+        assert read(engine, Count("items", (("body", "=", None),))) == 0
+
+    def test_rows_sort_by_names_however_these_are_stored(self, engine: Engine) -> None:
+        names = ("zoe", "ana", "\uffff", "😀", "Ben", "", "b")
+        cells = [(user, session, seq) for user in names for session in names[:4] for seq in (2, 1)]
+        rows = [
+            row_with("entries", n, user_id=user, session_id=session, seq=seq, run_id="r")
+            for n, (user, session, seq) in enumerate(cells)
+        ]
+        write(engine, Insert("entries", rows))
+        by = ("user_id", "session_id", "seq")
+        wheres: tuple[tuple[Condition, ...], ...] = (
+            (),
+            (("user_id", "=", "ana"),),
+            (("user_id", "in", ("zoe", "ana", "nobody")),),
+            (("session_id", "=", "zoe"),),
+            (("user_id", "=", "ana"), ("session_id", "=", "zoe")),
+            (("seq", "=", 1),),
+        )
+        for where in wheres:
+            found = [cell for cell in cells if all(_meets(cell[by.index(name)], sign, v) for name, sign, v in where)]
+            for down in (False, True):
+                expected = sorted(found, reverse=down)
+                for after in (None, ("ana", "zoe", 1), ("b", "", 9), ("", "", 0), ("😀", "\uffff", 2)):
+                    behind = [cell for cell in expected if after is None or (cell < after if down else cell > after)]
+                    for limit in (None, 0, 3):
+                        ask = Select("entries", where, by, after=after, descending=down, limit=limit, columns=by)
+                        assert read(engine, ask) == behind[:limit], ask
+                streamed = engine.read(
+                    "t1",
+                    lambda reader, where=where, down=down: list(  # type: ignore[misc]
+                        reader.stream(Select("entries", where, by, descending=down, columns=by))
+                    ),
+                )
+                assert streamed == expected
+        by_seq = read(engine, Select("entries", order=("seq", "user_id"), after=(1, "ana"), columns=("seq", "user_id")))
+        assert by_seq == sorted((c[2], c[0]) for c in cells if (c[2], c[0]) > (1, "ana"))
+
+    def test_names_written_in_a_transaction_that_failed_are_not_taken_for_written(self, engine: Engine) -> None:
+        def fail(transaction: Transaction) -> None:
+            transaction.do(Insert("items", [row_with("items", 1, user_id="ana", session_id="s1")]))
+            raise _Stop
+
+        with pytest.raises(_Stop):
+            engine.write("t1", fail)
+        write(engine, Insert("items", [row_with("items", 2, user_id="ben", session_id="s2")]))
+        write(engine, Insert("items", [row_with("items", 3, user_id="ana", session_id="s1")]))
+        ask = ("user_id", "session_id")
+        for user, session in (("ana", "s1"), ("ben", "s2")):
+            assert read(engine, Select("items", (("user_id", "=", user),), columns=ask)) == [(user, session)]
 
     def test_rows_are_found_by_values_of_a_unique_key(self, engine: Engine) -> None:
         rows = [row_with("entries", n, id=f"e{n}", user_id="u", session_id=f"s{n % 7}", seq=n) for n in range(60)]
@@ -293,7 +398,7 @@ class EngineContract(EngineWalls):
         by = ("user_id", "session_id", "seq")
         there = [("u", f"s{n % 7}", n) for n in range(0, 60, 3)]
         keys = [*reversed(there), ("u", "s1", 2), ("x", "s1", 1), there[0]]
-        assert read(engine, Find("entries", by, keys, by)) == sorted(there)
+        assert sorted(read(engine, Find("entries", by, keys, by))) == sorted(there)
         assert read(engine, Find("entries", ("id",), [("e3",), ("e99",)])) == [rows[3]]
         assert read(engine, Find("entries", by, [], by)) == []
         for odd in (("seq",), ("user_id", "session_id")):

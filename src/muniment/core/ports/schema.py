@@ -83,6 +83,18 @@ __all__ = [
 R = TypeVar("R", bound=tuple[Any, ...])
 
 
+Form = Literal["plain", "id", "name", "instant", "word", "packed"]
+"""How an engine stores a text column (`store.engines.codec`); rooms read and write it as text all the same.
+
+- `id`: minted ids in 17 bytes;
+- `name`: the number of a user, session, agent or run. Only equality can be asked for. Rows sort by the names, at the
+  cost of one statement for each name that leads the order and is not bound by `=`;
+- `instant`: a time in the one form of `core.instants`, or an empty text, as an integer;
+- `word`: a word of a small vocabulary in one letter;
+- `packed`: compressed where that is shorter. Only null or not null (`>= ""`) can be asked for.
+"""
+
+
 class Column(NamedTuple):
     name: str
     type: Literal["text", "int", "bytes"]
@@ -91,6 +103,7 @@ class Column(NamedTuple):
     """Holds something that was said or derived from it: must be nullable where the table's rule is `erase`."""
     cleared: bool = False
     """Holds no words, but was made from them: emptied with the content. May be part of an index."""
+    form: Form = "plain"
 
 
 class Table(NamedTuple, Generic[R]):
@@ -109,14 +122,22 @@ class Table(NamedTuple, Generic[R]):
 _TYPES: dict[Any, Literal["text", "int", "bytes"]] = {str: "text", Trust: "text", int: "int", bytes: "bytes"}
 
 
-def _columns(row: type[R], content: tuple[str, ...], cleared: tuple[str, ...]) -> tuple[Column, ...]:
+def _columns(
+    row: type[R], content: tuple[str, ...], cleared: tuple[str, ...], forms: dict[str, Form]
+) -> tuple[Column, ...]:
     columns = []
     for name, declared in row.__annotations__.items():
         parts = get_args(declared)
         nullable = NoneType in parts
         held = parts[0] if nullable else declared
-        columns.append(Column(name, _TYPES[held], nullable, name in content, name in cleared))
+        form = forms.get(name, "plain")
+        columns.append(Column(name, _TYPES[held], nullable, name in content, name in cleared, form))
     return tuple(columns)
+
+
+def _forms(**names: str) -> dict[str, Form]:
+    """Forms by column, from the columns of each form: `_forms(id="id receipt_id", word="kind")`."""
+    return {column: form for form, columns in names.items() for column in columns.split()}  # type: ignore[misc]
 
 
 def _table(
@@ -130,8 +151,9 @@ def _table(
     subject: str | None = None,
     unique: tuple[tuple[str, ...], ...] = (),
     indexes: tuple[tuple[str, ...], ...] = (),
+    forms: dict[str, Form] | None = None,
 ) -> Table[R]:
-    columns = _columns(row, content, cleared)
+    columns = _columns(row, content, cleared, forms or {})
     return Table(name, row, columns, key, forget, subject, unique, indexes)
 
 
@@ -363,13 +385,14 @@ class BacklogRow(NamedTuple):
 
 
 TENANTS = _table("tenants", TenantRow, key=(), forget="keep")
-IDS = _table("ids", IdRow, key=("id",), forget="keep")
+IDS = _table("ids", IdRow, key=("id",), forget="keep", forms=_forms(id="id"))
 SESSIONS = _table(
     "sessions",
     SessionRow,
     key=("user_id", "session_id"),
     forget="keep",
     indexes=(("session_id", "user_id"),),
+    forms=_forms(instant="head_recorded_at created_at"),
 )
 ENTRIES = _table(
     "entries",
@@ -380,6 +403,12 @@ ENTRIES = _table(
     subject="id",
     unique=(("user_id", "session_id", "seq"),),
     indexes=(("run_id", "seq", "id"),),
+    forms=_forms(
+        id="id receipt_id",
+        name="user_id agent_id session_id run_id",
+        instant="ts recorded_at",
+        word="kind role trust",
+    ),
 )
 BLOBS = _table(
     "blobs",
@@ -389,6 +418,7 @@ BLOBS = _table(
     forget="erase",
     subject="entry_id",
     indexes=(("entry_id",),),
+    forms=_forms(id="entry_id"),
 )
 ITEMS = _table(
     "items",
@@ -399,6 +429,13 @@ ITEMS = _table(
     forget="erase",
     subject="id",
     indexes=(("kind", "user_id", "name", "created_at"), ("kind", "run_id"), ("kind", "created_at")),
+    forms=_forms(
+        id="id receipt_id",
+        name="user_id agent_id session_id run_id",
+        instant="created_at",
+        word="kind status trust",
+        packed="body",
+    ),
 )
 LINKS = _table(
     "links",
@@ -406,9 +443,25 @@ LINKS = _table(
     key=("source_id", "item_id"),
     forget="keep",
     indexes=(("item_id", "source_id"),),
+    forms=_forms(id="source_id item_id"),
 )
-LINEAGES = _table("lineages", LineageRow, key=("item_id",), forget="keep", indexes=(("user_id", "item_id"),))
-PARTS = _table("parts", PartRow, key=("owner", "hash"), content=("body",), forget="erase", subject="owner")
+LINEAGES = _table(
+    "lineages",
+    LineageRow,
+    key=("item_id",),
+    forget="keep",
+    indexes=(("user_id", "item_id"),),
+    forms=_forms(id="item_id", name="user_id", packed="turns"),
+)
+PARTS = _table(
+    "parts",
+    PartRow,
+    key=("owner", "hash"),
+    content=("body",),
+    forget="erase",
+    subject="owner",
+    forms=_forms(id="owner receipt_id", packed="body"),
+)
 PROOFS = _table(
     "proofs",
     ProofRow,
@@ -417,6 +470,7 @@ PROOFS = _table(
     forget="erase",
     subject="item_id",
     unique=(("item_id", "version"),),
+    forms=_forms(id="item_id", name="user_id session_id"),
 )
 IDEMPOTENCY = _table(
     "idempotency",
@@ -426,15 +480,26 @@ IDEMPOTENCY = _table(
     forget="erase",
     subject="entry_id",
     indexes=(("entry_id",),),
+    forms=_forms(id="entry_id", name="user_id"),
 )
-SEGMENTS = _table("segments", SegmentRow, key=("user_id", "first"), content=("data",), forget="reindex")
-VECTORS = _table("vectors", VectorRow, key=("user_id", "embedder", "first"), content=("data",), forget="reindex")
+SEGMENTS = _table(
+    "segments", SegmentRow, key=("user_id", "first"), content=("data",), forget="reindex", forms=_forms(name="user_id")
+)
+VECTORS = _table(
+    "vectors",
+    VectorRow,
+    key=("user_id", "embedder", "first"),
+    content=("data",),
+    forget="reindex",
+    forms=_forms(name="user_id"),
+)
 MARKS = _table(
     "marks",
     MarkRow,
     key=("user_id", "session_id", "number"),
     forget="keep",
     unique=(("user_id", "session_id", "evidence_id"),),
+    forms=_forms(id="evidence_id", name="user_id session_id"),
 )
 EXTRACTS = _table(
     "extracts",
@@ -442,6 +507,7 @@ EXTRACTS = _table(
     key=("user_id", "session_id", "level", "first"),
     content=("data",),
     forget="reindex",
+    forms=_forms(name="user_id session_id"),
 )
 LISTINGS = _table(
     "listings",
@@ -454,7 +520,13 @@ LISTINGS = _table(
         ("kind", "placed_at", "id"),
     ),
 )
-EPISODES = _table("episodes", EpisodeRow, key=("user_id", "session_id", "first"), forget="keep")
+EPISODES = _table(
+    "episodes",
+    EpisodeRow,
+    key=("user_id", "session_id", "first"),
+    forget="keep",
+    forms=_forms(name="user_id session_id", instant="started_at ended_at"),
+)
 BACKLOG = _table("backlog", BacklogRow, key=("user_id", "session_id", "first"), forget="keep")
 PLACES = _table(
     "places",
@@ -468,6 +540,7 @@ PLACES = _table(
         ("space", "expires"),
         ("user_id", "session_id", "seq"),
     ),
+    forms=_forms(id="entry_id"),
 )
 PREFIXES = _table(
     "prefixes",
@@ -476,6 +549,7 @@ PREFIXES = _table(
     forget="drop",
     subject="entry_id",
     indexes=(("entry_id",),),
+    forms=_forms(id="entry_id"),
 )
 PLACE_VECTORS = _table(
     "place_vectors",
@@ -484,6 +558,7 @@ PLACE_VECTORS = _table(
     content=("data",),
     forget="drop",
     subject="entry_id",
+    forms=_forms(id="entry_id"),
 )
 WORKS = _table("works", WorkRow, key=("id",), content=("salt", "asked", "answer"), forget="clear")
 LEASES = _table("leases", LeaseRow, key=("id",), forget="keep", indexes=(("is_open", "id"),))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from types import NoneType
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from muniment.core.ports.engine import Condition, Find, Row, Select, Value
 from muniment.core.ports.schema import TABLES, Column, Table
@@ -29,6 +29,7 @@ TENANT_ANY = "*"
 
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _PYTHON_TYPE: dict[str, type] = {"text": str, "int": int, "bytes": bytes}
+_STORED: dict[str, Literal["text", "int", "bytes"]] = {"id": "bytes", "name": "int", "instant": "int"}
 _COMPARISONS = frozenset({"=", "<", "<=", ">", ">=", "in"})
 _FEW = 4
 """Up to this many rows are checked value by value, more are checked column by column."""
@@ -44,7 +45,12 @@ class Shape(NamedTuple):
     types: tuple[type, ...]
     key_positions: tuple[int, ...]
     texts: frozenset[str]
-    """Columns that hold texts."""
+    """Columns that hold any text, and can be asked for by it."""
+    stored: dict[str, Literal["text", "int", "bytes"]]
+    """How the value of each column is stored (`codec`)."""
+    has_names: bool
+    is_coded: bool
+    """Is a column stored in another form than it is read and written?"""
     fixed: frozenset[str]
     """Columns of the primary and unique keys: a Patch may not touch them."""
 
@@ -121,6 +127,9 @@ class Shape(NamedTuple):
             raise InvalidInput(f"unknown comparison {comparison!r}")
         if type(value) is tuple:
             raise InvalidInput(f"{comparison} takes one value for {name}, not a tuple")
+        is_asked_for = (comparison, value) == (">=", "") if column.form == "packed" else comparison == "="
+        if value is not None and column.form in ("packed", "name") and not is_asked_for:
+            raise InvalidInput(f"{self.spec.name}.{name} cannot be compared by {comparison}")
         check_value(self, column, value, null=comparison == "=")  # type: ignore[arg-type]
         return value is not None or column.nullable
 
@@ -157,7 +166,12 @@ def _shape(spec: Table[Any]) -> Shape:
         column={column.name: column for column in spec.columns},
         types=tuple(_PYTHON_TYPE[column.type] for column in spec.columns),
         key_positions=tuple(position[name] for name in spec.key),
-        texts=frozenset(column.name for column in spec.columns if column.type == "text"),
+        texts=frozenset(
+            column.name for column in spec.columns if column.type == "text" and column.form not in ("packed", "instant")
+        ),
+        stored={column.name: _STORED.get(column.form, column.type) for column in spec.columns},
+        has_names=any(column.form == "name" for column in spec.columns),
+        is_coded=any(column.form != "plain" for column in spec.columns),
         fixed=fixed,
     )
 

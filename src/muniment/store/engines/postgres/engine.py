@@ -24,6 +24,8 @@ from muniment.core.ports.engine import Durability, EngineInfo, Reader, ScrubRepo
 from muniment.core.ports.server_rows import SERVER
 from muniment.errors import Closed, InvalidInput, StorageFailure, StorageLost, StorageReadOnly
 from muniment.store.engines.checks import TENANT_ANY, check_tenant
+from muniment.store.engines.codec import BUCKETS, NameBook, shard_of
+from muniment.store.engines.ddl import NAMES_TABLE, TENANTS_SHARD
 from muniment.store.engines.postgres.addresses import has_several_hosts, writable_dsn
 from muniment.store.engines.postgres.confirming import commit_confirmed
 from muniment.store.engines.postgres.failures import LostRace, NoConnection, translate
@@ -49,15 +51,21 @@ SELECT
    WHERE relid = to_regclass(%s))
 """
 """The server's estimates, so that no table is gone through."""
-_UNLISTED = """
-WITH RECURSIVE of_sessions(tenant_id) AS (
-  (SELECT tenant_id FROM {sessions} ORDER BY tenant_id LIMIT 1)
-  UNION ALL
-  SELECT (SELECT tenant_id FROM {sessions} WHERE tenant_id > of_sessions.tenant_id ORDER BY tenant_id LIMIT 1)
-  FROM of_sessions WHERE tenant_id IS NOT NULL)
-SELECT tenant_id FROM of_sessions WHERE tenant_id IS NOT NULL EXCEPT SELECT tenant_id FROM {tenants}
+_TENANTS = f"""
+SELECT name FROM {{names}} AS tenant
+WHERE shard = {TENANTS_SHARD} AND name > %s AND EXISTS (SELECT FROM {{tenants}} WHERE shard = tenant.number * {BUCKETS})
+ORDER BY name LIMIT %s
 """
-"""From one tenant that has sessions to the next: as many are looked at as there are tenants."""
+_UNLISTED = f"""
+SELECT name FROM {{names}} AS tenant
+WHERE shard = {TENANTS_SHARD} AND EXISTS (SELECT FROM {{sessions}} WHERE shard = tenant.number * {BUCKETS})
+AND NOT EXISTS (SELECT FROM {{tenants}} WHERE shard = tenant.number * {BUCKETS})
+ORDER BY name
+"""
+_HISTORY = """
+SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END
+"""
+"""The timeline of the server, which a standby begins anew when it is promoted; nothing of a standby."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _TRIES = 6
 _PREPARE_AFTER = 5
@@ -130,6 +138,7 @@ class PostgresEngine:
         self._said = self._said_first()
         self._statements = Statements(mark="%s", schema=schema, arrays=True)
         self._turns = Turns()
+        self._book = NameBook()
         self._closed = False
         self._forking = threading.Lock()
         self._left_behind: list[Pool | Replica] = []
@@ -170,8 +179,8 @@ class PostgresEngine:
         raise AssertionError("unreachable")
 
     def _try(self, pool: Pool, tenant_id: str, work: Callable[[Transaction], R]) -> R:
-        connection = self._begin(pool, _WRITE, tenant_id)
-        transaction = PostgresTransaction(connection, tenant_id, **self._context)
+        connection, shard = self._begin(pool, _WRITE, tenant_id)
+        transaction = PostgresTransaction(connection, tenant_id, shard=shard, **self._context)
         done = False
         try:
             answer = work(transaction)
@@ -181,6 +190,7 @@ class PostgresEngine:
             transaction.settle()
             self._commit_write(connection)
             done = True
+            transaction.publish()
             if self._replica is not None:
                 self._replica.written(connection)
             return answer
@@ -230,16 +240,16 @@ class PostgresEngine:
 
     def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
         with self._turns, self._view(TENANT_ANY) as reader:
-            rows = f'"{self._target.schema}".tenants WHERE tenant_id > %s ORDER BY tenant_id LIMIT %s'
-            asked = f"SELECT tenant_id FROM {rows}"
-            return [name for (name,) in reader._run("tenants", asked, (after or "", limit))]
+            return [name for (name,) in reader._run("tenants", self._named(_TENANTS), (after or "", limit))]
 
     def unlisted_tenants(self) -> list[str]:
         with self._turns, self._view(TENANT_ANY) as reader:
             reader._run("sessions", _CENSUS, ())
-            schema = self._target.schema
-            asked = _UNLISTED.format(sessions=f'"{schema}".sessions', tenants=f'"{schema}".tenants')
-            return sorted(name for (name,) in reader._run("sessions", asked, ()))
+            return [name for (name,) in reader._run("sessions", self._named(_UNLISTED), ())]
+
+    def _named(self, asked: str) -> str:
+        prefix = f'"{self._target.schema}"'
+        return asked.format(**{name: f"{prefix}.{name}" for name in (NAMES_TABLE, "sessions", "tenants")})
 
     def is_copied(self) -> bool:
         with self._turns:
@@ -301,7 +311,13 @@ class PostgresEngine:
 
     @property
     def _context(self) -> dict[str, Any]:
-        return {"statements": self._statements, "schema": self._target.schema, "location": self._ready.location}
+        target, ready = self._target, self._ready
+        return {
+            "statements": self._statements,
+            "schema": target.schema,
+            "location": ready.location,
+            "book": self._book,
+        }
 
     def _open_home_pool(self, *, is_long: bool = False) -> Pool:
         ready, timeout_s = self._ready, self._target.busy_timeout_s
@@ -398,7 +414,7 @@ class PostgresEngine:
         told = [f"SET LOCAL {name} = '{value}'" for name, value in settings.items()]
         if self._ready.role is not None:
             told.append(f'SET LOCAL ROLE "{self._ready.role}"')
-        return ("SET LOCAL muniment.tenant = %s", *told)
+        return ("SET LOCAL muniment.tenant = %s", "SET LOCAL muniment.shard = %s", *told)
 
     def _here(self) -> Pool:
         """The pool of this process: one that a fork copied has no threads and shares its sockets with the parent."""
@@ -447,8 +463,11 @@ class PostgresEngine:
 
     def _begin(
         self, pool: Pool, beginning: str, tenant_id: str, check: Callable[[Connection], None] | None = None
-    ) -> Connection:
-        """Begin on a live connection. One that died while idle is thrown away: nothing was asked of it yet."""
+    ) -> tuple[Connection, int | None]:
+        """Begin on a live connection; answers it, and the shard of the tenant if it was named to the server.
+
+        A connection that died while idle is thrown away: nothing was asked of it yet.
+        """
         for _ in range(pool.max_size + 1):
             connection = self._take(pool)
             begun = False
@@ -456,9 +475,9 @@ class PostgresEngine:
                 if check is not None:
                     check(connection)
                 with connection.patient(self._patience_s):
-                    self._say(psycopg.ClientCursor(connection), beginning, tenant_id)
+                    shard = self._say(psycopg.ClientCursor(connection), beginning, tenant_id)
                 begun = True
-                return connection
+                return connection, shard
             except psycopg.Error as error:
                 if isinstance(error, NoAnswer) or not (connection.broken or connection.closed):
                     raise translate(error, self._ready.location) from error
@@ -467,9 +486,18 @@ class PostgresEngine:
                     pool.putconn(connection)
         raise StorageLost(f"the connection to {self._ready.location} breaks again and again", hint="is the server up?")
 
-    def _say(self, cursor: psycopg.ClientCursor[tuple[Any, ...]], beginning: str, tenant_id: str) -> None:
-        """In one message."""
-        cursor.execute(f"{beginning}; {'; '.join(self._said)}", (tenant_id,))
+    def _say(self, cursor: psycopg.ClientCursor[tuple[Any, ...]], beginning: str, tenant_id: str) -> int | None:
+        """In one message. Answers the shard of the tenant if it is known, and was named to the server."""
+        number = self._book.number(TENANTS_SHARD, tenant_id)
+        shard = None if number is None else shard_of(number)
+        said = f"{beginning}; {'; '.join(self._said)}; {_HISTORY}"
+        cursor.execute(said, (tenant_id, "" if shard is None else str(shard)))
+        while cursor.nextset():
+            pass
+        ((history,),) = cursor.fetchall()
+        if history and not self._book.bind(history):
+            return None  # what was known of names came from another server
+        return shard
 
     def _commit_write(self, connection: Connection) -> None:
         self._check_commit(connection)
@@ -520,8 +548,8 @@ class PostgresEngine:
         self, tenant_id: str, pool: Pool | None = None, check: Callable[[Connection], None] | None = None
     ) -> Iterator[PostgresReader]:
         pool = pool or self._here()
-        connection = self._begin(pool, _READ, tenant_id, check)
-        reader = PostgresReader(connection, tenant_id, **self._context)
+        connection, shard = self._begin(pool, _READ, tenant_id, check)
+        reader = PostgresReader(connection, tenant_id, shard=shard, **self._context)
         done = False
         try:
             yield reader

@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import Literal, TypeVar
 
 from muniment.core.ports.engine import Count, EngineInfo, Reader, ScrubReport, StoreSizes, Transaction
 from muniment.errors import InvalidInput, StorageReadOnly
 from muniment.store.engines.checks import check_tenant
+from muniment.store.engines.codec import BUCKETS, NameBook
+from muniment.store.engines.ddl import NAMES_TABLE, TENANTS_SHARD
 from muniment.store.engines.sqlite.connections import Connections, FileTarget, MemoryConnections, begin_immediate
 from muniment.store.engines.sqlite.failures import translate
 from muniment.store.engines.sqlite.opening import prepare, prepare_memory
@@ -29,34 +30,18 @@ __all__ = ["SqliteEngine"]
 R = TypeVar("R")
 
 
-_OF_SESSIONS = (
-    "WITH RECURSIVE of_sessions(tenant_id) AS (SELECT min(tenant_id) FROM sessions UNION ALL"
-    " SELECT (SELECT min(tenant_id) FROM sessions WHERE tenant_id > of_sessions.tenant_id)"
-    " FROM of_sessions WHERE tenant_id IS NOT NULL) "
+_WITH_SESSIONS = (
+    f"SELECT name FROM {NAMES_TABLE} AS tenant WHERE shard = {TENANTS_SHARD}"
+    f" AND EXISTS (SELECT 1 FROM sessions WHERE shard = tenant.number * {BUCKETS})"
 )
-"""The tenants that have sessions, from one to the next: as many are looked at as there are tenants."""
-_UNLISTED = (
-    f"{_OF_SESSIONS}SELECT tenant_id FROM of_sessions WHERE tenant_id IS NOT NULL"
-    " EXCEPT SELECT tenant_id FROM tenants ORDER BY tenant_id"
+_LISTED = (
+    f"SELECT name FROM {NAMES_TABLE} AS tenant WHERE shard = {TENANTS_SHARD}"
+    f" AND EXISTS (SELECT 1 FROM tenants WHERE shard = tenant.number * {BUCKETS})"
 )
-_TENANTS = (
-    f"{_OF_SESSIONS}SELECT tenant_id FROM tenants"
-    " UNION SELECT tenant_id FROM of_sessions WHERE tenant_id IS NOT NULL ORDER BY tenant_id"
-)
-"""One whose row somebody deleted is still there by its sessions."""
+_UNLISTED = f"{_WITH_SESSIONS} EXCEPT {_LISTED} ORDER BY name"
+_TENANTS = f"{_LISTED} AND name > ? ORDER BY name LIMIT ?"
 _ENTRIES = "SELECT coalesce(max(rowid), 0) FROM entries"
 """Rows are only appended, so that the last number is how many there are."""
-_NEXT_TENANT = (
-    "SELECT min(tenant_id) FROM (SELECT min(tenant_id) AS tenant_id FROM tenants WHERE tenant_id > ?1"
-    " UNION ALL SELECT min(tenant_id) FROM sessions WHERE tenant_id > ?1)"
-)
-"""The first after a name, by the keys: as many are looked at as are asked for."""
-
-
-def _after(connection: sqlite3.Connection, name: str) -> Iterator[str]:
-    while (row := connection.execute(_NEXT_TENANT, (name,)).fetchone()) is not None and row[0] is not None:
-        name = row[0]
-        yield name
 
 
 class SqliteEngine:
@@ -91,6 +76,7 @@ class SqliteEngine:
         self._forking = threading.Lock()
         self._left_behind: list[Connections] = []
         self._turns = Turns()
+        self._book = NameBook()
 
     @property
     def info(self) -> EngineInfo:
@@ -114,7 +100,8 @@ class SqliteEngine:
             connection = connections.take_writer(deadline)
             try:
                 begin_immediate(connection, deadline, place.path)
-                return self._run(connections, connection, SqliteTransaction(connection, tenant_id, place.path), work)
+                transaction = SqliteTransaction(connection, tenant_id, place.path, self._book)
+                return self._run(connections, connection, transaction, work)
             finally:
                 connections.leave_writer()
 
@@ -135,6 +122,7 @@ class SqliteEngine:
             self._commit(connection, connections.place.path)
             done = True
             connections.refuse_vanished()
+            transaction.publish()
             return answer
         finally:
             if not done:
@@ -186,7 +174,7 @@ class SqliteEngine:
             except sqlite3.Error as error:
                 raise translate(error, location) from error
             holds_all = isinstance(connections, MemoryConnections) and not is_long
-            reader = (MemoryReader if holds_all else SqliteReader)(connection, tenant_id, location)
+            reader = (MemoryReader if holds_all else SqliteReader)(connection, tenant_id, location, self._book)
             try:
                 yield reader
             finally:
@@ -209,9 +197,8 @@ class SqliteEngine:
             return str(self._here().data_version())
 
     def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
-        if after is None and limit is None:
-            return self._names(lambda connection: (name for (name,) in connection.execute(_TENANTS)))
-        return self._names(lambda connection: islice(_after(connection, after or ""), limit))
+        asked = (after or "", -1 if limit is None else limit)
+        return self._names(lambda connection: (name for (name,) in connection.execute(_TENANTS, asked)))
 
     def unlisted_tenants(self) -> list[str]:
         return self._names(lambda connection: (name for (name,) in connection.execute(_UNLISTED)))

@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 from muniment.core.ports.engine import Find, KeyTaken, Remove, Row, Select
 from muniment.errors import MunimentError
 from muniment.store.engines.checks import shape_of
-from muniment.store.engines.sql import Statements
+from muniment.store.engines.codec import NameBook
+from muniment.store.engines.ddl import NAMES_TABLE
+from muniment.store.engines.sql import Question, Statements, key_values
 from muniment.store.engines.sql_views import SqlReader, SqlTransaction
 from muniment.store.engines.sqlite.failures import is_broken_text, is_taken_key, translate
 
@@ -26,8 +28,8 @@ def with_marks(data: bytes) -> str:
 
 
 class SqliteReader(SqlReader):
-    def __init__(self, connection: sqlite3.Connection, tenant_id: str, location: str) -> None:
-        super().__init__(tenant_id, location, _STATEMENTS)
+    def __init__(self, connection: sqlite3.Connection, tenant_id: str, location: str, book: NameBook) -> None:
+        super().__init__(tenant_id, location, _STATEMENTS, book)
         self._connection = connection
 
     def _interrupt(self) -> None:
@@ -62,11 +64,16 @@ class SqliteReader(SqlReader):
         finally:
             self._connection.text_factory = str
 
-    def _rows(self, select: Select) -> Iterator[Row]:
+    def _streamed(self, select: Select) -> Iterator[Row]:
         question = self._question(select)
         if question is None:
             return
-        cursor = self._run(select.table, *question)
+        decode = self._decoder(shape_of(select.table), select.columns)
+        rows = self._stored_rows(select.table, question)
+        yield from rows if decode is None else map(decode, rows)
+
+    def _stored_rows(self, table: str, question: Question) -> Iterator[Row]:
+        cursor = self._run(table, *question)
         given = 0
         try:
             while True:
@@ -91,17 +98,31 @@ class MemoryReader(SqliteReader):
     can_wait: ClassVar[bool] = False
 
 
+_NEW_NUMBER = f"SELECT coalesce(max(number), 0) + 1 FROM {NAMES_TABLE} WHERE shard = ?"
+_NEW_NAME = f"INSERT INTO {NAMES_TABLE} (shard, number, name) VALUES (?, ?, ?)"
+
+
 class SqliteTransaction(SqliteReader, SqlTransaction):
+    def __init__(self, connection: sqlite3.Connection, tenant_id: str, location: str, book: NameBook) -> None:
+        SqlTransaction.__init__(self, tenant_id, location, _STATEMENTS, book)
+        self._connection = connection
+
+    def _new_number(self, shard: int, name: str) -> int:
+        """The next one: a file has one writer at a time."""
+        ((number,),) = self._fetch(NAMES_TABLE, _NEW_NUMBER, (shard,))
+        self._run(NAMES_TABLE, _NEW_NAME, (shard, number, name))
+        return number  # type: ignore[return-value]
+
     def _run_many(self, table: str, statement: str, rows: Any) -> None:
         self._each(table, statement, rows)
 
     def _each(self, table: str, statement: str, rows: Sequence[Row]) -> int:
         """How many rows it changed."""
-        tenant_id = self._tenant_id
+        shard = self._writing_shard
         try:
             if len(rows) == 1:
-                return self._connection.execute(statement, (tenant_id, *rows[0])).rowcount
-            return self._connection.executemany(statement, ((tenant_id, *row) for row in rows)).rowcount
+                return self._connection.execute(statement, (shard, *rows[0])).rowcount
+            return self._connection.executemany(statement, ((shard, *row) for row in rows)).rowcount
         except sqlite3.Error as error:
             raise self._failure(error, table) from error
 
@@ -110,7 +131,8 @@ class SqliteTransaction(SqliteReader, SqlTransaction):
         shape = shape_of(op.table)
         if not shape.check_find(Find(op.table, op.by, op.keys)):
             return 0
-        return self._each(op.table, self._statements.remove_one(shape, tuple(op.by)), list(dict.fromkeys(op.keys)))
+        keys = [key_values(shape, op.by, key, self) for key in dict.fromkeys(op.keys)]
+        return self._each(op.table, self._statements.remove_one(shape, tuple(op.by)), keys)
 
     def _lock(self, names: Sequence[tuple[str, ...]]) -> None:
         """A file has one writer at a time, so every lock is held already."""

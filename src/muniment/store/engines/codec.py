@@ -1,0 +1,283 @@
+"""How column values are stored: compact integers and bytes for what the rooms read and write as text.
+
+`core.ports.schema` declares the form of each column. Ids, times and closed vocabularies have fixed codes; names of
+users, sessions, agents and runs are numbers from the table `names`, which each transaction looks up (`NameLookup`).
+Decoding never raises: a value that no code gives becomes a text that no writer could have written, so that the hashes
+and digests over it fail where it is used. Never touches a database.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, Protocol
+
+from muniment.core.ports.engine import Row, Value
+from muniment.core.ports.schema import Column
+from muniment.core.trust import TRUST_RANK
+from muniment.errors import InvalidInput
+
+__all__ = [
+    "BUCKETS",
+    "NO_NAME",
+    "NameBook",
+    "NameLookup",
+    "decode_id",
+    "decode_instant",
+    "decode_word",
+    "encode_id",
+    "encode_instant",
+    "encode_word",
+    "pack",
+    "row_decoder",
+    "row_encoder",
+    "shard_of",
+    "unpack",
+    "value_encoder",
+]
+
+BUCKETS = 1 << 16
+"""Shards of one tenant. All rows are in its first until ids carry the bucket of their user."""
+NO_NAME = -1
+"""The number of a name that nothing was written under yet: no row has it."""
+_DAMAGED = "\ufffd"
+"""Begins what a value decodes to that no code gives."""
+
+
+def shard_of(tenant_number: int) -> int:
+    return tenant_number * BUCKETS
+
+
+# -- ids ----------------------------------------------------------------------------------------------
+
+_PREFIXES = (
+    "act bld canary cfl clm cnd dr evt ext fct flr gate ins lrp op plan prc prm qst rcp rec replay rule run sel ses sum"
+    " trc txt vrf ws"
+)
+_MINTED = tuple(sorted(f"{prefix}_" for prefix in _PREFIXES.split()))
+_HEX = frozenset("0123456789abcdef")
+_HEX_CHARS = 32
+
+
+def encode_id(text: str) -> bytes:
+    """The prefix of a minted id in one byte and its 16 raw bytes; any other id as text behind an odd byte.
+
+    Codes sort as the ids do, but for a chosen id that begins as a minted one: it sorts behind all of those.
+    """
+    group = bisect_right(_MINTED, text)
+    if group:
+        rest = text[len(_MINTED[group - 1]) :]
+        if len(rest) == _HEX_CHARS and text.startswith(_MINTED[group - 1]) and _HEX.issuperset(rest):
+            return bytes((2 * group,)) + bytes.fromhex(rest)
+    return bytes((2 * group + 1,)) + text.encode()
+
+
+def decode_id(code: bytes) -> str:
+    try:
+        if code[0] % 2:
+            return code[1:].decode()
+        return _MINTED[code[0] // 2 - 1] + code[1:].hex()
+    except (IndexError, TypeError, UnicodeDecodeError):
+        return f"{_DAMAGED}{code!r}"
+
+
+# -- times --------------------------------------------------------------------------------------------
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_BEFORE_ALL = -(2**63)
+_FIXED_CHARS = len("1970-01-01T00:00:00.000000Z")
+
+
+@lru_cache(maxsize=1024)
+def encode_instant(text: str) -> int:
+    """Microseconds since 1970 of a time in the one form (`core.instants`); the empty text is before all times.
+
+    Raises `InvalidInput` for any other text.
+    """
+    if not text:
+        return _BEFORE_ALL
+    try:
+        if len(text) == _FIXED_CHARS and (text[10], text[19], text[-1]) == ("T", ".", "Z"):
+            return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
+    except ValueError:
+        pass
+    raise InvalidInput(f"{text!r:.60} is not a time as a store keeps it", hint="give it as format_instant writes it")
+
+
+@lru_cache(maxsize=1024)
+def decode_instant(code: int) -> str:
+    if code == _BEFORE_ALL:
+        return ""
+    try:
+        return (_EPOCH + timedelta(microseconds=code)).isoformat(timespec="microseconds")[:-6] + "Z"
+    except (OverflowError, TypeError, ValueError):
+        return f"{_DAMAGED}{code}"
+
+
+# -- closed vocabularies ------------------------------------------------------------------------------
+
+WORDS = (
+    *TRUST_RANK,  # user, assistant, tool, external: roles as well
+    *("message", "tool_result", "state_patch", "system", "step", "developer"),
+    *("run", "receipt", "fact", "episode", "build", "snapshot", "event_log", "candidate", "insight", "rule", "lesson"),
+    *("active", "superseded", "retracted", "verified", "open", "finished", "locked", "composed", "new", "valid"),
+    *("forgotten", "retired", "suspended", "pending", "working_state", "document", "summary", "disputed"),
+)
+_CODES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_CODE_OF = dict(zip(WORDS, _CODES, strict=False))
+_WORD_OF = {code: word for word, code in _CODE_OF.items()}
+_SPELLED = "="
+
+
+def encode_word(word: str) -> str:
+    """One letter for a word of the vocabulary, `=word` for any other."""
+    return _CODE_OF.get(word) or _SPELLED + word
+
+
+def decode_word(code: str) -> str:
+    word = _WORD_OF.get(code)
+    if word is not None:
+        return word
+    return code[1:] if code[:1] == _SPELLED else f"{_DAMAGED}{code}"
+
+
+# -- long texts ---------------------------------------------------------------------------------------
+
+_PACKED_BYTES_MIN = 512
+
+
+def pack(text: str) -> str | bytes:
+    """A long text compressed; a short one, or one that does not get shorter, as it is."""
+    if len(text) < _PACKED_BYTES_MIN:
+        return text
+    data = text.encode()
+    packed = zlib.compress(data, 6)
+    return packed if len(packed) < len(data) else text
+
+
+def unpack(held: str | bytes) -> str:
+    if isinstance(held, str):
+        return held
+    try:
+        return zlib.decompress(held).decode()
+    except (zlib.error, UnicodeDecodeError):
+        return f"{_DAMAGED}{len(held)} bytes"
+
+
+# -- names --------------------------------------------------------------------------------------------
+
+
+class NameLookup(Protocol):
+    """What a transaction knows of the names of its tenant."""
+
+    def number_of(self, name: str) -> int:
+        """The number of a name; `NO_NAME` if it has none."""
+
+    def number_for(self, name: str) -> int:
+        """The number of a name, assigned now if it has none."""
+
+    def name_of(self, number: int) -> str: ...
+
+
+class NameBook:
+    """Numbers of names that this process has seen committed. Names are never renumbered or removed. Thread-safe."""
+
+    _MAX = 200_000
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._names: dict[tuple[int, int], str] = {}
+        self._source = ""
+        self._lock = threading.Lock()
+
+    def number(self, shard: int, name: str) -> int | None:
+        return self._numbers.get((shard, name))
+
+    def name(self, shard: int, number: int) -> str | None:
+        return self._names.get((shard, number))
+
+    def add(self, shard: int, found: Iterable[tuple[int, str]]) -> None:
+        """Keep names that a committed transaction has read or written."""
+        with self._lock:
+            if len(self._numbers) > self._MAX:
+                self._forget()
+            for number, name in found:
+                self._numbers[shard, name] = number
+                self._names[shard, number] = name
+
+    def bind(self, source: str) -> bool:
+        """Forget all names if they came from another history of the store; answers whether they did not.
+
+        A standby that was promoted may lack the last names of its primary, and have given their numbers to others.
+        """
+        if source == self._source:
+            return True
+        with self._lock:
+            self._forget()
+            self._source = source
+        return False
+
+    def _forget(self) -> None:
+        self._numbers, self._names = {}, {}
+
+
+# -- rows ---------------------------------------------------------------------------------------------
+
+_ENCODERS: dict[str, Callable[[Any], Value]] = {
+    "id": encode_id,
+    "instant": encode_instant,
+    "word": encode_word,
+    "packed": pack,
+}
+_DECODERS: dict[str, Callable[[Any], Value]] = {
+    "id": decode_id,
+    "instant": decode_instant,
+    "word": decode_word,
+    "packed": unpack,
+}
+
+
+def value_encoder(column: Column, names: NameLookup) -> Callable[[Any], Value] | None:
+    """What makes a condition's value comparable with the stored ones; None where they are stored as they are."""
+    return names.number_of if column.form == "name" else _ENCODERS.get(column.form)
+
+
+def row_encoder(columns: Iterable[Column], names: NameLookup, *, packs: bool) -> Callable[[Row], Row]:
+    """What turns rows with these columns into stored ones. It gives numbers to names that have none.
+
+    `packs`: long texts are compressed here; else the server does so itself.
+    """
+    plain = ("plain",) if packs else ("plain", "packed")
+    by_place = [
+        (place, names.number_for if column.form == "name" else _ENCODERS[column.form])
+        for place, column in enumerate(columns)
+        if column.form not in plain
+    ]
+    return _converter(by_place)
+
+
+def row_decoder(columns: Iterable[Column], names: NameLookup) -> Callable[[Row], Row] | None:
+    """What turns stored rows with these columns back; None where they are stored as they are."""
+    by_place = [
+        (place, names.name_of if column.form == "name" else _DECODERS[column.form])
+        for place, column in enumerate(columns)
+        if column.form != "plain"
+    ]
+    return _converter(by_place) if by_place else None
+
+
+def _converter(by_place: list[tuple[int, Callable[[Any], Value]]]) -> Callable[[Row], Row]:
+    def convert(row: Row) -> Row:
+        values = list(row)
+        for place, change in by_place:
+            value = values[place]
+            if value is not None:
+                values[place] = change(value)
+        return tuple(values)
+
+    return convert
