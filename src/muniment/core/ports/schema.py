@@ -84,7 +84,7 @@ R = TypeVar("R", bound=tuple[Any, ...])
 
 
 Form = Literal["plain", "id", "name", "instant", "word", "packed"]
-"""How an engine stores a text column (`store.engines.codec`); rooms read and write it as text all the same.
+"""How an engine stores a column (`store.engines.codec`); rooms read and write what its type says all the same.
 
 - `id`: minted ids in 17 bytes;
 - `name`: the number of a user, session, agent or run. Only equality can be asked for. Rows sort by the names, at the
@@ -483,7 +483,12 @@ IDEMPOTENCY = _table(
     forms=_forms(id="entry_id", name="user_id"),
 )
 SEGMENTS = _table(
-    "segments", SegmentRow, key=("user_id", "first"), content=("data",), forget="reindex", forms=_forms(name="user_id")
+    "segments",
+    SegmentRow,
+    key=("user_id", "first"),
+    content=("data",),
+    forget="reindex",
+    forms=_forms(name="user_id", packed="data"),
 )
 VECTORS = _table(
     "vectors",
@@ -507,7 +512,7 @@ EXTRACTS = _table(
     key=("user_id", "session_id", "level", "first"),
     content=("data",),
     forget="reindex",
-    forms=_forms(name="user_id session_id"),
+    forms=_forms(name="user_id session_id", packed="data"),
 )
 LISTINGS = _table(
     "listings",

@@ -33,10 +33,12 @@ __all__ = [
     "encode_instant",
     "encode_word",
     "pack",
+    "pack_bytes",
     "row_decoder",
     "row_encoder",
     "shard_of",
     "unpack",
+    "unpack_bytes",
     "value_encoder",
 ]
 
@@ -169,6 +171,23 @@ def unpack(held: str | bytes) -> str:
         return f"{_DAMAGED}{len(held)} bytes"
 
 
+def pack_bytes(data: bytes) -> bytes:
+    """One byte that says whether the rest is compressed, and the rest. Fast rather than small: blocks of the index are
+    written again and again as they grow."""
+    packed = zlib.compress(data, 1)
+    return b"\1" + packed if len(packed) < len(data) else b"\0" + data
+
+
+def unpack_bytes(held: bytes) -> bytes:
+    """Damaged data comes back as it is, for the digest over it to fail."""
+    if not isinstance(held, bytes) or held[:1] != b"\1":
+        return held[1:]
+    try:
+        return zlib.decompress(held[1:])
+    except zlib.error:
+        return held
+
+
 # -- names --------------------------------------------------------------------------------------------
 
 
@@ -228,45 +247,47 @@ class NameBook:
 
 # -- rows ---------------------------------------------------------------------------------------------
 
-_ENCODERS: dict[str, Callable[[Any], Value]] = {
-    "id": encode_id,
-    "instant": encode_instant,
-    "word": encode_word,
-    "packed": pack,
+_CODERS: dict[str, tuple[Callable[[Any], Value], Callable[[Any], Value]]] = {
+    "id": (encode_id, decode_id),
+    "instant": (encode_instant, decode_instant),
+    "word": (encode_word, decode_word),
+    "packed text": (pack, unpack),
+    "packed bytes": (pack_bytes, unpack_bytes),
 }
-_DECODERS: dict[str, Callable[[Any], Value]] = {
-    "id": decode_id,
-    "instant": decode_instant,
-    "word": decode_word,
-    "packed": unpack,
-}
+
+
+def _coders(column: Column) -> tuple[Callable[[Any], Value], Callable[[Any], Value]]:
+    return _CODERS[f"packed {column.type}" if column.form == "packed" else column.form]
 
 
 def value_encoder(column: Column, names: NameLookup) -> Callable[[Any], Value] | None:
     """What makes a condition's value comparable with the stored ones; None where they are stored as they are."""
-    return names.number_of if column.form == "name" else _ENCODERS.get(column.form)
+    if column.form in ("plain", "packed"):
+        return None
+    return names.number_of if column.form == "name" else _coders(column)[0]
 
 
 def row_encoder(columns: Iterable[Column], names: NameLookup, *, packs: bool) -> Callable[[Row], Row]:
     """What turns rows with these columns into stored ones. It gives numbers to names that have none.
 
-    `packs`: long texts are compressed here; else the server does so itself.
+    `packs`: long values are compressed here; else the server does so itself.
     """
     plain = ("plain",) if packs else ("plain", "packed")
     by_place = [
-        (place, names.number_for if column.form == "name" else _ENCODERS[column.form])
+        (place, names.number_for if column.form == "name" else _coders(column)[0])
         for place, column in enumerate(columns)
         if column.form not in plain
     ]
     return _converter(by_place)
 
 
-def row_decoder(columns: Iterable[Column], names: NameLookup) -> Callable[[Row], Row] | None:
+def row_decoder(columns: Iterable[Column], names: NameLookup, *, packs: bool) -> Callable[[Row], Row] | None:
     """What turns stored rows with these columns back; None where they are stored as they are."""
+    plain = ("plain",) if packs else ("plain", "packed")
     by_place = [
-        (place, names.name_of if column.form == "name" else _DECODERS[column.form])
+        (place, names.name_of if column.form == "name" else _coders(column)[1])
         for place, column in enumerate(columns)
-        if column.form != "plain"
+        if column.form not in plain
     ]
     return _converter(by_place) if by_place else None
 

@@ -109,7 +109,8 @@ class SqlReader(View):
             return None
         key = (shape.spec.name, columns)
         if key not in self._coders:
-            self._coders[key] = row_decoder([shape.column[name] for name in shape.output(columns)], self)
+            named = [shape.column[name] for name in shape.output(columns)]
+            self._coders[key] = row_decoder(named, self, packs=self._statements.packs)
         return self._coders[key]
 
     def _get(self, op: Get) -> Row | None:
@@ -120,6 +121,9 @@ class SqlReader(View):
         return self._decoded(shape, (), rows)[0] if rows else None
 
     def _select(self, op: Select) -> list[Row]:
+        shape = shape_of(op.table)
+        if not shape.has_names or (op.after is None and leading_name(shape, op) is None):
+            return self._fetched(op)
         return list(self._in_order(op, self._fetched))
 
     def _rows(self, select: Select) -> Iterator[Row]:
@@ -221,6 +225,7 @@ class SqlTransaction(SqlReader):
         super().__init__(tenant_id, location, statements, book)
         self._fresh_numbers: dict[tuple[int, str], int] = {}
         self._fresh_names: dict[tuple[int, int], str] = {}
+        self._encoders: dict[str, Callable[[Row], Row]] = {}
 
     @abstractmethod
     def _run(self, table: str, statement: str, parameters: Sequence[Any]) -> _Changed: ...
@@ -280,7 +285,10 @@ class SqlTransaction(SqlReader):
     def _encoded(self, shape: Shape, rows: Sequence[Row]) -> Sequence[Row]:
         if not shape.is_coded:
             return rows
-        encode = row_encoder(shape.spec.columns, self, packs=self._statements.packs)
+        encode = self._encoders.get(shape.spec.name)
+        if encode is None:
+            encode = row_encoder(shape.spec.columns, self, packs=self._statements.packs)
+            self._encoders[shape.spec.name] = encode
         return [encode(row) for row in rows]
 
     def _insert(self, op: Insert) -> None:
