@@ -158,7 +158,7 @@ def fill(path: Path, n: int) -> float:
                 ItemRow(
                     id=row.trace_id, version=1, kind="event_log", user_id=OWNER, session_id=None, agent_id=None,
                     run_id=row.trace_id, status=status, name=None, created_at=row.at, trust="assistant", body=text,
-                    receipt_id=None, digest=None, checked=0,
+                    receipt_id=None, digest=None, checked=0, newest=1, owner=OWNER, placed_at=row.at,
                 )
             )  # fmt: skip
             if len(batch) == BATCH or number == n:

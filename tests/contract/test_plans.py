@@ -9,7 +9,7 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from muniment.core.ports.engine import Find, Insert, Select
+from muniment.core.ports.engine import Find, Insert, Row, Select
 from muniment.store.engines.checks import shape_of
 from muniment.store.engines.codec import shard_of
 from muniment.store.engines.postgres.engine import PostgresEngine
@@ -52,27 +52,31 @@ QUESTIONS = {
         "sessions", (("user_id", ">=", "u1"), ("user_id", "<", "u2")), ("user_id", "session_id"), limit=50
     ),
     "the next status of a list": Select(
-        "listings",
-        (("kind", "=", "k7"), ("owner", "=", "u7"), ("status", ">", "active")),
+        "items",
+        (("kind", "=", "k7"), ("owner", "=", "u7"), ("newest", "=", 1), ("status", ">", "active")),
         ("status", "placed_at", "id"),
         limit=1,
     ),
-    "the next owner of a kind": Select(
-        "listings",
-        (("kind", "=", "k7"), ("owner", ">", "u7")),
-        ("owner", "status", "placed_at", "id"),
+    "the next status of a tenant's list": Select(
+        "items",
+        (("kind", "=", "k7"), ("newest", "=", 1), ("status", ">", "active")),
+        ("status", "placed_at", "id"),
         limit=1,
     ),
     "a page of a list backwards, of a status": Select(
-        "listings",
-        (("kind", "=", "k7"), ("owner", "=", "u7"), ("status", "=", "active")),
+        "items",
+        (("kind", "=", "k7"), ("owner", "=", "u7"), ("newest", "=", 1), ("status", "=", "active")),
         ("placed_at", "id"),
         after=("c7", "i7"),
         descending=True,
         limit=20,
     ),
     "a page of a tenant's list, of a time": Select(
-        "listings", (("kind", "=", "k7"), ("placed_at", ">=", "c1")), ("placed_at", "id"), descending=True, limit=20
+        "items",
+        (("kind", "=", "k7"), ("newest", "=", 1), ("status", "=", "active"), ("placed_at", ">=", "c1")),
+        ("placed_at", "id"),
+        descending=True,
+        limit=20,
     ),
     "a page of a run's entries": Select(
         "entries",
@@ -118,6 +122,12 @@ every_question = pytest.mark.parametrize("name", QUESTIONS)
 ROWS = 3000
 
 
+def _item(n: int) -> Row:
+    listed = {"owner": f"u{n % 9}", "newest": int(n % 4 > 0), "placed_at": f"c{n}"}
+    status = "active" if n % 3 else "gone"
+    return row_with("items", n, id=f"e{n}", kind=f"k{n % 50}", name=f"n{n}", status=status, **listed)
+
+
 def inserts() -> list[Insert]:
     numbers = range(ROWS)
     return [
@@ -128,17 +138,13 @@ def inserts() -> list[Insert]:
                 for n in numbers
             ],
         ),
-        Insert(
-            "listings",
-            [(f"i{n}", 1, f"k{n % 50}", f"u{n % 9}", "active" if n % 3 else "gone", f"c{n}") for n in numbers],
-        ),
         Insert("episodes", [(f"u{n % 40}", "s", 40 * n + 1, 40 * n + 40, 40, "", "") for n in numbers]),
         Insert("links", [(f"e{n}", f"i{n}") for n in numbers]),
         Insert("lineages", [(f"i{n}", f"u{n}", f"e{n}") for n in numbers]),
         Insert("marks", [(f"u{n}", "s", number, f"e{number}") for n in numbers[:40] for number in range(1, 26)]),
         Insert("extracts", [(f"u{n}", "s", 0, 64 * at + 1, b"") for n in numbers[:40] for at in range(25)]),
         Insert("sessions", [row_with("sessions", n, user_id=f"u{n}", session_id="s") for n in numbers]),
-        Insert("items", [row_with("items", n, id=f"e{n}", kind=f"k{n % 50}", name=f"n{n}") for n in numbers]),
+        Insert("items", [_item(n) for n in numbers]),
     ]
 
 

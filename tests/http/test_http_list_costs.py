@@ -18,11 +18,10 @@ import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.ports.engine import Row, Transaction
 from muniment.core.ports.rows import insert
-from muniment.core.ports.schema import IDS, ITEMS, LISTINGS, IdRow
+from muniment.core.ports.schema import IDS, ITEMS, IdRow
 from muniment.handles.memory import Memory
 from muniment.rules.projection import book_id
-from muniment.store.items import PROVEN, checked_item, latest, select_items
-from muniment.store.lists.rows import LISTED, listing_of, relist
+from muniment.store.items import LISTED, PROVEN, checked_item, latest, relist, select_items
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.lists import SOUGHT
 from muniment.surfaces.http.routing import Route, routes_of
@@ -88,7 +87,6 @@ class Grown:
             made = [checked_item(item._replace(id=f"{item.id}-{number:04}", version=1)) for number in range(count)]
             insert(tx, IDS, [IdRow(each.id, each.kind) for each in made])
             insert(tx, ITEMS, [each._replace(digest=None, checked=0) if each.kind in PROVEN else each for each in made])
-            insert(tx, LISTINGS, [row for each in made if (row := listing_of(each, each.created_at)) is not None])
         for item in select_items(tx, (("kind", "in", ("rule", "rulebook")), ("receipt_id", "=", None))):
             if item.id in (self.rule, book_id("default", self.owner)) and latest(tx, item.id) == item:
                 versions = [item._replace(version=item.version + 1 + number) for number in range(count)]

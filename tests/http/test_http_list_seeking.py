@@ -265,8 +265,8 @@ def test_counts_are_counts(told: Memory, serve: Serve) -> None:
 def test_lists_that_were_tampered_with_are_named_and_put_right(told: Memory) -> None:
     engine = told._ctx.engine
     whole = LISTS["runs"](told), LISTS["episodes"](told)
-    engine.write("default", lambda tx: tx.do(Delete("listings", (("id", "=", "run3"),))))
-    engine.write("default", lambda tx: tx.do(Patch("listings", (("id", "=", "run4"),), {"owner": "bob"})))
+    engine.write("default", lambda tx: tx.do(Patch("items", (("id", "=", "run3"),), {"newest": 0})))
+    engine.write("default", lambda tx: tx.do(Patch("items", (("id", "=", "run4"),), {"owner": "bob"})))
     differing = told.verify().differing
     assert {(each.kind, each.id) for each in differing} == {("listing", "run3"), ("listing", "run4")}
     engine.write("default", lambda tx: tx.do(Patch("episodes", (("session_id", "=", "s2"),), {"last": 2})))

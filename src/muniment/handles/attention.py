@@ -14,8 +14,8 @@ from muniment.core.canonical import canonical_text
 from muniment.core.listing import Listing, Placed
 from muniment.core.owners import bank_holder, bank_level, bank_names, is_bank, user_bank
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import first, select
-from muniment.core.ports.schema import ITEMS, LISTINGS
+from muniment.core.ports.rows import first
+from muniment.core.ports.schema import ITEMS
 from muniment.core.record import Absent, Count, Items, Record, Timestamp
 from muniment.core.vocabulary import ScopeLevel
 from muniment.learning.banks import held_of
@@ -25,10 +25,21 @@ from muniment.rules.rule_promoting import verdict_of
 from muniment.rules.rulebook_writing import Book
 from muniment.store.background.leases import open_leases
 from muniment.store.forget import SCRUB_DUE
-from muniment.store.items import Item, latest
+from muniment.store.items import Item
 from muniment.store.ledger.records import Receipt, RunState
-from muniment.store.lists.owners import each_owner, in_turn, read_by_owner
-from muniment.store.lists.seeking import COUNT_MAX, Make, Place, count_rows, each_made, seek
+from muniment.store.lists.seeking import (
+    COUNT_MAX,
+    Listed,
+    Make,
+    count_rows,
+    each_made,
+    in_turn,
+    listed_where,
+    read_listed,
+    rows_listed,
+    seek,
+)
+from muniment.store.users import next_users
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
@@ -82,31 +93,26 @@ class Overview(Record):
     last_build_at: Absent[Timestamp] = None
 
 
-class _Placed(NamedTuple):
-    placed_at: str
-
-
-class _Version(NamedTuple):
+class _Id(NamedTuple):
     id: str
-    version: int
-    created_at: str
 
 
 # -- what waits -------------------------------------------------------------------------------------------
 
 
 def page_waiting(ctx: Context, tenant_id: str, user_id: str | None, asked: Listing) -> Iterator[Placed[Waiting]]:
-    """Of the tenant, or of one user. Places: which kind, then owner, moment and id."""
+    """Of the tenant, or of one user, oldest first within a kind. Places: which kind, then moment and id."""
     bank = None if user_id is None else user_bank(user_id)
-    reads = (
-        read_by_owner("run", "locked", user_id, each_made(_run)),
-        read_by_owner("rule", None, bank, _rules(ctx, tenant_id)),
-        read_by_owner("fact", "disputed", user_id, each_made(_fact)),
-        read_by_owner("candidate", "proposed", user_id, each_made(_candidate)),
-        _nothing if user_id is not None else _scrubs,
-    )
-    kinds = [asked.kind in (None, kind) for kind in WAITING_KINDS]
-    return seek(ctx, tenant_id, in_turn(reads, kinds.__getitem__), asked)
+    reads = [
+        read_listed("run", user_id, each_made(_run), asked, "locked"),
+        read_listed("rule", bank, _rules(ctx, tenant_id), asked),
+        read_listed("fact", user_id, each_made(_fact), asked, "disputed"),
+        read_listed("candidate", user_id, each_made(_candidate), asked, "proposed"),
+    ]
+    if user_id is None:
+        reads.append(read_listed("receipt", None, each_made(_scrub), asked, SCRUB_DUE))
+    meant = {number: read for number, read in enumerate(reads) if asked.kind in (None, WAITING_KINDS[number])}
+    return seek(ctx, tenant_id, in_turn(meant), asked)
 
 
 def _waiting(**told: str | None) -> Waiting:
@@ -181,23 +187,7 @@ def _rules(ctx: Context, tenant_id: str) -> Make[Waiting]:
     return make
 
 
-def _nothing(_reader: Reader, _after: Place | None, _descending: bool, _size: int) -> list[Placed[Waiting]]:
-    return []
-
-
-def _scrubs(reader: Reader, after: Place | None, _descending: bool, size: int) -> list[Placed[Waiting]]:
-    """Receipts that wait for a scrub of the store's files, newest first: those of before were settled by the last."""
-    where: Where = (("kind", "=", "receipt"), ("status", "=", SCRUB_DUE))
-    order = ("created_at", "id", "version")
-    beyond = None if after is None else (*after[1:], 0)
-    rows = select(reader, ITEMS, where, into=_Version, order=order, after=beyond, descending=True, limit=size)
-    return [Placed(("", row.created_at, row.id), _scrub(reader, row)) for row in rows]
-
-
-def _scrub(reader: Reader, row: _Version) -> Waiting | None:
-    item = latest(reader, row.id)
-    if item is None or item.version != row.version:
-        return None
+def _scrub(item: Item) -> Waiting:
     receipt = Receipt.from_wire(item.plain())
     named = ", ".join(f"{name} {value}" for name, value in sorted(receipt.selector.items()))
     return _waiting(kind="scrub_due", id=item.id, at=receipt.requested_at, text=named)
@@ -209,23 +199,28 @@ def _scrub(reader: Reader, row: _Version) -> Waiting | None:
 def overview(ctx: Context, tenant_id: str) -> Overview:
     """Numbers by index alone, each up to a bound."""
 
+    def listed(kind: str, user_id: str | None = None) -> Where:
+        return listed_where(kind, user_id, Listing())
+
+    def has_run(reader: Reader, user_id: str) -> bool:
+        return first(reader, ITEMS, listed("run", user_id), into=_Id, order=("status", "placed_at", "id")) is not None
+
     def users(reader: Reader) -> int:
-        return sum(1 for _ in islice(each_owner(reader, "run"), USERS_MAX + 1))
+        named = (begun.user_id for begun in next_users(reader, None))
+        return sum(1 for _ in islice((name for name in named if has_run(reader, name)), USERS_MAX + 1))
 
     def last(kind: str) -> str | None:
-        where: Where = (("kind", "=", kind),)
-        row = ctx.engine.read(
-            tenant_id,
-            lambda reader: first(reader, LISTINGS, where, into=_Placed, order=("placed_at", "id"), descending=True),
-        )
-        return None if row is None else row.placed_at
+        def newest(reader: Reader) -> list[Listed]:
+            return rows_listed(reader, listed(kind), descending=True, limit=1)
+
+        return next((each.placed_at for each in ctx.engine.read(tenant_id, newest)), None)
 
     counted = {
         "users": (ctx.engine.read(tenant_id, users), USERS_MAX),
         "sessions": (count_rows(ctx, tenant_id, "sessions", ()), COUNT_MAX),
-        "runs": (count_rows(ctx, tenant_id, "listings", (("kind", "=", "run"),)), COUNT_MAX),
+        "runs": (count_rows(ctx, tenant_id, "items", listed("run")), COUNT_MAX),
         "events": (count_rows(ctx, tenant_id, "entries", ()), COUNT_MAX),
-        "builds": (count_rows(ctx, tenant_id, "listings", (("kind", "=", "build"),)), COUNT_MAX),
+        "builds": (count_rows(ctx, tenant_id, "items", listed("build")), COUNT_MAX),
     }
     seen = {"last_run_at": last("run"), "last_build_at": last("build")}
     told: dict[str, Any] = {name: at for name, at in seen.items() if at is not None}

@@ -16,7 +16,17 @@ from muniment.core.ports.schema import ENTRIES, IDS, ITEMS
 from muniment.errors import StoreDamaged
 from muniment.store.context import Context
 from muniment.store.derivation import Derivation, Project
-from muniment.store.items import Change, Item, get_version, item_of, lineage_fault, links_of, row_digest, stream_items
+from muniment.store.items import (
+    WRITTEN,
+    Change,
+    Item,
+    get_version,
+    item_of,
+    lineage_fault,
+    links_of,
+    row_digest,
+    stream_items,
+)
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.proving.proofs import proof_fault
@@ -76,7 +86,7 @@ def difference(stored: Item, made: Item) -> str | None:
     if stored.checked == 0:  # of a store of before, or of a dump, which brings no digest
         made = made._replace(digest=None, checked=0)
         made = made if stored.digest is None else made._replace(digest=row_digest(made))
-    named = [name for name, one, other in zip(Item._fields, stored, made, strict=True) if one != other]
+    named = [name for name, one, other in zip(WRITTEN, stored, made, strict=False) if one != other]
     return f"{', '.join(named)} not as the ledger gives it" if named else None
 
 

@@ -58,8 +58,8 @@ LINE_BYTES_MAX = 128 * 1024 * 1024
 EXPORTED = ("sessions", "entries", "blobs", "items", "links", "parts", "marks", "idempotency")
 
 _PHASE = {"sessions": 0, "entries": 0, "blobs": 0, "items": 1, "links": 1, "parts": 1, "marks": 2, "idempotency": 3}
-_OWN = frozenset({"digest", "checked"})
-"""Columns that a store makes for itself."""
+_OWN = {"digest": None, "checked": 0, "newest": 0, "owner": None, "placed_at": ""}
+"""Columns of items that a store makes for itself, and what a row of a dump has there."""
 _ALTERED = "the dump was altered; export it again"
 
 Source = str | PathLike[str] | list[bytes] | Callable[[], Iterable[bytes]]
@@ -122,7 +122,8 @@ def check_dump(source: Source, items: DumpReplay) -> Dump:
 
 def plain_row(row: DumpRow) -> dict[str, Any]:
     """A row as a line shows it: nulls left out, bytes in hex; what a store makes for itself is not in it."""
-    held = {column: value for column, value in row._asdict().items() if value is not None and column not in _OWN}
+    own = _OWN if isinstance(row, ItemRow) else ()
+    held = {column: value for column, value in row._asdict().items() if value is not None and column not in own}
     return {column: value.hex() if isinstance(value, bytes) else value for column, value in held.items()}
 
 
@@ -182,13 +183,16 @@ def _header(value: dict[str, Any]) -> Header:
 def _row(name: str, plain: Any, number: int) -> DumpRow:
     """A line's row as its table has it, with its types checked against the declaration."""
     spec = table(name)
-    if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)) - _OWN:
+    own: dict[str, Any] = _OWN if name == "items" else {}
+    if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)) - own.keys():
         raise InvalidInput(f"line {number}: not a row of {name}", path="$.row")
-    values: dict[str, Any] = {}
+    values = dict(own)
     for column in spec.columns:
+        if column.name in own:
+            continue
         value = plain.get(column.name)
-        if column.name in _OWN or (value is None and column.nullable):
-            values[column.name] = None if column.nullable else 0
+        if value is None and column.nullable:
+            values[column.name] = None
             continue
         wanted = int if column.type == "int" else str
         if type(value) is not wanted:

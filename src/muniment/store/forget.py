@@ -20,7 +20,6 @@ from muniment.core.ports.schema import (
     ENTRIES,
     ITEMS,
     LINKS,
-    LISTINGS,
     PLACES,
     PREFIXES,
     SESSIONS,
@@ -548,8 +547,8 @@ def empty_rows(
         for spec in TABLES
         if spec.subject is not None
     }
-    for rows in (LISTINGS, PLACES, PREFIXES):
-        del counts[rows.name]  # the items and entries themselves are counted
+    for rows in (PLACES, PREFIXES):
+        del counts[rows.name]  # the entries themselves are counted
     try:
         counts["extracts"] = ctx.derived.extracts.remove(tx, entry_ids)
         return counts | ctx.derived.index.remove(tx, entry_ids)

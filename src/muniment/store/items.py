@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes, canonical_text, digest, digest_of
-from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Row, Transaction
+from muniment.core.owners import BANK_PREFIX, is_reserved
+from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Row, Transaction
 from muniment.core.ports.rows import by_ids, chunked, first, get, insert, put, select, stream
 from muniment.core.ports.schema import IDS, ITEMS, LINEAGES, LINKS, IdRow, ItemRow, LineageRow, LinkRow
 from muniment.core.vocabulary import Trust
 from muniment.errors import DuplicateId, Forgotten, InvalidJson, StoreDamaged
-from muniment.store.lists.rows import put_listing
 
 __all__ = [
     "HOLDS_BODY",
     "LINKED",
+    "LISTED",
     "PROVEN",
+    "WRITTEN",
     "Change",
     "Item",
     "Rewritten",
@@ -38,6 +41,8 @@ __all__ = [
     "lineage_of",
     "links_from",
     "links_of",
+    "listed_versions",
+    "listing_faults",
     "lock_item",
     "lock_memory",
     "lock_receipts",
@@ -47,6 +52,7 @@ __all__ = [
     "put_lineage",
     "put_links",
     "receipts_of",
+    "relist",
     "row_digest",
     "seal_lineages",
     "select_items",
@@ -62,6 +68,16 @@ PROVEN = frozenset({"build", "receipt"})
 LINKED = 3
 """`checked` of what a forget left of an item: behind the digest of its row stands one of all that it was made from."""
 _DIGEST_BYTES = 32
+
+WRITTEN = ItemRow._fields[: ItemRow._fields.index("newest")]
+"""Columns of what a version says. Those behind them follow from the versions of the item, and no digest covers them."""
+
+LISTED = frozenset(
+    ("run", "build", "fact", "candidate", "claim", "conflict", "question", "verification", "document", "reasoning",
+     "tactic", "seed", "trace_capsule", "rule", "event_log", "draft", "plan", "lesson_report")
+)  # fmt: skip
+"""Kinds that are shown in lists by their owner."""
+_OF_RUN = frozenset(("claim", "conflict", "question", "verification"))
 
 
 HOLDS_BODY: Condition = ("body", ">=", "")
@@ -194,7 +210,8 @@ def receipts_of(user_id: str | None) -> str | None:
     return None if user_id is None else digest_name(f"receipts of {user_id}")
 
 
-def item_of(change: Change, version: int) -> Item:
+def item_of(change: Change, version: int, placed_at: str | None = None) -> Item:
+    """The newest version of an item; `placed_at` is when its first one was written, if that was another."""
     row = Item(
         id=change.id,
         version=version,
@@ -212,7 +229,7 @@ def item_of(change: Change, version: int) -> Item:
         digest=None,
         checked=0,
     )
-    return checked_item(row)
+    return checked_item(_listed(row, placed_at or row.created_at, is_last=True))
 
 
 def checked_item(row: ItemRow) -> Item:
@@ -223,7 +240,7 @@ def checked_item(row: ItemRow) -> Item:
 
 def emptied_item(row: ItemRow, receipt_id: str | None) -> Item:
     """A row as a forget leaves it. Without a receipt: what it says of the item whether forgotten or not."""
-    return Item(*row._replace(name=None, body=None, receipt_id=receipt_id, digest=None, checked=0))
+    return Item(*row._replace(name=None, body=None, receipt_id=receipt_id, digest=None, checked=0, newest=0))
 
 
 def empty_items(tx: Transaction, ids: Sequence[str], receipt_id: str) -> int:
@@ -371,7 +388,9 @@ def _write_change(tx: Transaction, change: Change) -> Item:
         return add_item(tx, change)
     if before.kind != change.kind:
         raise _taken(change)  # whoever has it may be another user, so not even what it is is told
-    return _write(tx, change, before.version + 1)
+    if before.newest:
+        tx.do(Patch("items", (("id", "=", before.id), ("version", "=", before.version)), {"newest": 0}))
+    return _write(tx, change, before.version + 1, before.placed_at)
 
 
 def add_item(tx: Transaction, change: Change) -> Item:
@@ -383,10 +402,9 @@ def add_item(tx: Transaction, change: Change) -> Item:
     return _write(tx, change, 1)
 
 
-def _write(tx: Transaction, change: Change, version: int) -> Item:
-    item = item_of(change, version)
+def _write(tx: Transaction, change: Change, version: int, placed_at: str | None = None) -> Item:
+    item = item_of(change, version, placed_at)
     insert(tx, ITEMS, [item])
-    put_listing(tx, item)
     put_links(tx, change.id, change.sources)
     earlier = lineage_of(tx, change.id) if version > 1 and change.turns else ()
     put_lineage(tx, change.id, change.user_id or "", tuple(dict.fromkeys((*earlier, *change.turns))))
@@ -397,6 +415,67 @@ def _taken(change: Change) -> DuplicateId:
     hint = f"leave {change.kind}_id out to have one minted"
     return DuplicateId(f"the id {change.id!r} is taken", path=f"$.{change.kind}_id", hint=hint)
 
+
+# -- places in lists ----------------------------------------------------------------------------------
+
+
+class _Place(NamedTuple):
+    """As much of a version as decides which list shows it, and where."""
+
+    id: str
+    version: int
+    kind: str
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    created_at: str
+    receipt_id: str | None
+    newest: int
+    owner: str | None
+    placed_at: str
+
+
+L = TypeVar("L", ItemRow, _Place)
+
+
+def listed_versions(versions: Sequence[L]) -> list[L]:
+    """All versions of one item, in order, with the columns by which lists find them."""
+    return [_listed(each, versions[0].created_at, is_last=each is versions[-1]) for each in versions]
+
+
+def _listed(row: L, placed_at: str, *, is_last: bool) -> L:
+    is_of_agent = row.kind != "run" or not is_reserved(row.user_id or "")
+    newest = int(is_last and row.receipt_id is None and is_of_agent)
+    return row._replace(newest=newest, owner=_owner_of_list(row), placed_at=placed_at)
+
+
+def _owner_of_list(row: ItemRow | _Place) -> str | None:
+    """Whose list shows an item. What is no user's is an agent's or the tenant's, and goes by the bank's names."""
+    if row.kind not in LISTED:
+        return None
+    if row.kind in _OF_RUN:
+        return row.run_id or ""
+    if row.user_id is not None:
+        return row.user_id
+    return f"{BANK_PREFIX}tenant" if row.agent_id is None else f"{BANK_PREFIX}agent:{row.agent_id}"
+
+
+def listing_faults(reader: Reader, where: tuple[Condition, ...] = ()) -> Iterator[_Place]:
+    """Versions that lists would not find where they should, as they should be."""
+    versions = stream(reader, ITEMS, where, into=_Place, order=("id", "version"))
+    for _, group in groupby(versions, key=lambda each: each.id):
+        held = list(group)
+        yield from (wanted for one, wanted in zip(held, listed_versions(held), strict=True) if one != wanted)
+
+
+def relist(tx: Transaction, item_id: str | None = None) -> None:
+    """Put right where lists find the versions of an item, or of all."""
+    for each in list(listing_faults(tx, () if item_id is None else (("id", "=", item_id),))):
+        place = {"newest": each.newest, "owner": each.owner, "placed_at": each.placed_at}
+        tx.do(Patch("items", (("id", "=", each.id), ("version", "=", each.version)), place))
+
+
+# -- what items were made from ------------------------------------------------------------------------
 
 _BETWEEN = "\n"
 """No id holds a control character."""

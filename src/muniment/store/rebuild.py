@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from muniment.core.owners import lock_rank
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transaction
@@ -11,6 +11,7 @@ from muniment.core.ports.schema import ENTRIES, IDS, ITEMS, LINKS, SESSIONS, IdR
 from muniment.store.context import Context
 from muniment.store.items import (
     LINKED,
+    WRITTEN,
     Change,
     Item,
     checked_item,
@@ -18,12 +19,12 @@ from muniment.store.items import (
     item_of,
     latest,
     put_lineage,
+    relist,
     row_digest,
     seal_lineages,
     stream_items,
 )
 from muniment.store.ledger.rows import entry_of_row
-from muniment.store.lists.rows import relist_all
 from muniment.store.proving.proofs import prove
 from muniment.store.reports import RebuildReport
 
@@ -46,7 +47,7 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         differing = sorted(
             id_
             for id_ in (wanted.keys() | stored.keys()) - touched
-            if wanted.get(id_, []) != [_sealed(item) for item in stored.get(id_, [])]
+            if _written(wanted.get(id_, [])) != _written([_sealed(item) for item in stored.get(id_, [])])
         )
         for id_ in differing:
             tx.do(Delete("items", (("id", "=", id_),)))
@@ -61,7 +62,7 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         for id_ in turns_of.keys() - touched:
             put_lineage(tx, id_, wanted[id_][0].user_id or "", tuple(turns_of[id_]))
         _seal_items(ctx, tx)
-        relist_all(tx)
+        relist(tx)
         users = sorted(set(stream_texts(tx, SESSIONS, "user_id")), key=lock_rank)
         for user_id in users:
             ctx.derived.extracts.rebuild(tx, user_id)
@@ -69,6 +70,10 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         return RebuildReport(items=len(wanted), repaired=tuple(differing), turns=turns)
 
     return ctx.engine.write(tenant_id, work)
+
+
+def _written(versions: list[Item]) -> list[tuple[Any, ...]]:
+    return [version[: len(WRITTEN)] for version in versions]
 
 
 def _sealed(item: Item) -> Item:

@@ -52,9 +52,11 @@ from muniment.store.items import (
     latest,
     lineage_fault,
     links_of,
+    listed_versions,
     lock_receipts,
     lock_shared,
     put_links,
+    relist,
     seal_lineages,
     stream_items,
     write_changes,
@@ -62,7 +64,6 @@ from muniment.store.items import (
 from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
-from muniment.store.lists.rows import relist
 from muniment.store.proving.blob_checking import blob_fault, blobs_of
 from muniment.store.proving.mark_checking import check_marks
 from muniment.store.proving.proofs import check_proof, prove
@@ -476,9 +477,12 @@ def _write_item(
         new = [row if row.body is None else emptied_item(row, receipt_id) for row in new]
     if not is_known:
         insert(tx, IDS, [IdRow(id_, kind)])
-    sealed = [checked_item(row) for row in new]
+    known = {row.version: row for row in (*here.values(), *new)}
+    listed = listed_versions([row for _, row in sorted(known.items())])
+    sealed = [checked_item(row) for row in listed if row.version not in here]
     insert(tx, ITEMS, sealed)
-    relist(tx, id_)
+    if here:
+        relist(tx, id_)
     return receipt_id, sealed
 
 
@@ -498,8 +502,8 @@ def _receipt_of_versions(versions: list[ItemRow], here: dict[int, ItemRow]) -> s
         if there is None:
             continue
         is_whole = None not in (there.body, row.body)
-        is_same = emptied_item(there, None) == emptied_item(row, None)
-        if not is_same or (is_whole and there._replace(digest=None, checked=0) != row):
+        is_same = plain_row(emptied_item(there, None)) == plain_row(emptied_item(row, None))
+        if not is_same or (is_whole and plain_row(there) != plain_row(row)):
             raise Conflict(f"the {row.kind!r} {row.id!r} is here already, and differs", details={"id": row.id})
         if there.body is None and row.body is not None:
             receipt_id = there.receipt_id

@@ -15,11 +15,11 @@ from muniment.core.ports.rows import by_ids, first, get, select, stream
 from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
 from muniment.errors import InvalidInput
 from muniment.store.context import Context
-from muniment.store.lists.seeking import rows_listed
+from muniment.store.lists.seeking import NEWEST, rows_listed
 from muniment.store.proving.session_checking import check_session
 from muniment.store.reports import UserState
 
-__all__ = ["list_users", "page_users"]
+__all__ = ["list_users", "next_users", "page_users"]
 
 PAGE_USERS = 128
 SESSIONS_MAX, RUNS_MAX = 20, 200
@@ -96,7 +96,7 @@ def _page(after: str | None, size: int, q: str | None, reader: Reader) -> list[P
     """The next users; of those whose id is another nothing is read but the id."""
     found: list[Placed[UserState]] = []
     looked: dict[str, list[_Session]] = {}
-    for begun in islice(_next_users(reader, after), size):
+    for begun in islice(next_users(reader, after), size):
         user_id = begun.user_id
         state = None
         if matches(q, user_id):
@@ -132,12 +132,12 @@ def _has_many_runs(reader: Reader, user_id: str) -> bool:
 
 def _rough(reader: Reader, user_id: str) -> UserState | None:
     """A user with more than is looked at one by one: counted by index, and last seen in one of the newest runs."""
-    where: Where = (("kind", "=", "run"), ("owner", "=", user_id))
+    where: Where = (("kind", "=", "run"), ("owner", "=", user_id), *NEWEST)
     oldest = next(iter(rows_listed(reader, where, limit=1)), None)
     if oldest is None:
         return None
     newest = rows_listed(reader, where, descending=True, limit=SESSIONS_MAX)
-    held = by_ids(reader, ITEMS, [row.id for row in newest], into=_Run, where=(("version", "=", 1),))
+    held = by_ids(reader, ITEMS, [row.id for row in newest], into=_Run, where=NEWEST)
     names = dict.fromkeys(run.session_id for run in held if run.session_id is not None)
     keys = [(user_id, name) for name in names]
     sessions = [each for key in keys if (each := get(reader, SESSIONS, key)) is not None]
@@ -147,7 +147,7 @@ def _rough(reader: Reader, user_id: str) -> UserState | None:
     return UserState(
         user_id=user_id,
         sessions=reader.do(Count("sessions", mine, COUNT_MAX)),
-        runs=reader.do(Count("listings", where, COUNT_MAX)),
+        runs=reader.do(Count("items", where, COUNT_MAX)),
         events=reader.do(Count("entries", mine, COUNT_MAX)),
         first_seen_at=oldest.placed_at,
         last_seen_at=max([each.head_recorded_at for each in sessions], default=oldest.placed_at),
@@ -166,7 +166,7 @@ def _user(user_id: str, sessions: list[_Session], runs: int) -> UserState:
     )
 
 
-def _next_users(reader: Reader, after: str | None) -> Iterator[_Session]:
+def next_users(reader: Reader, after: str | None) -> Iterator[_Session]:
     """The first session of each of the next users: what else they have is stepped over, and so is what stands under the
     names of corpora and banks."""
     for low, high in _between(RESERVED_PREFIXES):

@@ -14,8 +14,8 @@ from muniment.errors import InvalidInput, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.derivation import SessionFold
 from muniment.store.derived_checking import check_derived
+from muniment.store.items import listing_faults
 from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
-from muniment.store.lists.rows import listing_faults
 from muniment.store.proving.blob_checking import blob_fault
 from muniment.store.proving.sampling import sampled_sessions
 from muniment.store.proving.standing import Standing, read_standing, written_standing
@@ -29,6 +29,7 @@ SAMPLE_SESSIONS = 64
 """Sessions of a tenant that a quick verification walks, at most."""
 COUNTED_MAX = 10_000
 """Sessions of a tenant that a quick verification counts, to say of how many its sample is."""
+_MISPLACED = "no list shows this version where the versions of the item say"
 _AFTER_ALL = 2**62
 """No entry has this number."""
 
@@ -141,9 +142,9 @@ def _verify_tenant(work: _Work, tenant: str, at: Standing) -> Standing | None:
 def _list_faults(reader: Reader, tenant: str, named: set[str]) -> list[Differing]:
     """Items that do not stand in their list where they should, and of which nothing else is wrong."""
     return [
-        Differing(tenant_id=tenant, kind="listing", id=id_, version=0, reason=reason)
-        for id_, reason in listing_faults(reader)
-        if id_ not in named
+        Differing(tenant_id=tenant, kind="listing", id=each.id, version=each.version, reason=_MISPLACED)
+        for each in listing_faults(reader)
+        if each.id not in named
     ]
 
 

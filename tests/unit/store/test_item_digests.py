@@ -14,7 +14,7 @@ from muniment.core.ports.schema import ITEMS, ItemRow
 from muniment.errors import StoreDamaged
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.store.items import Change, item_of, row_digest
+from muniment.store.items import WRITTEN, Change, item_of, row_digest
 
 pytestmark = pytest.mark.req("TM-12")
 
@@ -88,7 +88,7 @@ def test_every_column_counts() -> None:
     change = Change("itm_1", "note", "live", {"a": 1}, "2026-01-01T00:00:00Z", "user", name="n", user_id="ana")
     item = item_of(change, 1)
     seen = {row_digest(item)}
-    columns = [column for column in ItemRow._fields if column not in ("receipt_id", "digest", "checked")]
+    columns = [column for column in WRITTEN if column not in ("receipt_id", "digest", "checked")]
     for column in columns:
         other = 2 if column == "version" else "other"
         seen.add(row_digest(item._replace(**{column: other})))

@@ -41,7 +41,6 @@ __all__ = [
     "LEASES",
     "LINEAGES",
     "LINKS",
-    "LISTINGS",
     "MARKS",
     "PARTS",
     "PLACES",
@@ -67,7 +66,6 @@ __all__ = [
     "ItemRow",
     "LineageRow",
     "LinkRow",
-    "ListingRow",
     "MarkRow",
     "PartRow",
     "ProofRow",
@@ -241,6 +239,13 @@ class ItemRow(NamedTuple):
     """Of the other columns as they were written; None of rows of before, and of what was forgotten."""
     checked: int
     """What its row is held against: 0 of rows of before, which may lack a digest; 1 its digest; 2 a proof as well."""
+    newest: int = 0
+    """1 on the newest version of an item, 0 once that was forgotten. Runs of corpora and banks always have 0."""
+    owner: str | None = None
+    """Whose list shows it: the run's for what a run logs, else the user's, the corpus' or the bank's. None of kinds
+    that are in no list."""
+    placed_at: str = ""
+    """When its first version was written. Lists are in this order, then by id."""
 
 
 class LinkRow(NamedTuple):
@@ -345,20 +350,6 @@ class ExtractRow(NamedTuple):
     data: bytes
 
 
-class ListingRow(NamedTuple):
-    """Where an item stands in the list it is shown in: one row for each that is there, whatever its versions."""
-
-    id: str
-    version: int
-    """The newest."""
-    kind: str
-    owner: str
-    """Whose list: the run's for what a run logs, else the user's, the corpus' or the bank's."""
-    status: str
-    placed_at: str
-    """When its first version was written: a list goes by it, and then by the id."""
-
-
 class EpisodeRow(NamedTuple):
     """A stretch of a session that belongs together in time, as numbers of its entries. It holds no word.
 
@@ -428,11 +419,17 @@ ITEMS = _table(
     cleared=("name", "digest"),
     forget="erase",
     subject="id",
-    indexes=(("kind", "user_id", "name", "created_at"), ("kind", "run_id"), ("kind", "created_at")),
+    indexes=(
+        ("kind", "user_id", "name", "created_at"),
+        ("kind", "run_id"),
+        ("kind", "created_at"),
+        ("kind", "owner", "newest", "status", "placed_at", "id", "version"),
+        ("kind", "newest", "status", "placed_at", "id", "version"),
+    ),
     forms=_forms(
         id="id receipt_id",
-        name="user_id agent_id session_id run_id",
-        instant="created_at",
+        name="user_id agent_id session_id run_id owner",
+        instant="created_at placed_at",
         word="kind status trust",
         packed="body",
     ),
@@ -514,17 +511,6 @@ EXTRACTS = _table(
     forget="reindex",
     forms=_forms(name="user_id session_id", packed="data"),
 )
-LISTINGS = _table(
-    "listings",
-    ListingRow,
-    key=("id",),
-    forget="drop",
-    subject="id",
-    indexes=(
-        ("kind", "owner", "status", "placed_at", "id"),
-        ("kind", "placed_at", "id"),
-    ),
-)
 EPISODES = _table(
     "episodes",
     EpisodeRow,
@@ -595,7 +581,6 @@ TABLES: tuple[Table[Any], ...] = (
     VECTORS,
     MARKS,
     EXTRACTS,
-    LISTINGS,
     EPISODES,
     BACKLOG,
     PLACES,

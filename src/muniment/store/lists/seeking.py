@@ -5,21 +5,24 @@ What an item means is its room's to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.listing import Listing, Placed
 from muniment.core.ports.engine import Condition, Count, Reader
-from muniment.core.ports.rows import by_ids, first, get, select
-from muniment.core.ports.schema import ITEMS, LISTINGS, ListingRow
+from muniment.core.ports.rows import by_ids, first, select, texts
+from muniment.core.ports.schema import ITEMS
 from muniment.errors import NotFound
 from muniment.store.context import Context
-from muniment.store.items import Item
+from muniment.store.items import Item, latest
 
 __all__ = [
     "COUNT_MAX",
+    "NEWEST",
+    "Listed",
     "Make",
     "Place",
     "Read",
@@ -27,7 +30,7 @@ __all__ = [
     "count_rows",
     "each_made",
     "find_listed",
-    "listed_versions",
+    "in_turn",
     "listed_where",
     "merged",
     "read_listed",
@@ -45,6 +48,7 @@ Read = Callable[[Reader, Place | None, bool, int], list[Placed[T]]]
 Make = Callable[[Reader, Sequence[Item]], Sequence[T | None]]
 """What is shown of items, in their order; None where nothing is."""
 
+NEWEST: Where = (("newest", "=", 1),)
 COUNT_MAX = 200_000
 """What is more than this many is not counted for a list."""
 _AT_ONCE = 200
@@ -123,7 +127,7 @@ def read_listed(kind: str, owner: str | None, make: Make[T], asked: Listing, sta
 
     def read(reader: Reader, after: Place | None, descending: bool, size: int) -> list[Placed[T]]:
         rows = rows_listed(reader, where, after=after, descending=descending, limit=size)
-        items = listed_versions(reader, rows)
+        items = _items_of(reader, rows)
         held = [items[row.id] for row in rows if row.id in items]
         made = dict(zip((item.id for item in held), make(reader, held), strict=True))
         return [Placed((row.placed_at, row.id), made.get(row.id)) for row in rows]
@@ -131,35 +135,52 @@ def read_listed(kind: str, owner: str | None, make: Make[T], asked: Listing, sta
     return read
 
 
+class Listed(NamedTuple):
+    """An item by its place in a list."""
+
+    placed_at: str
+    id: str
+
+
 class _Status(NamedTuple):
     status: str
 
 
+_LISTED = ("placed_at", "id")
+
+
 def rows_listed(
     reader: Reader, where: Where, *, after: Place | None = None, descending: bool = False, limit: int
-) -> list[ListingRow]:
-    """The next rows of a list of one kind: of the tenant, or of an owner.
+) -> list[Listed]:
+    """The next places of a list of one kind: of the tenant, or of an owner.
 
-    Those of an owner stand by their status in the index, and within it in the order of the list. So without a status
-    the first of each are read, and put in one order.
+    The indexes have them by status, and within it in the order of the list. So without a status the first of each are
+    read, and put in one order.
     """
-    order = ("placed_at", "id")
     named = {column for column, _, _ in where}
-    if "owner" not in named or "status" in named:
-        return select(reader, LISTINGS, where, order=order, after=after, descending=descending, limit=limit)
-    found: list[ListingRow] = []
-    for status in _statuses(reader, tuple(each for each in where if each[0] in ("kind", "owner"))):
-        own = (*where, ("status", "=", status))
-        found += select(reader, LISTINGS, own, order=order, after=after, descending=descending, limit=limit)
-    found.sort(key=lambda row: (row.placed_at, row.id), reverse=descending)
-    return found[:limit]
+    statuses = [None] if "status" in named else list(_statuses(reader, where))
+    found: list[Listed] = []
+    for status in statuses:
+        own: Where = where if status is None else (*where, ("status", "=", status))
+        found += select(reader, ITEMS, own, into=Listed, order=_LISTED, after=after, descending=descending, limit=limit)
+    return found if len(statuses) < 2 else _in_order(reader, found, descending=descending)[:limit]
+
+
+def _in_order(reader: Reader, rows: list[Listed], *, descending: bool) -> list[Listed]:
+    """Places in the order of their list. How ids that were placed at one moment compare is the engine's to say."""
+    counts = Counter(row.placed_at for row in rows)
+    tied = tuple(row.id for row in rows if counts[row.placed_at] > 1)
+    ids = texts(reader, ITEMS, "id", (("id", "in", tied), *NEWEST), order=("id", "version")) if tied else []
+    ranks = {id_: rank for rank, id_ in enumerate(ids)}
+    return sorted(rows, key=lambda row: (row.placed_at, ranks.get(row.id, 0)), reverse=descending)
 
 
 def _statuses(reader: Reader, where: Where) -> Iterator[str]:
     """The statuses that something of a kind and an owner has: one step in the index for each."""
+    pinned: Where = tuple(each for each in where if each[0] != "placed_at")
     last: Where = ()
     while True:
-        row = first(reader, LISTINGS, (*where, *last), into=_Status, order=("status", "placed_at", "id"))
+        row = first(reader, ITEMS, (*pinned, *last), into=_Status, order=("status", *_LISTED))
         if row is None:
             return
         last = (("status", ">", row.status),)
@@ -167,35 +188,28 @@ def _statuses(reader: Reader, where: Where) -> Iterator[str]:
 
 
 def listed_where(kind: str, owner: str | None, asked: Listing, status: str | None = None) -> Where:
-    where: Where = (("kind", "=", kind),)
+    where: Where = (("kind", "=", kind), *NEWEST)
     where += () if owner is None else (("owner", "=", owner),)
     where += () if status is None else (("status", "=", status),)
     where += () if asked.since is None else (("placed_at", ">=", asked.since),)
     return where + (() if asked.until is None else (("placed_at", "<", asked.until),))
 
 
-def listed_versions(reader: Reader, rows: Sequence[ListingRow]) -> dict[str, Item]:
-    """The items of these rows in the versions that they name, by id."""
-    asked: dict[int, list[str]] = {}
-    for row in rows:
-        asked.setdefault(row.version, []).append(row.id)
-    found: dict[str, Item] = {}
-    for version, ids in asked.items():
-        for item in by_ids(reader, ITEMS, ids, into=Item, where=(("version", "=", version),)):
-            if item.body is not None:
-                found[item.id] = item
-    return found
+def _items_of(reader: Reader, rows: Sequence[Listed]) -> dict[str, Item]:
+    """The items at these places, by id."""
+    items = by_ids(reader, ITEMS, [row.id for row in rows], into=Item, where=NEWEST)
+    return {item.id: item for item in items}
 
 
 def find_listed(kinds: Sequence[str], owner: str | None, make: Make[T]) -> Callable[[Reader, str], Placed[T] | None]:
-    """What finds the one of these kinds and this owner that has an id."""
+    """Return a function that finds the one of these kinds and this owner that has an id."""
 
     def find(reader: Reader, item_id: str) -> Placed[T] | None:
-        row = get(reader, LISTINGS, (item_id,))
-        if row is None or row.kind not in kinds or owner not in (None, row.owner):
+        item = latest(reader, item_id)
+        if item is None or not item.newest or item.kind not in kinds or owner not in (None, item.owner):
             return None
-        made = make(reader, list(listed_versions(reader, [row]).values()))
-        return Placed((row.placed_at, row.id), made[0]) if made and made[0] is not None else None
+        made = make(reader, [item])[0]
+        return None if made is None else Placed((item.placed_at, item.id), made)
 
     return find
 
@@ -215,25 +229,32 @@ def read_versions(item_id: str, make: Make[T]) -> Read[T]:
 
 def read_named(kind: str, whose: Where, name: str, make: Make[T]) -> Read[T]:
     """The items of a kind that have a name, each by its newest version, in the order in which those were written."""
-    where: Where = (("kind", "=", kind), *whose, ("name", "=", name))
+    where: Where = (("kind", "=", kind), *whose, ("name", "=", name), *NEWEST)
 
     def read(reader: Reader, after: Place | None, descending: bool, size: int) -> list[Placed[T]]:
         order = ("created_at", "id", "version")
         rows = select(reader, ITEMS, where, into=Item, order=order, after=after, descending=descending, limit=size)
-        newest = [row for row in rows if row.body is not None and _is_newest(reader, row)]
-        made = dict(zip(((row.id, row.version) for row in newest), make(reader, newest), strict=True))
-        return [Placed((row.created_at, row.id, row.version), made.get((row.id, row.version))) for row in rows]
+        made = make(reader, rows)
+        return [Placed((row.created_at, row.id, row.version), each) for row, each in zip(rows, made, strict=True)]
 
     return read
 
 
-class _Version(NamedTuple):
-    version: int
+def in_turn(reads: Mapping[int, Read[T]]) -> Read[T]:
+    """Read one list after another. A place begins with the number of its list."""
 
+    def read(reader: Reader, after: Place | None, descending: bool, size: int) -> list[Placed[T]]:
+        found: list[Placed[T]] = []
+        begun: int = 0 if after is None else after[0]
+        for number, each in reads.items():
+            if number < begun or len(found) >= size:
+                continue
+            place = after[1:] if after is not None and number == begun else None
+            own = each(reader, place, descending, size - len(found))
+            found += [Placed((number, *placed.place), placed.value) for placed in own]
+        return found
 
-def _is_newest(reader: Reader, row: Item) -> bool:
-    where: Where = (("id", "=", row.id), ("version", ">", row.version))
-    return first(reader, ITEMS, where, into=_Version, order=("id", "version")) is None
+    return read
 
 
 def count_rows(ctx: Context, tenant_id: str, table: str, where: Where) -> int | None:
@@ -246,4 +267,4 @@ def count_listed(ctx: Context, tenant_id: str, kind: str, owner: str | None, ask
     """How many of a kind an owner has, or the tenant; None where not every one is shown, or there are too many."""
     if asked.q is not None:
         return None
-    return count_rows(ctx, tenant_id, "listings", listed_where(kind, owner, asked))
+    return count_rows(ctx, tenant_id, "items", listed_where(kind, owner, asked))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muniment.errors import MunimentError
 from muniment.store.forget import SCRUB_DUE, receipt_change
-from muniment.store.items import Item, item_of, receipts_of
+from muniment.store.items import WRITTEN, Item, item_of, receipts_of
 from muniment.store.ledger.records import Receipt
 
 __all__ = ["receipt_fault"]
@@ -24,6 +24,6 @@ def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
     if receipt.concerns is not None and asked and receipt.concerns != receipts_of(asked):
         return "it concerns another user than it was asked for"
     made = item_of(receipt_change(receipt, item.status), item.version)
-    named = [name for name, one, other in zip(Item._fields, item, made, strict=True) if one != other]
+    named = [name for name, one, other in zip(WRITTEN, item, made, strict=False) if one != other]
     named = [name for name in named if item.checked or name not in ("digest", "checked")]
     return f"{', '.join(named)} not as it says itself" if named else None

@@ -231,7 +231,7 @@ _BY_NUMBER = (int,)
 SOUGHT: Mapping[str, SoughtList] = {
     "memory.tenants": SoughtList((str,), _tenants),
     "memory.users": SoughtList((str,), _users),
-    "memory.attention": SoughtList((int, str, str, str), _waiting, also=("kind",), kinds_named=WAITING_KINDS),
+    "memory.attention": SoughtList((int, str, str), _waiting, also=("kind",), kinds_named=WAITING_KINDS),
     "memory.runs": SoughtList(_BY_TIME, _runs, total=_counted("run")),
     "memory.snapshots": SoughtList(_BY_NUMBER, _snapshots),
     "memory.turns": SoughtList((str, int, str, str), _turns, total=_turn_count, also=("kind",), kinds_named=TURN_KINDS),
