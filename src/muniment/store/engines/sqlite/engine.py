@@ -10,9 +10,8 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import Literal, TypeVar
 
 from muniment.core.ports.engine import Count, EngineInfo, Reader, ScrubReport, StoreSizes, Transaction
@@ -39,24 +38,9 @@ _UNLISTED = (
     f"{_OF_SESSIONS}SELECT tenant_id FROM of_sessions WHERE tenant_id IS NOT NULL"
     " EXCEPT SELECT tenant_id FROM tenants ORDER BY tenant_id"
 )
-_TENANTS = (
-    f"{_OF_SESSIONS}SELECT tenant_id FROM tenants"
-    " UNION SELECT tenant_id FROM of_sessions WHERE tenant_id IS NOT NULL ORDER BY tenant_id"
-)
-"""One whose row somebody deleted is still there by its sessions."""
+_TENANTS = "SELECT tenant_id FROM tenants WHERE tenant_id > ? ORDER BY tenant_id LIMIT ?"
 _ENTRIES = "SELECT coalesce(max(rowid), 0) FROM entries"
 """Rows are only appended, so that the last number is how many there are."""
-_NEXT_TENANT = (
-    "SELECT min(tenant_id) FROM (SELECT min(tenant_id) AS tenant_id FROM tenants WHERE tenant_id > ?1"
-    " UNION ALL SELECT min(tenant_id) FROM sessions WHERE tenant_id > ?1)"
-)
-"""The first after a name, by the keys: as many are looked at as are asked for."""
-
-
-def _after(connection: sqlite3.Connection, name: str) -> Iterator[str]:
-    while (row := connection.execute(_NEXT_TENANT, (name,)).fetchone()) is not None and row[0] is not None:
-        name = row[0]
-        yield name
 
 
 class SqliteEngine:
@@ -209,20 +193,18 @@ class SqliteEngine:
             return str(self._here().data_version())
 
     def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
-        if after is None and limit is None:
-            return self._names(lambda connection: (name for (name,) in connection.execute(_TENANTS)))
-        return self._names(lambda connection: islice(_after(connection, after or ""), limit))
+        return self._names(_TENANTS, (after or "", -1 if limit is None else limit))
 
     def unlisted_tenants(self) -> list[str]:
-        return self._names(lambda connection: (name for (name,) in connection.execute(_UNLISTED)))
+        return self._names(_UNLISTED)
 
-    def _names(self, asked: Callable[[sqlite3.Connection], Iterable[str]]) -> list[str]:
+    def _names(self, asked: str, parameters: tuple[str | int, ...] = ()) -> list[str]:
         connections = self._here()
         with self._turns:
             connection = connections.take_reader()
             try:
                 connection.text_factory = with_marks  # of a name that is no text too, so that `verify` can tell of it
-                return list(asked(connection))
+                return [name for (name,) in connection.execute(asked, parameters)]
             except sqlite3.Error as error:
                 raise translate(error, connections.place.path) from error
             finally:
