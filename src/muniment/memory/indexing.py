@@ -240,10 +240,11 @@ def _waiting(reader: Reader, user_id: str) -> dict[str, list[range]]:
     return found
 
 
-def index_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
+def index_fault(reader: Reader, tenant_id: str, user_id: str, *, is_complete: bool = True) -> str | None:
     """What of a user's index is not what the ledger gives, block by block; None where it is.
 
     What another version of the analyzer has indexed cannot be made again: of that, only which turns there are.
+    `is_complete`: every turn should be in it, apart from the backlog.
     """
     held: set[str] = set()
     place = segments_of(user_id)
@@ -270,7 +271,7 @@ def index_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
     waiting = _waiting(reader, user_id)
     for row in stream(reader, ENTRIES, where, into=_TurnKey):
         if can_be_turn(row.kind, row.role) and not any(row.seq in each for each in waiting.get(row.session_id, ())):
-            if row.id not in held:
+            if is_complete and row.id not in held:
                 return f"the turn {row.id} is not in the index"
             held.discard(row.id)
     return f"the turn {min(held)} in the index is none" if held else None
@@ -364,8 +365,8 @@ class RecallIndex:
         rows = (row for where in asked for row in stream(reader, SEGMENT_ROWS, where))
         return len({row.user_id for row in rows if is_outdated(row.data)})
 
-    def fault(self, reader: Reader, tenant_id: str, user_id: str) -> str | None:
-        return index_fault(reader, tenant_id, user_id)
+    def fault(self, reader: Reader, tenant_id: str, user_id: str, *, is_complete: bool = True) -> str | None:
+        return index_fault(reader, tenant_id, user_id, is_complete=is_complete)
 
     def rebuild(self, tx: Transaction, tenant_id: str, user_id: str) -> int:
         return reindex_user(tx, tenant_id, user_id)

@@ -153,8 +153,9 @@ class TurnIndex(Protocol):
         """Everything of a user from the ledger; answers how many turns there are."""
         ...
 
-    def fault(self, reader: Reader, tenant_id: str, user_id: str) -> str | None:
-        """What of a user's index is not what the ledger gives; None where it is."""
+    def fault(self, reader: Reader, tenant_id: str, user_id: str, *, is_complete: bool = True) -> str | None:
+        """The first fault of a user's index compared with the ledger. A turn that is missing is a fault only if the
+        index should be complete, which it is not where the policy leaves turns out."""
         ...
 
 

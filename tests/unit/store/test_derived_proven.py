@@ -136,6 +136,21 @@ def test_a_quick_one_walks_a_sample_and_says_so(mem: Memory, monkeypatch: pytest
     assert (whole.sampled, whole.sessions) == (False, 12)
 
 
+@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+def test_a_store_whose_policy_indexes_no_turns_is_sound(make: Callable[..., Memory], engine: str) -> None:
+    """What its index holds of a time when the policy was another one is checked all the same."""
+    mem = make(engine, policy={"ledger": {"index_turns": False}})
+    run = mem.run(user_id="ana", session_id="s1")
+    run.observe("user", "I live in Lisbon.")
+    run.observe_many([{"role": "user", "content": f"Turn {number}."} for number in range(3)])
+    assert mem.verify().ok
+    mem.store.rebuild()
+    run.observe("user", "I moved to Oslo.")
+    assert mem.verify().ok
+    mem._ctx.engine.write("default", lambda tx: tx.do(Patch("segments", (("user_id", "=", "ana"),), {"data": b"x"})))
+    assert [each.kind for each in mem.verify().differing] == ["index"]
+
+
 def test_receipts_say_whose_they_are_themselves(mem: Memory) -> None:
     tell(mem)
     receipt = mem.forget(user_id="bob")

@@ -152,4 +152,6 @@ def test_every_tenant_with_a_session_is_found(make: Callable[..., Memory], engin
     assert mem._ctx.engine.unlisted_tenants() == []
     for tenant in tenants[::2]:
         mem._ctx.engine.write(tenant, lambda tx: tx.do(Delete("tenants", (("created_at", ">=", ""),))))
-    assert mem._ctx.engine.unlisted_tenants() == tenants[::2]
+    engine = mem._ctx.engine
+    assert (engine.unlisted_tenants(), engine.tenants()) == (tenants[::2], tenants[1::2])
+    assert (engine.tenants("a1", 1), engine.tenants("c:d"), engine.tenants(limit=2)) == (["c:d"], ["𝒳"], ["a1", "c:d"])

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal, TypeVar
 
@@ -197,19 +197,18 @@ class SqliteEngine:
             return str(self._here().data_version())
 
     def tenants(self, after: str | None = None, limit: int | None = None) -> list[str]:
-        asked = (after or "", -1 if limit is None else limit)
-        return self._names(lambda connection: (name for (name,) in connection.execute(_TENANTS, asked)))
+        return self._names(_TENANTS, (after or "", -1 if limit is None else limit))
 
     def unlisted_tenants(self) -> list[str]:
-        return self._names(lambda connection: (name for (name,) in connection.execute(_UNLISTED)))
+        return self._names(_UNLISTED)
 
-    def _names(self, asked: Callable[[sqlite3.Connection], Iterable[str]]) -> list[str]:
+    def _names(self, asked: str, parameters: tuple[str | int, ...] = ()) -> list[str]:
         connections = self._here()
         with self._turns:
             connection = connections.take_reader()
             try:
                 connection.text_factory = with_marks  # of a name that is no text too, so that `verify` can tell of it
-                return list(asked(connection))
+                return [name for (name,) in connection.execute(asked, parameters)]
             except sqlite3.Error as error:
                 raise translate(error, connections.place.path) from error
             finally:
