@@ -1,4 +1,4 @@
-"""What recall keeps in memory between calls: indexes put together, turns read. Never the only copy."""
+"""What recall keeps in memory between calls of turns that were read. Never the only copy."""
 
 from __future__ import annotations
 
@@ -7,56 +7,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from muniment.memory.recall.index import StoredIndex
-
 if TYPE_CHECKING:
     from muniment.memory.turn_reading import LiveTurn
 
-__all__ = ["IndexCache", "MomentCache", "PlaceCache", "TurnCache"]
+__all__ = ["MomentCache", "PlaceCache", "TurnCache"]
 
 T = TypeVar("T")
 
-INDEXES_MAX, INDEX_TURNS_MAX = 64, 1_000_000
-"""Indexes that are kept, and the turns in all of them: one alone may have more."""
 TURNS_MAX = 4096
 GLEANED_MAX = 512
 PLACES_MAX = 16_384
 MOMENTS_MAX = 16_384
-
-
-class IndexCache:
-    """Indexes that were put together, by the state of the segments they stand for. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, str], tuple[tuple[bytes, ...], StoredIndex]] = OrderedDict()
-        self._turns = 0
-        self._lock = threading.Lock()
-
-    def get(self, key: tuple[str, str], state: tuple[bytes, ...]) -> StoredIndex | None:
-        with self._lock:
-            found = self._held.get(key)
-            if found is None or found[0] != state:
-                return None
-            self._held.move_to_end(key)
-            return found[1]
-
-    def put(self, key: tuple[str, str], state: tuple[bytes, ...], index: StoredIndex) -> None:
-        with self._lock:
-            self._drop(key)
-            self._held[key] = (state, index)
-            self._turns += len(index)
-            while len(self._held) > 1 and (len(self._held) > INDEXES_MAX or self._turns > INDEX_TURNS_MAX):
-                self._drop(next(iter(self._held)))
-
-    def _drop(self, key: tuple[str, str]) -> None:
-        found = self._held.pop(key, None)
-        if found is not None:
-            self._turns -= len(found[1])
-
-    def clear(self) -> None:
-        with self._lock:
-            self._held.clear()
-            self._turns = 0
 
 
 class MomentCache:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.core.cancellation import checkpoint
-from muniment.core.canonical import check_text, digest
+from muniment.core.canonical import check_text
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.numbers import whole
 from muniment.core.origins import imported_note
@@ -22,23 +22,20 @@ from muniment.core.record import Numeric
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.stated.attributes import own
 from muniment.errors import InvalidInput
-from muniment.memory.caches import IndexCache, MomentCache
-from muniment.memory.indexing import SegmentCache, segments_of
+from muniment.memory.caches import MomentCache
+from muniment.memory.held_index import load_index
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.index import StoredIndex
 from muniment.memory.recall.outdated_turns import superseded_among
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.rank import Ranked, Reach, rank
 from muniment.memory.recall.records import Hit, SupersededStatement, outdated_by, reasons_of
-from muniment.memory.recall.segments import Segment, drop_turns
 from muniment.memory.recall.several import asks_along
-from muniment.memory.turn_reading import LiveTurn, entries_by_id, turns_by_id
-from muniment.store.blocks import list_blocks, load_blocks, state_of
+from muniment.memory.turn_reading import LiveTurn, turns_by_id
 from muniment.store.context import Context
 from muniment.store.ledger.rows import check_header
-from muniment.store.turns import speaker_of
 
-__all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "load_index", "turn_hit", "unranked_hit"]
+__all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "turn_hit", "unranked_hit"]
 
 SEARCH_MAX = 1000
 HitCount = Annotated[int, Numeric(integral=True, minimum=1, maximum=SEARCH_MAX)]
@@ -60,42 +57,6 @@ class FoundTurn(NamedTuple):
         """Why it was found, what of it something newer says otherwise, and whether only a part of it was analysed."""
         found = self.ranked.reasons + reasons_of(self.superseded) if self.superseded else self.ranked.reasons
         return (*found, IN_PART) if self.turn.is_partly_analysed else found
-
-
-def load_index(
-    ctx: Context, reader: Reader, tenant_id: str, user_id: str, without: Set[str] = frozenset()
-) -> StoredIndex:
-    """The index of a user as it stands; what has not changed since it was last asked for is not read again.
-
-    `without` names sessions that are left out, as if they had never been in it.
-    """
-    place = segments_of(user_id)
-    listed = list_blocks(reader, place)
-    state = state_of(listed)
-    if without:
-        state = (*state, digest("\n".join(sorted(without)).encode()))
-    indexes = ctx.cache(IndexCache)
-    index = indexes.get((tenant_id, user_id), state)
-    if index is None:
-
-        def names(ids: Sequence[str]) -> list[str]:
-            spoken = {entry.id: speaker_of(entry) for entry in entries_by_id(reader, tenant_id, ids)}
-            return [spoken.get(id_, "") for id_ in ids]
-
-        segments = load_blocks(reader, tenant_id, place, listed, ctx.cache(SegmentCache))
-        if without:
-            segments = [left for segment in segments if (left := _drop_sessions(segment, without)) is not None]
-        index = StoredIndex(segments, names)
-        indexes.put((tenant_id, user_id), state, index)
-    return index
-
-
-def _drop_sessions(segment: Segment, without: Set[str]) -> Segment | None:
-    gone = {number for number, session in enumerate(segment.sessions) if session in without}
-    if not gone:
-        return segment
-    sessions = zip(segment.ids, segment.session.tolist(), strict=True)
-    return drop_turns(segment, {id_ for id_, session in sessions if session in gone})
 
 
 def check_search(ctx: Context, query: Any, k: Any, now: Any) -> tuple[str, int, str]:
@@ -134,7 +95,7 @@ def find_turns(
     k: int,
     now: str,
     policy: RecallPolicy,
-    without: Set[str] = frozenset(),
+    without: frozenset[str] = frozenset(),
     is_asked_later: bool = False,
     index: StoredIndex | None = None,
     among: npt.NDArray[np.bool_] | None = None,

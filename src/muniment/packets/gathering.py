@@ -22,12 +22,12 @@ from muniment.memory.episodes.turns import ReadTurn
 from muniment.memory.fact_reading import fallen_of, read_fact_items
 from muniment.memory.fact_rows import LEVELS, level_of
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
+from muniment.memory.held_index import load_index
 from muniment.memory.recall.index import ROLES, StoredIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.reasons import NOTHING, Match, Wanted, match_text, read_wanted
 from muniment.memory.results.call_marks import changed, did
 from muniment.memory.results.effects import WRITE
-from muniment.memory.searching import load_index
 from muniment.memory.summary_reading import RECENT_ENTRIES, read_summary
 from muniment.memory.turn_reading import last_turns, turns_by_id
 from muniment.packets.compose.advice_questions import asks_for_advice

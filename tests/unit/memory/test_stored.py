@@ -154,6 +154,37 @@ def test_merging_some_of_the_segments_changes_nothing(said: list[Said], at: list
     _assert_same(_stored(merged, said), said)
 
 
+@settings(max_examples=examples(40), deadline=None)
+@given(conversations(), cuts, st.lists(st.sampled_from(("s1", "s2", "s3", "세션", "nowhere")), max_size=3), st.data())
+def test_an_index_grows_and_leaves_sessions_out_as_if_it_were_built_from_scratch(
+    said: list[Said], at: list[int], left_out: list[str], data: st.DataObject
+) -> None:
+    """Each step adds some blocks; postings were asked for before it, and sessions are left out after it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored, "RECENT_MAX", data.draw(st.sampled_from((1, 3, 32))))
+        patch.setattr(stored, "RECENT_SHARE", data.draw(st.sampled_from((0, 2, 8))))
+        _grow_and_compare(said, at, frozenset(left_out), data)
+
+
+def _grow_and_compare(said: list[Said], at: list[int], left_out: frozenset[str], data: st.DataObject) -> None:
+    speakers = {each.id: each.passage.speaker for each in said}
+    index, segments, held = _stored([], said), _segments(said, at), 0
+    terms = [term_hash(word) for word in ("berlin", "dog", "flat")]
+    while segments:
+        count = data.draw(st.integers(1, len(segments)))
+        taken, segments = segments[:count], segments[count:]
+        index.prepare(terms)
+        before = index, index.ids(), [index.postings(term)[0].tolist() for term in terms]
+        index = index.extended(taken, lambda ids: [speakers[id_] for id_ in ids])
+        held += sum(map(len, taken))
+        _assert_same(index, said[:held])
+        kept = [each for each in said[:held] if each.passage.session not in left_out]
+        _assert_same(index.without(left_out), kept)
+        old, ids, postings = before
+        assert old.ids() == ids
+        assert [old.postings(term)[0].tolist() for term in terms] == postings
+
+
 @settings(max_examples=examples(15), deadline=None)
 @given(conversations(), cuts, st.sets(st.integers(0, 29)))
 def test_dropped_turns_were_never_there(said: list[Said], at: list[int], lost: set[int]) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from datetime import UTC, date, datetime
+from itertools import accumulate
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -20,7 +22,7 @@ from muniment.core.text.stated.attributes import marks
 from muniment.core.text.stated.measures import value_marks
 from muniment.core.text.times.turn_dates import date_terms
 from muniment.memory.recall.segments import ROLES as STORED_ROLES
-from muniment.memory.recall.segments import IndexedPassage, Segment, join_names
+from muniment.memory.recall.segments import IndexedPassage, Segment, join_names, merge_segments
 
 __all__ = [
     "FIELDS_KEY",
@@ -322,85 +324,278 @@ TERMS_KEPT = 4096
 """Terms of turns that were looked up are kept until there are so many of them."""
 _ROLE_NAMES = {f"{term_hash(role):016x}": role for role in STORED_ROLES}
 """Who speaks without a name goes by their role."""
+RECENT_MAX, RECENT_SHARE = 32, 8
+"""New segments are merged when there are so many, and the directory is made anew when they hold one turn in so many."""
 Names = Callable[[Sequence[str]], Sequence[str]]
 """From ids of turns to the names of those who spoke them."""
 
 
 class StoredIndex(Kept):
-    """The turns of one user. Built once for a state of the segments, then only read, by any thread."""
+    """The turns of one user. It never changes, so any thread may read it: `extended` and `without` give another one.
+
+    Turns are numbered twice: in ordinal order, which the arrays follow, and in the order of writing, in which their
+    segments hold them. Where the two are the same, `_order` and `_place` are None.
+    """
 
     def __init__(self, segments: Sequence[Segment], names: Names) -> None:
         super().__init__()
-        self._segments = segments
+        self._segments: tuple[Segment, ...] = ()
         self._starts, self._part_starts = [0], [0]
-        for segment in segments:
-            self._starts.append(self._starts[-1] + len(segment))
-            self._part_starts.append(self._part_starts[-1] + len(segment.extents))
-        sessions, session = join_names([(segment.sessions, segment.session) for segment in segments])
-        voices, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
-        ts = _joined(segments, "ts").astype(np.int64, copy=False)
-        self.session_ids, rank = _ranks(sessions, session, ts)
-        order = _order(rank, _joined(segments, "seq"))
-        self._order = order
+        self._order: Ints | None = None
+        """The numbers of turns in the order of writing, in ordinal order."""
         self._place: Ints | None = None
-        """Numbers of passages by their number in the order of writing; None where the two are the same."""
-        if order is not None:
-            rank, ts = rank[order], ts[order]
-            voices, speaker = _by_first_turn(voices, speaker[order])
-        self.session: Ints = rank.astype(np.int32)
-        self.ts: Ints = ts
-        self.role: Ints = self._ordered("role").astype(np.int8)
-        self.parts, self.length = self._measure()
-        self.speaker: Ints = speaker.astype(np.int32)
-        self.speakers: Sequence[str] = self._speaker_names(voices, names)
-        self._directory = _Directory(segments)
+        """Numbers of passages by their number in the order of writing; -1 where their session is left out."""
+        self._sessions: dict[str, int] = {}
+        self._begun: Ints = np.empty(0, np.int64)
+        """When the first turn of each session was said."""
+        self._voices: tuple[str, ...] = ()
+        self._first: Ints = np.empty(0, np.int64)
+        """The ordinal of each speaker's first turn."""
+        self._seq: Ints = np.empty(0, np.int64)
+        self.session: Ints = np.empty(0, np.int32)
+        self.ts: Ints = np.empty(0, np.int64)
+        self.role: Ints = np.empty(0, np.int8)
+        self.parts: Parts | None = None
+        self.length: Ints = np.empty(0, np.int32)
+        self.speaker: Ints = np.empty(0, np.int32)
+        self.speakers: Sequence[str] = ()
+        self._directory, self._listed = _Directory(()), 0
+        self._recent: dict[int, tuple[tuple[int, int, int], ...]] = {}
+        """Where the postings of a term lie in the segments behind those that the directory lists."""
         self._postings: dict[int, tuple[tuple[Ints, Ints], tuple[Ints, Ints]]] = {}
         """Of passages, and of turns."""
         self._postings_kept = 0
         self._terms: dict[int, frozenset[int]] = {}
         self._aligned: tuple[Hashable, Ints | slice | None] | None = None
-
-    def _speaker_names(self, voices: Sequence[str], names: Names) -> tuple[str, ...]:
-        """Who speaks, in order: a role by its hash, anybody else by what the ledger says of their first turn."""
-        named = [_ROLE_NAMES.get(voice) for voice in voices]
-        unknown = [number for number, name in enumerate(named) if name is None]
-        if unknown:
-            first = [self.id(int((self.speaker == number).argmax())) for number in unknown]
-            for number, name in zip(unknown, names(first), strict=True):
-                named[number] = name
-        return tuple([name or "" for name in named])
+        if segments:
+            self._add(segments, names)
 
     def __len__(self) -> int:
-        return self._starts[-1]
+        return len(self.session)
+
+    @property
+    def session_ids(self) -> Sequence[str]:
+        """The sessions by their numbers."""
+        return tuple(self._sessions)
+
+    def extended(self, segments: Sequence[Segment], names: Names) -> StoredIndex:
+        """The index with more turns. It costs a copy of the arrays: nothing is sorted or looked up again, unless a
+        session begins earlier than was known and changes places with others."""
+        if not segments:
+            return self
+        other = copy(self)
+        other._kept, other._aligned = {}, None
+        if not other._add(segments, names):
+            return StoredIndex((*self._segments, *segments), names)
+        added = {name for segment in segments for name in segment.sessions}
+        for key, view in self._kept.items():
+            if isinstance(view, StoredIndex) and isinstance(key, tuple) and added <= key[1]:
+                other._kept[key] = view  # all that is new is left out there
+        return other
+
+    def without(self, sessions: frozenset[str]) -> StoredIndex:
+        """The index as if these sessions had never been in it; made once."""
+        numbers = [self._sessions[name] for name in sessions if name in self._sessions]
+        return self.kept(("without", sessions), lambda: self._left_out(numbers)) if numbers else self
+
+    def _left_out(self, numbers: Sequence[int]) -> StoredIndex:
+        gone = np.zeros(len(self._sessions), bool)
+        gone[numbers] = True
+        stays = ~gone[self.session]
+        other = copy(self)
+        other._kept, other._aligned, other._terms = {}, None, {}
+        other._postings, other._postings_kept = {}, 0
+        left = [name for name, is_gone in zip(self._sessions, gone.tolist(), strict=True) if not is_gone]
+        other._sessions = {name: number for number, name in enumerate(left)}
+        other._begun = self._begun[~gone]
+        other.session = (np.cumsum(~gone, dtype=np.int32) - 1)[self.session[stays]].astype(np.int32)
+        other._seq, other.ts, other.role = self._seq[stays], self.ts[stays], self.role[stays]
+        other._order = stays.nonzero()[0] if self._order is None else self._order[stays]
+        counts, extents = self._measures()
+        parts_stay = stays.repeat(counts)
+        other.parts, other.length = _measured(counts[stays], extents[parts_stay])
+        place = np.where(parts_stay, np.cumsum(parts_stay) - 1, -1).astype(np.int32)
+        other._place = place if self._place is None else place[self._place]
+        speaker = self.speaker[stays]
+        spoken, first = np.unique(speaker, return_index=True)
+        other._renumber_speakers(
+            [self._voices[number] for number in spoken.tolist()],
+            [self.speakers[number] for number in spoken.tolist()],
+            spoken.searchsorted(speaker),
+            first,
+        )
+        return other
+
+    def _measures(self) -> tuple[Ints, Ints]:
+        """How many passages each turn has, and the lengths of the passages."""
+        if self.parts is None:
+            return np.ones(len(self.length), np.int64), self.length
+        return np.diff(self.parts.first, append=len(self.parts.turn)), self.parts.length
+
+    def _add(self, segments: Sequence[Segment], names: Names) -> bool:
+        """Take the turns of some segments in; False where those that are there would change places."""
+        more = _Written.of(segments)
+        rank = self._rank_sessions(more)
+        if rank is None:
+            return False
+        key = (rank << 32) + more.seq  # a sequence number has 32 bits
+        sort = None if bool((key[1:] > key[:-1]).all()) else np.argsort(key, kind="stable")
+        if sort is not None:
+            rank, key = rank[sort], key[sort]
+        size = len(self)
+        last = (int(self.session[-1]) << 32) + int(self._seq[-1]) if size else -1
+        is_behind = int(key[0]) > last
+        at: Ints = np.full(len(key), size)
+        if not is_behind:
+            at = ((self.session.astype(np.int64) << 32) + self._seq).searchsorted(key)
+        new = _Places(at, at + np.arange(len(key)), sort, is_behind)
+        self.session = _inserted(self.session, new, rank)
+        self._seq = _inserted(self._seq, new, new.sorted(more.seq))
+        self.ts = _inserted(self.ts, new, new.sorted(more.ts))
+        self.role = _inserted(self.role, new, new.sorted(more.role))
+        numbers = self._starts[-1] + (np.arange(len(key)) if sort is None else sort)
+        is_in_order = self._order is None and is_behind and sort is None
+        order = np.arange(size) if self._order is None else self._order
+        self._order = None if is_in_order else _inserted(order, new, numbers)
+        self._add_passages(more, new, is_in_order=is_in_order)
+        self._add_speakers(more, new, names, segments)
+        listed, written = self._listed, self._part_starts[-1]
+        self._add_segments(segments)
+        if not is_behind:
+            self._terms = {}
+        if is_behind and self._listed == listed:
+            self._add_postings(segments, written)
+        else:
+            self._postings, self._postings_kept = {}, 0
+        return True
+
+    def _rank_sessions(self, more: _Written) -> Ints | None:
+        """The sessions of the new turns by their first time stamp, then their id; None where those that are there
+        would come in another order."""
+        begun = np.full(len(more.sessions), np.iinfo(np.int64).max)
+        np.minimum.at(begun, more.session, more.ts)
+        starts = dict(zip(more.sessions, begun.tolist(), strict=True))
+        known = self._sessions
+        if not all(name in known and start >= self._begun[known[name]] for name, start in starts.items()):
+            for name, start in zip(known, self._begun.tolist(), strict=True):
+                starts[name] = min(start, starts.get(name, start))
+            ordered = sorted(starts, key=lambda name: (starts[name], name))
+            self._sessions = {name: number for number, name in enumerate(ordered)}
+            moved = np.array([self._sessions[name] for name in known], np.int64)
+            if not (moved[1:] > moved[:-1]).all():
+                return None
+            self._begun = np.array([starts[name] for name in ordered], np.int64)
+            if len(moved) and moved[-1] != len(moved) - 1:
+                self.session = moved[self.session].astype(np.int32)
+        return np.array([self._sessions[name] for name in more.sessions], np.int64)[more.session]
+
+    def _add_passages(self, more: _Written, new: _Places, *, is_in_order: bool) -> None:
+        """The passages and the lengths of the turns; and where passages stand that were written in another order."""
+        counts, extents = new.sorted(more.counts), more.extents
+        written: Ints = np.arange(len(extents))
+        if new.sort is not None:
+            begin = (np.cumsum(more.counts) - more.counts)[new.sort]
+            written = written + (begin - (np.cumsum(counts) - counts)).repeat(counts)
+            extents = extents[written]
+        held, lengths = self._measures()
+        total = len(lengths)
+        first = np.append(np.arange(len(held)) if self.parts is None else self.parts.first, total)
+        places = _Places.at_passages(first[new.at].repeat(counts), new)
+        if not is_in_order:
+            place = np.arange(total, dtype=np.int32) if self._place is None else self._place
+            if not new.is_behind:
+                place = place + places.at.searchsorted(place, side="right").astype(np.int32)
+            fresh = np.empty(len(extents), np.int32)
+            fresh[written] = places.ordinals
+            self._place = np.concatenate((place, fresh))
+        lengths = _inserted(lengths, places, extents)
+        if self.parts is None and len(counts) == len(extents):
+            self.length = lengths
+        elif self.parts is None or not new.is_behind:
+            self.parts, self.length = _measured(_inserted(held, new, counts), lengths)
+        else:
+            begun = np.cumsum(counts) - counts
+            turn = np.concatenate((self.parts.turn, new.ordinals.repeat(counts).astype(np.int32)))
+            self.parts = Parts(turn, np.concatenate((self.parts.first, total + begun)), lengths)
+            self.length = np.concatenate((self.length, np.add.reduceat(extents, begun).astype(np.int32)))
+
+    def _add_speakers(self, more: _Written, new: _Places, names: Names, segments: Sequence[Segment]) -> None:
+        """Who speaks: a role by its hash, anybody else by what the ledger says of their first turn."""
+        numbers = {voice: number for number, voice in enumerate(self._voices)}
+        spoke = np.array([numbers.setdefault(voice, len(numbers)) for voice in more.voices], np.int64)
+        speaker = new.sorted(spoke[more.speaker])
+        first = np.full(len(numbers), np.iinfo(np.int64).max)
+        held = self._first
+        first[: len(held)] = held if new.is_behind else held + new.at.searchsorted(held, side="right")
+        np.minimum.at(first, speaker, new.ordinals)
+        named = [*self.speakers, *(_ROLE_NAMES.get(voice) for voice in list(numbers)[len(held) :])]
+        unknown = [number for number, name in enumerate(named) if name is None]
+        if unknown:
+            ids = [id_ for segment in segments for id_ in segment.ids]
+            nth = first[unknown].tolist()
+            by_ordinal = dict(zip(new.ordinals.tolist(), range(len(new.ordinals)), strict=True))
+            sort = new.sort
+            at = [by_ordinal[ordinal] if sort is None else int(sort[by_ordinal[ordinal]]) for ordinal in nth]
+            for number, name in zip(unknown, names([ids[place] for place in at]), strict=True):
+                named[number] = name
+        self._renumber_speakers(
+            list(numbers), [name or "" for name in named], _inserted(self.speaker, new, speaker), first
+        )
+
+    def _renumber_speakers(self, voices: Sequence[str], names: Sequence[str], speaker: Ints, first: Ints) -> None:
+        """Number the speakers by their first turns."""
+        order = np.argsort(first)
+        if not (order[1:] > order[:-1]).all():
+            numbers = np.empty(len(order), np.int32)
+            numbers[order] = np.arange(len(order), dtype=np.int32)
+            speaker, first = numbers[speaker], first[order]
+        self._voices = tuple([voices[number] for number in order.tolist()])
+        self.speakers = tuple([names[number] for number in order.tolist()])
+        self._first, self.speaker = first, speaker.astype(np.int32, copy=False)
+
+    def _add_segments(self, segments: Sequence[Segment]) -> None:
+        """List the terms of new segments beside the directory; merge these, and make it anew, where they are many."""
+        total = len(self)
+        recent = (*self._segments[self._listed :], *segments)
+        size = sum(map(len, recent))
+        if size * RECENT_SHARE > total:
+            self._segments = (*self._segments[: self._listed], *recent)
+            self._directory, self._listed, self._recent = _Directory(self._segments), len(self._segments), {}
+        elif len(recent) > RECENT_MAX:
+            merged = merge_segments(recent)
+            self._segments = (*self._segments[: self._listed], merged)
+            self._recent = _spans({}, [merged], self._listed)
+        else:
+            self._recent = _spans(self._recent, segments, len(self._segments))
+            self._segments = (*self._segments, *segments)
+        self._starts = [0, *accumulate(map(len, self._segments))]
+        self._part_starts = [0, *accumulate(len(segment.extents) for segment in self._segments)]
+
+    def _add_postings(self, segments: Sequence[Segment], start: int) -> None:
+        """Bring postings that were looked up before up to date: the new passages, from a number on, come behind all."""
+        found, fresh = dict(self._postings), dict[int, list[tuple[Ints, Ints]]]()
+        for segment in segments:
+            hashes, offsets, docs, counts = segment.terms
+            bounds = offsets.tolist()
+            for term, begin, end in zip(hashes.tolist(), bounds, bounds[1:], strict=False):
+                if term in found:
+                    fresh.setdefault(term, []).append((docs[begin:end] + np.uint32(start), counts[begin:end]))
+            start += len(segment.extents)
+        for term, pieces in fresh.items():
+            passages = self._placed(pieces)
+            turns = _by_turn(self.parts, *passages)
+            found[term] = _behind(found[term][0], passages), _behind(found[term][1], turns)
+            self._postings_kept += len(passages[0])
+        self._postings = found
 
     def session_number(self, session_id: str) -> int | None:
         """The number of a session; None of one that has no turn."""
-        return self.kept("session numbers", lambda: {name: at for at, name in enumerate(self.session_ids)}).get(
-            session_id
-        )
+        return self._sessions.get(session_id)
 
     def session_span(self, number: int) -> tuple[int, int]:
         """The ordinals of a session's turns: from the first up to before the second."""
         begin, end = self.session.searchsorted((number, number + 1))
         return int(begin), int(end)
-
-    def _measure(self) -> tuple[Parts | None, Ints]:
-        """The passages and the lengths of the turns; and where passages stand that were written in another order."""
-        counts = _joined(self._segments, "parts").astype(np.int64)
-        extents = _joined(self._segments, "extents").astype(np.int32)
-        if self._order is not None:
-            ends = np.cumsum(counts)
-            lasting = counts[self._order]
-            before = np.cumsum(lasting) - lasting
-            written = np.arange(len(extents)) + ((ends - counts)[self._order] - before).repeat(lasting)
-            self._place = np.empty(len(extents), np.int32)
-            self._place[written] = np.arange(len(extents), dtype=np.int32)
-            counts, extents = lasting, extents[written]
-        return _measured(counts, extents)
-
-    def _ordered(self, name: str) -> Ints:
-        joined = _joined(self._segments, name)
-        return joined if self._order is None else joined[self._order]
 
     def _find(self, ordinal: int) -> tuple[Segment, int]:
         """The segment that holds a turn, and its number there."""
@@ -455,7 +650,9 @@ class StoredIndex(Kept):
         return (self._fetched([term])[0] if found is None else found)[0]
 
     def _fetched(self, terms: Sequence[int]) -> list[tuple[tuple[Ints, Ints], tuple[Ints, Ints]]]:
-        passages = [self._looked_up(places) if places else _EMPTY for places in self._directory.places(terms)]
+        listed = self._directory.places(terms)
+        spans = [(*found, *self._recent.get(term, ())) for term, found in zip(terms, listed, strict=True)]
+        passages = [self._looked_up(places) if places else _EMPTY for places in spans]
         found = [(held, _by_turn(self.parts, *held)) for held in passages]
         if self._postings_kept > POSTINGS_KEPT:
             self._postings, self._postings_kept = {}, 0
@@ -464,18 +661,27 @@ class StoredIndex(Kept):
         return found
 
     def _looked_up(self, places: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints]:
-        docs: list[Ints] = []
-        counts: list[Ints] = []
+        pieces: list[tuple[Ints, Ints]] = []
         for block, begin, end in places:
             terms = self._segments[block].terms
             start = self._part_starts[block]
-            docs.append(terms.docs[begin:end] + np.uint32(start) if start else terms.docs[begin:end])
-            counts.append(terms.counts[begin:end])
-        numbers = docs[0] if len(docs) == 1 else np.concatenate(docs)
-        counted = (counts[0] if len(counts) == 1 else np.concatenate(counts)).astype(np.int32)
+            docs = terms.docs[begin:end] + np.uint32(start) if start else terms.docs[begin:end]
+            pieces.append((docs, terms.counts[begin:end]))
+        return self._placed(pieces)
+
+    def _placed(self, pieces: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+        """Passages by their numbers in the order of writing, and how often each has a term, in ordinal order."""
+        numbers = pieces[0][0] if len(pieces) == 1 else np.concatenate([docs for docs, _ in pieces])
+        counts = pieces[0][1] if len(pieces) == 1 else np.concatenate([count for _, count in pieces])
+        counted = counts.astype(np.int32)
         if self._place is None:
             return numbers.view(np.int32), counted
         placed = self._place[numbers]
+        stays = placed >= 0
+        if not stays.all():
+            placed, counted = placed[stays], counted[stays]
+        if (placed[1:] > placed[:-1]).all():
+            return placed, counted
         sort = np.argsort(placed)
         return placed[sort], counted[sort]
 
@@ -488,6 +694,71 @@ class StoredIndex(Kept):
                 self._terms = {}
             self._terms[ordinal] = found
         return found
+
+
+class _Written(NamedTuple):
+    """The turns of some segments end to end, as arrays."""
+
+    sessions: tuple[str, ...]
+    session: Ints
+    voices: tuple[str, ...]
+    speaker: Ints
+    seq: Ints
+    ts: Ints
+    role: Ints
+    counts: Ints
+    """How many passages each has."""
+    extents: Ints
+
+    @classmethod
+    def of(cls, segments: Sequence[Segment]) -> _Written:
+        sessions, session = join_names([(segment.sessions, segment.session) for segment in segments])
+        voices, speaker = join_names([(segment.speakers, segment.speaker) for segment in segments])
+        seq, ts, role = (_joined(segments, name) for name in ("seq", "ts", "role"))
+        counts, extents = _joined(segments, "parts").astype(np.int64), _joined(segments, "extents").astype(np.int32)
+        return cls(sessions, session, voices, speaker, seq.astype(np.int64), ts, role, counts, extents)
+
+
+class _Places(NamedTuple):
+    """Where new turns or passages go."""
+
+    at: Ints
+    """The ordinal that each goes before, ascending."""
+    ordinals: Ints
+    """Their own."""
+    sort: Ints | None
+    """What brings them from the order of writing into ordinal order; None where the two are the same."""
+    is_behind: bool
+    """All go behind what is there."""
+
+    @classmethod
+    def at_passages(cls, at: Ints, turns: _Places) -> _Places:
+        return cls(at, at + np.arange(len(at)), None, turns.is_behind)
+
+    def sorted(self, values: Ints) -> Ints:
+        return values if self.sort is None else values[self.sort]
+
+
+def _inserted(held: Ints, new: _Places, values: Ints) -> Ints:
+    if new.is_behind:
+        return np.concatenate((held, values.astype(held.dtype, copy=False)))
+    return np.insert(held, new.at, values)
+
+
+def _behind(held: tuple[Ints, Ints], more: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    return np.concatenate((held[0], more[0])), np.concatenate((held[1], more[1]))
+
+
+def _spans(
+    held: Mapping[int, tuple[tuple[int, int, int], ...]], segments: Sequence[Segment], number: int
+) -> dict[int, tuple[tuple[int, int, int], ...]]:
+    """Where the postings of each term lie in segments, of which the first has this number, and in those before."""
+    found = dict(held)
+    for block, segment in enumerate(segments, number):
+        offsets = segment.terms.offsets.tolist()
+        for term, begin, end in zip(segment.terms.hashes.tolist(), offsets, offsets[1:], strict=False):
+            found[term] = (*found.get(term, ()), (block, begin, end))
+    return found
 
 
 class _Directory:
@@ -531,31 +802,3 @@ def _flat(arrays: Sequence[Ints], kind: type[np.integer] = np.uint32) -> Ints:
 
 def _joined(segments: Sequence[Segment], name: str) -> Ints:
     return _flat([getattr(segment, name) for segment in segments], np.int64)
-
-
-def _ranks(sessions: Sequence[str], session: Ints, ts: Ints) -> tuple[tuple[str, ...], Ints]:
-    """The sessions by their first time stamp, then their id; and the place of each turn's session among them."""
-    if len(sessions) < 2:
-        return tuple(sessions), np.zeros(len(session), np.int64)
-    starts = np.full(len(sessions), np.iinfo(np.int64).max)
-    np.minimum.at(starts, session, ts)
-    by_start = sorted(zip(starts.tolist(), sessions, range(len(sessions)), strict=True))
-    ranks = np.empty(len(sessions), np.int64)
-    ranks[[number for _, _, number in by_start]] = np.arange(len(sessions))
-    return tuple([name for _, name, _ in by_start]), ranks[session]
-
-
-def _by_first_turn(names: Sequence[str], numbers: Ints) -> tuple[tuple[str, ...], Ints]:
-    """Names, and the numbers of them that turns have, renumbered by the first turn of each."""
-    first = np.empty(len(names), np.int64)
-    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)  # of a number that is met again, the last one stays
-    order = np.argsort(first)
-    renumbered = np.empty(len(names), numbers.dtype)
-    renumbered[order] = np.arange(len(names))
-    return tuple([names[number] for number in order.tolist()]), renumbered[numbers]
-
-
-def _order(rank: Ints, seq: Ints) -> Ints | None:
-    """Numbers of turns in ordinal order; None where they were written in it."""
-    place = (rank << 32) + seq  # a sequence number has 32 bits
-    return None if (place[1:] > place[:-1]).all() else np.argsort(place, kind="stable")

@@ -35,6 +35,7 @@ __all__ = [
     "decode_segment",
     "drop_turns",
     "encode_segment",
+    "fingerprint",
     "is_outdated",
     "join_names",
     "merge_segments",
@@ -241,6 +242,16 @@ def _merged(parts: Sequence[Postings], starts: Ints) -> Postings:
     hashes = np.concatenate([np.repeat(part.hashes, np.diff(part.offsets)) for part in parts])
     docs = np.concatenate([part.docs + start for part, start in zip(parts, starts[:-1], strict=True)])
     return _grouped(hashes, docs, np.concatenate([part.counts for part in parts]))
+
+
+def fingerprint(segment: Segment) -> int:
+    """A sum over the turns of a segment, modulo 2**64: that of merged segments is the sum of theirs."""
+    terms = segment.terms
+    total = int(segment.ts.sum()) + int(segment.seq.sum(dtype=np.int64)) + int(segment.extents.sum(dtype=np.int64))
+    if len(terms.hashes):
+        counts = np.add.reduceat(terms.counts.astype(np.uint64), terms.offsets[:-1])
+        total += int((counts * terms.hashes).sum())
+    return total % (1 << 64)
 
 
 def drop_turns(segment: Segment, lost: Set[str]) -> Segment | None:
