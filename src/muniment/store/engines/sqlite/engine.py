@@ -20,6 +20,7 @@ from muniment.errors import InvalidInput, StorageReadOnly
 from muniment.store.engines.checks import check_tenant
 from muniment.store.engines.sqlite.connections import Connections, FileTarget, MemoryConnections, begin_immediate
 from muniment.store.engines.sqlite.failures import translate
+from muniment.store.engines.sqlite.log_damage import refuse_damaged_log
 from muniment.store.engines.sqlite.opening import prepare, prepare_memory
 from muniment.store.engines.sqlite.views import MemoryReader, SqliteReader, SqliteTransaction, with_marks
 from muniment.store.engines.turns import Turns
@@ -167,7 +168,7 @@ class SqliteEngine:
     def snapshot(self, tenant_id: str) -> Iterator[Reader]:
         check_tenant(tenant_id)
         with self._turns:
-            self._here().refuse_closed()
+            self._refuse_damaged(self._here())
         with self._view(tenant_id, is_long=True) as reader:
             reader.do(Count("tenants"))  # the view begins with the first read
             yield reader
@@ -214,6 +215,7 @@ class SqliteEngine:
         return self._names(lambda connection: islice(_after(connection, after or ""), limit))
 
     def unlisted_tenants(self) -> list[str]:
+        self._refuse_damaged(self._here())
         return self._names(lambda connection: (name for (name,) in connection.execute(_UNLISTED)))
 
     def _names(self, asked: Callable[[sqlite3.Connection], Iterable[str]]) -> list[str]:
@@ -286,6 +288,12 @@ class SqliteEngine:
         return connections
 
     @staticmethod
-    def _refuse_read_only(connections: Connections) -> None:
+    def _refuse_damaged(connections: Connections) -> None:
+        """Whoever reads or writes the whole store is not served a part of it."""
+        if connections.place.is_log_damaged:
+            refuse_damaged_log(connections.place.path)
+
+    def _refuse_read_only(self, connections: Connections) -> None:
+        self._refuse_damaged(connections)
         if connections.place.mode != "rw":
             raise StorageReadOnly(f"{connections.place.path} was opened for reading only")
