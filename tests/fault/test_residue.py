@@ -115,9 +115,9 @@ def test_needles_are_found_wherever_they_lie(
     for offset in [*range(9), *range(1024 - length - 2, 1026), 3000]:
         if offset >= 0:
             path.write_bytes(b"\1" * offset + needle + b"\2" * 3000)
-            assert found_in([str(path)], [*others, needle]), offset
+            assert found_in([(str(path), "")], [*others, needle]), offset
     path.write_bytes(b"\1" * 4000 + needle[:-1])
-    assert not found_in([str(path)], [*others, needle])
+    assert not found_in([(str(path), "")], [*others, needle])
 
 
 def test_parts_that_count() -> None:
@@ -155,9 +155,9 @@ def test_a_large_file_is_not_looked_through_and_the_report_says_so(tmp_path: Pat
 def test_a_large_file_is_not_read_for_a_forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
-    def chunks(path: str, size: int) -> Iterator[bytes]:
+    def chunks(path: str, size: int, ending: str) -> Iterator[bytes]:
         read.append(path)
-        return iter(read_chunks(path, size))
+        return iter(read_chunks(path, size, ending=ending))
 
     monkeypatch.setattr(residue, "read_chunks", chunks)
     for look_bytes_max, looked in ((1 << 30, True), (1, False)):

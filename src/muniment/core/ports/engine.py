@@ -50,9 +50,9 @@ R_co = TypeVar("R_co", covariant=True)
 Durability = Literal["normal", "full", "replicated"]
 """What a write outlives once it is answered: the process, a loss of power, the loss of the machine."""
 
-ReplicaState = Literal["follows", "behind", "away", "promoted", "stranger", "alone"]
+ReplicaState = Literal["follows", "behind", "away", "promoted", "stranger"]
 """How a replica is. `follows`: reads go to it. `behind`, `away`, `promoted`, `stranger` (no copy of this primary): the
-primary answers. `alone`: the primary does not answer, and reads are as new as what the replica was sent."""
+primary answers."""
 
 Condition = tuple[str, Literal["=", "<", "<=", ">", ">=", "in"], Value | tuple[Value, ...]]
 """(column, comparison, value). `("x", "=", None)` is IS NULL; `in` takes a tuple, empty matches nothing."""

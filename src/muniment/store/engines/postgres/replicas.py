@@ -5,7 +5,7 @@ replica, the primary is asked for its position (for every read; with `lag_s`, on
 answered there once the replica has come so far. Where it does not in a moment, or is gone, the primary answers. Clocks
 of servers are compared nowhere. Nothing is ever written here.
 
-A primary that is gone leaves the replica alone: it goes on answering as far as it has all that this store has written.
+Where the primary does not answer, nobody knows what was forgotten there, and the replica is not asked either.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FROM pg_control_system() AS system, pg_control_checkpoint() AS checkpoint
 """
 _REST_S = 1.0
 _REST_S_MAX = 30.0
-"""A replica that is gone is left alone for so long; twice as long each time, up to the second."""
+"""A replica that is gone is not asked for so long; twice as long each time, up to the second."""
 _POLL_S = 0.001
 _CATCH_UP_S = 5.0
 _PAUSE_S = 0.05
@@ -93,8 +93,6 @@ class Replica:
         self._asked_s = _NEVER
         self._old_s = _NEVER
         """What was asked of the primary before this moment is too old, however young it is."""
-        self._unsure_s = _NEVER
-        """When something was written of which the position is not known."""
         self._is_silent = False
         """The primary did not answer when it was asked last; it is asked again after a moment."""
         self._silent_until_s = _NEVER
@@ -115,10 +113,8 @@ class Replica:
         """The replica's connections, where it is worth asking; None where the primary is to be asked."""
         if time.monotonic() < self._away_until_s:
             return None
-        is_told = self._ask_primary(max(time.monotonic() - self._settings.lag_s, self._old_s))
-        if not is_told and self._asked_s < self._unsure_s:
-            return None  # it may lack what was written here last
-        return self._pool
+        is_known = self._ask_primary(max(time.monotonic() - self._settings.lag_s, self._old_s))
+        return self._pool if is_known else None
 
     def check(self, connection: Connection) -> None:
         """Wait until the server of this connection has come far enough; raises `Behind` where it does not."""
@@ -146,10 +142,10 @@ class Replica:
 
     def answered(self) -> None:
         self._rest_s = _REST_S
-        self._state = "alone" if self._is_silent else "follows"
+        self._state = "follows"
 
     def failed(self, error: MunimentError) -> None:
-        """A read could not be answered here. One that is gone, or follows nobody, is left alone for a while."""
+        """A read could not be answered here. One that is gone, or follows nobody, is not asked for a while."""
         is_gone = isinstance(error, StorageLost | NoConnection)
         if is_gone or self._state in ("promoted", "stranger"):
             self._away_until_s = time.monotonic() + self._rest_s
@@ -174,7 +170,7 @@ class Replica:
                 self._note_row(connection.execute(_POSITION).fetchone())
             self._hear()
         except psycopg.Error:
-            self._unsure_s = self._old_s = time.monotonic()  # it is committed: only where, nobody knows yet
+            self._old_s = time.monotonic()  # it is committed: only where, nobody knows yet
 
     def has_applied(self) -> bool | None:
         """Does the replica have all that was written here? None where it cannot be asked."""
@@ -230,7 +226,7 @@ class Replica:
             raise InvalidInput(
                 "the URL names a replica, and another in replica=",
                 path="$.target",
-                hint="the URL is the primary's; a replica alone is opened by its own URL, with read_only=True",
+                hint="the URL is the primary's; a replica on its own is opened by its own URL, with read_only=True",
             ) from None
         except psycopg.Error as error:
             raise translate(error, "the primary") from error

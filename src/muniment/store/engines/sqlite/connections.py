@@ -45,6 +45,8 @@ class FileTarget(NamedTuple):
     mode: Literal["rwc", "rw", "ro", "immutable"]
     durability: Literal["normal", "full"]
     busy_timeout_s: float
+    is_log_damaged: bool = False
+    """Commits are lost; what is left can be read, one by one."""
 
     @property
     def uri(self) -> str:

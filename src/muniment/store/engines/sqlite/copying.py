@@ -15,6 +15,7 @@ from muniment.store.engines.ddl import LAYOUT_TABLE
 from muniment.store.engines.sqlite.connections import FileTarget, connect
 from muniment.store.engines.sqlite.failures import is_busy, translate
 from muniment.store.engines.sqlite.handles import entered
+from muniment.store.engines.sqlite.log_damage import is_log_damaged, refuse_damaged_log
 from muniment.store.engines.sqlite.opening import APPLICATION_ID, check_file
 
 __all__ = ["copy_file", "replace_file", "schema_number"]
@@ -29,6 +30,8 @@ def schema_number(path: str) -> int:
     place = FileTarget(path, "ro", "normal", _WAIT_S)
     with entered(path):
         check_file(place)
+        if is_log_damaged(place):
+            refuse_damaged_log(path)
         with closing(_connected(place)) as connection:
             return _number(connection, path)
 
@@ -76,6 +79,7 @@ def _copied(source: str, part: str) -> int:
     try:
         with (
             entered(source),
+            entered(part, create=True),
             closing(_connected(FileTarget(source, "ro", "normal", _WAIT_S))) as live,
             closing(sqlite3.connect(part, isolation_level=None)) as copy,
         ):

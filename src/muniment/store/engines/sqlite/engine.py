@@ -21,6 +21,7 @@ from muniment.store.engines.codec import BUCKETS, NameBook
 from muniment.store.engines.ddl import NAMES_TABLE, TENANTS_SHARD
 from muniment.store.engines.sqlite.connections import Connections, FileTarget, MemoryConnections, begin_immediate
 from muniment.store.engines.sqlite.failures import translate
+from muniment.store.engines.sqlite.log_damage import refuse_damaged_log
 from muniment.store.engines.sqlite.opening import prepare, prepare_memory
 from muniment.store.engines.sqlite.views import MemoryReader, SqliteReader, SqliteTransaction, with_marks
 from muniment.store.engines.turns import Turns
@@ -155,7 +156,7 @@ class SqliteEngine:
     def snapshot(self, tenant_id: str) -> Iterator[Reader]:
         check_tenant(tenant_id)
         with self._turns:
-            self._here().refuse_closed()
+            self._refuse_damaged(self._here())
         with self._view(tenant_id, is_long=True) as reader:
             reader.do(Count("tenants"))  # the view begins with the first read
             yield reader
@@ -200,6 +201,7 @@ class SqliteEngine:
         return self._names(_TENANTS, (after or "", -1 if limit is None else limit))
 
     def unlisted_tenants(self) -> list[str]:
+        self._refuse_damaged(self._here())
         return self._names(_UNLISTED)
 
     def _names(self, asked: str, parameters: tuple[str | int, ...] = ()) -> list[str]:
@@ -272,6 +274,12 @@ class SqliteEngine:
         return connections
 
     @staticmethod
-    def _refuse_read_only(connections: Connections) -> None:
+    def _refuse_damaged(connections: Connections) -> None:
+        """Whoever reads or writes the whole store is not served a part of it."""
+        if connections.place.is_log_damaged:
+            refuse_damaged_log(connections.place.path)
+
+    def _refuse_read_only(self, connections: Connections) -> None:
+        self._refuse_damaged(connections)
         if connections.place.mode != "rw":
             raise StorageReadOnly(f"{connections.place.path} was opened for reading only")

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-__all__ = ["enter", "entered", "leave", "read_chunks", "read_start"]
+__all__ = ["enter", "entered", "leave", "read_at", "read_chunks"]
 
 Key = tuple[int, int]
 
@@ -21,7 +21,8 @@ _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _lock = threading.Lock()
 _seeking = threading.Lock()
 _engines: dict[Key, int] = {}
-_descriptors: dict[Key, int] = {}
+_descriptors: dict[Key, dict[Key, int]] = {}
+"""By the database, the descriptors of it and of its log files."""
 
 
 def _key(path: str) -> Key:
@@ -43,29 +44,42 @@ def leave(key: Key) -> None:
         _engines[key] = _engines.get(key, 1) - 1
         if _engines[key] <= 0:
             del _engines[key]
-            descriptor = _descriptors.pop(key, None)
-            if descriptor is not None:
+            for descriptor in _descriptors.pop(key, {}).values():
                 os.close(descriptor)
 
 
 @contextmanager
-def entered(path: str) -> Iterator[None]:
-    """While the file is looked at before an engine has it open; one that is not there yet needs nothing."""
+def entered(path: str, *, create: bool = False) -> Iterator[None]:
+    """While the file is looked at before an engine has it open; one that is not there yet needs nothing.
+
+    `create`: a missing one is created first, for its owner alone. SQLite gives its log files the same mode.
+    """
+    made = _create_private(path) if create else None
     try:
         key = enter(path)
     except (OSError, ValueError):  # what is wrong with the path is said by who opens it
         yield
         return
+    if made is not None:
+        with _lock:
+            _descriptors.setdefault(key, {})[key] = made
     try:
         yield
     finally:
         leave(key)
 
 
-def read_start(path: str, count: int) -> bytes:
-    """The first bytes of a file that may be open, within `entered`."""
+def _create_private(path: str) -> int | None:
+    with suppress(OSError, ValueError):
+        return os.open(os.path.realpath(path), os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+    return None
+
+
+def read_at(path: str, count: int, place: int = 0, *, ending: str = "") -> bytes:
+    """Bytes of a database that may be open, or of its log file of this ending, within `entered`."""
     with _lock:
-        return _read(_descriptor(path), count, 0)
+        descriptor = _descriptor(path, ending)
+    return _read(descriptor, count, place)
 
 
 def _read(descriptor: int, count: int, place: int) -> bytes:
@@ -77,17 +91,18 @@ def _read(descriptor: int, count: int, place: int) -> bytes:
         return os.read(descriptor, count)
 
 
-def _descriptor(path: str) -> int:
-    key = _key(path)
-    if key not in _descriptors:
-        _descriptors[key] = os.open(path, os.O_RDONLY | _FLAGS)
-    return _descriptors[key]
+def _descriptor(path: str, ending: str) -> int:
+    held = _descriptors.setdefault(_key(path), {})
+    key = _key(path + ending)
+    if key not in held:
+        held[key] = os.open(path + ending, os.O_RDONLY | _FLAGS)
+    return held[key]
 
 
-def read_chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
-    """The bytes of a database file, stretch by stretch."""
+def read_chunks(path: str, chunk_bytes: int, *, ending: str = "") -> Iterator[bytes]:
+    """The bytes of a database file, or of its log file of this ending, in chunks."""
     with _lock:
-        descriptor = _descriptor(path)
+        descriptor = _descriptor(path, ending)
     place = 0
     while chunk := _read(descriptor, chunk_bytes, place):
         yield chunk

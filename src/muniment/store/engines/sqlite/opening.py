@@ -16,7 +16,8 @@ from muniment.errors import InvalidInput, NotADatabase, NotFound, StorageFailure
 from muniment.store.engines.ddl import LAYOUT, LAYOUT_TABLE, check_layout, fingerprint, old_store, sqlite_tables
 from muniment.store.engines.sqlite.connections import FileTarget, begin_immediate, connect, connect_memory, patiently
 from muniment.store.engines.sqlite.failures import code_of, damaged_text, translate
-from muniment.store.engines.sqlite.handles import entered, read_start
+from muniment.store.engines.sqlite.handles import entered, read_at
+from muniment.store.engines.sqlite.log_damage import is_log_damaged
 
 __all__ = ["APPLICATION_ID", "check_file", "prepare", "prepare_memory"]
 
@@ -32,7 +33,7 @@ _empty: list[sqlite3.Connection] = []
 
 def prepare(place: FileTarget) -> tuple[FileTarget, int]:
     """Check the file and make its tables if it is new; returns how to open it, and the number of its layout."""
-    with entered(place.path):
+    with entered(place.path, create=place.mode == "rwc"):
         try:
             return _prepare(place)
         except UnicodeDecodeError:  # Python cannot read what SQLite says of a damaged schema
@@ -56,6 +57,8 @@ def prepare_memory() -> tuple[sqlite3.Connection, int]:
 
 def _prepare(place: FileTarget) -> tuple[FileTarget, int]:
     check_file(place)
+    if is_log_damaged(place):  # writing, and even closing a connection that may write, would overwrite the log
+        place = place._replace(mode="ro", is_log_damaged=True)
     deadline = time.monotonic() + place.busy_timeout_s
     try:
         with closing(connect(place, timeout_s=min(1.0, place.busy_timeout_s))) as connection:
@@ -98,7 +101,7 @@ def check_file(place: FileTarget) -> None:
     if not os.path.isfile(path):
         raise NotADatabase(f"{path} is no ordinary file")
     try:
-        start = read_start(path, len(_MAGIC))
+        start = read_at(path, len(_MAGIC))
     except OSError as error:
         raise StorageFailure(f"{path} cannot be read: {error.strerror}") from error
     # SQLite itself would take a short file of anything for an empty database and overwrite it.

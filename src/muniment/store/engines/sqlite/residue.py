@@ -79,8 +79,9 @@ def _empty_log(connection: sqlite3.Connection, place: FileTarget) -> bool:
         time.sleep(0.01)
 
 
-def _files(place: FileTarget) -> list[str]:
-    return [path for path in (place.path, place.path + "-wal") if os.path.exists(path)]
+def _files(place: FileTarget) -> list[tuple[str, str]]:
+    """The database and its log, as paths and endings."""
+    return [(place.path, ending) for ending in ("", "-wal") if os.path.exists(place.path + ending)]
 
 
 def traces_of(needles: Iterable[bytes]) -> list[bytes]:
@@ -98,7 +99,7 @@ def traces_of(needles: Iterable[bytes]) -> list[bytes]:
     return list(traces)
 
 
-def found_in(paths: Iterable[str], needles: Sequence[bytes]) -> bool:
+def found_in(files: Iterable[tuple[str, str]], needles: Sequence[bytes]) -> bool:
     """Is any of the needles in any of the files? Reads in stretches that overlap by the longest needle."""
     wanted = [needle for needle in needles if needle]
     if not wanted:
@@ -106,9 +107,9 @@ def found_in(paths: Iterable[str], needles: Sequence[bytes]) -> bool:
     overlap = max(map(len, wanted)) + _WORD_BYTES
     overlap += -overlap % _WORD_BYTES
     sieve = _Sieve(wanted) if len(wanted) > _FEW else None
-    for path in paths:
+    for path, ending in files:
         tail = b""
-        for fresh in read_chunks(path, _CHUNK_BYTES):
+        for fresh in read_chunks(path, _CHUNK_BYTES, ending=ending):
             chunk = tail + fresh
             if any(needle in chunk for needle in (sieve.candidates(chunk) if sieve else wanted)):
                 return True

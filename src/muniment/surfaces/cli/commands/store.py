@@ -275,11 +275,12 @@ index = Command(
 
 
 def write_file(path: Path, lines: Iterator[bytes]) -> int:
-    """Write beside the target, then rename: no half dump is ever called by its name."""
+    """Write beside the target, for its owner alone, then rename: no half dump is ever called by its name."""
     part = path.with_name(path.name + ".part")
     count = 0
     try:
-        with part.open("wb") as file:
+        part.unlink(missing_ok=True)
+        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             for line in lines:
                 file.write(line)
                 count += 1
