@@ -133,7 +133,7 @@ def test_an_entry_that_names_a_receipt_and_holds_its_words_goes_with_its_event_o
 def test_words_that_were_moved_are_not_told_as_gone(written: Written, tmp_path: Path) -> None:
     moved = "UPDATE entries SET body = (SELECT body FROM entries WHERE user_id = name('bob') AND seq = 4)"
     moved += " WHERE user_id = name('ana')"
-gone = "UPDATE entries SET body = '{}' WHERE user_id = name('bob') AND seq = 4"
+    gone = "UPDATE entries SET body = '{}' WHERE user_id = name('bob') AND seq = 4"
     path = damaged(written, tmp_path, f"{moved} AND seq = 3", gone)
     with muniment.open(path) as mem:
         receipt = mem.forget(user_id="bob")
