@@ -24,7 +24,7 @@ from muniment.handles.run import Run
 from muniment.memory.turn_reading import check_cited
 from muniment.store.engines.sqlite.views import SqliteReader
 from muniment.store.ledger.chain import header_hash
-from stored_rows import edit_rows
+from stored_rows import stored_rows
 
 pytestmark = pytest.mark.req("TM-12")
 
@@ -47,7 +47,8 @@ class Filled:
             run.remember("user.city", "Lisbon", sources=[self.said])
 
     def edit(self, statement: str, *values: Any) -> None:
-        edit_rows(self.path, statement, *values)
+        with stored_rows(self.path) as file:
+            assert file.execute(statement, values).rowcount > 0
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from muniment.errors import UnknownScope
 from muniment.handles.memory import Memory
 from muniment.store import derived_checking, verifying
 from muniment.store.items import latest
-from stored_rows import edit_rows
+from stored_rows import stored_rows
 
 pytestmark = pytest.mark.req("LG-05")
 
@@ -66,7 +66,8 @@ def test_whatever_was_changed_in_what_is_derived_is_named(tmp_path: Path, edit: 
         report = mem.verify()
         assert report.ok
         assert report.derived > 10
-    edit_rows(path, EDITS[edit])
+    with stored_rows(path) as file:
+        assert file.execute(EDITS[edit]).rowcount > 0
     with muniment.open(path) as mem:
         report = mem.verify()
         assert not report.ok

@@ -17,7 +17,7 @@ from muniment.handles.memory import Memory
 from muniment.packets.listing import list_readables
 from muniment.store.items import Item, row_digest
 from muniment.surfaces.operations.parts import builds
-from stored_rows import edit_rows
+from stored_rows import stored_rows
 
 pytestmark = pytest.mark.req("TM-12")
 
@@ -137,7 +137,8 @@ def test_who_writes_the_file_cannot_make_a_proof_without_the_key(tmp_path: Path)
         with muniment.open(path, proof_key=None if key is None else lambda: KEY) as mem:
             build = tell(mem)[0]
             assert (mem.verify().ok, mem.verify().unproven) == (True, 0)
-        edit_rows(path, "DELETE FROM proofs WHERE user_id = name('ana')")
+        with stored_rows(path) as file:
+            file.execute("DELETE FROM proofs WHERE user_id = name('ana')")
         with muniment.open(path) as forger:
             items = forger._ctx.engine.read("default", lambda reader: select(reader, ITEMS, (("kind", "=", "build"),)))
             redone(forger, build, body=_body(forger, build).replace("Lisbon", "Madrid"))
