@@ -102,7 +102,7 @@ def test_altered_content_is_handed_out_by_no_door(filled: Filled, door: str) -> 
 @pytest.mark.parametrize(
     "change",
     [
-        "role = word('assistant')", "trust = word('external')", "ts = 0", "agent_id = name('other')",
+        "role = word('assistant')", "trust = word('external')", "ts = 0", "agent_id = name('r1')",
         "salt = x'00'", "salt = NULL", "body = NULL", "body = '{}'", "body = ''", "content_hash = x'00'",
         "hash = x'00'", "prev_hash = x'00'", "flags = 'instruction_like'", "recorded_at = instant('')",
     ],
@@ -276,7 +276,7 @@ def test_an_altered_receipt_of_a_forgotten_entry_is_told_by_no_door(filled: Fill
         "key_hash = randomblob(32)",
         "request_hash = randomblob(32)",
         "entry_id = (SELECT id FROM entries WHERE seq = 1)",
-        "user_id = name('bob')",
+        "user_id = name('agent')",
     ],
 )
 def test_an_altered_idempotency_key_is_noticed(filled: Filled, change: str) -> None:
@@ -313,7 +313,7 @@ def test_keys_that_an_earlier_version_kept_are_no_damage(filled: Filled, is_forg
     "change",
     [
         "status = word('actixe')",
-        "user_id = name('bob')",
+        "user_id = name('agent')",
         "trust = word('user ')",
         "kind = word('claim')",
         "created_at = instant('')",
