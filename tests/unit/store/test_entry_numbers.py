@@ -1,4 +1,4 @@
-"""Every entry has a number among its user's entries: 1 to the tail that the user's row counts, however it was written."""
+"""Every entry has a number among its user's: 1 to the tail that the user's row counts, however it was written."""
 
 from __future__ import annotations
 
