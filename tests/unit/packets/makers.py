@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from muniment.contracts.memory_packet import Cues, Fact, InsightItem, PacketBudget, Procedure, Purpose, WorkingState
+from muniment.contracts.packet import Cues, Fact, InsightItem, PacketBudget, Procedure, Purpose, WorkingState
 from muniment.core.scope import Scope
 from muniment.memory.turns import EpisodeCandidate, SessionLine, Turn
 from muniment.packets.page.lines import SECTIONS

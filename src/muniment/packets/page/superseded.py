@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from muniment.contracts.memory_packet import ConflictNote
+from muniment.contracts.packet import ConflictNote
 
 __all__ = ["SUPERSEDED", "find_superseded", "superseded_note"]
 
