@@ -7,12 +7,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from muniment.contracts.rules import FlowMapSnapshot
-from muniment.contracts.learning import FoldResult, MemoryActionPlan, MemoryActionRecord
-from muniment.contracts.learning import ReasoningBank, ReuseBuffer, ReuseSelectMeta, WorkingSet, WorkingSetRecord
+from muniment.contracts.learning import FoldResult, MemoryActionPlan, MemoryActionRecord, ReasoningBank, ReuseBuffer, ReuseSelectMeta, WorkingSet, WorkingSetRecord
 from muniment.contracts.packet import Fact, InsightItem, Procedure, Purpose, ValidationState, WorkingState
 from muniment.contracts.research import Perspective, SummaryPack
-from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
+from muniment.contracts.rules import DistillDraft, FlowMapSnapshot, RegressionTestSpec, RuleRecord
 from muniment.contracts.runs import EventLog, RunConfig, RunCost, VerifierResult
 from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
 from muniment.core.outside.spool import Spool
