@@ -18,6 +18,11 @@ from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.rows import row_with
 
+
+def instant(number: int) -> str:
+    return f"2026-01-01T00:{number // 60:02}:{number % 60:02}.000000Z"
+
+
 QUESTIONS = {
     "key": Select("entries", (("id", "=", "e7"),)),
     "keys": Select("entries", (("id", "in", ("e7", "e8", "e9")),)),
@@ -67,13 +72,13 @@ QUESTIONS = {
         "items",
         (("kind", "=", "k7"), ("owner", "=", "u7"), ("newest", "=", 1), ("status", "=", "active")),
         ("placed_at", "id"),
-        after=("c7", "i7"),
+        after=(instant(7), "i7"),
         descending=True,
         limit=20,
     ),
     "a page of a tenant's list, of a time": Select(
         "items",
-        (("kind", "=", "k7"), ("newest", "=", 1), ("status", "=", "active"), ("placed_at", ">=", "c1")),
+        (("kind", "=", "k7"), ("newest", "=", 1), ("status", "=", "active"), ("placed_at", ">=", instant(1))),
         ("placed_at", "id"),
         descending=True,
         limit=20,
@@ -123,7 +128,7 @@ ROWS = 3000
 
 
 def _item(n: int) -> Row:
-    listed = {"owner": f"u{n % 9}", "newest": int(n % 4 > 0), "placed_at": f"c{n}"}
+    listed = {"owner": f"u{n % 9}", "newest": int(n % 4 > 0), "placed_at": instant(n)}
     status = "active" if n % 3 else "gone"
     return row_with("items", n, id=f"e{n}", kind=f"k{n % 50}", name=f"n{n}", status=status, **listed)
 

@@ -25,6 +25,7 @@ __all__ = [
     "BUCKETS",
     "NO_NAME",
     "NameBook",
+    "NameGiver",
     "NameLookup",
     "decode_id",
     "decode_instant",
@@ -96,19 +97,19 @@ _FIXED_CHARS = len("1970-01-01T00:00:00.000000Z")
 
 
 @lru_cache(maxsize=1024)
-def encode_instant(text: str) -> int:
+def encode_instant(ts: str) -> int:
     """Microseconds since 1970 of a time in the one form (`core.instants`); the empty text is before all times.
 
     Raises `InvalidInput` for any other text.
     """
-    if not text:
+    if not ts:
         return _BEFORE_ALL
     try:
-        if len(text) == _FIXED_CHARS and (text[10], text[19], text[-1]) == ("T", ".", "Z"):
-            return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
+        if len(ts) == _FIXED_CHARS and (ts[10], ts[19], ts[-1]) == ("T", ".", "Z"):
+            return (datetime.fromisoformat(ts) - _EPOCH) // _MICROSECOND
     except ValueError:
         pass
-    raise InvalidInput(f"{text!r:.60} is not a time as a store keeps it", hint="give it as format_instant writes it")
+    raise InvalidInput(f"{ts!r:.60} is not a time as a store keeps it", hint="give it as format_instant writes it")
 
 
 @lru_cache(maxsize=1024)
@@ -192,15 +193,19 @@ def unpack_bytes(held: bytes) -> bytes:
 
 
 class NameLookup(Protocol):
-    """What a transaction knows of the names of its tenant."""
+    """The names of one tenant as a transaction sees them."""
 
     def number_of(self, name: str) -> int:
         """The number of a name; `NO_NAME` if it has none."""
 
+    def name_of(self, number: int) -> str: ...
+
+
+class NameGiver(NameLookup, Protocol):
+    """A transaction that may give a number to a new name."""
+
     def number_for(self, name: str) -> int:
         """The number of a name, assigned now if it has none."""
-
-    def name_of(self, number: int) -> str: ...
 
 
 class NameBook:
@@ -267,7 +272,7 @@ def value_encoder(column: Column, names: NameLookup) -> Callable[[Any], Value] |
     return names.number_of if column.form == "name" else _coders(column)[0]
 
 
-def row_encoder(columns: Iterable[Column], names: NameLookup, *, packs: bool) -> Callable[[Row], Row]:
+def row_encoder(columns: Iterable[Column], names: NameGiver, *, packs: bool) -> Callable[[Row], Row]:
     """What turns rows with these columns into stored ones. It gives numbers to names that have none.
 
     `packs`: long values are compressed here; else the server does so itself.
