@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from muniment.core.ports.engine import Row, Value
-from muniment.core.ports.schema import Column
+from muniment.core.ports.schema import OPAQUE, Column
 from muniment.core.trust import TRUST_RANK
 from muniment.errors import InvalidInput
 
@@ -27,9 +27,11 @@ __all__ = [
     "NameBook",
     "NameGiver",
     "NameLookup",
+    "decode_body",
     "decode_id",
     "decode_instant",
     "decode_word",
+    "encode_body",
     "encode_id",
     "encode_instant",
     "encode_word",
@@ -189,6 +191,28 @@ def unpack_bytes(held: bytes) -> bytes:
         return held
 
 
+# -- bodies of entries --------------------------------------------------------------------------------
+
+_BEFORE, _BEHIND = '{"content":"', '"}'
+_AS_IT_IS = "{{"
+
+
+def encode_body(body: str) -> str:
+    """The text alone, of a body that says nothing but a text without escapes. It is 14 bytes shorter, and can be read
+    by anybody who looks into the file."""
+    if body.startswith(_BEFORE) and body.endswith(_BEHIND) and len(body) >= len(_BEFORE) + len(_BEHIND):
+        text = body[len(_BEFORE) : -len(_BEHIND)]
+        if not text.startswith("{") and '"' not in text and "\\" not in text:
+            return text
+    return body if body[:1] == "{" and body[:2] != _AS_IT_IS else _AS_IT_IS + body
+
+
+def decode_body(held: str) -> str:
+    if held[:1] != "{":
+        return f"{_BEFORE}{held}{_BEHIND}"
+    return held[len(_AS_IT_IS) :] if held[:2] == _AS_IT_IS else held
+
+
 # -- names --------------------------------------------------------------------------------------------
 
 
@@ -256,6 +280,7 @@ _CODERS: dict[str, tuple[Callable[[Any], Value], Callable[[Any], Value]]] = {
     "id": (encode_id, decode_id),
     "instant": (encode_instant, decode_instant),
     "word": (encode_word, decode_word),
+    "body": (encode_body, decode_body),
     "packed text": (pack, unpack),
     "packed bytes": (pack_bytes, unpack_bytes),
 }
@@ -267,7 +292,7 @@ def _coders(column: Column) -> tuple[Callable[[Any], Value], Callable[[Any], Val
 
 def value_encoder(column: Column, names: NameLookup) -> Callable[[Any], Value] | None:
     """What makes a condition's value comparable with the stored ones; None where they are stored as they are."""
-    if column.form in ("plain", "packed"):
+    if column.form == "plain" or column.form in OPAQUE:
         return None
     return names.number_of if column.form == "name" else _coders(column)[0]
 
