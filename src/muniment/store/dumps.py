@@ -35,6 +35,7 @@ from muniment.core.ports.schema import (
 )
 from muniment.errors import ChainBroken, InvalidInput, MunimentError
 from muniment.store.dump_replay import DumpReplay
+from muniment.store.engines.codec import encode_id
 from muniment.store.ledger.chain import Head, genesis, head_after, head_of, link_fault
 from muniment.store.ledger.foreign import entry_fault, is_id, is_instant, item_fault
 from muniment.store.proving.dumped_forgets import DumpedForgets
@@ -231,6 +232,8 @@ class _Check:
     phase: int = 0
     keys: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     """Per table the last key seen."""
+    orders: list[Callable[[str], Any]] = field(default_factory=lambda: [str, encode_id])
+    """The orders that all items have had so far."""
     head: Head | None = None
     session: SessionRow | None = None
     item: ItemRow | None = None
@@ -331,7 +334,7 @@ class _Check:
 
     def _see_item(self, row: ItemRow, number: int) -> None:
         before = self.item
-        self._in_order("items", (row.id, row.version), number)
+        self._item_in_order(row, number)
         wanted = before.version + 1 if before is not None and before.id == row.id else 1
         fault = item_fault(row)
         if fault is None and row.version != wanted:
@@ -378,6 +381,14 @@ class _Check:
         if before is not None and not before < key:
             raise ChainBroken(f"line {number}: a row of {name} is out of order", path="$.row", hint=_ALTERED)
         self.keys[name] = key
+
+    def _item_in_order(self, row: ItemRow, number: int) -> None:
+        """Versions come in the order of their ids, as text or as a store keeps them: in either none comes twice."""
+        if (before := self.item) is not None:
+            one, other = (before.id, before.version), (row.id, row.version)
+            self.orders = [key for key in self.orders if (key(one[0]), one[1]) < (key(other[0]), other[1])]
+        if not self.orders:
+            raise ChainBroken(f"line {number}: a row of items is out of order", path="$.row", hint=_ALTERED)
 
     def _in_scope(self, user_id: str | None, session_id: str | None, number: int) -> None:
         """A dump of one user brings nothing of another (LG-02)."""

@@ -13,6 +13,7 @@ from muniment.core.ports.rows import ASKED_MAX, Where, by_ids, first, get, strea
 from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IDS, ITEMS, SESSIONS, TENANTS, IdempotencyRow
 from muniment.store.context import Context
 from muniment.store.idempotency import KEY_KIND, KeptKey
+from muniment.store.ledger.foreign import is_instant
 from muniment.store.proving.proofs import proof_faults
 from muniment.store.reports import Differing
 
@@ -31,7 +32,10 @@ def table_faults(ctx: Context, reader: Reader, tenant: str, counts: dict[str, in
     entered = get(reader, TENANTS, ())
     if entered is None:
         found.append(differing("tenant", tenant, "its row is missing"))
-    elif first(reader, SESSIONS, (("created_at", "=", entered.created_at),)) is None:
+    elif (
+        not is_instant(entered.created_at)
+        or first(reader, SESSIONS, (("created_at", "=", entered.created_at),)) is None
+    ):
         found.append(differing("tenant", tenant, "none of its sessions began when it is said to have"))
     found += [differing("id", id_, reason) for id_, reason in _id_faults(reader)]
     for key in stream(reader, IDEMPOTENCY):
