@@ -120,7 +120,8 @@ def test_each_index_names_a_question_that_is_asked_here() -> None:
     declared = {index_name(spec, each) for spec in TABLES for each in (*spec.unique, *spec.indexes)}
     assert declared == set(INDEXES)
     for spec in TABLES:
-        assert len(spec.serves) == len(spec.unique) + len(spec.indexes) and all(spec.serves), spec.name
+        assert len(spec.serves) == len(spec.unique) + len(spec.indexes), spec.name
+        assert all(spec.serves), spec.name
 
 
 Asked = tuple[str, Any]
@@ -152,18 +153,36 @@ def _asked(engine: Engine, op: Select | Find, heard: list[Asked]) -> list[Asked]
 
 def _row(table: str, n: int) -> Row:
     own = {
-        **{"id": f"e{n}", "entry_id": f"e{n}", "item_id": f"i{n}", "source_id": f"e{n}", "evidence_id": f"e{n}"},
-        **{
-            "user_id": f"u{n % 9}",
-            "session_id": f"s{n // 9}" if table == "sessions" else "s7",
-            "run_id": f"r{n % 40}",
-            "agent_id": "a",
-            "seq": n,
-        },
-        **{"kind": f"k{n % 8}", "name": f"n{n}", "status": "active" if n % 3 else "gone", "owner": f"u{n % 9}"},
-        **{"newest": int(n % 4 > 0), "placed_at": instant(n), "created_at": instant(n), "number": n, "version": 1},
-        **{"first": 40 * n + 1, "last": 40 * n + 40, "level": 0, "space": f"p{n % 9}", "path": f"a{n}", "state": 1},
-        **{"key_hash": n.to_bytes(4), "hash": n.to_bytes(4), "expires": n, "kept": 1, "is_open": int(n == 7)},
+        "id": f"e{n}",
+        "entry_id": f"e{n}",
+        "item_id": f"i{n}",
+        "source_id": f"e{n}",
+        "evidence_id": f"e{n}",
+        "user_id": f"u{n % 9}",
+        "session_id": f"s{n // 9}" if table == "sessions" else "s7",
+        "run_id": f"r{n % 40}",
+        "agent_id": "a",
+        "seq": n,
+        "kind": f"k{n % 8}",
+        "name": f"n{n}",
+        "status": "active" if n % 3 else "gone",
+        "owner": f"u{n % 9}",
+        "newest": int(n % 4 > 0),
+        "placed_at": instant(n),
+        "created_at": instant(n),
+        "number": n,
+        "version": 1,
+        "first": 40 * n + 1,
+        "last": 40 * n + 40,
+        "level": 0,
+        "space": f"p{n % 9}",
+        "path": f"a{n}",
+        "state": 1,
+        "key_hash": n.to_bytes(4),
+        "hash": n.to_bytes(4),
+        "expires": n,
+        "kept": 1,
+        "is_open": int(n == 7),
     }
     spec = _TABLE[table]
     row = zip(spec.columns, sample_row(spec, n), strict=True)

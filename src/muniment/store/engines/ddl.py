@@ -13,6 +13,7 @@ from typing import Any
 
 from muniment.core.ports.schema import TABLES, TENANTS, Table
 from muniment.errors import SchemaMismatch
+from muniment.store.engines.codec import PREFIXES, WORDS
 
 __all__ = [
     "LAYOUT",
@@ -40,7 +41,8 @@ _FORM_TYPE = {"id": "bytes", "name": "int", "instant": "int"}
 @cache
 def fingerprint() -> str:
     """A digest of everything that decides how rows are stored."""
-    return sha256("\n".join([*sqlite_tables(), *postgres_tables("s")]).encode()).hexdigest()[:32]
+    codes = [",".join(WORDS), ",".join(PREFIXES)]
+    return sha256("\n".join([*sqlite_tables(), *postgres_tables("s"), *codes]).encode()).hexdigest()[:32]
 
 
 def check_layout(found: Sequence[tuple[Any, Any]], location: str) -> None:
