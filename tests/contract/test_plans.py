@@ -34,6 +34,7 @@ _LISTED = (("kind", "=", "k7"), ("newest", "=", 1), ("status", "=", "active"))
 INDEXES: dict[str, Select | Find] = {
     "sessions_session_id_user_id": Select("sessions", (("session_id", "=", "s7"),)),
     "entries_user_id_session_id_seq": Select("entries", _SESSION, ("seq",), after=(7,), limit=50),
+    "entries_user_id_n": Select("entries", (("user_id", "=", "u7"), ("n", ">", 7)), ("user_id", "n"), limit=50),
     "entries_run_id_seq": Select("entries", (("run_id", "=", "r7"),), ("seq",), after=(7,), limit=20),
     "blobs_entry_id": Select("blobs", (("entry_id", "in", ("e7", "e8")),)),
     "items_kind_user_id_name_created_at": Select(
@@ -167,6 +168,7 @@ def _row(table: str, n: int) -> Row:
         "name": f"n{n}",
         "status": "active" if n % 3 else "gone",
         "owner": f"u{n % 9}",
+        "n": n,
         "newest": int(n % 4 > 0),
         "placed_at": instant(n),
         "created_at": instant(n),

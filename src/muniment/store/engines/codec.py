@@ -24,9 +24,11 @@ from muniment.errors import InvalidInput
 
 __all__ = [
     "BUCKETS",
+    "MINTED",
     "NO_NAME",
     "PREFIXES",
     "WORDS",
+    "WORD_OF",
     "NameBook",
     "NameGiver",
     "NameLookup",
@@ -68,7 +70,7 @@ PREFIXES = (
     *("vrf", "ws"),
 )
 """Of the ids that this package mints."""
-_MINTED = tuple(sorted(f"{prefix}_" for prefix in PREFIXES))
+MINTED = tuple(sorted(f"{prefix}_" for prefix in PREFIXES))
 _HEX = frozenset("0123456789abcdef")
 _HEX_CHARS = 32
 _MINTED_BYTES = 1 + _HEX_CHARS // 2
@@ -80,8 +82,8 @@ def encode_id(text: str) -> bytes:
     An id that only begins like a minted one has the code of the last minted one before it, and then its text. All
     others have an odd byte, which says between which prefixes they are, and their text.
     """
-    group = bisect_right(_MINTED, text)
-    prefix = _MINTED[group - 1] if group else ""
+    group = bisect_right(MINTED, text)
+    prefix = MINTED[group - 1] if group else ""
     if not prefix or not text.startswith(prefix):
         return bytes((2 * group + 1,)) + text.encode()
     rest = text[len(prefix) :]
@@ -109,7 +111,7 @@ def _last_number_before(rest: str) -> int:
 def decode_id(code: bytes) -> str:
     try:
         if code[0] % 2 == 0 and len(code) == _MINTED_BYTES and code[0]:
-            return _MINTED[code[0] // 2 - 1] + code[1:].hex()
+            return MINTED[code[0] // 2 - 1] + code[1:].hex()
         text = code[1 if code[0] % 2 else _MINTED_BYTES :].decode()
         if encode_id(text) == code:
             return text
@@ -171,7 +173,7 @@ WORDS = tuple(
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BEFORE_WORDS = "="
 _LETTER_OF = dict(zip(WORDS, _LETTERS, strict=False))
-_WORD_OF = {letter: word for word, letter in _LETTER_OF.items()}
+WORD_OF = {letter: word for word, letter in _LETTER_OF.items()}
 
 
 def encode_word(word: str) -> str:
@@ -185,7 +187,7 @@ def encode_word(word: str) -> str:
 
 
 def decode_word(code: str) -> str:
-    word = _WORD_OF.get(code)
+    word = WORD_OF.get(code)
     if word is not None:
         return word
     return code[1:] if encode_word(code[1:]) == code else f"{_DAMAGED}{code}"
