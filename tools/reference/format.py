@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -102,6 +103,10 @@ TABLES_ABOUT = """## Tables
 what a forget empties."""
 
 
+_CLAUSE = re.compile(r" \([A-Z]{1,2}-\d+\)")
+"""What a docstring may cite, and a page may not."""
+
+
 def page() -> str:
     parts = [*_views(), *_encodings(), CHECKING, "", *_tables()]
     return "\n".join([*headed("The format of a store", *ABOUT), *parts])
@@ -124,7 +129,7 @@ def _tables() -> Iterator[str]:
     yield TABLES_ABOUT + "\n"
     for spec in TABLES:
         yield f"### {spec.name}\n"
-        yield first_paragraph(spec.row.__doc__) + "\n"
+        yield _CLAUSE.sub("", first_paragraph(spec.row.__doc__)) + "\n"
         yield from table(("column", "type", "form", ""), _columns(spec))
         key = ", ".join(("shard", *spec.key))
         yield f"Key: {key}. A forget: {spec.forget}.\n"
