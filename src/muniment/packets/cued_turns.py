@@ -5,7 +5,7 @@ Of every turn that the store holds of the user it is known afterwards whether it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from muniment.core.policy import Policy
 from muniment.core.ports.engine import Reader
 from muniment.core.text.analyzer import analyze, term_hash
 from muniment.memory.labels import labelled_turns
-from muniment.memory.recall.index import Ints, StoredIndex
+from muniment.memory.recall.index import Ints, StoredIndex, role_number
 from muniment.memory.recall.rank import Reach
 from muniment.memory.searching import FoundTurn, find_turns
 from muniment.memory.turn_reading import turns_by_id
@@ -31,6 +31,8 @@ HITS_MIN = 20
 """No more hits are gathered than could fit: a line of a prompt takes this many tokens or more."""
 LABELLED_TURNS_MAX = 50_000
 """Turns whose labels are read for tags and entities: of a user who has more, the newest."""
+_OWN_MAX = 128
+_USER = role_number("user")
 _EPOCH_SECONDS = date(1970, 1, 1).toordinal() * 86_400
 """Of 1970, as an `Instant` counts its seconds."""
 _HIT_FIELDS = set(HitCandidate.model_fields) - {"standing"}
@@ -147,11 +149,18 @@ class Hits(NamedTuple):
     def led_by(self, hits: Mapping[int, HitCandidate]) -> Hits:
         """With these hits before the others, by ordinal; what else is left of all turns, by reason, is counted anew."""
         rest = {ordinal: hit for ordinal, hit in zip(self.ordinals, self.hits, strict=True) if ordinal not in hits}
-        fresh = [ordinal for ordinal in hits if ordinal not in self.ordinals]
-        matched = sum(self.eligible is None or bool(self.eligible[ordinal]) for ordinal in fresh)
-        counted = self.not_gathered.less(len(fresh), {"count_limit": matched, "no_match": len(fresh) - matched})
         every = {**hits, **rest}
-        return Hits(tuple(every.values()), tuple(every), counted, self.eligible)
+        fresh = [ordinal for ordinal in hits if ordinal not in self.ordinals]
+        return Hits(tuple(every.values()), tuple(every), self._counted_without(fresh), self.eligible)
+
+    def followed_by(self, hits: Mapping[int, HitCandidate]) -> Hits:
+        """With these hits, none of which is here, behind the others."""
+        every = (*self.hits, *hits.values())
+        return Hits(every, (*self.ordinals, *hits), self._counted_without(list(hits)), self.eligible)
+
+    def _counted_without(self, fresh: Sequence[int]) -> NotGathered:
+        matched = sum(self.eligible is None or bool(self.eligible[ordinal]) for ordinal in fresh)
+        return self.not_gathered.less(len(fresh), {"count_limit": matched, "no_match": len(fresh) - matched})
 
 
 def find_hits(
@@ -177,7 +186,8 @@ def find_hits(
         shown = 0 if chosen is None else int(np.count_nonzero(chosen))
         reasons |= {"count_limit": shown - len(found), "no_query": inside - shown}
     counted = NotGathered.of("turns", len(index), len(found), reasons)
-    return Hits(tuple(found.values()), tuple(found), counted, eligible)
+    hits = Hits(tuple(found.values()), tuple(found), counted, eligible)
+    return hits.followed_by(_newest_own(ctx, reader, request, index, cued, found))
 
 
 def _searched(
@@ -232,6 +242,23 @@ def _hit(found: FoundTurn, cued: CuedTurns, asked: str) -> HitCandidate:
         },
         _HIT_FIELDS,
     )
+
+
+def _newest_own(
+    ctx: Context, reader: Reader, request: ComposeRequest, index: StoredIndex, cued: CuedTurns, known: Container[int]
+) -> dict[int, HitCandidate]:
+    """The user's own newest turns that the search did not find, by ordinal: they fill the room that is left."""
+    own = index.role == _USER
+    among = own if cued.within is None else own & cued.within
+    count = min(_OWN_MAX, request.budget.max_tokens // TOKENS_A_HIT)
+    ids = {each: index.id(each) for each in index.newest(among, count) if each not in known}
+    turns = turns_by_id(ctx, reader, request.scope.tenant_id, list(ids.values()), is_asked_later=True)
+    given = {"score": 0.0, "parts": {}, "reasons": ("said by the user lately",), "standing": None}
+    return {
+        each: HitCandidate.unchecked({**given, "turn": turns[id_].read.turn}, _HIT_FIELDS)
+        for each, id_ in ids.items()
+        if id_ in turns
+    }
 
 
 def _newest(
