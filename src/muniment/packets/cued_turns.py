@@ -5,7 +5,7 @@ Of every turn that the store holds of the user it is known afterwards whether it
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -21,10 +21,10 @@ from muniment.memory.recall.rank import Reach
 from muniment.memory.searching import FoundTurn, find_turns
 from muniment.memory.turn_reading import turns_by_id
 from muniment.packets.compose.cues import AskedCues
-from muniment.packets.pool import CUE_PART, ComposeRequest, HitCandidate, NotGathered
+from muniment.packets.pool import CUE_PART, SAID_LATELY, ComposeRequest, HitCandidate, NotGathered
 from muniment.store.context import Context
 
-__all__ = ["CuedTurns", "Hits", "find_hits", "read_cued"]
+__all__ = ["CuedTurns", "Hits", "find_hits", "read_cued", "with_newest_own"]
 
 TOKENS_A_HIT = 16
 HITS_MIN = 20
@@ -153,12 +153,22 @@ class Hits(NamedTuple):
         fresh = [ordinal for ordinal in hits if ordinal not in self.ordinals]
         return Hits(tuple(every.values()), tuple(every), self._counted_without(fresh), self.eligible)
 
+    def marked(self, newest: frozenset[int]) -> Hits:
+        """With the reason `SAID_LATELY` for the hits that are among these turns."""
+        hits = [
+            hit.model_copy(update={"reasons": (*hit.reasons, SAID_LATELY)}) if ordinal in newest else hit
+            for ordinal, hit in zip(self.ordinals, self.hits, strict=True)
+        ]
+        return self._replace(hits=tuple(hits))
+
     def followed_by(self, hits: Mapping[int, HitCandidate]) -> Hits:
         """With these hits, none of which is here, behind the others."""
         every = (*self.hits, *hits.values())
         return Hits(every, (*self.ordinals, *hits), self._counted_without(list(hits)), self.eligible)
 
     def _counted_without(self, fresh: Sequence[int]) -> NotGathered:
+        if "no_query" in self.not_gathered.reasons:
+            return self.not_gathered.less(len(fresh), {"no_query": len(fresh)})
         matched = sum(self.eligible is None or bool(self.eligible[ordinal]) for ordinal in fresh)
         return self.not_gathered.less(len(fresh), {"count_limit": matched, "no_match": len(fresh) - matched})
 
@@ -186,8 +196,7 @@ def find_hits(
         shown = 0 if chosen is None else int(np.count_nonzero(chosen))
         reasons |= {"count_limit": shown - len(found), "no_query": inside - shown}
     counted = NotGathered.of("turns", len(index), len(found), reasons)
-    hits = Hits(tuple(found.values()), tuple(found), counted, eligible)
-    return hits.followed_by(_newest_own(ctx, reader, request, index, cued, found))
+    return Hits(tuple(found.values()), tuple(found), counted, eligible)
 
 
 def _searched(
@@ -244,21 +253,22 @@ def _hit(found: FoundTurn, cued: CuedTurns, asked: str) -> HitCandidate:
     )
 
 
-def _newest_own(
-    ctx: Context, reader: Reader, request: ComposeRequest, index: StoredIndex, cued: CuedTurns, known: Container[int]
-) -> dict[int, HitCandidate]:
-    """The user's own newest turns that the search did not find, by ordinal: they fill the room that is left."""
+def with_newest_own(
+    ctx: Context, reader: Reader, request: ComposeRequest, index: StoredIndex, cued: CuedTurns, found: Hits
+) -> Hits:
+    """The hits, and behind them the newest turns of the user's own: they fill the room that nothing else needs."""
     own = index.role == _USER
     among = own if cued.within is None else own & cued.within
-    count = min(_OWN_MAX, request.budget.max_tokens // TOKENS_A_HIT)
-    ids = {each: index.id(each) for each in index.newest(among, count) if each not in known}
+    newest = index.newest(among, min(_OWN_MAX, request.budget.max_tokens // TOKENS_A_HIT))
+    ids = {each: index.id(each) for each in newest if each not in found.ordinals}
     turns = turns_by_id(ctx, reader, request.scope.tenant_id, list(ids.values()), is_asked_later=True)
-    given = {"score": 0.0, "parts": {}, "reasons": ("said by the user lately",), "standing": None}
-    return {
+    given = {"score": 0.0, "parts": {}, "reasons": (SAID_LATELY,), "standing": None}
+    fresh = {
         each: HitCandidate.unchecked({**given, "turn": turns[id_].read.turn}, _HIT_FIELDS)
         for each, id_ in ids.items()
         if id_ in turns
     }
+    return found.marked(frozenset(newest)).followed_by(fresh)
 
 
 def _newest(

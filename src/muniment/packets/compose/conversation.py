@@ -24,7 +24,7 @@ from muniment.packets.page.lines import (
     may_show,
     tool_line,
 )
-from muniment.packets.pool import CUE_PART, HitCandidate, ToolCandidate
+from muniment.packets.pool import CUE_PART, SAID_LATELY, HitCandidate, ToolCandidate
 
 __all__ = ["Quotes", "place_short_term", "short_term_prices"]
 
@@ -409,7 +409,7 @@ class Quotes:
                 draft.tally.omit(name, "duplicate")
             elif turn.id not in strong and turn.id not in draft.carrying and hit.standing is None:
                 draft.tally.omit(name, "weak_evidence")
-                if turn.role == "user":
+                if SAID_LATELY in hit.reasons:
                     self._own.append((name, hit))
             elif len(fit) >= limit:
                 draft.tally.omit(name, "count_limit")  # without a query nothing matches it
