@@ -12,7 +12,7 @@ from muniment.core.text.work import analysed_chars
 from muniment.core.trust import TRUST_RANK
 from muniment.core.vocabulary import TRUST_ORDER, Trust
 from muniment.errors import InvalidInput, TooLarge
-from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.injection import reads_like_instructions
 from muniment.store.ledger.records import IMPORTED, INSTRUCTION_LIKE, PARTLY_ANALYSED, EntryDraft, EntryKind, Role
 from muniment.store.ledger.secrets import may_hold_secret, redact_value
 
