@@ -20,7 +20,7 @@ import pytest
 import muniment
 from deployments import FreshStore, on
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Engine, Insert, Patch, Put
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
@@ -108,7 +108,7 @@ def begin(mem: Memory, run_id: str) -> Run:
 
 @pytest.mark.soak
 @pytest.mark.req("CS-08", "CS-12", "LG-06")
-@on("memory", "sqlite", "postgres")
+@on("memory", "postgres")
 @pytest.mark.parametrize(("name", "call"), CALLS, ids=[name for name, _ in CALLS])
 def test_a_crash_at_every_boundary(
     deployment: str, fresh_store: FreshStore, name: str, call: Callable[[Run], Any]

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 from deployments import FreshStore, Stores, on
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Engine
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
@@ -124,10 +124,10 @@ def without_snapshots(log: RunLog) -> object:
 
 @pytest.mark.soak
 @pytest.mark.req("CS-12", "LG-04")
-@on("memory", "sqlite", "postgres")
+@on("sqlite", "postgres")
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_on_every_engine_and_after_a_move(deployment: str, stores: Stores, seed: int) -> None:
-    others = [name for name in ("memory", "sqlite", "postgres") if name != deployment]
+    others = [name for name in ("sqlite", "postgres") if name != deployment]
     with ExitStack() as stack:
 
         def opened(name: str) -> Memory:

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from muniment.contracts.folding import FoldResult
-    from muniment.contracts.learned_memory import ReuseSelectMeta, WorkingSet, WorkingSetRecord
-    from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
-    from muniment.core.scope import Scope
-    from muniment.core.vocabulary import RuleType, ScopeLevel
+    from muniment.contracts.learning import FoldResult, ReuseSelectMeta, WorkingSet, WorkingSetRecord
+    from muniment.contracts.runs import RunConfig, RunCost, VerifierResult
+    from muniment.core.scope import RuleType, Scope, ScopeLevel
     from muniment.learning.folding import Learned
     from muniment.learning.lessons.records import RunLessons
     from muniment.learning.recalling import Recall
@@ -250,7 +248,7 @@ def _learn(
     ws_id: str | None,
 ) -> tuple[Learned, bool]:
     from muniment.core.outside.calling import caught
-    from muniment.core.owners import bank_owner
+    from muniment.core.scope import bank_owner
     from muniment.learning.folding import Ending, learn_run
     from muniment.learning.learn_requests import LEARNING, is_defect, learn_request, learning_failed
     from muniment.learning.tidying import bank_length, tidy_sometimes

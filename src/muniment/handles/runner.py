@@ -17,11 +17,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
-from muniment.core.policy.rollouts import RolloutPolicy
-from muniment.core.policy.routing import RoutePolicy
+from muniment.core.policy import RolloutPolicy, RoutePolicy
 from muniment.core.record import Items, Record
 from muniment.core.requests import ByRule, Expect, FromOne, Request, checked, one_of
-from muniment.core.vocabulary import RunMode
+from muniment.core.scope import RunMode
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.learning.outside.lesson_models import lesson_writer
 from muniment.learning.recalling import bucket_given, features_given, intent_given, state_given
@@ -35,8 +34,8 @@ from muniment.rules.routing.records import RouteDecision, RouteRequest
 from muniment.verify.buckets import parse_bucket_key
 
 if TYPE_CHECKING:
-    from muniment.contracts.learned_memory import MemoryHint, ReuseSelectMeta, ReuseStateRecord
-    from muniment.core.vocabulary import Level
+    from muniment.contracts.learning import MemoryHint, ReuseSelectMeta, ReuseStateRecord
+    from muniment.core.scope import Level
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.rules.effort import Plan, Router
@@ -277,7 +276,7 @@ class Runner:
         return AgentTask(task, prompt, hints, seed, run, dict(features or {}), rules=rules), reuse
 
     def _seed(self, bucket_key: str | None) -> tuple[ReuseStateRecord | None, ReuseSelectMeta | None]:
-        from muniment.contracts.learned_memory import ReuseStateRecord
+        from muniment.contracts.learning import ReuseStateRecord
 
         bank = self._memory.bank(user_id=self._scope["user_id"], tenant_id=self._scope.get("tenant_id", "default"))
         meta, _ = bank.select_seed(bucket_key=bucket_key)

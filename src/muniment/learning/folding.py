@@ -12,16 +12,22 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryActionPlan, MemoryActionRecord
-from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse
-from muniment.contracts.run_records import EventLog, SelectedRuleMirror, TraceCapsule
+from muniment.contracts.learning import (
+    FoldResult,
+    FoldTrigger,
+    MemoryActionPlan,
+    MemoryActionRecord,
+    MemoryRecallRequest,
+    MemoryRecallResponse,
+)
+from muniment.contracts.runs import EventLog, SelectedRuleMirror, TraceCapsule
 from muniment.core.canonical import digest_of, read_canonical
 from muniment.core.outside.calling import caught
-from muniment.core.owners import bank_owner, owners_seen
 from muniment.core.ports.engine import Condition, Lock
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.scope import bank_owner, owners_seen
 from muniment.errors import Conflict, InvalidInput, StorageFailure
 from muniment.learning.banks import find_memory, lock_banks, memory_drafts, write_bank
 from muniment.learning.fold.distill import BankIds
@@ -68,8 +74,8 @@ from muniment.store.reading import list_entries
 from muniment.verify.judges import taught_by
 
 if TYPE_CHECKING:
-    from muniment.contracts.run_records import RunConfig
-    from muniment.core.policy.learning import LearnPolicy
+    from muniment.contracts.runs import RunConfig
+    from muniment.core.policy import LearnPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.learning.lessons.uses import UseArm
@@ -581,7 +587,7 @@ def _task_digest(scope: Scope, seen: _FoldInputs) -> str | None:
 
 
 def _capsule_memory(capsule: TraceCapsule, owner: str, now: str) -> StoredMemory:
-    from muniment.core.owners import bank_level
+    from muniment.core.scope import bank_level
 
     return StoredMemory(
         id=capsule_id(capsule.trace_id),

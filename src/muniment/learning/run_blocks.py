@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from muniment.contracts.run_records import (
+from muniment.contracts.runs import (
     ExperimentBlock,
     PolicySignals,
     RolloutSelectBlock,
@@ -13,7 +13,7 @@ from muniment.contracts.run_records import (
     TreeSearchBlock,
 )
 from muniment.core.record import Absent, Integer, Items, JsonObject, NonEmpty, Number, Record
-from muniment.core.vocabulary import RunMode
+from muniment.core.scope import RunMode
 
 __all__ = ["PlannedRung", "RunBlocks", "TaskBlock", "TriedAttempt"]
 

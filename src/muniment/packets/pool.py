@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from pydantic_core import to_json
 
-from muniment.contracts.memory_packet import (
+from muniment.contracts.packet import (
     Cues,
     Fact,
     InsightItem,
@@ -21,8 +21,7 @@ from muniment.contracts.memory_packet import (
 )
 from muniment.core.canonical import Written, canonical_text, ordered_keys, ordered_members, written_part
 from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record, Timestamp
-from muniment.core.scope import IdText, Scope
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import IdText, Scope, Trust
 from muniment.memory.recall.records import SupersededStatement, outdated_by
 from muniment.memory.turns import EpisodeCandidate, SessionLine, Turn
 

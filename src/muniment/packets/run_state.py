@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.contracts.memory_packet import OpenLoop, WorkingState
+from muniment.contracts.packet import OpenLoop, WorkingState
 from muniment.core.canonical import canonical_text
 from muniment.core.ports.rows import by_ids, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
@@ -31,7 +31,7 @@ from muniment.runs.state_reading import (
 from muniment.store.items import latest_of_run
 
 if TYPE_CHECKING:
-    from muniment.core.policy.compose import ComposePolicy
+    from muniment.core.policy import ComposePolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.memory.recall.reasons import Wanted

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from muniment.contracts.memory_packet import Fact
-    from muniment.core.policy.recall import RecallPolicy
+    from muniment.contracts.packet import Fact
+    from muniment.core.policy import RecallPolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.memory.recall.index import StoredIndex

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.contracts.run_records import PolicySignals
+from muniment.contracts.runs import PolicySignals
 from muniment.learning.run_blocks import PlannedRung
 from muniment.rules.rollouts.budget import Goal, Step, cut_step, next_step
 
 if TYPE_CHECKING:
-    from muniment.core.policy.routing import RoutePolicy
+    from muniment.core.policy import RoutePolicy
     from muniment.rules.attempt_records import Trial
     from muniment.rules.rollouts.budget import Caps, Made
     from muniment.rules.routing.climbing import Attempt

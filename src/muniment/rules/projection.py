@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import short_id
-from muniment.core.owners import is_bank
+from muniment.core.scope import is_bank
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.learning.projection import held_record, named_id, project_event_log, project_memory
 from muniment.runs.projection import change_of, erased, sources_named
@@ -27,7 +27,7 @@ from muniment.store.ledger.memory_events import (
 from muniment.store.ledger.records import LedgerEntry
 
 if TYPE_CHECKING:
-    from muniment.contracts.run_records import EventLog
+    from muniment.contracts.runs import EventLog
     from muniment.learning.rule_state import RuleArm
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import RuleUse
@@ -182,7 +182,7 @@ def project_rule_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     changes = project_event_log(entry, lookup) if entry.metadata.get("rules") else []
     if not changes:
         return []
-    from muniment.contracts.run_records import EventLog
+    from muniment.contracts.runs import EventLog
 
     body = changes[0].body
     return uses_of(entry, EventLog.from_wire(body["event_log"]), body)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.contracts.memory_packet import OpenLoop
+from muniment.contracts.packet import OpenLoop
 from muniment.core.canonical import canonical_text
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import Trust
 from muniment.runs.compaction.transitions import TOOL_FAILURE
 from muniment.runs.records import OpenQuestion, RunConflict
 from muniment.store.injection import reads_like_instructions

@@ -10,11 +10,10 @@ from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes, canonical_text, digest, digest_of
-from muniment.core.owners import BANK_PREFIX, is_reserved
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Row, Transaction
 from muniment.core.ports.rows import by_ids, chunked, first, get, insert, put, select, stream
 from muniment.core.ports.schema import IDS, ITEMS, LINEAGES, LINKS, IdRow, ItemRow, LineageRow, LinkRow
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import BANK_PREFIX, Trust, is_reserved
 from muniment.errors import DuplicateId, Forgotten, InvalidJson, StoreDamaged
 
 __all__ = [
@@ -502,8 +501,7 @@ def lineage_of(reader: Reader, item_id: str) -> tuple[str, ...]:
 def links_of(reader: Reader, item_id: str) -> list[LinkRow]:
     """What the item was made from, as rows of `links` in their order, wherever it is written."""
     links = select(reader, LINKS, (("item_id", "=", item_id),))
-    turns = lineage_of(reader, item_id)
-    return sorted({*links, *(LinkRow(turn, item_id) for turn in turns)}) if turns else links
+    return sorted({*links, *(LinkRow(turn, item_id) for turn in lineage_of(reader, item_id))})
 
 
 def links_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> list[LinkRow]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from muniment.contracts.folding import MemoryActionPlan
+from muniment.contracts.learning import MemoryActionPlan
 from muniment.core.instants import format_instant
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.learning.fold.executing import Applied, Given, check_plan, execute
 from muniment.learning.fold.undoing import Undone, undo_plan
 from muniment.learning.stored_memory import StoredMemory

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.policy.learning import LearnPolicy, LessonPolicy
+from muniment.core.policy import LearnPolicy, LessonPolicy
 from muniment.learning.fold.operations import ActionContext, perform
 from muniment.learning.hints import Recallable, Weighed
 from muniment.learning.lesson_moving import lesson_moves
@@ -96,7 +96,7 @@ def context(*held: StoredMemory, payload: dict[str, Any], **stages: LessonState)
 
 
 def action(op: str, *targets: str):
-    from muniment.contracts.folding import MemoryAction
+    from muniment.contracts.learning import MemoryAction
 
     plain = {"op": op, "target_store": "ReuseBuffer", "payload_ref": "p"}
     return MemoryAction.from_wire(plain | ({"target_ids": list(targets)} if targets else {}))

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.compose import ComposePolicy
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import ComposePolicy, Policy
 from muniment.core.ports.engine import Delete, Reader, Row, Select, Transaction
 from muniment.errors import Conflict, Forgotten, NotFound
 from muniment.handles.derived import new_context
@@ -66,7 +65,7 @@ def live(mem: Memory) -> None:
 
 
 @pytest.mark.req("MP-06", "MP-04")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_everything_comes_back_from_the_ledger(make: Maker, engine: str) -> None:
     mem = make(engine)
     live(mem)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import muniment
+from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_packet
-from muniment.contracts.validation import validate
 from muniment.core.ports.engine import Select
 from muniment.errors import Forgotten, InvalidInput, InvalidRecord, NotFound
 from muniment.handles.memory import Memory
@@ -45,7 +45,7 @@ def tell(mem: Memory, user_id: str = "ana", tenant_id: str = "default") -> dict[
     return ids
 
 
-@pytest.fixture(params=[":memory:", "file", "postgres"])
+@pytest.fixture(params=["file", "postgres"])
 def mem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     target = tmp_path / "store.db" if request.param == "file" else request.param
     if request.param == "postgres":

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from muniment.contracts.flow_map import FlowMapSnapshot
-from muniment.contracts.validation import validate
+from muniment.contracts.rules import FlowMapSnapshot
+from muniment.contracts.schemas import validate
 from muniment.core.ports.engine import Row, Select
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.handles.memory import Memory
@@ -69,7 +69,7 @@ def test_the_map_of_a_bank(any_mem: Memory, estimator: Any) -> None:
 @pytest.mark.req("RC-23")
 def test_engines_agree_to_the_byte(make: Any) -> None:
     maps = []
-    for engine in ("memory", "sqlite", "postgres"):
+    for engine in ("sqlite", "postgres"):
         mem = make(engine)
         for at, result in enumerate((PASS, FAIL, UNSURE, FAIL, PASS, MUTE)):
             learn(mem, result, (EASY, HARD)[at % 2], state={"budget_tier": ("hot", "full")[at // 3]})

@@ -38,6 +38,7 @@ STAYS = {
     "backlog": {"user_id": "a name", "session_id": "a name"},
     "tenants": {"created_at": "when the tenant's first session began"},
     "ids": {"id": "an id", "kind": "event, run, receipt …"},
+    "users": {"user_id": "a name"},
     "sessions": {
         "user_id": "a name",
         "session_id": "a name",
@@ -458,7 +459,7 @@ DERIVED = derivations() | declare(
 )
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def deriving(request: pytest.FixtureRequest, make: Maker) -> Memory:
     return make(request.param, derivations=DERIVED)
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.contracts.run_records import FGFCReport, FGFCUnit
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.contracts.runs import FGFCReport, FGFCUnit
+from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts import (
     SourceText,
     check_facts,

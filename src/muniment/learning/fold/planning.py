@@ -11,11 +11,18 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryAction, MemoryActionPlan
-from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
+from muniment.contracts.learning import (
+    ConditionalTactic,
+    FoldResult,
+    FoldTrigger,
+    MemoryAction,
+    MemoryActionPlan,
+    ReasoningMemory,
+    ReuseStateRecord,
+)
 from muniment.contracts.rules import DistillDraft
 from muniment.core.canonical import short_id
-from muniment.core.policy.learning import FoldPolicy, LearnPolicy
+from muniment.core.policy import FoldPolicy, LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.learning.fold.contrast import Separation, associations, contrast, separations_of, window
 from muniment.learning.fold.distill import (

@@ -9,9 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from muniment.contracts.folding import FoldResult, MemoryActionRecord
-from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse, ReuseSelectMeta
-from muniment.contracts.run_records import (
+from muniment.contracts.learning import (
+    FoldResult,
+    MemoryActionRecord,
+    MemoryRecallRequest,
+    MemoryRecallResponse,
+    ReuseSelectMeta,
+)
+from muniment.contracts.runs import (
     EventLog,
     RunConfig,
     RunCost,
@@ -22,7 +27,7 @@ from muniment.contracts.run_records import (
 from muniment.core.canonical import canonical_text
 from muniment.core.instants import parse_instant
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.vocabulary import Outcome
+from muniment.core.scope import Outcome
 from muniment.learning.fold.features import scalar_text
 from muniment.learning.fold.signals import derived_bucket, derived_cluster, failure_sign, failure_words
 from muniment.learning.fold.strata import task_digest

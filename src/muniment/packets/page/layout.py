@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import Any, Literal, NamedTuple
 
-from muniment.contracts.memory_packet import (
+from muniment.contracts.packet import (
     Episode,
     Fact,
     InsightItem,
@@ -23,7 +23,7 @@ from muniment.contracts.memory_packet import (
     WorkingState,
 )
 from muniment.core.record import JsonObject, JsonValue
-from muniment.core.text.citation_marks import with_marks
+from muniment.core.text.sentences import with_marks
 from muniment.errors import InvalidRecord
 from muniment.memory.facts.records import is_instruction
 from muniment.memory.results.excerpts import gaps_of

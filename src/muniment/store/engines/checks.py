@@ -16,10 +16,20 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, cast
 
 from muniment.core.ports.engine import Condition, Find, Row, Select, Value
-from muniment.core.ports.schema import TABLES, Column, Table
+from muniment.core.ports.schema import OPAQUE, TABLES, Column, Table
 from muniment.errors import InvalidInput, StorageFailure, TooLarge
 
-__all__ = ["IN_MAX", "TENANT_ANY", "Shape", "check_key", "check_rows", "check_tenant", "check_value", "shape_of"]
+__all__ = [
+    "IN_MAX",
+    "TENANT_ANY",
+    "Shape",
+    "check_advance",
+    "check_key",
+    "check_rows",
+    "check_tenant",
+    "check_value",
+    "shape_of",
+]
 
 IN_MAX = 16_384
 """How many values one `in` may hold (SQLite binds at most 32,766)."""
@@ -127,8 +137,8 @@ class Shape(NamedTuple):
             raise InvalidInput(f"unknown comparison {comparison!r}")
         if type(value) is tuple:
             raise InvalidInput(f"{comparison} takes one value for {name}, not a tuple")
-        is_asked_for = (comparison, value) == (">=", "") if column.form == "packed" else comparison == "="
-        if value is not None and column.form in ("packed", "name") and not is_asked_for:
+        is_asked_for = comparison == "=" if column.form == "name" else (comparison, value) == (">=", "")
+        if value is not None and (column.form in OPAQUE or column.form == "name") and not is_asked_for:
             raise InvalidInput(f"{self.spec.name}.{name} cannot be compared by {comparison}")
         check_value(self, column, value, null=comparison == "=")  # type: ignore[arg-type]
         return value is not None or column.nullable
@@ -167,7 +177,9 @@ def _shape(spec: Table[Any]) -> Shape:
         types=tuple(_PYTHON_TYPE[column.type] for column in spec.columns),
         key_positions=tuple(position[name] for name in spec.key),
         texts=frozenset(
-            column.name for column in spec.columns if column.type == "text" and column.form not in ("packed", "instant")
+            column.name
+            for column in spec.columns
+            if column.type == "text" and column.form not in OPAQUE and column.form != "instant"
         ),
         stored={column.name: _STORED.get(column.form, column.type) for column in spec.columns},
         has_names=any(column.form == "name" for column in spec.columns),
@@ -249,6 +261,15 @@ def check_rows(shape: Shape, rows: Sequence[Row]) -> None:
         return
     for column, values in zip(shape.spec.columns, zip(*rows, strict=True), strict=True):
         _check_column(shape, column, values)
+
+
+def check_advance(shape: Shape, rows: Sequence[Row]) -> None:
+    """Refuse rows that cannot be added to others: of a table that holds more than numbers, or two of one key."""
+    check_rows(shape, rows)
+    if any(column.type != "int" for column in shape.spec.columns if column.name not in shape.spec.key):
+        raise InvalidInput(f"rows of {shape.spec.name} hold more than numbers")
+    if len({shape.key_of(row) for row in rows}) < len(rows):
+        raise InvalidInput(f"a key of {shape.spec.name} is given twice")
 
 
 def _check_row(shape: Shape, row: Row) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from muniment.core.ports.engine import Condition, Count, Delete, Find, Patch, Remove, Row, Select, Value
 from muniment.store.engines.checks import Shape
-from muniment.store.engines.codec import NameLookup, row_encoder, value_encoder
+from muniment.store.engines.codec import NameGiver, NameLookup, row_encoder, value_encoder
 from muniment.store.engines.ddl import NAMES_TABLE
 
 __all__ = ["Question", "Statements", "bracketed", "key_values", "leading_name", "quoted", "without_bound"]
@@ -83,6 +83,22 @@ class Statements:
         if not rest:
             return f" ON CONFLICT ({key}) DO NOTHING"
         return f" ON CONFLICT ({key}) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in rest)
+
+    def advance(self, shape: Shape, size: int) -> str:
+        """Parameters: for each of so many rows the shard, then the stored row."""
+        return self._kept(("advance", shape.spec.name, size), lambda: self._advance(shape, size))
+
+    def _advance(self, shape: Shape, size: int) -> str:
+        table, name = self._name(shape.spec.name), self._name
+        marks = f", ({', '.join([self._mark] * (len(shape.names) + 1))})" * (size - 1)
+        key = ", ".join(map(name, ("shard", *shape.spec.key)))
+        sums = ", ".join(
+            f"{name(each)} = {table}.{name(each)} + excluded.{name(each)}"
+            for each in shape.names
+            if each not in shape.spec.key
+        )
+        answer = ", ".join(map(name, shape.names))
+        return f"{self._insert(shape)}{marks} ON CONFLICT ({key}) DO UPDATE SET {sums} RETURNING {answer}"
 
     def _get(self, shape: Shape) -> str:
         columns = ", ".join(map(self._name, shape.names))
@@ -200,7 +216,7 @@ class Statements:
 
         return self._kept(("count", shape.spec.name, forms, op.limit is None), text), parameters
 
-    def patch(self, shape: Shape, shard: int, op: Patch, names: NameLookup) -> Question:
+    def patch(self, shape: Shape, shard: int, op: Patch, names: NameGiver) -> Question:
         forms, parameters = self._where(shape, shard, op.where, names)
         changed = tuple(op.values)
 
@@ -226,10 +242,11 @@ class Statements:
         order, rest = shape.order_of(op)
         parts = [f"SELECT {', '.join(map(self._name, shape.output(op.columns)))} FROM {self.table(shape)}"]
         parts.append(f"WHERE {self._conditions(shape, forms)}")
-        bound = set() if op.after is not None else _bound(op.where)
+        bound = _bound(op.where)
+        compared = set(order if op.after is not None else ())  # with names, which are given as they are
         sort = {
             name: self._name_of(shape, name)
-            if shape.column[name].form == "name" and name not in bound
+            if shape.column[name].form == "name" and (name in compared or name not in bound)
             else self._name(name)
             for name in (*order, *rest)
         }

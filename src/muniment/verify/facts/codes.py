@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from muniment.contracts.run_records import FGFCOverall, FGFCReport, FGFCUnit
-from muniment.core.vocabulary import Verdict
+from muniment.contracts.runs import FGFCOverall, FGFCReport, FGFCUnit
+from muniment.core.scope import Verdict
 
 __all__ = ["REASON_OF_ERROR", "agree", "fact_reason_codes", "fact_score", "fact_verdict", "unit_score"]
 

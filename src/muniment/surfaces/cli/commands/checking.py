@@ -19,7 +19,7 @@ from muniment.surfaces.cli.reading import constraints_given, function_given, mod
 from muniment.surfaces.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from muniment.contracts.run_records import VerifierResult
+    from muniment.contracts.runs import VerifierResult
     from muniment.verify.outputs import Finding, Output
     from muniment.verify.regression.junit import JUnitCase
     from muniment.verify.sandbox.harness import Harness, SuiteJudge
@@ -350,7 +350,7 @@ def _verify_output(
     ] = "never",
     run_id: Annotated[str | None, Word("Keep the result with this run (needs --db).")] = None,
 ) -> VerifierResult:
-    from muniment.core.policy.policy import Policy
+    from muniment.core.policy import Policy
     from muniment.surfaces.settings import open_store
     from muniment.verify import verifying
     from muniment.verify.facts import SourceText
