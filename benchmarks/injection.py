@@ -36,7 +36,7 @@ from benchmarks.harness import report
 from benchmarks.injection_families import FAMILIES, texts_of
 from benchmarks.injection_texts import LANGUAGES, Attack, attacks, carriers, harmless, held_back
 from benchmarks.quiet_pools import QuietText, quiet_texts, side_of
-from muniment.core.stats.bounds import wilson_bounds
+from muniment.core.stats import wilson_bounds
 from muniment.store.injection import BUCKETS, TERMS_MIN, Gate, has_injection_form, visible_text, windows
 
 ROOT = Path(__file__).parent.parent
