@@ -37,10 +37,11 @@ from muniment.errors import ChainBroken, InvalidInput, MunimentError
 from muniment.store.context import Listeners
 from muniment.store.derivation import Derivation, ItemCheck
 from muniment.store.engines.codec import encode_id
+from muniment.store.engines.temporary import temporary_database
 from muniment.store.items import SAID, Item, checked_item
 from muniment.store.ledger.chain import Head, genesis, head_after, head_of, link_fault
 from muniment.store.ledger.foreign import entry_fault, is_id, is_instant, item_fault
-from muniment.store.replay import Replay, temporary_database
+from muniment.store.replay import Replay
 
 __all__ = [
     "EXPORTED",
@@ -61,8 +62,12 @@ LINE_BYTES_MAX = 128 * 1024 * 1024
 EXPORTED = ("sessions", "entries", "blobs", "items", "links", "parts", "marks", "idempotency")
 
 _PHASE = {"sessions": 0, "entries": 0, "blobs": 0, "items": 1, "links": 1, "parts": 1, "marks": 2, "idempotency": 3}
-_OWN = {"digest": None, "checked": 0, "newest": 0, "owner": None, "placed_at": ""}
-"""Columns of items that a store makes for itself, and what a row of a dump has there."""
+_OWN: dict[str, dict[str, Any]] = {
+    "entries": {"n": 0},
+    "items": {"digest": None, "checked": 0, "newest": 0, "owner": None, "placed_at": ""},
+}
+"""By table, the columns that a store fills for itself, and what a row of a dump has there."""
+_NO_COLUMNS: dict[str, Any] = {}
 _ALTERED = "the dump was altered; export it again"
 _FORGED = "the dump was altered; of a store that took in a part of another, export user by user"
 
@@ -129,7 +134,8 @@ def check_dump(source: Source, kinds: Mapping[str, Derivation], checks: Sequence
 
 def plain_row(row: DumpRow) -> dict[str, Any]:
     """A row as a line shows it: nulls left out, bytes in hex; what a store makes for itself is not in it."""
-    own = _OWN if isinstance(row, ItemRow) else ()
+    name = "entries" if isinstance(row, EntryRow) else "items" if isinstance(row, ItemRow) else ""
+    own = _OWN.get(name, _NO_COLUMNS)
     held = {column: value for column, value in row._asdict().items() if value is not None and column not in own}
     return {column: value.hex() if isinstance(value, bytes) else value for column, value in held.items()}
 
@@ -190,7 +196,7 @@ def _header(value: dict[str, Any]) -> Header:
 def _row(name: str, plain: Any, number: int) -> DumpRow:
     """A line's row as its table has it, with its types checked against the declaration."""
     spec = table(name)
-    own: dict[str, Any] = _OWN if name == "items" else {}
+    own = _OWN.get(name, _NO_COLUMNS)
     if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)) - own.keys():
         raise InvalidInput(f"line {number}: not a row of {name}", path="$.row")
     values = dict(own)

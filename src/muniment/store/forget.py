@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from muniment.core.owners import is_corpus, lock_rank
 from muniment.core.ports.engine import Condition, Delete, Patch, ScrubReport, Transaction, Value
 from muniment.core.ports.kept_rows import VALUES_SESSION
-from muniment.core.ports.rows import by_ids, chunked, get, texts
+from muniment.core.ports.rows import advance, by_ids, chunked, get, texts
 from muniment.core.ports.schema import (
     ENTRIES,
     ITEMS,
@@ -24,8 +24,10 @@ from muniment.core.ports.schema import (
     PREFIXES,
     SESSIONS,
     TABLES,
+    USERS,
     EntryRow,
     Table,
+    UserRow,
     column_names,
 )
 from muniment.errors import NotFound, StoreDamaged, UnknownScope
@@ -549,6 +551,8 @@ def empty_rows(
     }
     for rows in (PLACES, PREFIXES):
         del counts[rows.name]  # the entries themselves are counted
+    touched = sorted(users_of(tx, entry_ids), key=lock_rank)
+    advance(tx, USERS, [UserRow(user_id, tail=0, indexed=0, embedded=0, generation=1) for user_id in touched])
     try:
         counts["extracts"] = ctx.derived.extracts.remove(tx, entry_ids)
         return counts | ctx.derived.index.remove(tx, entry_ids)

@@ -8,7 +8,6 @@ sorted in a temporary database without a name, which spills to disk and is gone 
 from __future__ import annotations
 
 import marshal
-import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Set
 from typing import NoReturn
@@ -16,31 +15,21 @@ from typing import NoReturn
 from muniment.core.ports.schema import EntryRow
 from muniment.errors import StoreDamaged
 from muniment.store.derivation import Project
+from muniment.store.engines.temporary import temporary_database
 from muniment.store.items import WRITTEN, Change, Item, item_of
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 
-__all__ = ["Replay", "temporary_database"]
+__all__ = ["Replay"]
 
 HELD_MAX = 256
 """Newest versions of items that are held for the projections that look them up."""
-_HELD_KIB = 4096
-"""Memory of the temporary database before it spills to disk."""
 _TABLES = """
 CREATE TABLE entries (place BLOB, row BLOB);
 CREATE TABLE items (id BLOB, version INTEGER, row BLOB, UNIQUE (id, version));
 CREATE TABLE sources (id BLOB, source BLOB, is_turn INTEGER, PRIMARY KEY (id, source)) WITHOUT ROWID;
 CREATE TABLE passed (id BLOB PRIMARY KEY) WITHOUT ROWID;
 """
-
-
-def temporary_database(tables: str) -> sqlite3.Connection:
-    """Make a database without a name: it takes little memory, spills to disk, and is gone when it is closed."""
-    made = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-    made.executescript(
-        f"PRAGMA temp_store = FILE; PRAGMA journal_mode = OFF; PRAGMA cache_size = -{_HELD_KIB}; {tables} BEGIN;"
-    )
-    return made
 
 
 class _Asked(Exception):

@@ -37,6 +37,7 @@ from muniment.core.ports.schema import (
     ITEMS,
     SESSIONS,
     TENANTS,
+    USERS,
     EntryRow,
     IdempotencyRow,
     IdRow,
@@ -377,6 +378,8 @@ class _TenantCheck:
             self._differs("tenant", self.tenant, "none of its sessions began when it is said to have")
         for id_, reason in _id_faults(reader):
             self._differs("id", id_, reason)
+        for user_id, reason in _user_faults(reader):
+            self._differs("user", user_id, reason)
         for key in stream(reader, IDEMPOTENCY):
             fault = key_fault(reader, key)
             if fault is not None:
@@ -519,6 +522,33 @@ def _rewrite(tx: Transaction, replay: Replay, item_id: str) -> None:
         put(tx, IDS, [IdRow(item_id, versions[0].kind)])
         put_links(tx, item_id, replay.sources(item_id, turns=False))
         put_lineage(tx, item_id, versions[0].user_id or "", replay.sources(item_id, turns=True))
+
+
+# -- users --------------------------------------------------------------------------------------------
+
+
+class _Number(NamedTuple):
+    n: int
+
+
+def _user_faults(reader: Reader) -> Iterator[tuple[str, str]]:
+    """Users whose entries are not those that their rows count, numbered from 1 on without a gap."""
+    for user in stream(reader, USERS):
+        of_user: Where = (("user_id", "=", user.user_id),)
+        ends = [
+            first(reader, ENTRIES, of_user, into=_Number, order=("user_id", "n"), descending=is_last)
+            for is_last in (False, True)
+        ]
+        numbers = [0 if end is None else end.n for end in ends]
+        if reader.do(Count("entries", of_user)) != user.tail or numbers != [min(user.tail, 1), user.tail]:
+            yield user.user_id, "its entries are not those that were counted"
+        elif not (0 <= user.indexed <= user.tail and 0 <= user.embedded <= user.tail and user.generation >= 0):
+            yield user.user_id, "more of its entries are said to be indexed than there are"
+    for user_id, _ in groupby(stream_texts(reader, SESSIONS, "user_id")):
+        if get(reader, USERS, (user_id,)) is None and first(
+            reader, ENTRIES, (("user_id", "=", user_id),), into=_Number
+        ):
+            yield user_id, "its row is missing"
 
 
 # -- ids and idempotency keys -------------------------------------------------------------------------
