@@ -395,9 +395,10 @@ class _Check:
         if fault is not None:
             raise InvalidInput(f"line {number}: not an item: {fault}", path="$.row")
         self._in_scope(row.user_id, row.session_id, number)
+        item = checked_item(row)
         for check in self._checks:
-            check.see(row, number)
-        self._versions.append((number, checked_item(row)))
+            check.see(item, number)
+        self._versions.append((number, item))
         self._forgets.see_item(row, number)
         self._keys.pop("links", None)
         self._keys.pop("parts", None)
