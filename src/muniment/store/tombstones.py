@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from muniment.core.canonical import read_canonical
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ITEMS, EntryRow

@@ -16,7 +16,6 @@ from itertools import groupby, islice
 from typing import Any, Literal, NamedTuple
 
 from muniment.core.canonical import canonical_bytes, parse_json
-from muniment.core.owners import lock_rank
 from muniment.core.ports.engine import Count, Delete, Reader, Transaction
 from muniment.core.ports.rows import (
     ASKED_MAX,
@@ -44,6 +43,7 @@ from muniment.core.ports.schema import (
     SessionRow,
 )
 from muniment.core.record import Items, Record
+from muniment.core.scope import lock_rank
 from muniment.errors import InvalidInput, MunimentError, StoreDamaged, UnknownScope
 from muniment.store.chain import blob_fault
 from muniment.store.context import Context
