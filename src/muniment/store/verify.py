@@ -210,8 +210,8 @@ class _Check:
 
     def report(self, tenants: int, resume: str | None = None) -> VerifyReport:
         counts: dict[str, Any] = {name: self.counts[name] for name in _COUNTS} | self.sample_of
-        found = {"broken": tuple(self.broken), "differing": tuple(self.differing)}
-        return VerifyReport(tenants=tenants, resume=resume, **counts, **found)
+        broken, differing = tuple(self.broken), tuple(self.differing)
+        return VerifyReport(tenants=tenants, resume=resume, broken=broken, differing=differing, **counts)
 
     def walk(self, tenant: str, cursor: VerifyCursor) -> VerifyCursor | None:
         """Check a tenant from a cursor on; answers where it stopped, None at its end."""
