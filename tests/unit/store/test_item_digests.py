@@ -45,7 +45,7 @@ FORGED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 @pytest.mark.parametrize("kind", ["fact", "working_state", "procedure", "build"])
 def test_a_reworded_item_is_told_by_no_door(make: Callable[..., Memory], engine: str, kind: str) -> None:
     mem = make(engine)
@@ -98,7 +98,7 @@ def test_every_column_counts() -> None:
     assert row_digest(item._replace(user_id=None, agent_id="ana")) != row_digest(item)
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 @pytest.mark.parametrize("kind", ["fact", "run", "build", "working_state"])
 def test_an_item_without_a_digest_is_damaged(make: Callable[..., Memory], engine: str, kind: str) -> None:
     """Whoever alters a row cannot leave its digest out instead of making it again."""
