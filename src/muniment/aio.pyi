@@ -72,8 +72,7 @@ from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, Run
 from muniment.store import transfer
 from muniment.store.bulk.loading import Progress
 from muniment.store.bulk.records import LoadEvent, LoadReport
-from muniment.store.ledger.evidence import Resolved
-from muniment.store.ledger.records import EntryDraft, EntryKind, LedgerEntry, Receipt, RunState, StopReason
+from muniment.store.ledger import EntryDraft, EntryKind, LedgerEntry, Receipt, Resolved, RunState, StopReason
 from muniment.store.reports import Changes, ImportReport, RebuildReport, ScrubbedFiles, UserState, VerifyReport
 from muniment.traces.ingest import TraceReport
 from muniment.verify.eval_running import Answerer

@@ -60,7 +60,7 @@ NOT_TO_SEARCH = (
     "packets.compose", "packets.gathering", "packets.page", "packets.pool", "packets.rendering", "store.item_entries",
     "store.changes",
     "store.derivation", "store.dumps", "store.engines.postgres", "store.engines.sqlite.residue",
-    "store.forget", "store.ledger.admission", "store.ledger.evidence", "store.ledger.secrets",
+    "store.forget", "store.admission", "store.secrets",
     "store.positions", "store.reading", "store.reports", "store.scrub",
     "store.transfer", "store.users", "store.verify", "store.writing",
 )  # fmt: skip

@@ -34,7 +34,7 @@ from muniment.memory.turn_reading import LiveTurn, live_turns
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.memory.episodes.turns import ReadTurn
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["SessionExtracts", "StoredExtracts", "catch_up_session", "read_extracts", "sessions_behind"]
 

@@ -40,17 +40,16 @@ from muniment.store.blocks import (
     read_data,
     read_state,
 )
-from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import LedgerEntry, entry_of_row
 from muniment.store.turns import _by_user, can_be_turn, is_turn, speaker_of, text_of, users_of
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Transaction
     from muniment.core.ports.schema import EntryRow
     from muniment.core.scope import Scope
+    from muniment.store.admission import Admitted
     from muniment.store.context import Context
-    from muniment.store.ledger.admission import Admitted
-    from muniment.store.ledger.records import EntryDraft, LedgerEntry, ToolCall
+    from muniment.store.ledger import EntryDraft, LedgerEntry, ToolCall
 
 __all__ = [
     "SEGMENTS",

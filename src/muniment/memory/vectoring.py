@@ -28,7 +28,7 @@ from muniment.memory.recall.vectors import (
 )
 from muniment.memory.results.tool_text import speaker_told
 from muniment.store.blocks import BlockCache, BlockScope, append_block, drop_from_blocks, read_blocks
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import entry_of_row
 from muniment.store.turns import is_turn, text_of
 
 __all__ = [

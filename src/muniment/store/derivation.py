@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction
     from muniment.core.ports.schema import EntryRow, ItemRow
     from muniment.core.scope import Scope
+    from muniment.store.admission import Admitted
     from muniment.store.context import Context
-    from muniment.store.ledger.admission import Admitted
-    from muniment.store.ledger.records import EntryDraft, EntryKind, LedgerEntry
+    from muniment.store.ledger import EntryDraft, EntryKind, LedgerEntry
 
 __all__ = [
     "PATCHES",

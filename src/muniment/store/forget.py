@@ -50,8 +50,7 @@ from muniment.store.items import (
     select_items,
     write_changes,
 )
-from muniment.store.ledger.records import LEFT_DAMAGED, LEFT_EVENTS, LEFT_ITEMS, Erased, Receipt
-from muniment.store.ledger.rows import EntryReceipt
+from muniment.store.ledger import LEFT_DAMAGED, LEFT_EVENTS, LEFT_ITEMS, EntryReceipt, Erased, Receipt
 from muniment.store.named_sources import entries_naming, items_made_from, items_naming, words_left, words_of
 from muniment.store.proofs import prove
 from muniment.store.proving.ends import followed

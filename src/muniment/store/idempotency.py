@@ -16,7 +16,7 @@ from muniment.core.ports.rows import chunked, get, insert, put, select
 from muniment.core.ports.schema import CLEARINGS, ENTRIES, IDEMPOTENCY, IDS, REPLIES, WORKS, IdempotencyRow, IdRow
 from muniment.core.ports.server_rows import ClearingRow
 from muniment.core.scope import Scope
-from muniment.store.ledger.records import EntryDraft
+from muniment.store.ledger import EntryDraft
 
 __all__ = [
     "CLEARED",

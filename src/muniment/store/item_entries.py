@@ -12,8 +12,7 @@ from muniment.core.ports.rows import by_ids, chunked, select
 from muniment.core.ports.schema import ENTRIES, LINKS
 from muniment.errors import StoreDamaged
 from muniment.store.items import HOLDS_BODY, Item, latest
-from muniment.store.ledger.memory_events import STATE_PATCHED
-from muniment.store.ledger.rows import read_body
+from muniment.store.ledger import STATE_PATCHED, read_body
 from muniment.store.proving.ends import are_one_holder_s, followed
 
 __all__ = ["CITING", "ItemEntry", "entries_of_items", "items_of_runs", "made_from", "named_events", "origins_of"]

@@ -18,8 +18,7 @@ from muniment.core.scope import is_reserved
 from muniment.errors import StoreDamaged
 from muniment.store.item_entries import ItemEntry, made_from
 from muniment.store.items import HOLDS_BODY, Item, kinds_held
-from muniment.store.ledger.memory_events import MEMORY_EVENTS, STATE_PATCHED
-from muniment.store.ledger.rows import read_body
+from muniment.store.ledger import MEMORY_EVENTS, STATE_PATCHED, read_body
 
 __all__ = ["WordsLeft", "entries_naming", "items_made_from", "items_naming", "words_left", "words_of"]
 

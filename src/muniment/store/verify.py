@@ -45,7 +45,8 @@ from muniment.core.ports.schema import (
 from muniment.core.record import Items, Record
 from muniment.core.scope import lock_rank
 from muniment.errors import InvalidInput, MunimentError, StoreDamaged, UnknownScope
-from muniment.store.chain import blob_fault
+from muniment.store.admission import is_instant
+from muniment.store.chain import blob_fault, genesis, head_after, head_of, link_fault
 from muniment.store.context import Context
 from muniment.store.idempotency import KEY_KIND, KeptKey
 from muniment.store.items import (
@@ -59,8 +60,6 @@ from muniment.store.items import (
     relist,
     stream_items,
 )
-from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
-from muniment.store.ledger.foreign import is_instant
 from muniment.store.proofs import proof_fault, proof_faults
 from muniment.store.replay import Replay
 from muniment.store.reports import BrokenLink, Differing, RebuildReport, VerifyReport

@@ -37,7 +37,7 @@ from muniment.store.bulk import writing
 from muniment.store.bulk.gathering import Gathered
 from muniment.store.bulk.loading import spool_events
 from muniment.store.bulk.records import LoadEvent
-from muniment.store.ledger.drafts import draft_of
+from muniment.store.ledger import draft_of
 
 Maker = Callable[..., Memory]
 _DAY = format_instant(datetime(2026, 4, 1, tzinfo=UTC))

@@ -26,7 +26,7 @@ from muniment.handles.memory import Memory
 from muniment.store.derivation import Derivation, Lookup, declare
 from muniment.store.idempotency import CLEARED
 from muniment.store.items import Change, Item, latest, receipts_of
-from muniment.store.ledger.records import LedgerEntry, Receipt
+from muniment.store.ledger import LedgerEntry, Receipt
 from muniment.testing.rows import row_with
 from products import for_each
 

@@ -23,7 +23,7 @@ from muniment.memory.recall.segments import build_segment
 from muniment.memory.reembedding import reembed_user
 from muniment.store.blocks import append_blocks
 from muniment.store.bulk.gathering import Gathered
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import entry_of_row
 from muniment.store.turns import is_turn, text_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.models import Embedder
     from muniment.memory.recall.segments import IndexedTurn
     from muniment.store.context import Context
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["index_backlog"]
 

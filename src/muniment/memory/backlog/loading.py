@@ -16,7 +16,7 @@ from muniment.memory.backlog.indexing import index_backlog
 from muniment.memory.backlog.reading import count_waiting
 from muniment.store.bulk.loading import event_key, spool_events, write_spooled
 from muniment.store.bulk.records import LoadEvent, LoadReport
-from muniment.store.ledger.drafts import draft_of
+from muniment.store.ledger import draft_of
 
 if TYPE_CHECKING:
     from muniment.store.bulk.loading import LoadPhase, Progress

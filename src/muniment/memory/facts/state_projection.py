@@ -11,8 +11,7 @@ from muniment.errors import InvalidRecord
 from muniment.memory.facts.records import StoredState
 from muniment.store.item_entries import CITING, named_events
 from muniment.store.items import Change, Item, Rewritten
-from muniment.store.ledger.memory_events import STATE_PATCHED
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import STATE_PATCHED, LedgerEntry
 
 __all__ = ["project_state", "state_id", "state_without"]
 

@@ -18,7 +18,7 @@ from muniment.store.turns import can_be_turn
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.store.derivation import SessionFold
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["ORDER", "SessionEpisodes", "SessionFolds", "cut_session", "episodes_made", "sessions_uncut"]
 

@@ -16,11 +16,11 @@ from muniment.core.canonical import canonical_bytes
 from muniment.core.limits import checkpoint
 from muniment.core.scope import Scope, is_reserved, scope_given
 from muniment.errors import InvalidInput, MunimentError
+from muniment.store.admission import admit
 from muniment.store.bulk.records import Checked, LoadEvent, checked_of
 from muniment.store.bulk.writing import Part, write_portion
 from muniment.store.idempotency import key_named
-from muniment.store.ledger.admission import admit
-from muniment.store.ledger.drafts import refuse_reserved
+from muniment.store.ledger import refuse_reserved
 from muniment.store.writing import opening_draft
 
 if TYPE_CHECKING:

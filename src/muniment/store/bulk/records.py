@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text, read_canonical, salted_digest
 from muniment.core.record import Count, Record
-from muniment.store.ledger.records import EntryDraft
+from muniment.store.ledger import EntryDraft
 
 if TYPE_CHECKING:
     from muniment.core.scope import Trust
-    from muniment.store.ledger.admission import Admitted
-    from muniment.store.ledger.records import EntryKind, Role
+    from muniment.store.admission import Admitted
+    from muniment.store.ledger import EntryKind, Role
 
 __all__ = ["Checked", "LoadEvent", "LoadReport", "checked_of"]
 

@@ -31,13 +31,13 @@ from muniment.core.ports.schema import (
 )
 from muniment.core.scope import Scope
 from muniment.errors import DuplicateId, IdempotencyMismatch, StorageBusy
+from muniment.store.admission import Admitted
 from muniment.store.bulk.gathering import Gathered
 from muniment.store.bulk.records import Checked, checked_of
+from muniment.store.chain import Head, genesis, head_of, seal
 from muniment.store.context import Context
 from muniment.store.idempotency import put_keys
-from muniment.store.ledger.admission import Admitted
-from muniment.store.ledger.chain import Head, genesis, head_of, seal
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import entry_of_row
 from muniment.store.turns import can_be_turn
 from muniment.store.writing import (
     enter_tenant,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.store.bulk.records import LoadReport
-    from muniment.store.ledger.records import EntryDraft, LedgerEntry
+    from muniment.store.ledger import EntryDraft, LedgerEntry
 
 __all__ = ["ingest", "ingested"]
 
@@ -192,7 +192,7 @@ def _has_parts(draft: EntryDraft) -> bool:
 def _check(sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool) -> int:
     """Bring every event to the door without letting one in; answers how many there are."""
     from muniment.core.policy import Policy
-    from muniment.store.ledger.admission import admit
+    from muniment.store.admission import admit
 
     policy = Policy.from_wire(dict(settings.policy)).ledger
     count = 0
@@ -243,7 +243,7 @@ def _drafts(
 ) -> Iterator[tuple[_Address, str, EntryDraft]]:
     """Every event of the files as (scope, where it stands, draft)."""
     from muniment.store.bulk.loading import event_key
-    from muniment.store.ledger.drafts import draft_of
+    from muniment.store.ledger import draft_of
 
     for shown, path in sources:
         base = session or Path(shown).stem or "session"
