@@ -19,7 +19,7 @@ from muniment.handles.upkeep.resting import Rest
 from muniment.memory.backlog.catching_up import catch_up_users, users_behind
 from muniment.memory.backlog.indexing import index_backlog
 from muniment.memory.backlog.reading import users_unembedded, users_waiting
-from muniment.store.scrub import due_receipts, scrub
+from muniment.store.scrub import count_due, scrub
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
@@ -169,7 +169,7 @@ class _Scrub:
 
     def waiting(self, ctx: Context, place: str) -> list[str]:
         assert place == UPKEEP
-        return [FILES] if any(ctx.engine.read(each, due_receipts) for each in ctx.engine.tenants()) else []
+        return [FILES] if any(ctx.engine.read(each, count_due) for each in ctx.engine.tenants()) else []
 
     def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
         """Its receipts are fenced by themselves: who finds that one waits no longer leaves it as it is. Another process
