@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from effort import SOAK, examples
 from muniment.core.ports.engine import (
+    Advance,
     Count,
     Delete,
     Engine,
@@ -34,7 +35,7 @@ from muniment.core.ports.engine import (
     Select,
     Transaction,
 )
-from muniment.core.ports.schema import TABLES, Column, Table
+from muniment.core.ports.schema import TABLES, USERS, Column, Table
 from muniment.errors import MunimentError
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.sqlite.engine import SqliteEngine
@@ -156,6 +157,7 @@ changes = tables.flatmap(
         st.lists(rows(spec), max_size=7).map(lambda r: Insert(spec.name, r)),
         st.lists(rows(spec), min_size=1, max_size=2).map(lambda r: Insert(spec.name, r)),
         st.lists(rows(spec), max_size=4).map(lambda r: Put(spec.name, r)),
+        st.lists(rows(USERS), max_size=4).map(lambda r: Advance("users", r)),
         patches(spec),
         wheres(spec, 1).map(lambda w: Delete(spec.name, w)),
         finds(spec).map(lambda f: Remove(f.table, f.by, f.keys)),  # type: ignore[attr-defined]

@@ -15,7 +15,20 @@ import psycopg
 import pytest
 
 import muniment
-from muniment.core.ports.engine import Count, Delete, Find, Get, Insert, Lock, LockAll, Patch, Put, Remove, Select
+from muniment.core.ports.engine import (
+    Advance,
+    Count,
+    Delete,
+    Find,
+    Get,
+    Insert,
+    Lock,
+    LockAll,
+    Patch,
+    Put,
+    Remove,
+    Select,
+)
 from muniment.core.ports.schema import TABLES, column_names
 from muniment.errors import MunimentError
 from muniment.store.engines.postgres.engine import PostgresEngine
@@ -128,6 +141,7 @@ def _use_the_engine(engine: PostgresEngine) -> None:
             gone = [tuple(row[names.index(name)] for name in by) for row in rows]
             if all(value is not None for each in gone for value in each):
                 engine.write("walls", lambda tx, s=spec, b=by, k=gone: tx.do(Remove(s.name, b, k)))  # type: ignore[misc]
+    engine.write("walls", lambda tx: tx.do(Advance("users", [("a", 1, 0, 0, 0), ("b", 1, 0, 0, 0)])))
     engine.write("walls", lambda tx: tx.do(Lock(("session", "a"))))
     engine.write("walls", lambda tx: tx.do(LockAll([("session", "a"), ("session", "b")])))
     engine.mark(), engine.tenants(), engine.unlisted_tenants(), engine.sizes()

@@ -138,7 +138,7 @@ def edit(path: Path, rng: random.Random) -> str:
             name = rng.choice(tables)
             file.text_factory = str
             columns = [(row[1], row[2]) for row in file.execute(f"PRAGMA table_info({name})")]
-            if "tenant_id" not in [column for column, _ in columns]:
+            if "shard" not in [column for column, _ in columns]:
                 continue
             made = _edit_table(file, rng, name, columns)
             if made is not None:

@@ -21,6 +21,7 @@ from failover_writer import Acks, check, write
 import muniment
 from muniment.core.ports.engine import Count, Insert
 from muniment.errors import StorageFailure, StorageLost
+from muniment.store.engines.codec import encode_id
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres_cluster import PostgresProcess, Servers
@@ -173,7 +174,7 @@ def test_a_server_that_took_over_and_waits_for_nobody_is_refused(cluster: Server
 
     error = until(refused)
     assert "synchronous_standby_names" in error.hint
-    assert replica.execute("SELECT source_id FROM muniment.links") == [("a",)]
+    assert replica.execute("SELECT source_id FROM muniment.links") == [(encode_id("a"),)]
     engine.close()
     replica.stop()
 

@@ -4,8 +4,6 @@ that nothing is left where words are. Each fault that was found so is written ou
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import muniment
 from dump_lines import plain, resealed
 from effort import SOAK
 from muniment.errors import ChainBroken, StoreDamaged
+from stored_rows import stored_rows
 
 pytestmark = pytest.mark.req("TM-12")
 
@@ -37,7 +36,7 @@ def test_edited_rows(written: Written, tmp_path: Path, seed: int) -> None:
 def damaged(written: Written, folder: Path, *statements: str) -> Path:
     path = folder / "damaged.db"
     path.write_bytes(written.data)
-    with closing(sqlite3.connect(path)) as file, file:
+    with stored_rows(path) as file:
         for statement in statements:
             assert file.execute(statement).rowcount > 0, statement
     return path
@@ -49,12 +48,12 @@ def left_in(path: Path, user: str) -> list[str]:
 
 
 REOWNED = {
-    "an event": "UPDATE entries SET user_id = 'bob', seq = 90 WHERE user_id = 'ana' AND seq = 3",
-    "a last event": "UPDATE entries SET user_id = 'bob', seq = 90 WHERE user_id = 'ana' AND seq ="
-    " (SELECT max(seq) FROM entries WHERE user_id = 'ana')",
-    "a fact": "UPDATE items SET user_id = 'bob' WHERE kind = 'fact' AND user_id = 'ana'",
-    "a build": "UPDATE items SET user_id = 'bob' WHERE kind = 'build' AND user_id = 'ana'",
-    "a state": "UPDATE items SET user_id = 'bob' WHERE kind = 'working_state' AND user_id = 'ana'",
+    "an event": "UPDATE entries SET user_id = name('bob'), seq = 90 WHERE user_id = name('ana') AND seq = 3",
+    "a last event": "UPDATE entries SET user_id = name('bob'), seq = 90 WHERE user_id = name('ana') AND seq ="
+    " (SELECT max(seq) FROM entries WHERE user_id = name('ana'))",
+    "a fact": "UPDATE items SET user_id = name('bob') WHERE kind = word('fact') AND user_id = name('ana')",
+    "a build": "UPDATE items SET user_id = name('bob') WHERE kind = word('build') AND user_id = name('ana')",
+    "a state": "UPDATE items SET user_id = name('bob') WHERE kind = word('working_state') AND user_id = name('ana')",
 }
 
 
@@ -90,16 +89,16 @@ def test_a_user_without_a_session_row_can_be_forgotten_and_is_not_exported_in_pa
 
 @pytest.mark.req("LG-07")
 @pytest.mark.parametrize("statement", [
-    "UPDATE segments SET data = x'00' WHERE user_id = 'ana'",
-    "UPDATE segments SET digest = x'00' WHERE user_id = 'ana'",
-    "UPDATE entries SET body = CAST(body || x'ff' AS TEXT) WHERE user_id = 'ana' AND seq = 3",
-    "UPDATE entries SET kind = CAST(kind || x'ff' AS TEXT) WHERE user_id = 'ana' AND seq = 3",
-    "UPDATE entries SET id = CAST(id || x'ff' AS TEXT) WHERE user_id = 'ana' AND seq = 3",
-    "UPDATE items SET body = CAST(body || x'ff' AS TEXT) WHERE user_id = 'ana' AND kind = 'fact'",
-    "UPDATE entries SET receipt_id = 'rcp_forged' WHERE user_id = 'ana' AND seq = 3",
-    "UPDATE entries SET receipt_id = 'rcp_forged' WHERE user_id = 'ana' AND kind = 'state_patch'",
-    "UPDATE entries SET receipt_id = 'rcp_forged', salt = NULL WHERE user_id = 'ana'",
-    "UPDATE items SET receipt_id = 'rcp_forged' WHERE user_id = 'ana'",
+    "UPDATE segments SET data = x'00' WHERE user_id = name('ana')",
+    "UPDATE segments SET digest = x'00' WHERE user_id = name('ana')",
+    "UPDATE entries SET body = CAST(body || x'ff' AS TEXT) WHERE user_id = name('ana') AND seq = 3",
+    "UPDATE entries SET kind = CAST(kind || x'ff' AS TEXT) WHERE user_id = name('ana') AND seq = 3",
+    "UPDATE entries SET id = CAST(id || x'ff' AS BLOB) WHERE user_id = name('ana') AND seq = 3",
+    "UPDATE items SET body = CAST(body || x'ff' AS TEXT) WHERE user_id = name('ana') AND kind = word('fact')",
+    "UPDATE entries SET receipt_id = id('rcp_forged') WHERE user_id = name('ana') AND seq = 3",
+    "UPDATE entries SET receipt_id = id('rcp_forged') WHERE user_id = name('ana') AND kind = word('state_patch')",
+    "UPDATE entries SET receipt_id = id('rcp_forged'), salt = NULL WHERE user_id = name('ana')",
+    "UPDATE items SET receipt_id = id('rcp_forged') WHERE user_id = name('ana')",
 ])  # fmt: skip
 def test_no_damage_keeps_a_forget_or_a_verification_from_its_work(
     written: Written, tmp_path: Path, statement: str
@@ -116,7 +115,7 @@ def test_no_damage_keeps_a_forget_or_a_verification_from_its_work(
 def test_an_entry_that_names_a_receipt_and_holds_its_words_goes_with_its_event_or_its_item(
     written: Written, tmp_path: Path, kind: str
 ) -> None:
-    edited = f"UPDATE entries SET receipt_id = 'rcp_forged' WHERE user_id = 'ana' AND kind = '{kind}'"
+    edited = f"UPDATE entries SET receipt_id = id('rcp_forged') WHERE user_id = name('ana') AND kind = word('{kind}')"
     path = damaged(written, tmp_path, edited)
     with muniment.open(path) as mem:
         if kind == "message":
@@ -132,10 +131,9 @@ def test_an_entry_that_names_a_receipt_and_holds_its_words_goes_with_its_event_o
 
 @pytest.mark.req("LG-07")
 def test_words_that_were_moved_are_not_told_as_gone(written: Written, tmp_path: Path) -> None:
-    moved = (
-        "UPDATE entries SET body = (SELECT body FROM entries WHERE user_id = 'bob' AND seq = 4) WHERE user_id = 'ana'"
-    )
-    gone = "UPDATE entries SET body = '{}' WHERE user_id = 'bob' AND seq = 4"
+    words = "SELECT body FROM entries WHERE user_id = name('bob') AND seq = 4"
+    moved = f"UPDATE entries SET body = ({words}) WHERE user_id = name('ana')"
+    gone = "UPDATE entries SET body = '{}' WHERE user_id = name('bob') AND seq = 4"
     path = damaged(written, tmp_path, f"{moved} AND seq = 3", gone)
     with muniment.open(path) as mem:
         receipt = mem.forget(user_id="bob")
@@ -143,24 +141,31 @@ def test_words_that_were_moved_are_not_told_as_gone(written: Written, tmp_path: 
     assert "the store is damaged" in receipt.note
 
 
+ANAS_FACT = "WHERE kind = word('fact') AND user_id = name('ana')"
 UNTOLD = {
-    "an item's digest": ("UPDATE items SET digest = NULL WHERE kind = 'fact' AND user_id = 'ana'", "facts"),
-    "a receipt of nothing": ("UPDATE items SET receipt_id = 'rcp_x' WHERE kind = 'fact' AND user_id = 'ana'", "export"),
-    "an emptied item": ("UPDATE items SET body = NULL WHERE kind = 'fact' AND user_id = 'ana'", "export"),
-    "deleted items": ("DELETE FROM items WHERE kind = 'fact' AND user_id = 'ana'", None),
-    "a mark": ("UPDATE marks SET evidence_id = 'evt_other' WHERE user_id = 'ana' AND number = 1", None),
+    "an item's digest": (f"UPDATE items SET digest = NULL {ANAS_FACT}", "facts"),
+    "a receipt of nothing": (
+        "UPDATE items SET receipt_id = id('rcp_x') WHERE kind = word('fact') AND user_id = name('ana')",
+        "export",
+    ),
+    "an emptied item": (f"UPDATE items SET body = NULL {ANAS_FACT}", "export"),
+    "deleted items": (f"DELETE FROM items {ANAS_FACT}", None),
+    "a mark": ("UPDATE marks SET evidence_id = id('evt_other') WHERE user_id = name('ana') AND number = 1", None),
     "an id": ("UPDATE ids SET kind = 'fact' WHERE kind = 'event'", None),
     "an id that is gone": ("DELETE FROM ids WHERE kind = 'event'", None),
     "a tenant": ("DELETE FROM tenants", None),
     "a tenant's beginning": ("UPDATE tenants SET created_at = '2020-01-01T00:00:00Z'", None),
-    "a session's beginning": ("UPDATE sessions SET created_at = '2020-01-01T00:00:00Z'", "users"),
+    "a tenant's beginning that is no time": ("UPDATE tenants SET created_at = replace(created_at, ':', 'x')", None),
+    "a session's beginning": ("UPDATE sessions SET created_at = instant('2020-01-01T00:00:00.000000Z')", "users"),
     "a session's end": ("UPDATE sessions SET head_seq = head_seq + 1 WHERE user_id = 'ana'", "write"),
     "a session's hash": ("UPDATE sessions SET head_hash = x'00' WHERE user_id = 'ana'", "write"),
-    "a key's event": ("UPDATE idempotency SET entry_id = 'evt_whole00000002' WHERE user_id = 'bob'", "export"),
+    "a key's event": (
+        "UPDATE idempotency SET entry_id = id('evt_whole00000002') WHERE user_id = name('bob')",
+        "export",
+    ),
 }
 
 
-@pytest.mark.soak
 @pytest.mark.req("LG-05")
 @pytest.mark.parametrize("what", UNTOLD)
 def test_verify_and_the_doors_tell(written: Written, tmp_path: Path, what: str) -> None:
@@ -199,7 +204,8 @@ def test_an_emptied_entry_comes_with_the_receipt_that_lists_it(written: Written,
     emptied |= {"body": None, "salt": None, "receipt_id": named}
     with muniment.open() as other, pytest.raises(ChainBroken, match="was emptied, and its receipt"):
         other.import_(resealed(lines))
-    edit = f"UPDATE entries SET body = NULL, salt = NULL, receipt_id = '{named}' WHERE user_id = 'ana' AND seq = 3"
+    values = f"body = NULL, salt = NULL, receipt_id = id('{named}')"
+    edit = f"UPDATE entries SET {values} WHERE user_id = name('ana') AND seq = 3"
     with muniment.open(damaged(written, tmp_path, edit)) as mem, muniment.open() as other:
         with pytest.raises(StoreDamaged):
             list(mem.export())

@@ -170,7 +170,7 @@ def test_a_growing_state_takes_what_is_new_in_it(tmp_path: Path) -> None:
     [
         "UPDATE entries SET body = replace(body, 'parent', 'perent') WHERE body LIKE '%checkpoint_kept%'",
         "UPDATE entries SET body = replace(body, '\"t\"', '\"u\"') WHERE body LIKE '%checkpoint_kept%'",
-        "UPDATE entries SET ts = '2020-01-01T00:00:00.000000Z' WHERE body LIKE '%checkpoint_kept%'",
+        "UPDATE entries SET ts = 1577836800000000 WHERE body LIKE '%checkpoint_kept%'",
         "UPDATE places SET number = 9, entry_id = (SELECT entry_id FROM places WHERE space LIKE '%.w')"
         " WHERE space NOT LIKE '%.w'",
         "UPDATE places SET path = 'other' || char(31) || char(31) WHERE space NOT LIKE '%.w'",

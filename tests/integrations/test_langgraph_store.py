@@ -655,7 +655,7 @@ def test_the_rows_are_made_again_by_a_rebuild_and_travel_in_a_dump(tmp_path: Pat
         "UPDATE places SET changed = changed + 1",
         "UPDATE prefixes SET prefix = 'm' || char(31) || 'ben' || char(31) WHERE prefix LIKE '%ana%'",
         "UPDATE place_vectors SET data = x'00000000000000ff'",
-        "INSERT INTO prefixes SELECT tenant_id, space, 'm' || char(31) || 'ben' || char(31), changed, entry_id"
+        "INSERT INTO prefixes SELECT shard, space, 'm' || char(31) || 'ben' || char(31), changed, entry_id"
         " FROM prefixes WHERE prefix LIKE '%ana%'",
     ],
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from muniment.core.listing import Listing, Placed
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.ports.rows import first
+from muniment.core.ports.rows import first, texts
 from muniment.core.ports.schema import ITEMS, PROOFS, SESSIONS
 from muniment.errors import InvalidInput, NotFound
 from muniment.packets.session_turns import RunTurn, SessionTurns, TurnBuild, TurnScope
@@ -28,13 +28,11 @@ TurnKind = Literal["message", "tool_result", "state_patch", "system", "step", "b
 TURN_KINDS: tuple[str, ...] = get_args(TurnKind)
 _PASSED = (0, "", "")
 """The place of a session in which nothing was found: no entry has that number."""
+_BEFORE_ALL, _AFTER_ALL = -1, 2**62
+"""Numbers that no proof has."""
 
 Where = tuple[Condition, ...]
 Place = tuple[Any, ...]
-
-
-class _Named(NamedTuple):
-    session_id: str
 
 
 class _Held(NamedTuple):
@@ -125,14 +123,16 @@ def _sessions(
             yield scope.session_id
         return
     sign: Any = ("<" if descending else ">") + ("" if is_passed else "=")
+    own: Where = (("user_id", "=", scope.user_id),)
     while True:
-        where: Where = (("user_id", "=", scope.user_id),)
-        where += () if begun is None else (("session_id", sign, begun),)
-        found = [
-            row.session_id
-            for table in (SESSIONS, PROOFS)
-            if (row := first(reader, table, where, into=_Named, order=table.key, descending=descending)) is not None
-        ]
+        where = own if begun is None else (*own, ("session_id", sign, begun))
+        # Proofs hold numbers for names, so only a place in their order can be asked for.
+        number = _BEFORE_ALL if sign in (">=", "<") else _AFTER_ALL
+        place = None if begun is None else (scope.user_id, begun, number)
+        found = {
+            *texts(reader, SESSIONS, "session_id", where, descending=descending, limit=1),
+            *texts(reader, PROOFS, "session_id", own, after=place, descending=descending, limit=1),
+        }
         if not found:
             return
         begun, sign = max(found) if descending else min(found), "<" if descending else ">"

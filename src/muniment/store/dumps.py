@@ -35,6 +35,7 @@ from muniment.core.ports.schema import (
 )
 from muniment.errors import ChainBroken, InvalidInput, MunimentError
 from muniment.store.dump_replay import DumpReplay
+from muniment.store.engines.codec import encode_id
 from muniment.store.ledger.chain import Head, genesis, head_after, head_of, link_fault
 from muniment.store.ledger.foreign import entry_fault, is_id, is_instant, item_fault
 from muniment.store.proving.dumped_forgets import DumpedForgets
@@ -58,8 +59,12 @@ LINE_BYTES_MAX = 128 * 1024 * 1024
 EXPORTED = ("sessions", "entries", "blobs", "items", "links", "parts", "marks", "idempotency")
 
 _PHASE = {"sessions": 0, "entries": 0, "blobs": 0, "items": 1, "links": 1, "parts": 1, "marks": 2, "idempotency": 3}
-_OWN = {"digest": None, "checked": 0, "newest": 0, "owner": None, "placed_at": ""}
-"""Columns of items that a store makes for itself, and what a row of a dump has there."""
+_OWN: dict[str, dict[str, Any]] = {
+    "entries": {"n": 0},
+    "items": {"digest": None, "checked": 0, "newest": 0, "owner": None, "placed_at": ""},
+}
+"""By table, the columns that a store fills for itself, and what a row of a dump has there."""
+_NO_COLUMNS: dict[str, Any] = {}
 _ALTERED = "the dump was altered; export it again"
 
 Source = str | PathLike[str] | list[bytes] | Callable[[], Iterable[bytes]]
@@ -122,7 +127,8 @@ def check_dump(source: Source, items: DumpReplay) -> Dump:
 
 def plain_row(row: DumpRow) -> dict[str, Any]:
     """A row as a line shows it: nulls left out, bytes in hex; what a store makes for itself is not in it."""
-    own = _OWN if isinstance(row, ItemRow) else ()
+    name = "entries" if isinstance(row, EntryRow) else "items" if isinstance(row, ItemRow) else ""
+    own = _OWN.get(name, _NO_COLUMNS)
     held = {column: value for column, value in row._asdict().items() if value is not None and column not in own}
     return {column: value.hex() if isinstance(value, bytes) else value for column, value in held.items()}
 
@@ -183,7 +189,7 @@ def _header(value: dict[str, Any]) -> Header:
 def _row(name: str, plain: Any, number: int) -> DumpRow:
     """A line's row as its table has it, with its types checked against the declaration."""
     spec = table(name)
-    own: dict[str, Any] = _OWN if name == "items" else {}
+    own = _OWN.get(name, _NO_COLUMNS)
     if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)) - own.keys():
         raise InvalidInput(f"line {number}: not a row of {name}", path="$.row")
     values = dict(own)
@@ -231,6 +237,8 @@ class _Check:
     phase: int = 0
     keys: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     """Per table the last key seen."""
+    orders: list[Callable[[str], Any]] = field(default_factory=lambda: [str, encode_id])
+    """The orders that all items have had so far."""
     head: Head | None = None
     session: SessionRow | None = None
     item: ItemRow | None = None
@@ -331,7 +339,7 @@ class _Check:
 
     def _see_item(self, row: ItemRow, number: int) -> None:
         before = self.item
-        self._in_order("items", (row.id, row.version), number)
+        self._item_in_order(row, number)
         wanted = before.version + 1 if before is not None and before.id == row.id else 1
         fault = item_fault(row)
         if fault is None and row.version != wanted:
@@ -378,6 +386,14 @@ class _Check:
         if before is not None and not before < key:
             raise ChainBroken(f"line {number}: a row of {name} is out of order", path="$.row", hint=_ALTERED)
         self.keys[name] = key
+
+    def _item_in_order(self, row: ItemRow, number: int) -> None:
+        """Versions come in the order of their ids, as text or as a store keeps them: in either none comes twice."""
+        if (before := self.item) is not None:
+            one, other = (before.id, before.version), (row.id, row.version)
+            self.orders = [key for key in self.orders if (key(one[0]), one[1]) < (key(other[0]), other[1])]
+        if not self.orders:
+            raise ChainBroken(f"line {number}: a row of items is out of order", path="$.row", hint=_ALTERED)
 
     def _in_scope(self, user_id: str | None, session_id: str | None, number: int) -> None:
         """A dump of one user brings nothing of another (LG-02)."""

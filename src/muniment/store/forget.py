@@ -18,9 +18,21 @@ from typing import Any, NamedTuple
 from muniment.core.owners import holder_of, is_corpus, is_reserved, lock_rank
 from muniment.core.ports.engine import NOT_SCRUBBED, Condition, Delete, Patch, ScrubReport, Transaction, Value
 from muniment.core.ports.kept_rows import VALUES_SESSION
-from muniment.core.ports.rows import by_ids, chunked, get, stream, texts
-from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS, PLACES, PREFIXES, SESSIONS, TABLES, EntryRow, Table
-from muniment.core.ports.schema import column_names as columns_of
+from muniment.core.ports.rows import advance, by_ids, chunked, get, stream, texts
+from muniment.core.ports.schema import (
+    ENTRIES,
+    ITEMS,
+    LINKS,
+    PLACES,
+    PREFIXES,
+    SESSIONS,
+    TABLES,
+    USERS,
+    EntryRow,
+    Table,
+    UserRow,
+    column_names,
+)
 from muniment.errors import NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.idempotency import clear_answers
@@ -700,6 +712,8 @@ def empty_rows(
     }
     for spec in (PLACES, PREFIXES):
         del counts[spec.name]  # the entries themselves are counted
+    touched = sorted(users_of(tx, entry_ids), key=lock_rank)
+    advance(tx, USERS, [UserRow(user_id, tail=0, indexed=0, embedded=0, generation=1) for user_id in touched])
     try:
         counts["extracts"] = ctx.derived.extracts.remove(tx, entry_ids)
         return counts | ctx.derived.index.remove(tx, entry_ids)
@@ -719,7 +733,7 @@ def _empty(tx: Transaction, spec: Table[Any], ids: Sequence[str], receipt_id: st
         return 0
     assert spec.subject is not None
     values: dict[str, Value] = {column.name: None for column in spec.columns if column.content or column.cleared}
-    if "receipt_id" in columns_of(spec):
+    if "receipt_id" in column_names(spec):
         values["receipt_id"] = receipt_id
     count = 0
     for chunk in chunked(ids):

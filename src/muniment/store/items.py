@@ -502,8 +502,7 @@ def lineage_of(reader: Reader, item_id: str) -> tuple[str, ...]:
 def links_of(reader: Reader, item_id: str) -> list[LinkRow]:
     """What the item was made from, as rows of `links` in their order, wherever it is written."""
     links = select(reader, LINKS, (("item_id", "=", item_id),))
-    turns = lineage_of(reader, item_id)
-    return sorted({*links, *(LinkRow(turn, item_id) for turn in turns)}) if turns else links
+    return sorted({*links, *(LinkRow(turn, item_id) for turn in lineage_of(reader, item_id))})
 
 
 def links_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> list[LinkRow]:

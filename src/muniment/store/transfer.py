@@ -72,7 +72,7 @@ from muniment.store.proving.tombstones import Listed, check_dumped, emptied_sinc
 from muniment.store.reports import ImportReport
 from muniment.store.scrub import due_receipts, note_scrub
 from muniment.store.turns import names_of
-from muniment.store.writing import enter_tenant
+from muniment.store.writing import enter_tenant, number_entries
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
 
@@ -303,7 +303,7 @@ def _write_batch(
     fresh = {row.id for row in new_entries}
     new_blobs = [row for row in _rows_of(batch, BlobRow) if row.entry_id in fresh]
     insert(tx, IDS, [IdRow(row.id, "event") for row in new_entries])
-    insert(tx, ENTRIES, new_entries)
+    insert(tx, ENTRIES, number_entries(tx, new_entries))
     insert(tx, BLOBS, new_blobs)
     for (user_id, session_id), rows in groupby(new_entries, key=lambda row: (row.user_id, row.session_id)):
         added = list(rows)
@@ -412,7 +412,7 @@ def _check_receipt(tx: Transaction, row: EntryRow) -> None:
 
 def _without_content(row: EntryRow) -> EntryRow:
     """What an entry's row says of it whether or not it was forgotten."""
-    return row._replace(salt=None, body=None, receipt_id=None)
+    return row._replace(salt=None, body=None, receipt_id=None, n=0)
 
 
 def _write_heads(

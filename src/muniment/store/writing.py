@@ -8,7 +8,7 @@ their drafts before the transaction began.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, TypeVar
 from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import salted_digest
 from muniment.core.instants import format_instant, parse_instant
+from muniment.core.owners import lock_rank
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Transaction
-from muniment.core.ports.rows import by_ids, get, insert, put, select
+from muniment.core.ports.rows import advance, by_ids, get, insert, put, select
 from muniment.core.ports.schema import (
     BLOBS,
     ENTRIES,
@@ -26,12 +27,14 @@ from muniment.core.ports.schema import (
     IDS,
     SESSIONS,
     TENANTS,
+    USERS,
     BlobRow,
     EntryRow,
     IdempotencyRow,
     IdRow,
     SessionRow,
     TenantRow,
+    UserRow,
 )
 from muniment.core.scope import Scope
 from muniment.errors import (
@@ -70,6 +73,7 @@ __all__ = [
     "enter_tenant",
     "locked",
     "must_open",
+    "number_entries",
     "opening_draft",
     "prepare",
     "prepare_batch",
@@ -490,7 +494,7 @@ def _store(
 def store_rows(tx: Transaction, rows: list[EntryRow], admitted: list[Admitted]) -> None:
     """Entries with their ids, and the blobs of those that have one."""
     insert(tx, IDS, [IdRow(row.id, "event") for row in rows])
-    insert(tx, ENTRIES, rows)
+    insert(tx, ENTRIES, number_entries(tx, rows))
     blobs = [
         BlobRow(bytes.fromhex(item.body["blob"]), row.id, len(item.blob), item.blob)
         for row, item in zip(rows, admitted, strict=True)
@@ -498,6 +502,18 @@ def store_rows(tx: Transaction, rows: list[EntryRow], admitted: list[Admitted]) 
     ]
     if blobs:
         insert(tx, BLOBS, blobs)
+
+
+def number_entries(tx: Transaction, rows: Sequence[EntryRow]) -> list[EntryRow]:
+    """Number new entries, which come in the order in which they are written, behind those that their users have."""
+    added = Counter(row.user_id for row in rows)
+    users = advance(tx, USERS, [UserRow(user_id, added[user_id], 0, 0, 0) for user_id in sorted(added, key=lock_rank)])
+    last = {user.user_id: user.tail - added[user.user_id] for user in users}
+    numbered = []
+    for row in rows:
+        last[row.user_id] += 1
+        numbered.append(row._replace(n=last[row.user_id]))
+    return numbered
 
 
 def enter_tenant(tx: Transaction, created_at: str) -> None:

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import pytest
 
 from muniment.core.ports.engine import (
+    Advance,
     Condition,
     Count,
     Delete,
@@ -537,6 +538,39 @@ class EngineContract(EngineWalls):
 
         self._in_threads(4, lambda: [engine.write("t1", work) for _ in range(10)])
         assert read(engine, Select("sessions", columns=("head_seq",))) == [(40,)]
+
+    def test_numbers_are_added_to_those_of_rows_that_are_there(self, engine: Engine) -> None:
+        def advance(*rows: Row) -> list[Row]:
+            return engine.write("t1", lambda transaction: transaction.do(Advance("users", rows)))
+
+        engine.write("t2", lambda transaction: transaction.do(Advance("users", [("ana", 50, 0, 0, 0)])))
+        assert advance() == []
+        assert advance(("ana", 2, 0, 0, 1)) == [("ana", 2, 0, 0, 1)]
+        assert advance(("zoe", 1, 1, 1, 1), ("ana", 3, 1, 0, 0), ("bob", 7, 0, 0, 0)) == [
+            ("zoe", 1, 1, 1, 1),
+            ("ana", 5, 1, 0, 1),
+            ("bob", 7, 0, 0, 0),
+        ]
+        many: list[Row] = [(f"user {number:04d}", number, 0, 0, 0) for number in range(1300)]
+        assert advance(*many) == many
+        assert advance(*reversed(many)) == [(name, 2 * number, 0, 0, 0) for name, number, *_ in reversed(many)]  # type: ignore[operator]
+        assert engine.read("t2", lambda reader: reader.do(Select("users"))) == [("ana", 50, 0, 0, 0)]
+        for op in (Advance("users", [("a", 1, 0, 0, 0)] * 2), Advance("sessions", [row_with("sessions")])):
+            with pytest.raises(InvalidInput):
+                write(engine, op)
+
+    def test_whoever_advances_a_row_holds_it(self, engine: Engine) -> None:
+        write(engine, Insert("sessions", [row_with("sessions", 1, user_id="u", session_id="s", head_seq=0)]))
+
+        def work(transaction: Transaction) -> None:
+            (user,) = transaction.do(Advance("users", [("u", 1, 0, 0, 0)]))
+            row = transaction.do(Get("sessions", ("u", "s")))
+            assert row is not None
+            assert row[2] == user[1] - 1  # type: ignore[operator]
+            transaction.do(Patch("sessions", (("session_id", "=", "s"),), {"head_seq": user[1]}))
+
+        self._in_threads(4, lambda: [engine.write("t1", work) for _ in range(10)])
+        assert read(engine, Select("users", columns=("tail",))) == [(40,)]
 
     def test_threads_write_side_by_side(self, engine: Engine) -> None:
         names = iter("abcd")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from muniment.core.ports.engine import (
+    Advance,
     Count,
     Delete,
     Engine,
@@ -217,6 +218,7 @@ class EngineWalls:
         [
             Insert("links", [("a", "b")]),
             Put("links", [("a", "b")]),
+            Advance("users", [("a", 1, 0, 0, 0)]),
             Patch("items", (("id", "=", "a"),), {"body": "x"}),
             Delete("links", (("item_id", "=", "b"),)),
             Lock(("a",)),

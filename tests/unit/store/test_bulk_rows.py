@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from effort import SOAK
+from muniment.core.instants import format_instant
 from muniment.core.outside.spool import spool
 from muniment.core.outside.system import CountingIds
 from muniment.core.ports.engine import (
@@ -39,6 +40,7 @@ from muniment.store.bulk.records import LoadEvent
 from muniment.store.ledger.drafts import draft_of
 
 Maker = Callable[..., Memory]
+_DAY = format_instant(datetime(2026, 4, 1, tzinfo=UTC))
 
 
 def _rows(mem: Memory) -> dict[str, list[Row]]:
@@ -187,7 +189,7 @@ def test_what_is_held_back_is_seen_by_who_asks(any_mem: Memory) -> None:
         out.do(LockAll([("a",), ("b",), ("b",)]))
         out.do(Lock(("b",)))
         assert asked == [LockAll([("b",)])]
-        out.do(Put("episodes", [("u", "s", 1, 1, 1, "2026", "2026")]))
+        out.do(Put("episodes", [("u", "s", 1, 1, 1, _DAY, _DAY)]))
         assert out.do(Patch("episodes", (("user_id", "=", "u"), ("session_id", "=", "s")), {"turns": 4})) == 1
         out.do(Insert("ids", [("i", "event")]))
         assert tx.do(Get("ids", ("i",))) is None
@@ -217,7 +219,7 @@ def test_nothing_is_put_behind_a_session_that_does_not_end_where_it_says(any_mem
         else:
             seq = column_names(ENTRIES).index("seq")
             further = 7 if damage == "one stands behind it" else 8
-            tx.do(Insert("entries", [("other", *row[1:seq], further, *row[seq + 1 :])]))
+            tx.do(Insert("entries", [("other", *row[1:seq], further, *row[seq + 1 : -1], 99)]))
 
     engine.write("default", break_it)
     any_mem._ctx.clear_caches()

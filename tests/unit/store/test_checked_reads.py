@@ -24,6 +24,7 @@ from muniment.handles.run import Run
 from muniment.memory.turn_reading import check_cited
 from muniment.store.engines.sqlite.views import SqliteReader
 from muniment.store.ledger.chain import header_hash
+from stored_rows import stored_rows
 
 pytestmark = pytest.mark.req("TM-12")
 
@@ -46,7 +47,7 @@ class Filled:
             run.remember("user.city", "Lisbon", sources=[self.said])
 
     def edit(self, statement: str, *values: Any) -> None:
-        with closing(sqlite3.connect(self.path)) as file, file:
+        with stored_rows(self.path) as file:
             assert file.execute(statement, values).rowcount > 0
 
 
@@ -86,7 +87,7 @@ DOORS: dict[str, Callable[[Memory, Filled], Any]] = {
 
 @pytest.mark.parametrize("door", DOORS)
 def test_altered_content_is_handed_out_by_no_door(filled: Filled, door: str) -> None:
-    filled.edit("UPDATE entries SET body = replace(body, ?, ?) WHERE id = ?", SAID, FORGED, filled.said)
+    filled.edit("UPDATE entries SET body = replace(body, ?, ?) WHERE id = id(?)", SAID, FORGED, filled.said)
     with muniment.open(filled.path) as mem, pytest.raises(StoreDamaged) as caught:
         DOORS[door](mem, filled)
     assert caught.value.details["id"] == filled.said
@@ -101,13 +102,13 @@ def test_altered_content_is_handed_out_by_no_door(filled: Filled, door: str) -> 
 @pytest.mark.parametrize(
     "change",
     [
-        "role = 'assistant'", "trust = 'external'", "ts = '2020-01-01T00:00:00Z'", "agent_id = 'other'",
+        "role = word('assistant')", "trust = word('external')", "ts = 0", "agent_id = name('r1')",
         "salt = x'00'", "salt = NULL", "body = NULL", "body = '{}'", "body = ''", "content_hash = x'00'",
-        "hash = x'00'", "prev_hash = x'00'", "flags = 'instruction_like'", "recorded_at = ''",
+        "hash = x'00'", "prev_hash = x'00'", "flags = 'instruction_like'", "recorded_at = instant('')",
     ],
 )  # fmt: skip
 def test_whatever_column_was_altered(filled: Filled, door: str, change: str) -> None:
-    filled.edit(f"UPDATE entries SET {change} WHERE id = ?", filled.said)
+    filled.edit(f"UPDATE entries SET {change} WHERE id = id(?)", filled.said)
     with muniment.open(filled.path) as mem:
         with pytest.raises(StoreDamaged) as caught:
             DOORS[door](mem, filled)
@@ -151,7 +152,7 @@ def test_an_entry_that_was_sealed_anew_or_taken_out_does_not_stand_where_it_did(
 @pytest.mark.parametrize("which", ["said", "last"])
 def test_a_row_that_is_gone_is_missed(filled: Filled, which: str) -> None:
     gone = getattr(filled, which)
-    filled.edit("DELETE FROM entries WHERE id = ?", gone)
+    filled.edit("DELETE FROM entries WHERE id = id(?)", gone)
     query = {"said": "what is the allergy to?", "last": "what was noted?"}[which]
     doors: list[Callable[[Memory], Any]] = [
         lambda mem: list(mem.ledger.entries(user_id="ana")),
@@ -200,7 +201,7 @@ def test_what_was_checked_is_remembered_and_not_served_from_a_changed_file(fille
     """A turn that was read before the file was changed is what it was; who reads it anew is told."""
     with muniment.open(filled.path) as mem:
         assert SAID in _run(mem).compose("responder", query="allergy").text
-        filled.edit("UPDATE entries SET body = replace(body, ?, ?) WHERE id = ?", SAID, FORGED, filled.said)
+        filled.edit("UPDATE entries SET body = replace(body, ?, ?) WHERE id = id(?)", SAID, FORGED, filled.said)
         assert FORGED not in _run(mem).compose("responder", query="allergy").text
         with pytest.raises(StoreDamaged):
             mem.ledger.get(filled.said)
@@ -258,7 +259,7 @@ def test_an_altered_receipt_of_a_forgotten_entry_is_told_by_no_door(filled: Fill
         mem.forget(event=keyed)
         assert mem.verify().unreceipted == 0
     named = other if receipt == "another's" else "rcp_altered"
-    filled.edit("UPDATE entries SET receipt_id = ? WHERE id IN (?, ?)", named, filled.said, keyed)
+    filled.edit("UPDATE entries SET receipt_id = id(?) WHERE id IN (id(?), id(?))", named, filled.said, keyed)
     with muniment.open(filled.path) as mem:
         if receipt == "another's" or door == "export":
             with pytest.raises(StoreDamaged):
@@ -275,7 +276,7 @@ def test_an_altered_receipt_of_a_forgotten_entry_is_told_by_no_door(filled: Fill
         "key_hash = randomblob(32)",
         "request_hash = randomblob(32)",
         "entry_id = (SELECT id FROM entries WHERE seq = 1)",
-        "user_id = 'bob'",
+        "user_id = name('agent')",
     ],
 )
 def test_an_altered_idempotency_key_is_noticed(filled: Filled, change: str) -> None:
@@ -311,19 +312,21 @@ def test_keys_that_an_earlier_version_kept_are_no_damage(filled: Filled, is_forg
 @pytest.mark.parametrize(
     "change",
     [
-        "status = 'actixe'",
-        "user_id = 'bob'",
-        "trust = 'user '",
-        "kind = 'claim'",
-        "created_at = ''",
-        "receipt_id = 'rcp_1'",
+        "status = word('actixe')",
+        "user_id = name('agent')",
+        "trust = word('user ')",
+        "kind = word('claim')",
+        "created_at = instant('')",
+        "receipt_id = id('rcp_1')",
+        "status = 'damage'",
+        "created_at = 7",
     ],
 )
 def test_what_a_forget_left_of_an_item_cannot_be_altered(filled: Filled, change: str) -> None:
     with muniment.open(filled.path) as mem:
         mem.forget(event=filled.said)
         list(mem.export())
-    filled.edit(f"UPDATE items SET {change} WHERE kind = 'fact'")
+    filled.edit(f"UPDATE items SET {change} WHERE kind = word('fact')")
     with muniment.open(filled.path) as mem:
         with pytest.raises(StoreDamaged):
             list(mem.export())
@@ -331,7 +334,7 @@ def test_what_a_forget_left_of_an_item_cannot_be_altered(filled: Filled, change:
 
 
 def test_a_damaged_entry_can_be_forgotten(filled: Filled) -> None:
-    filled.edit("UPDATE entries SET body = replace(body, ?, ?) WHERE id = ?", SAID, FORGED, filled.said)
+    filled.edit("UPDATE entries SET body = replace(body, ?, ?) WHERE id = id(?)", SAID, FORGED, filled.said)
     with muniment.open(filled.path) as mem:
         receipt = mem.forget(event=filled.said)
         assert filled.said in {gone.id for gone in receipt.erased}

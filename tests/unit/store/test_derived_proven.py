@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from muniment.errors import UnknownScope
 from muniment.handles.memory import Memory
 from muniment.store import derived_checking, verifying
 from muniment.store.items import latest
+from stored_rows import stored_rows
 
 pytestmark = pytest.mark.req("LG-05")
 
@@ -37,22 +36,22 @@ def tell(mem: Memory) -> str:
 EDITS = {
     "links deleted": "DELETE FROM links",
     "lineages deleted": "DELETE FROM lineages",
-    "one link deleted": "DELETE FROM links WHERE item_id = (SELECT min(id) FROM items WHERE kind = 'fact')",
-    "a fact re-owned": "UPDATE items SET user_id = 'bob' WHERE kind = 'fact' AND user_id = 'ana'",
-    "a fact's status": "UPDATE items SET status = 'deprecated' WHERE kind = 'fact' AND user_id = 'ana'",
-    "a fact's name": "UPDATE items SET name = 'x' WHERE kind = 'fact' AND user_id = 'ana'",
-    "a fact's trust": "UPDATE items SET trust = 'external' WHERE kind = 'fact' AND user_id = 'ana'",
-    "a fact's value": "UPDATE items SET body = replace(body, 'Lisbon', 'Madrid') WHERE kind = 'fact'",
-    "a run's agent": "UPDATE items SET agent_id = 'other' WHERE kind = 'run' AND user_id = 'ana'",
-    "a run's session": "UPDATE items SET session_id = 's9' WHERE kind = 'run' AND user_id = 'ana'",
-    "a run's run": "UPDATE items SET run_id = 'r9' WHERE kind = 'run' AND user_id = 'ana'",
-    "a version taken out": "DELETE FROM items WHERE kind = 'run' AND version = 2",
-    "a build re-owned": "UPDATE items SET user_id = 'bob' WHERE kind = 'build' AND user_id = 'ana'",
-    "a build's run": "UPDATE items SET run_id = 'run-bob' WHERE kind = 'build' AND user_id = 'ana'",
-    "a build's packet": "UPDATE items SET body = replace(body, 'Lisbon', 'Madrid') WHERE kind = 'build'",
+    "one link deleted": "DELETE FROM links WHERE item_id = (SELECT min(id) FROM items WHERE kind = word('fact'))",
+    "a fact re-owned": "UPDATE items SET user_id = name('bob') WHERE kind = word('fact') AND user_id = name('ana')",
+    "a fact's status": "UPDATE items SET status = word('deprecated') WHERE kind = word('fact')",
+    "a fact's name": "UPDATE items SET name = 'x' WHERE kind = word('fact') AND user_id = name('ana')",
+    "a fact's trust": "UPDATE items SET trust = word('external') WHERE kind = word('fact') AND user_id = name('ana')",
+    "a fact's value": "UPDATE items SET body = replace(body, 'Lisbon', 'Madrid') WHERE kind = word('fact')",
+    "a run's agent": "UPDATE items SET agent_id = name('bob') WHERE kind = word('run') AND user_id = name('ana')",
+    "a run's session": "UPDATE items SET session_id = name('bob') WHERE kind = word('run') AND user_id = name('ana')",
+    "a run's run": "UPDATE items SET run_id = name('bob') WHERE kind = word('run') AND user_id = name('ana')",
+    "a version taken out": "DELETE FROM items WHERE kind = word('run') AND version = 2",
+    "a build re-owned": "UPDATE items SET user_id = name('bob') WHERE kind = word('build') AND user_id = name('ana')",
+    "a build's run": "UPDATE items SET run_id = name('run-bob') WHERE kind = word('build') AND user_id = name('ana')",
+    "a build's packet": "UPDATE items SET body = replace(body, 'Lisbon', 'Madrid') WHERE kind = word('build')",
     "the index emptied": "DELETE FROM segments",
-    "the index of another": "UPDATE segments SET data = (SELECT data FROM segments WHERE user_id = 'bob'), "
-    "digest = (SELECT digest FROM segments WHERE user_id = 'bob') WHERE user_id = 'ana'",
+    "the index of another": "UPDATE segments SET data = (SELECT data FROM segments WHERE user_id = name('bob')), "
+    "digest = (SELECT digest FROM segments WHERE user_id = name('bob')) WHERE user_id = name('ana')",
 }
 
 
@@ -67,7 +66,7 @@ def test_whatever_was_changed_in_what_is_derived_is_named(tmp_path: Path, edit: 
         report = mem.verify()
         assert report.ok
         assert report.derived > 10
-    with closing(sqlite3.connect(path)) as file, file:
+    with stored_rows(path) as file:
         assert file.execute(EDITS[edit]).rowcount > 0
     with muniment.open(path) as mem:
         report = mem.verify()
@@ -156,7 +155,7 @@ def test_receipts_say_whose_they_are_themselves(mem: Memory) -> None:
     receipt = mem.forget(user_id="bob")
     assert mem.verify().ok
     where = (("id", "=", receipt.receipt_id), ("version", "=", 2))
-    forged = {"user_id": "ana", "status": "done", "trust": "tool", "created_at": "2020-01-01T00:00:00Z"}
+    forged = {"user_id": "ana", "status": "done", "trust": "tool", "created_at": "2020-01-01T00:00:00.000000Z"}
     for column, value in forged.items():
         stored: Any = mem._ctx.engine.read("default", lambda reader: latest(reader, receipt.receipt_id))
         mem._ctx.engine.write("default", lambda tx: tx.do(Patch("items", where, {column: value})))  # noqa: B023

@@ -39,6 +39,7 @@ STAYS = {
     "backlog": {"user_id": "a name", "session_id": "a name"},
     "tenants": {"created_at": "when the tenant's first session began"},
     "ids": {"id": "an id", "kind": "event, run, receipt …"},
+    "users": {"user_id": "a name"},
     "sessions": {
         "user_id": "a name",
         "session_id": "a name",

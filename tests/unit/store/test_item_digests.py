@@ -41,7 +41,7 @@ FORGED: dict[str, dict[str, Any]] = {
     "fact": {"name": "0" * 32},
     "working_state": {"session_id": "s9"},
     "procedure": {"agent_id": None, "status": "retired"},
-    "build": {"created_at": "2020-01-01T00:00:00Z"},
+    "build": {"created_at": "2020-01-01T00:00:00.000000Z"},
 }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
 import pytest
 
+from muniment.core.instants import format_instant
 from muniment.core.ports.engine import Condition, Insert, Patch, Reader
 from muniment.core.ports.schema import ITEMS, ItemRow
 from muniment.handles.memory import Memory
@@ -18,11 +20,15 @@ from muniment.testing.rows import row_with
 STATUSES = ("active", "gone", "made", "open", "é", "")
 
 
+def _moment(number: int) -> str:
+    return format_instant(datetime(2020, 1, 1 + number, tzinfo=UTC))
+
+
 def _rows(random: Random, count: int) -> list[ItemRow]:
     """Items of few moments, so that many were placed at the same one; each has an older version too."""
     made: list[ItemRow] = []
     for n in range(count):
-        held = {"kind": random.choice("kl"), "owner": random.choice("abc"), "placed_at": f"c{n % 7}"}
+        held = {"kind": random.choice("kl"), "owner": random.choice("abc"), "placed_at": _moment(n % 7)}
         held |= {"id": random.choice(("evt_", "")) + f"i{n:03}", "trust": "user", "body": "{}", "receipt_id": None}
         for version in (1, 2):
             status, newest = random.choice(STATUSES), version - 1
@@ -48,7 +54,7 @@ def test_pages_are_those_of_the_whole_list(any_mem: Memory, seed: int) -> None:
 
     for owner in ("a", "b", "c", None):
         for descending in (False, True):
-            since, size = random.choice(("c0", "c3")), random.choice((1, 4, 100))
+            since, size = _moment(random.choice((0, 3))), random.choice((1, 4, 100))
             where: tuple[Condition, ...] = (("kind", "=", "k"), *NEWEST, ("placed_at", ">=", since))
             where += () if owner is None else (("owner", "=", owner),)
             found = any_mem._ctx.engine.read(
@@ -131,7 +137,7 @@ def test_a_wrong_place_is_found_by_a_verification_and_put_right_by_a_rebuild(any
     assert any_mem.verify().ok
     missed = []
     for kind in ("fact", "build", "receipt", "run"):
-        for column, value in (("newest", 1), ("newest", 0), ("owner", "eve"), ("placed_at", "2020-01-01T00:00:00Z")):
+        for column, value in (("newest", 1), ("newest", 0), ("owner", "eve"), ("placed_at", _moment(0))):
             wrong = Patch("items", (("kind", "=", kind),), {column: value})
             any_mem._ctx.engine.write("default", lambda tx, wrong=wrong: tx.do(wrong))
             if _items(any_mem) == whole:

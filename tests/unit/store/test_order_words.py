@@ -11,7 +11,7 @@ from benchmarks.injection_families import FAMILIES, texts_of
 import muniment.store.ledger
 from effort import examples, one_in
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.ports.rows import texts
+from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.handles.memory import open as open_memory
 from muniment.store.ledger.order_weights import order_weight, pair_name, pair_numbers
@@ -72,9 +72,8 @@ def test_a_lasting_order_is_flagged_where_it_comes_from_outside_and_stays_the_us
         assert run.observe_tool("read_page", content=page, args={}).flags == ("instruction_like",)
         assert run.observe("user", page, trust="external").flags == ("instruction_like",)
         mem.corpus("notes").add(page, title="The museum")
-        where = (("kind", "=", "tool_result"), ("user_id", ">", "ana"))
-        chunks = mem._ctx.engine.read("default", lambda reader: texts(reader, ENTRIES, "flags", where))
-        assert "instruction_like" in chunks
+        rows = mem._ctx.engine.read("default", lambda reader: select(reader, ENTRIES, (("kind", "=", "tool_result"),)))
+        assert "instruction_like" in [row.flags for row in rows if row.user_id != "ana"]
         assert run.observe("user", text).flags == ()
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from muniment.handles.memory import Memory
 from muniment.packets.listing import list_readables
 from muniment.store.items import Item, row_digest
 from muniment.surfaces.operations.parts import builds
+from stored_rows import stored_rows
 
 pytestmark = pytest.mark.req("TM-12")
 
@@ -72,7 +71,7 @@ def test_each_version_has_a_link_and_the_chains_hold(make: Callable[..., Memory]
 EDITS: dict[str, Callable[[Memory, str], Any]] = {
     "reworded": lambda mem, id_: redone(mem, id_, body=_body(mem, id_).replace("Lisbon", "Madrid")),
     "given to another": lambda mem, id_: redone(mem, id_, user_id="bob"),
-    "its time": lambda mem, id_: redone(mem, id_, created_at="2020-01-01T00:00:00Z"),
+    "its time": lambda mem, id_: redone(mem, id_, created_at="2020-01-01T00:00:00.000000Z"),
     "its seal": lambda mem, id_: redone(mem, id_, checked=1),
     "no digest": lambda mem, id_: alter(mem, "items", id_, {"digest": None}),
     "no proof": lambda mem, id_: _delete(mem, "proofs", "item_id", id_),
@@ -138,8 +137,8 @@ def test_who_writes_the_file_cannot_make_a_proof_without_the_key(tmp_path: Path)
         with muniment.open(path, proof_key=None if key is None else lambda: KEY) as mem:
             build = tell(mem)[0]
             assert (mem.verify().ok, mem.verify().unproven) == (True, 0)
-        with closing(sqlite3.connect(path)) as file, file:
-            file.execute("DELETE FROM proofs WHERE user_id = 'ana'")
+        with stored_rows(path) as file:
+            file.execute("DELETE FROM proofs WHERE user_id = name('ana')")
         with muniment.open(path) as forger:
             items = forger._ctx.engine.read("default", lambda reader: select(reader, ITEMS, (("kind", "=", "build"),)))
             redone(forger, build, body=_body(forger, build).replace("Lisbon", "Madrid"))
@@ -198,6 +197,6 @@ def test_builds_of_before_are_proven_by_a_rebuild(mem: Memory) -> None:
     mem.store.rebuild()
     assert sum(row.number > 0 for row in links(mem)) == 6
     assert mem.verify().ok
-    redone(mem, build, created_at="2020-01-01T00:00:00Z")
+    redone(mem, build, created_at="2020-01-01T00:00:00.000000Z")
     with pytest.raises(StoreDamaged, match="what its proof says"):
         mem.replay(build)

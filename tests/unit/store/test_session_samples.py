@@ -23,7 +23,7 @@ SESSIONS = st.tuples(NAMES, NAMES)
 
 
 def rows_of(names: list[tuple[str, str]]) -> list[SessionRow]:
-    return [SessionRow(user_id, session_id, 1, b"h", "t", "t") for user_id, session_id in names]
+    return [SessionRow(user_id, session_id, 1, b"h", "", "") for user_id, session_id in names]
 
 
 def sample(names: list[tuple[str, str]], count: int) -> list[tuple[str, str]]:

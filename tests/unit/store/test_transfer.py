@@ -634,3 +634,26 @@ def test_an_export_is_one_consistent_view(make: Maker) -> None:
     lines = [*head, *export]
     assert b"later" not in b"".join(lines)
     make("memory").import_(lambda: lines)
+
+
+def test_chosen_ids_that_begin_like_minted_ones_are_dumped_in_an_order_that_is_read(make: Maker) -> None:
+    """A store keeps `run_x` behind all runs whose ids were minted; a dump in the order of texts is read as well."""
+    source = make("sqlite")
+    minted = [f"{prefix}_{digit * 32}" for prefix in ("run", "act", "ws") for digit in "0af"]
+    for chosen in (*minted, "run_x", "run_0", "act_1", "a", "zzz", "run_"):
+        source.run(user_id="ana", session_id="s1", run_id=chosen).observe("user", "I live in Lisbon.")
+    lines = plain(dump_of(source))
+    of_items = [at for at, line in enumerate(lines) if line.get("table") in ("items", "links")]
+    start, end = of_items[0], of_items[-1] + 1
+    own = lambda line: str(line["row"].get("item_id") or line["row"]["id"])  # noqa: E731
+    kept = [list(group) for _, group in itertools.groupby(lines[start:end], own)]
+    by_text = sorted(kept, key=lambda group: own(group[0]))
+    assert kept != by_text
+    for order in (kept, by_text):
+        other = make("sqlite", seed="other")
+        other.import_(resealed([*lines[:start], *itertools.chain(*order), *lines[end:]]))
+        assert other.verify().ok
+        assert dump_of(other) == dump_of(source)
+    for order in ([kept[-1], *kept[1:-1], kept[0]], [*kept, kept[-1]]):
+        with pytest.raises(ChainBroken, match="out of order"):
+            make("sqlite", seed="third").import_(resealed([*lines[:start], *itertools.chain(*order), *lines[end:]]))

@@ -61,7 +61,7 @@ def test_the_parts_name_what_the_whole_names(mem: Memory) -> None:
     assert {(each.kind, each.id) for report in parts(mem, 3) for each in report.differing} == whole
     first = next(entry.id for entry in mem.ledger.entries(user_id="ana", tenant_id="t1"))
     mem._ctx.engine.write(
-        "t1", lambda tx: tx.do(Patch("entries", (("id", "=", first),), {"ts": "2020-01-01T00:00:00Z"}))
+        "t1", lambda tx: tx.do(Patch("entries", (("id", "=", first),), {"ts": "2020-01-01T00:00:00.000000Z"}))
     )
     broken = [each for report in parts(mem, 3) for each in report.broken]
     assert [each.id for each in broken] == [first]

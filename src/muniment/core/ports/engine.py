@@ -17,6 +17,7 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 __all__ = [
     "NOT_SCRUBBED",
+    "Advance",
     "Condition",
     "Count",
     "Delete",
@@ -139,6 +140,18 @@ class Put(Op[None]):
 
 
 @dataclass(frozen=True, slots=True)
+class Advance(Op[list[Row]]):
+    """Add the numbers of these rows to those of the rows with the same keys; answers the sums, in the order given.
+
+    A row that is missing is made with the numbers given. Every column outside the key is a number, and no key is given
+    twice. Each row is held until the transaction ends, as by a Lock: give them in one order everywhere.
+    """
+
+    table: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
 class Patch(Op[int]):
     """Set columns on all rows that meet the conditions (at least one is needed); answers how many."""
 
@@ -192,7 +205,7 @@ class Reader(Protocol):
 
 
 class Transaction(Reader, Protocol):
-    """A Reader that also takes Insert, Put, Patch, Delete, Remove, Lock and LockAll."""
+    """A Reader that also takes Insert, Put, Advance, Patch, Delete, Remove, Lock and LockAll."""
 
 
 class ScrubReport(NamedTuple):

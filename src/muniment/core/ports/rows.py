@@ -13,12 +13,25 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
-from muniment.core.ports.engine import Condition, Find, Get, Insert, Put, Reader, Remove, Row, Select, Transaction
+from muniment.core.ports.engine import (
+    Advance,
+    Condition,
+    Find,
+    Get,
+    Insert,
+    Put,
+    Reader,
+    Remove,
+    Row,
+    Select,
+    Transaction,
+)
 from muniment.core.ports.schema import Table, column_names, table
 from muniment.errors import InvalidInput
 
 __all__ = [
     "ASKED_MAX",
+    "advance",
     "by_ids",
     "chunked",
     "find",
@@ -145,6 +158,11 @@ def insert(tx: Transaction, spec: Table[R], rows: Sequence[R]) -> None:
 def put(tx: Transaction, spec: Table[R], rows: Sequence[R]) -> None:
     """Add rows, replacing those with the same primary key."""
     tx.do(Put(spec.name, rows))
+
+
+def advance(tx: Transaction, spec: Table[R], rows: Sequence[R]) -> list[R]:
+    """Add the numbers of rows to those of the rows with the same keys; answers the sums (`Advance`)."""
+    return list(map(_maker(spec.row), tx.do(Advance(spec.name, rows))))
 
 
 def remove(tx: Transaction, spec: AnyTable, by: tuple[str, ...], keys: Sequence[Row]) -> int:

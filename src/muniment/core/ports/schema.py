@@ -53,6 +53,7 @@ __all__ = [
     "SESSIONS",
     "TABLES",
     "TENANTS",
+    "USERS",
     "VECTORS",
     "WORKS",
     "BacklogRow",
@@ -73,6 +74,7 @@ __all__ = [
     "SessionRow",
     "Table",
     "TenantRow",
+    "UserRow",
     "VectorRow",
     "column_names",
     "table",
@@ -172,6 +174,20 @@ class IdRow(NamedTuple):
     kind: str
 
 
+class UserRow(NamedTuple):
+    """How far a user's entries and what follows them have come. Corpora and banks have a row under their names, too."""
+
+    user_id: str
+    tail: int
+    """How many entries the user has, forgotten ones included: they are numbered 1 to this."""
+    indexed: int
+    """How many of them, from the first on, the search index covers."""
+    embedded: int
+    """How many of them, from the first on, the vectors cover."""
+    generation: int
+    """How many forgets touched entries of the user."""
+
+
 class SessionRow(NamedTuple):
     """One row per session: the head of its hash chain."""
 
@@ -204,6 +220,8 @@ class EntryRow(NamedTuple):
     salt: bytes | None
     body: str | None
     receipt_id: str | None
+    n: int = 0
+    """The number of the entry among its user's, which a store gives as it writes it. No hash covers it."""
 
 
 class BlobRow(NamedTuple):
@@ -377,6 +395,7 @@ class BacklogRow(NamedTuple):
 
 TENANTS = _table("tenants", TenantRow, key=(), forget="keep")
 IDS = _table("ids", IdRow, key=("id",), forget="keep", forms=_forms(id="id"))
+USERS = _table("users", UserRow, key=("user_id",), forget="keep", forms=_forms(name="user_id"))
 SESSIONS = _table(
     "sessions",
     SessionRow,
@@ -392,7 +411,7 @@ ENTRIES = _table(
     content=("salt", "body"),
     forget="erase",
     subject="id",
-    unique=(("user_id", "session_id", "seq"),),
+    unique=(("user_id", "session_id", "seq"), ("user_id", "n")),
     indexes=(("run_id", "seq", "id"),),
     forms=_forms(
         id="id receipt_id",
@@ -568,6 +587,7 @@ KEYS = _table("keys", KeyRow, key=("key_id",), forget="keep", indexes=(("number"
 TABLES: tuple[Table[Any], ...] = (
     TENANTS,
     IDS,
+    USERS,
     SESSIONS,
     ENTRIES,
     BLOBS,

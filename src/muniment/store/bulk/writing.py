@@ -42,6 +42,7 @@ from muniment.store.turns import can_be_turn
 from muniment.store.writing import (
     enter_tenant,
     must_open,
+    number_entries,
     project_entries,
     recorded_now,
     run_taken,
@@ -347,7 +348,7 @@ class _Portion:
 
     def _store_entries(self) -> None:
         insert(self._out, IDS, [IdRow(row.id, "event") for row in self._rows])
-        insert(self._out, ENTRIES, self._rows)
+        insert(self._out, ENTRIES, number_entries(self._tx, self._rows))
         held = {id_: blob for batch in self._settled.batches for id_, blob in batch.blobs.items()}
         blobs = [held[row.id] for row in self._rows if row.id in held] if held else []
         if blobs:

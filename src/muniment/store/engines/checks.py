@@ -19,7 +19,17 @@ from muniment.core.ports.engine import Condition, Find, Row, Select, Value
 from muniment.core.ports.schema import TABLES, Column, Table
 from muniment.errors import InvalidInput, StorageFailure, TooLarge
 
-__all__ = ["IN_MAX", "TENANT_ANY", "Shape", "check_key", "check_rows", "check_tenant", "check_value", "shape_of"]
+__all__ = [
+    "IN_MAX",
+    "TENANT_ANY",
+    "Shape",
+    "check_advance",
+    "check_key",
+    "check_rows",
+    "check_tenant",
+    "check_value",
+    "shape_of",
+]
 
 IN_MAX = 16_384
 """How many values one `in` may hold (SQLite binds at most 32,766)."""
@@ -249,6 +259,15 @@ def check_rows(shape: Shape, rows: Sequence[Row]) -> None:
         return
     for column, values in zip(shape.spec.columns, zip(*rows, strict=True), strict=True):
         _check_column(shape, column, values)
+
+
+def check_advance(shape: Shape, rows: Sequence[Row]) -> None:
+    """Refuse rows that cannot be added to others: of a table that holds more than numbers, or two of one key."""
+    check_rows(shape, rows)
+    if any(column.type != "int" for column in shape.spec.columns if column.name not in shape.spec.key):
+        raise InvalidInput(f"rows of {shape.spec.name} hold more than numbers")
+    if len({shape.key_of(row) for row in rows}) < len(rows):
+        raise InvalidInput(f"a key of {shape.spec.name} is given twice")
 
 
 def _check_row(shape: Shape, row: Row) -> None:

@@ -84,6 +84,22 @@ class Statements:
             return f" ON CONFLICT ({key}) DO NOTHING"
         return f" ON CONFLICT ({key}) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in rest)
 
+    def advance(self, shape: Shape, size: int) -> str:
+        """Parameters: for each of so many rows the shard, then the stored row."""
+        return self._kept(("advance", shape.spec.name, size), lambda: self._advance(shape, size))
+
+    def _advance(self, shape: Shape, size: int) -> str:
+        table, name = self._name(shape.spec.name), self._name
+        marks = f", ({', '.join([self._mark] * (len(shape.names) + 1))})" * (size - 1)
+        key = ", ".join(map(name, ("shard", *shape.spec.key)))
+        sums = ", ".join(
+            f"{name(each)} = {table}.{name(each)} + excluded.{name(each)}"
+            for each in shape.names
+            if each not in shape.spec.key
+        )
+        answer = ", ".join(map(name, shape.names))
+        return f"{self._insert(shape)}{marks} ON CONFLICT ({key}) DO UPDATE SET {sums} RETURNING {answer}"
+
     def _get(self, shape: Shape) -> str:
         columns = ", ".join(map(self._name, shape.names))
         return f"SELECT {columns} FROM {self.table(shape)} WHERE {self._by_key(shape)}"

@@ -12,8 +12,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
-from muniment.core.ports.engine import Count, Delete, Find, Get, Insert, Lock, LockAll, Patch, Put, Remove, Row, Select
-from muniment.store.engines.checks import Shape, check_key, check_rows, shape_of
+from muniment.core.ports.engine import (
+    Advance,
+    Count,
+    Delete,
+    Find,
+    Get,
+    Insert,
+    Lock,
+    LockAll,
+    Patch,
+    Put,
+    Remove,
+    Row,
+    Select,
+)
+from muniment.store.engines.checks import Shape, check_advance, check_key, check_rows, shape_of
 from muniment.store.engines.codec import NO_NAME, NameBook, row_decoder, row_encoder, shard_of
 from muniment.store.engines.ddl import TENANTS_SHARD
 from muniment.store.engines.sql import Question, Statements, key_values, leading_name, without_bound
@@ -21,6 +35,8 @@ from muniment.store.engines.turns import View
 
 __all__ = ["SqlReader", "SqlTransaction"]
 
+_ADVANCED_AT_ONCE = 512
+"""Rows that one statement advances."""
 _NAMES_READ = 256
 """Names that are read with one that is not known, since rows written together have neighbouring numbers."""
 
@@ -302,6 +318,23 @@ class SqlTransaction(SqlReader):
         rows = self._encoded(shape, shape.last_of_each_key(op.rows))
         self._run_many(op.table, self._statements.put(shape), rows)
 
+    def _advance(self, op: Advance) -> list[Row]:
+        shape = shape_of(op.table)
+        check_advance(shape, op.rows)
+        rows = self._encoded(shape, op.rows)
+        shard = self._writing_shard
+        answered: list[Row] = []
+        at = 0
+        while at < len(rows):  # by powers of two, so that few statements serve all numbers of rows
+            size = min(_ADVANCED_AT_ONCE, 1 << ((len(rows) - at).bit_length() - 1))
+            parameters = [value for row in rows[at : at + size] for value in (shard, *row)]
+            answered += self._fetch(op.table, self._statements.advance(shape, size), parameters)
+            at += size
+        if len(rows) > 1:
+            by_key = {shape.key_of(row): row for row in answered}
+            answered = [by_key[shape.key_of(row)] for row in rows]
+        return self._decoded(shape, (), answered)
+
     def _patch(self, op: Patch) -> int:
         shape = shape_of(op.table)
         if not shape.check_patch(op.where, dict(op.values)):
@@ -324,6 +357,7 @@ class SqlTransaction(SqlReader):
         **SqlReader.ops,
         Insert: _insert,
         Put: _put,
+        Advance: _advance,
         Patch: _patch,
         Delete: _delete,
         Remove: lambda view, op: view._remove(op),

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from muniment.core.ports.engine import Reader
-from muniment.core.ports.rows import ASKED_MAX, Where, by_ids, first, get, stream, texts
-from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IDS, ITEMS, SESSIONS, TENANTS, IdempotencyRow
+from muniment.core.ports.engine import Count, Reader
+from muniment.core.ports.rows import ASKED_MAX, Where, by_ids, first, get, stream, stream_texts, texts
+from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IDS, ITEMS, SESSIONS, TENANTS, USERS, IdempotencyRow
 from muniment.store.context import Context
 from muniment.store.idempotency import KEY_KIND, KeptKey
+from muniment.store.ledger.foreign import is_instant
 from muniment.store.proving.proofs import proof_faults
 from muniment.store.reports import Differing
 
@@ -31,9 +32,13 @@ def table_faults(ctx: Context, reader: Reader, tenant: str, counts: dict[str, in
     entered = get(reader, TENANTS, ())
     if entered is None:
         found.append(differing("tenant", tenant, "its row is missing"))
-    elif first(reader, SESSIONS, (("created_at", "=", entered.created_at),)) is None:
+    elif (
+        not is_instant(entered.created_at)
+        or first(reader, SESSIONS, (("created_at", "=", entered.created_at),)) is None
+    ):
         found.append(differing("tenant", tenant, "none of its sessions began when it is said to have"))
     found += [differing("id", id_, reason) for id_, reason in _id_faults(reader)]
+    found += [differing("user", user_id, reason) for user_id, reason in _user_faults(reader)]
     for key in stream(reader, IDEMPOTENCY):
         fault = key_fault(reader, key)
         if fault is not None:
@@ -63,6 +68,21 @@ def _kept_keys(reader: Reader, entry_id: str) -> list[KeptKey]:
     """The keys of an event among the ids; none of those that a version of before wrote."""
     where: Where = (("id", ">", f"{entry_id}\n"), ("id", "<", f"{entry_id}\n\x7f"))
     return [KeptKey.of(id_) for id_ in texts(reader, IDS, "id", where)]
+
+
+def _user_faults(reader: Reader) -> Iterator[tuple[str, str]]:
+    """Users whose entries are not those that their rows count, numbered from 1 on without a gap."""
+    tails = {row.user_id: row.tail for row in stream(reader, USERS)}
+    for user_id in sorted(tails.keys() | set(stream_texts(reader, SESSIONS, "user_id"))):
+        of_user: Where = (("user_id", "=", user_id),)
+        held = reader.do(Count("entries", of_user))
+        last = first(reader, ENTRIES, of_user, into=_Number, order=("user_id", "n"), descending=True)
+        if not tails.get(user_id, 0) == held == (0 if last is None else last.n):
+            yield user_id, "its entries are not those that were counted"
+
+
+class _Number(NamedTuple):
+    n: int
 
 
 class _Owned(NamedTuple):

@@ -13,9 +13,10 @@ from random import Random
 from typing import Any
 
 from muniment.core.ports.engine import Delete, Insert, Select, Transaction, Value
-from muniment.core.ports.schema import Table, column_names, table
+from muniment.core.ports.schema import Column, Table, column_names, table
 from muniment.errors import DuplicateId, IntegrityFailure, MunimentError, NotADatabase, NotFound, SchemaMismatch
 from muniment.handles.memory import Memory
+from muniment.store.engines.codec import decode_instant, encode_instant
 from muniment.store.reports import VerifyReport
 from muniment.testing.simulator.act import Act, Args, scope_of
 from muniment.testing.simulator.model import Model, must
@@ -98,7 +99,7 @@ def damage_row(specimen: Specimen, model: Model, args: Args) -> str | None:
     if not rows:
         return None
     row, place = _aimed(spec, rows, args["scope"]["user_id"], rng)
-    changed = (*row[:place], _altered(row[place], rng), *row[place + 1 :])
+    changed = (*row[:place], _altered(spec.columns[place], row[place], rng), *row[place + 1 :])
     if changed == row or _is_taken(spec, changed, [each for each in rows if each != row]):
         return None
     what = f"{spec.name}.{column_names(spec)[place]}"
@@ -137,8 +138,10 @@ def _swap(tx: Transaction, spec: Table[Any], old: tuple[Value, ...], new: tuple[
     tx.do(Insert(spec.name, [new]))
 
 
-def _altered(value: Value, rng: Random) -> Value:
+def _altered(column: Column, value: Value, rng: Random) -> Value:
     """The same kind of value, a little different."""
+    if column.form == "instant" and isinstance(value, str) and value:  # the only other values that a file can hold
+        return decode_instant(encode_instant(value) ^ 1 << rng.randrange(40))
     if isinstance(value, bytes) and value:
         at = rng.randrange(len(value))
         return value[:at] + bytes([value[at] ^ rng.randrange(1, 256)]) + value[at + 1 :]
