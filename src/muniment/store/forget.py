@@ -145,6 +145,14 @@ class _Plan:
         users = {entry.user_id for entry in self.entries.values()}
         return users | {item.user_id for item in self.items.values() if item.user_id}
 
+    @property
+    def holders(self) -> set[str] | None:
+        """The users in whose memory it was; None if some of it was shared."""
+        changed = (*self.items.values(), *self.rewritten)
+        owners = {entry.user_id for entry in self.entries.values()} | {item.user_id for item in changed}
+        holders = {_holder(owner) for owner in owners}
+        return None if None in holders else {holder for holder in holders if holder is not None}
+
 
 def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
     """Erase what the selector means and everything derived from it; answers the receipt.
@@ -560,7 +568,7 @@ def _derive(
     users: Collection[str],
 ) -> list[Item]:
     """Add what was derived from the frontier; answers the items that were not reached before."""
-    links = links_from(tx, frontier, users)
+    links = links_from(tx, frontier, users if _may_be_turns(plan, found, frontier) else ())
     new_ids = {link.item_id for link in links} | runs.keys()
     new_ids = {id_ for id_ in new_ids if id_ not in found.items and id_ not in plan.items}
     rows = {item.id: item for item in by_ids(tx, ITEMS, sorted(new_ids), into=Item, order=("id", "version"))}
@@ -589,6 +597,15 @@ def _derive(
             plan.add(FOREIGN)
             plan.add(LEFT_DAMAGED, not rows[id_].is_sound)
     return fresh
+
+
+def _may_be_turns(plan: _Plan, found: _Derived, ids: Iterable[str]) -> bool:
+    """Whether a lineage may name one of these: it holds what was said, and records of banks."""
+    for id_ in ids:
+        item = found.items.get(id_) or plan.items.get(id_)
+        if id_ in plan.entries or (item is not None and is_reserved(item.user_id or "")):
+            return True
+    return False
 
 
 def _is_shared(one: str | None, other: str | None) -> bool:
@@ -662,7 +679,7 @@ def _apply(
         plan.counts |= waiting.erase(plan.texts, plan.users)
     touched = [*plan.ids, *(change.id for change in plan.rewritten)]
     plan.counts |= empty_rows(ctx, tx, touched, list(plan.entries), receipt_id)
-    answers = clear_answers(tx)
+    answers = clear_answers(tx, plan.holders)
     plan.counts |= answers.counts
     write_changes(tx, plan.rewritten)
     return answers.salts

@@ -284,8 +284,9 @@ def lineage_fault(reader: Reader, item: Item) -> str | None:
 
 
 def lineage_digest(reader: Reader, item: Item) -> bytes:
-    """Of an item's row, and of what it was made from."""
-    return digest(row_digest(item) + _made_from(reader, [item.id])[item.id])
+    """Of an item's row, and of what it was made from: a receipt of nothing."""
+    made_from = canonical_bytes([None]) if item.kind == "receipt" else _made_from(reader, [item.id])[item.id]
+    return digest(row_digest(item) + made_from)
 
 
 def _made_from(reader: Reader, ids: Sequence[str]) -> dict[str, bytes]:
