@@ -148,8 +148,8 @@ class _Plan:
     @property
     def holders(self) -> set[str] | None:
         """The users in whose memory it was; None if some of it was shared."""
-        changed = (*self.items.values(), *self.rewritten)
-        owners = {entry.user_id for entry in self.entries.values()} | {item.user_id for item in changed}
+        owners: set[str | None] = {entry.user_id for entry in self.entries.values()}
+        owners |= {item.user_id for item in self.items.values()} | {change.user_id for change in self.rewritten}
         holders = {_holder(owner) for owner in owners}
         return None if None in holders else {holder for holder in holders if holder is not None}
 
@@ -414,16 +414,18 @@ class Carrier(NamedTuple):
     run_id: str
     hash: bytes
     salt: bytes
-    metadata: dict[str, Any]
+    metadata: dict[str, Any] | None
+    """None where the entry was altered, so that it may carry anything."""
 
     def has_lost(self, lost: Collection[str]) -> bool:
         """Whether all the evidence it rested on is lost, or an event that it names is."""
-        sources = self.metadata.get("sources")
+        metadata = self.metadata or {}
+        sources = metadata.get("sources")
         named = sources if isinstance(sources, list) else []
         return (
             (bool(named) and all(source in lost for source in named))
-            or self.metadata.get("from") in lost
-            or any(event in lost for event in named_events(self.metadata.get("patch")))
+            or metadata.get("from") in lost
+            or any(event in lost for event in named_events(metadata.get("patch")))
         )
 
 
@@ -451,11 +453,11 @@ def carriers_of(tx: Transaction, item_ids: Iterable[str]) -> Iterator[Carrier]:
         row, metadata = rows[source], read[source]
         if metadata is not None and metadata.get("id") != item_id and metadata.get("event") != STATE_PATCHED:
             continue
-        yield Carrier(item_id, row.id, row.user_id, row.run_id, row.hash, row.salt or b"", metadata or {})
+        yield Carrier(item_id, row.id, row.user_id, row.run_id, row.hash, row.salt or b"", metadata)
 
 
 def _metadata(row: _CarrierRow) -> dict[str, Any] | None:
-    """What an entry says of itself; None where it was altered, so that it may carry anything."""
+    """What an entry says of itself; None where it was altered."""
     try:
         return (read_body(row) or {}).get("metadata") or {}
     except StoreDamaged:
@@ -491,6 +493,7 @@ def _follow_evidence(ctx: Context, tx: Transaction, plan: _Plan) -> None:
         for carrier in derived.carriers.get(item_id, ()):
             if carrier.id not in lost and (item_id in lost or carrier.has_lost(lost)):
                 plan.entries[carrier.id] = _Entry(carrier.id, carrier.user_id, carrier.run_id, carrier.hash)
+                plan.add(LEFT_DAMAGED, carrier.metadata is None)
                 own.setdefault(item_id, set()).add(carrier.id)
                 lost.add(carrier.id)
 
@@ -679,6 +682,7 @@ def _apply(
         plan.counts |= waiting.erase(plan.texts, plan.users)
     touched = [*plan.ids, *(change.id for change in plan.rewritten)]
     plan.counts |= empty_rows(ctx, tx, touched, list(plan.entries), receipt_id)
+    plan.add(LEFT_DAMAGED, len(plan.entries) - plan.counts["entries"])  # whose ids in the file are no ids
     answers = clear_answers(tx, plan.holders)
     plan.counts |= answers.counts
     write_changes(tx, plan.rewritten)

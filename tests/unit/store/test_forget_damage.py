@@ -64,7 +64,7 @@ def _move(id_: str, to: str) -> Edit:
         row = get(tx, ENTRIES, (id_,))
         assert row is not None
         tx.do(Delete("entries", (("id", "=", id_),)))
-        insert(tx, ENTRIES, [row._replace(user_id=to, seq=90)])
+        insert(tx, ENTRIES, [row._replace(user_id=to, seq=90, n=90)])
 
     return edit
 
