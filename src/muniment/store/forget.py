@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from muniment.core.owners import holder_of, is_corpus, is_reserved, lock_rank
 from muniment.core.ports.engine import NOT_SCRUBBED, Condition, Delete, Patch, ScrubReport, Transaction, Value
 from muniment.core.ports.kept_rows import VALUES_SESSION
 from muniment.core.ports.rows import advance, by_ids, chunked, get, stream, texts
@@ -33,6 +32,7 @@ from muniment.core.ports.schema import (
     UserRow,
     column_names,
 )
+from muniment.core.scope import holder_of, is_corpus, is_reserved, lock_rank
 from muniment.errors import NotFound, StoreDamaged, UnknownScope
 from muniment.store.context import Context
 from muniment.store.idempotency import clear_answers
