@@ -440,9 +440,12 @@ class _CarrierRow(NamedTuple):
     receipt_id: str | None
 
 
-def carriers_of(tx: Transaction, item_ids: Iterable[str]) -> Iterator[Carrier]:
-    """The entries that carried these items' words and still hold them; not those that only touched the items."""
-    links = list(by_ids(tx, LINKS, sorted(item_ids), column="item_id"))
+def carriers_of(tx: Transaction, item_ids: Iterable[str], known: Collection[str] = ()) -> Iterator[Carrier]:
+    """The entries that carried these items' words and still hold them, but for those that are known already.
+
+    An entry that only touched an item carries none of its words.
+    """
+    links = [link for link in by_ids(tx, LINKS, sorted(item_ids), column="item_id") if link.source_id not in known]
     where: tuple[Condition, ...] = (("kind", "in", _CARRYING), HOLDS_BODY)
     sources = sorted({link.source_id for link in links})
     rows = {row.id: row for row in by_ids(tx, ENTRIES, sources, where=where, into=_CarrierRow)}
@@ -472,7 +475,8 @@ class _Derived:
     sources: dict[str, set[str]] = field(default_factory=dict)
     """By item: the entries and items it was derived from, of those that were reached."""
     of_run: dict[str, set[str]] = field(default_factory=dict)
-    """By item that covers a whole run: the reached entries of that run. It falls with any of them."""
+    """By item that covers a whole run: entries of that run, all that may go and one of those that do. It falls with
+    any of them."""
     carriers: dict[str, list[Carrier]] = field(default_factory=dict)
     holders: dict[str, str | None] = field(default_factory=dict)
     """By id, the user whose memory it is in; None for what is shared."""
@@ -537,24 +541,28 @@ def _reach(ctx: Context, tx: Transaction, plan: _Plan) -> _Derived:
     found.holders |= {entry.id: _holder(entry.user_id) for entry in plan.entries.values()}
     found.holders |= {item.id: _holder(item.user_id) for item in plan.items.values()}
     users = plan.users | {user for user in map(_holder, plan.users) if user is not None}
-    entries: Collection[_Entry | Carrier] = list(plan.entries.values())
+    entries: Collection[_Entry] = plan.entries.values()
     frontier = plan.ids
     fresh: Collection[Item] = list(plan.items.values())
     while frontier:
         carriers = [
             carrier
-            for carrier in carriers_of(tx, [item.id for item in fresh if item.kind in projected])
+            for carrier in carriers_of(tx, [item.id for item in fresh if item.kind in projected], plan.entries)
             if _is_shared(_holder(carrier.user_id), found.holders.get(carrier.item_id))
         ]
         for carrier in carriers:
             found.carriers.setdefault(carrier.item_id, []).append(carrier)
         new_carriers = {carrier.id: carrier for carrier in carriers if carrier.id not in found.holders}
         found.holders |= {id_: _holder(carrier.user_id) for id_, carrier in new_carriers.items()}
-        entries = [*entries, *new_carriers.values()]
-        runs = {id_of(entry.run_id): entry for entry in entries for id_of in ids_of_run}
-        for entry in entries:
+        runs: dict[str, _Entry | Carrier] = {}
+        for entry in (*entries, *new_carriers.values()):
             for id_of in ids_of_run:
-                found.of_run.setdefault(id_of(entry.run_id), set()).add(entry.id)
+                runs.setdefault(id_of(entry.run_id), entry)
+        for id_, entry in runs.items():
+            found.of_run.setdefault(id_, set()).add(entry.id)
+        for carrier in new_carriers.values():
+            for id_of in ids_of_run:
+                found.of_run.setdefault(id_of(carrier.run_id), set()).add(carrier.id)
         frontier = [*frontier, *new_carriers, *(id_ for id_ in runs if id_ not in found.holders)]
         fresh = _derive(tx, plan, found, frontier, runs, users)
         frontier = [item.id for item in fresh]
@@ -571,7 +579,7 @@ def _derive(
     users: Collection[str],
 ) -> list[Item]:
     """Add what was derived from the frontier; answers the items that were not reached before."""
-    links = links_from(tx, frontier, users if _may_be_turns(plan, found, frontier) else ())
+    links = links_from(tx, frontier, users if _may_be_turns(plan, found, frontier) else (), known=plan.items)
     new_ids = {link.item_id for link in links} | runs.keys()
     new_ids = {id_ for id_ in new_ids if id_ not in found.items and id_ not in plan.items}
     rows = {item.id: item for item in by_ids(tx, ITEMS, sorted(new_ids), into=Item, order=("id", "version"))}

@@ -120,3 +120,20 @@ def test_answers_kept_for_other_users_stay(any_mem: Memory) -> None:
     engine.write("default", lambda tx: insert(tx, REPLIES, [row_with("replies", 9, user_id="eve", salt=b"s" * 16)]))  # type: ignore[list-item]
     any_mem.forget(fact=shared.fact_id)
     assert left() == (set(), set()), "what is shared may have been told to anybody"
+
+
+@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+def test_what_covers_a_run_falls_with_any_event_of_it(make: Callable[..., Memory], engine: str) -> None:
+    """A large event, whose text lies in a blob; of a run that has patches of its own, which stay."""
+    mem = make(engine)
+    run = mem.run(user_id="ana", session_id="s1", run_id="r1")
+    said = run.observe("user", "The heron stood there. " * 5000)
+    other = run.observe("user", "The walrus did not.")
+    run.remember("user.bird", "heron", sources=[said.id, other.id])
+    run.finish(verifier_result={"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}, intent={"domain_tag": "zoo"})
+    erased = {gone.kind for gone in mem.forget(event=said.id).erased}
+    assert {"event", "event_log"} <= erased
+    assert [fact.sources for fact in run.facts()] == [(other.id,)]
+    again = mem.forget(user_id="ana")
+    assert "left_damaged" not in again.counts
+    assert mem.verify().ok
