@@ -34,6 +34,7 @@ from muniment.core.ports.schema import (
 )
 from muniment.core.scope import holder_of, is_corpus, is_reserved, lock_rank
 from muniment.errors import NotFound, StoreDamaged, UnknownScope
+from muniment.store.chain import blob_fault
 from muniment.store.context import Context
 from muniment.store.idempotency import clear_answers
 from muniment.store.items import (
@@ -58,8 +59,7 @@ from muniment.store.ledger.chain import genesis
 from muniment.store.ledger.memory_events import STATE_PATCHED, named_events
 from muniment.store.ledger.records import LEFT_DAMAGED, Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header, read_body
-from muniment.store.proving.blob_checking import blob_fault
-from muniment.store.proving.proofs import prove
+from muniment.store.proofs import prove
 from muniment.store.turns import names_of, users_of
 from muniment.store.waiting import Waiting, hold_waiting, note_unseen, several_users
 
