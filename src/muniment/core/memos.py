@@ -6,12 +6,12 @@ is still asked for is read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar, cast
 from weakref import WeakValueDictionary
 
-__all__ = ["REMEMBERED", "TABLES", "Memo", "remembered"]
+__all__ = ["REMEMBERED", "TABLES", "Memo", "drop_tenant", "remembered"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,6 +30,12 @@ class Memo(dict[K, V]):
     def __init__(self) -> None:
         super().__init__()
         TABLES[id(self)] = self
+
+
+def drop_tenant(held: MutableMapping[Any, Any], tenant_id: str | None) -> None:
+    """Take out of a table what lies under keys that begin with this tenant; everything, where none is named."""
+    for key in [key for key in held if tenant_id in (None, key[0])]:
+        del held[key]
 
 
 def remembered(size_max: int) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -19,8 +19,8 @@ from muniment.core.ports.schema import ITEMS
 from muniment.core.record import Absent, Count, Items, Record, Timestamp
 from muniment.core.vocabulary import ScopeLevel
 from muniment.learning.banks import held_of
-from muniment.memory.backlog.reading import count_waiting, users_unembedded
 from muniment.memory.facts.records import StoredCandidate, StoredFact
+from muniment.memory.index import count_unindexed
 from muniment.rules.rule_promoting import verdict_of
 from muniment.rules.rulebook_writing import Book
 from muniment.store.background.leases import open_leases
@@ -225,8 +225,10 @@ def overview(ctx: Context, tenant_id: str) -> Overview:
     seen = {"last_run_at": last("run"), "last_build_at": last("build")}
     told: dict[str, Any] = {name: at for name, at in seen.items() if at is not None}
     told |= {name: most if count is None else min(count, most) for name, (count, most) in counted.items()}
-    told["unindexed"] = ctx.engine.read(tenant_id, count_waiting)
+    told["unindexed"] = count_unindexed(ctx, tenant_id)
     if ctx.embedder is not None:
+        from muniment.memory.vectors import users_unembedded
+
         told["unembedded"] = len(ctx.engine.read(tenant_id, users_unembedded))
     told["under_way"] = ctx.engine.read(tenant_id, lambda reader: len(open_leases(reader)))
     told["at_least"] = [name for name, (count, most) in counted.items() if count is None or count > most]

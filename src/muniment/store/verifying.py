@@ -155,7 +155,7 @@ def _users_after(reader: Reader, place: tuple[str, ...]) -> list[str]:
 
 def _index_fault(ctx: Context, reader: Reader, tenant: str, user_id: str) -> list[Differing]:
     try:
-        fault = ctx.derived.index.fault(reader, tenant, user_id, is_complete=ctx.policy.ledger.index_turns)
+        fault = ctx.derived.index.fault(reader, tenant, user_id)
     except StoreDamaged as error:
         fault = error.message
     if fault is None:
