@@ -227,30 +227,26 @@ def _load(reader: Reader, tenant_id: str, user: UserRow, last: int) -> StoredInd
     """The index of all stored blocks and the tail."""
     place = segments_of(user.user_id)
     stored = [decode_segment(data) for data in read_data(reader, place, list_blocks(reader, place))]
-    tail, named = _tail_segments(reader, tenant_id, user.user_id, user.indexed, last)
-    in_tail = {id_ for segment in tail for id_ in segment.ids}
-
-    def names(ids: Sequence[str]) -> list[str]:
-        others = [id_ for id_ in ids if id_ not in in_tail]
-        spoken = {entry.id: speaker_of(entry) for entry in entries_by_id(reader, tenant_id, others)}
-        return [named([id_])[0] if id_ in in_tail else spoken.get(id_, "") for id_ in ids]
-
+    tail, names = _tail_segments(reader, tenant_id, user.user_id, user.indexed, last)
     return StoredIndex([*stored, *tail], names)
 
 
 def _tail_segments(
     reader: Reader, tenant_id: str, user_id: str, after: int, last: int
 ) -> tuple[list[Segment], Callable[[Sequence[str]], list[str]]]:
-    """Segments over the turns among some entries, and what names the speakers of these turns."""
-    if after >= last:
-        return [], lambda ids: [""] * len(ids)
+    """Segments over the turns among some entries; and what names speakers by their turns, these or older ones."""
     speakers: dict[str, str] = {}
     made: list[IndexedTurn] = []
-    for entry, text in read_turns(reader, tenant_id, user_id, after, last):
+    for entry, text in read_turns(reader, tenant_id, user_id, after, last) if after < last else ():
         speakers[entry.id] = speaker_of(entry)
         made.append(analyse_turn(entry, text))
-    segments = [build_segment(portion) for portion in chunked(made, PIECE_ENTRIES)]
-    return segments, lambda ids: [speakers.get(id_, "") for id_ in ids]
+
+    def names(ids: Sequence[str]) -> list[str]:
+        older = entries_by_id(reader, tenant_id, [id_ for id_ in ids if id_ not in speakers])
+        spoken = speakers | {entry.id: speaker_of(entry) for entry in older}
+        return [spoken.get(id_, "") for id_ in ids]
+
+    return [build_segment(portion) for portion in chunked(made, PIECE_ENTRIES)], names
 
 
 # -- in storage ---------------------------------------------------------------------------------------
