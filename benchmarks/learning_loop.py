@@ -34,7 +34,7 @@ from benchmarks.harness import RESULTS, report
 from benchmarks.puzzles import FAMILIES, STRATEGIES, Puzzle, make_puzzle, read_puzzle
 from benchmarks.worlds_arms import stage_of
 from benchmarks.worlds_reading import EXAMPLE, Slot, read_text
-from muniment.contracts.learned_memory import MemoryHint
+from muniment.contracts.learning import MemoryHint
 from muniment.handles.runner import AgentTask
 from muniment.verify.buckets import bucket_key
 

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.puzzles import _MOVES, _OPERATIONS, Grid, Numbers, Puzzle, Strings, _value
-from muniment.contracts.learned_memory import ReuseStateRecord
+from muniment.contracts.learning import ReuseStateRecord
 from muniment.rules.tree_searching import TreeProblem
 
 __all__ = ["space_of"]

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from benchmarks.harness import report
-from muniment.contracts.run_records import VerifierResult
+from muniment.contracts.runs import VerifierResult
 from muniment.core.policy.flow_map import FlowMapPolicy
 from muniment.core.policy.routing import RoutePolicy
 from muniment.core.record import RULECRAFT_VERSION

@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from benchmarks.data import default_data
 from benchmarks.harness import RESULTS, report
-from muniment.contracts.patterning import PatterningPlan
+from muniment.contracts.rules import PatterningPlan
 from muniment.core.policy.patterning import PatterningPolicy
 from muniment.core.stats.bounds import mean_bounds
 from muniment.errors import IllConditioned

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.harness import report, timed, versus
-from muniment.contracts.sandbox import SandboxPolicy
+from muniment.contracts.runs import SandboxPolicy
 from muniment.verify.sandbox import BubblewrapSandbox
 from muniment.verify.sandbox.finding import find_tools
 from muniment.verify.sandbox.trees import system_tree

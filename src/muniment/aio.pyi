@@ -7,13 +7,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from muniment.contracts.flow_map import FlowMapSnapshot
-from muniment.contracts.folding import FoldResult, MemoryActionPlan, MemoryActionRecord
-from muniment.contracts.learned_memory import ReasoningBank, ReuseBuffer, ReuseSelectMeta, WorkingSet, WorkingSetRecord
-from muniment.contracts.memory_packet import Fact, InsightItem, Procedure, Purpose, ValidationState, WorkingState
+from muniment.contracts.rules import FlowMapSnapshot
+from muniment.contracts.learning import FoldResult, MemoryActionPlan, MemoryActionRecord
+from muniment.contracts.learning import ReasoningBank, ReuseBuffer, ReuseSelectMeta, WorkingSet, WorkingSetRecord
+from muniment.contracts.packet import Fact, InsightItem, Procedure, Purpose, ValidationState, WorkingState
 from muniment.contracts.research import Perspective, SummaryPack
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
-from muniment.contracts.run_records import EventLog, RunConfig, RunCost, VerifierResult
+from muniment.contracts.runs import EventLog, RunConfig, RunCost, VerifierResult
 from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
 from muniment.core.outside.spool import Spool
 from muniment.core.pointer import Pointer

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.contracts.kinds import ALL_KINDS, KINDS, record_of
-from muniment.contracts.schemas import DIALECT, schema_of
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import DIALECT, schema_of, validate
 from muniment.core.canonical import canonical_text
 from muniment.errors import InvalidRecord, UnknownKind
 from products import for_each

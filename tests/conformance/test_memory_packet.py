@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.contracts.memory_packet import MemoryPacket
-from muniment.contracts.schemas import schema_of
-from muniment.contracts.validation import validate
+from muniment.contracts.packet import MemoryPacket
+from muniment.contracts.schemas import schema_of, validate
 from muniment.core.canonical import canonical_text
 from products import for_each
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_semantics
-from muniment.contracts.validation import validate
 from muniment.core.instants import parse_rfc3339
 from products import for_each
 

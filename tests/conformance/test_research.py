@@ -13,7 +13,7 @@ from contract_cases import DROP, changed, seed_text
 
 import muniment
 from muniment.contracts.kinds import record_of
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import validate
 from muniment.research.urls import cid_of, normalize_url
 from products import for_each
 

@@ -10,8 +10,7 @@ from contract_cases import Maker, seed_text
 from rulecraft_table import COMMITTED, read_table
 
 from muniment.contracts.kinds import KINDS, document_of, record_of
-from muniment.contracts.schemas import schema_of
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import schema_of, validate
 from products import for_each
 
 TABLE: dict[str, dict[str, list[str]]] = json.loads(COMMITTED.read_text(encoding="utf-8"))

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from muniment.contracts.schemas import unknown_keys, validate
 from muniment.contracts.semantics import RunInvariants, check_semantics
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.contracts.validation import unknown_keys, validate
 from products import for_each
 
 POINTER = {"evidence_id": "ev_1", "chunk_id": "c1", "span": {"start": 0, "end": 12}}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from public_names import call
 
+from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_semantics
-from muniment.contracts.validation import validate
 from muniment.core.canonical import canonical_text
 
 VECTORS = Path(__file__).parent / "vectors.jsonl"

@@ -11,7 +11,7 @@ import pytest
 
 import muniment
 from model_server import Chat, Raw, Server, serving
-from muniment.contracts.folding import FoldResult
+from muniment.contracts.learning import FoldResult
 from muniment.handles.memory import Memory
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

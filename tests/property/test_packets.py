@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.contracts.memory_packet import MemoryPacket, SectionBudgets
+from muniment.contracts.packet import MemoryPacket, SectionBudgets
+from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_packet
-from muniment.contracts.validation import validate
 from muniment.core.canonical import parse_json
 from muniment.core.outside.token_counters import EstimateCounter
 from muniment.core.policy.compose import ComposePolicy

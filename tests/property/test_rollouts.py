@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import muniment
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import validate
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.handles.runner import Done
 from muniment.rules.attempts import AgentTask

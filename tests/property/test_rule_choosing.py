@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.contracts.rules import CandidateSelectRequest
-from muniment.contracts.validation import unknown_keys, validate
+from muniment.contracts.schemas import unknown_keys, validate
 from muniment.core.policy.rules import RulePolicy
 from muniment.core.text.duplicates import cosine
 from muniment.learning.stored_memory import StoredMemory

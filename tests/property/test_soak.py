@@ -13,8 +13,8 @@ import pytest
 
 import muniment
 from deployments import DEPLOYMENTS, EVERYWHERE, Stores
+from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_packet, evidence_ids
-from muniment.contracts.validation import validate
 from muniment.core.outside.token_counters import load_token_counter
 from muniment.errors import Forgotten
 from muniment.handles.memory import Memory

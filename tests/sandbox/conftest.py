@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sandbox_helpers import Opener
 
-from muniment.contracts.sandbox import SandboxPolicy
+from muniment.contracts.runs import SandboxPolicy
 from muniment.core.outside.system import CountingIds
 from muniment.errors import SandboxFailure
 from muniment.verify.sandbox import BubblewrapSandbox, probe

@@ -452,7 +452,7 @@ def test_nothing_outlives_a_killed_runner(bwrap: str, tmp_path: Path) -> None:
     token = f"30.{secrets.randbelow(10**9)}"
     script = (
         "from muniment.verify.sandbox import BubblewrapSandbox\n"
-        "from muniment.contracts.sandbox import SandboxPolicy\n"
+        "from muniment.contracts.runs import SandboxPolicy\n"
         "policy = SandboxPolicy(schema_version='0.5.15')\n"
         "with BubblewrapSandbox().open(policy, trace_id='t') as session:\n"
         f"    session.execute_bash('setsid sleep {token} & sleep {token}')\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from effort import one_in
-from muniment.contracts.sandbox import SandboxPolicy
+from muniment.contracts.runs import SandboxPolicy
 from muniment.verify.sandbox import Harness, HarnessResult, run_harness
 from muniment.verify.sandbox.suite_files import shadowed
 from products import for_each

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from muniment.contracts.sandbox import SandboxActionTrace, SandboxPolicy
-from muniment.contracts.validation import validate
+from muniment.contracts.runs import SandboxActionTrace, SandboxPolicy
+from muniment.contracts.schemas import validate
 from muniment.errors import InvalidInput
 from muniment.verify.sandbox import BubblewrapSandbox, Harness, finding, run_harness
 from muniment.verify.sandbox.judging import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from muniment.contracts.sandbox import SandboxPolicy
+from muniment.contracts.runs import SandboxPolicy
 from muniment.errors import InvalidInput
 from muniment.verify.sandbox.allowlist import allows, may_reach, parse_entries, parse_target
 from muniment.verify.sandbox.arguments import Descriptors, Tools, Tree, action_arguments, environment, stage_arguments

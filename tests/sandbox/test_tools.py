@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from sandbox_helpers import Opener
 
-from muniment.contracts.sandbox import SandboxPolicy
-from muniment.contracts.validation import validate
+from muniment.contracts.runs import SandboxPolicy
+from muniment.contracts.schemas import validate
 from muniment.errors import Closed, InvalidInput, SandboxDenied, SandboxUnavailable
 from muniment.verify.sandbox import BubblewrapSandbox, bubblewrap, finding, sandbox_block, stage
 from muniment.verify.sandbox.port import Sandbox, SandboxSession

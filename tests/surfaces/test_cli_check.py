@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import validate
 from muniment.surfaces.cli.main import cli
 
 FILE = """

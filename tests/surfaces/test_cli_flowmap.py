@@ -12,7 +12,7 @@ import pytest
 from cli_room import Commands, in_folder
 
 import muniment
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import validate
 from products import for_each
 
 EASY, HARD = "I1|math|clarity_high", "I3|code|clarity_low"

@@ -11,10 +11,17 @@ import pytest
 from cli_room import Commands, in_folder
 
 import muniment
-from muniment.contracts.folding import FoldResult, MemoryActionPlan, MemoryActionRecord
-from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse, ReuseBuffer, ReuseSelectMeta
+from muniment.contracts.learning import (
+    FoldResult,
+    MemoryActionPlan,
+    MemoryActionRecord,
+    MemoryRecallRequest,
+    MemoryRecallResponse,
+    ReuseBuffer,
+    ReuseSelectMeta,
+)
 from muniment.contracts.rules import DistillDraft
-from muniment.contracts.run_records import EventLog, TraceCapsule
+from muniment.contracts.runs import EventLog, TraceCapsule
 from muniment.learning.stored_memory import StoredMemory
 from products import for_each
 

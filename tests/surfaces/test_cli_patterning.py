@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from muniment.contracts.patterning import PatterningPlan
+from muniment.contracts.rules import PatterningPlan
 from muniment.contracts.semantics import check_patterning
 from muniment.surfaces.cli.main import cli
 

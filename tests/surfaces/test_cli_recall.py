@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import muniment
 from effort import SOAK
+from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_semantics
-from muniment.contracts.validation import validate
 from muniment.packets.compose.explain import REASONS
 from muniment.surfaces.cli import explained
 from muniment.surfaces.cli.main import cli

@@ -11,7 +11,7 @@ from cli_room import Commands, in_folder
 from click.testing import CliRunner
 
 import muniment
-from muniment.contracts.run_records import RolloutSummary, VerifierResult
+from muniment.contracts.runs import RolloutSummary, VerifierResult
 from muniment.rules.routing.records import RouteDecision
 from muniment.surfaces.cli.main import cli
 from products import for_each

@@ -13,6 +13,7 @@ import muniment
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.errors import RunLocked
 from muniment.runs.narrative import HEADINGS, narrative
+from muniment.store.engines.codec import encode_id, pack, unpack
 
 RUN = "run_dinner"
 READERS = (
@@ -81,7 +82,9 @@ call, text, document, failure = COMMANDS.call, COMMANDS.text, COMMANDS.document,
 def alter(path: str, event_id: str, old: str, new: str) -> None:
     """Change stored words behind the library's back."""
     with sqlite3.connect(path) as db:
-        changed = db.execute("UPDATE entries SET body = replace(body, ?, ?) WHERE id = ?", (old, new, event_id))
+        changed = db.execute(
+            "UPDATE entries SET body = replace(body, ?, ?) WHERE id = ?", (old, new, encode_id(event_id))
+        )
         assert changed.rowcount == 1
     db.close()
 
@@ -174,7 +177,7 @@ def test_claims_show_the_words_they_rest_on(store: dict[str, str]) -> None:
 
 def test_a_claim_whose_words_changed_says_so(store: dict[str, str]) -> None:
     with sqlite3.connect("muniment.db") as db:
-        db.execute('UPDATE entries SET body = \'{"content":"x"}\' WHERE id = ?', (store["found"],))
+        db.execute('UPDATE entries SET body = \'{"content":"x"}\' WHERE id = ?', (encode_id(store["found"]),))
     db.close()
     (quote,) = document("run", "claims", RUN, "--status", "verified")["claims"][0]["quotes"]
     assert "text" not in quote
@@ -266,12 +269,12 @@ def test_resume_says_what_a_restart_begins_with(store: dict[str, str]) -> None:
 @pytest.mark.req("CS-12")
 def test_resume_names_a_snapshot_that_does_not_hold(store: dict[str, str]) -> None:
     latest = document("run", "snapshot", RUN)["snapshot_id"]
+    item, _, version = latest.rpartition(".")
+    key = (encode_id(item), int(version))
     with sqlite3.connect("muniment.db") as db:
-        item, _, version = latest.rpartition(".")
-        changed = db.execute(
-            "UPDATE items SET body = replace(body, 'Find a table', 'Find a chair') WHERE id = ? AND version = ?",
-            (item, int(version)),
-        )
+        ((body,),) = db.execute("SELECT body FROM items WHERE id = ? AND version = ?", key)
+        altered = unpack(body).replace("Find a table", "Find a chair")
+        changed = db.execute("UPDATE items SET body = ? WHERE id = ? AND version = ?", (pack(altered), *key))
         assert changed.rowcount == 1
     db.close()
     found = document("run", "resume", RUN)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import muniment
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import validate
 from muniment.errors import SandboxFailure, SandboxUnavailable
 from muniment.surfaces.cli.main import cli
 from muniment.verify.sandbox import BubblewrapSandbox, probe

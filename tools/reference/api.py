@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 import muniment
 from muniment import aio
 from muniment.contracts.kinds import ALL_KINDS, record_of
-from muniment.contracts.memory_packet import ValidationState
+from muniment.contracts.packet import ValidationState
 from muniment.core.ports.embedding import Embedder
 from muniment.core.ports.outside import Ids
 from muniment.core.ports.tokens import TokenCounter

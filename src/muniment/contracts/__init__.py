@@ -3,6 +3,6 @@
 Each record of MemoryPacket, Rulecraft, the compaction snapshot and the research schemas stands here once, with the
 documents' own names. Pure functions of data: never reads a file, a clock or a store, and imports `core` alone.
 
-Read `kinds` (every kind and its record), then the record you are after (`memory_packet`, `run_records`, `rules`,
-`snapshot` …), then `validation` and `schemas`, and `semantics` for the rules that a shape cannot say.
+Read `kinds` (every kind and its record), then the record you are after (`packet`,
+`runs`, `learning`, `rules`, `snapshot`, `research`), `schemas`, and `semantics` for the rules that a shape cannot express.
 """

@@ -1,6 +1,6 @@
-"""The kinds of the four documents and the record each one is (X-01), and the formats of ours that have a schema too.
+"""Every kind of document and the record that it is.
 
-Listing the kinds imports no record: the modules are loaded when a kind is resolved.
+Listing the kinds imports no record: a record is imported when its kind is resolved.
 """
 
 from __future__ import annotations
@@ -14,42 +14,40 @@ from muniment.errors import UnknownKind
 if TYPE_CHECKING:
     from muniment.core.record import Record
 
-__all__ = ["ALL_KINDS", "KINDS", "check_kind", "document_of", "record_of"]
-
 # kind → (module of this room, class), in the order of the documents. The class is the kind's own name
 # unless the house words say otherwise.
 _RECORDS: dict[str, tuple[str, str]] = {
-    "MemoryPacket": ("memory_packet", "MemoryPacket"),
+    "MemoryPacket": ("packet", "MemoryPacket"),
     "RuleRecord": ("rules", "RuleRecord"),
     "CandidateSelectRequest": ("rules", "CandidateSelectRequest"),
     "CandidateSelectResponse": ("rules", "CandidateSelectResponse"),
-    "VerifierResult": ("run_records", "VerifierResult"),
-    "FGFCReport": ("run_records", "FGFCReport"),
-    "EventLog": ("run_records", "EventLog"),
-    "TraceCapsule": ("run_records", "TraceCapsule"),
-    "FoldResult": ("folding", "FoldResult"),
-    "MemoryActionPlan": ("folding", "MemoryActionPlan"),
-    "MemoryActionRecord": ("folding", "MemoryActionRecord"),
+    "VerifierResult": ("runs", "VerifierResult"),
+    "FGFCReport": ("runs", "FGFCReport"),
+    "EventLog": ("runs", "EventLog"),
+    "TraceCapsule": ("runs", "TraceCapsule"),
+    "FoldResult": ("learning", "FoldResult"),
+    "MemoryActionPlan": ("learning", "MemoryActionPlan"),
+    "MemoryActionRecord": ("learning", "MemoryActionRecord"),
     "DistillDraft": ("rules", "DistillDraft"),
-    "PatterningPlan": ("patterning", "PatterningPlan"),
+    "PatterningPlan": ("rules", "PatterningPlan"),
     "RegressionTestSpec": ("rules", "RegressionTestSpec"),
-    "RolloutSummary": ("run_records", "RolloutSummary"),
-    "FlowMapSnapshot": ("flow_map", "FlowMapSnapshot"),
-    "ReuseStateRecord": ("learned_memory", "ReuseStateRecord"),
-    "ConditionalTacticRecord": ("learned_memory", "ConditionalTactic"),
-    "ReuseBuffer": ("learned_memory", "ReuseBuffer"),
-    "ReuseSelectMeta": ("learned_memory", "ReuseSelectMeta"),
-    "WorkingSetRecord": ("learned_memory", "WorkingSetRecord"),
-    "WorkingSet": ("learned_memory", "WorkingSet"),
-    "ReasoningMemoryRecord": ("learned_memory", "ReasoningMemory"),
-    "ReasoningBank": ("learned_memory", "ReasoningBank"),
-    "MemoryRecallRequest": ("learned_memory", "MemoryRecallRequest"),
-    "MemoryHint": ("learned_memory", "MemoryHint"),
-    "MemoryRecallResponse": ("learned_memory", "MemoryRecallResponse"),
-    "SandboxPolicy": ("sandbox", "SandboxPolicy"),
-    "SandboxActionTrace": ("sandbox", "SandboxActionTrace"),
+    "RolloutSummary": ("runs", "RolloutSummary"),
+    "FlowMapSnapshot": ("rules", "FlowMapSnapshot"),
+    "ReuseStateRecord": ("learning", "ReuseStateRecord"),
+    "ConditionalTacticRecord": ("learning", "ConditionalTactic"),
+    "ReuseBuffer": ("learning", "ReuseBuffer"),
+    "ReuseSelectMeta": ("learning", "ReuseSelectMeta"),
+    "WorkingSetRecord": ("learning", "WorkingSetRecord"),
+    "WorkingSet": ("learning", "WorkingSet"),
+    "ReasoningMemoryRecord": ("learning", "ReasoningMemory"),
+    "ReasoningBank": ("learning", "ReasoningBank"),
+    "MemoryRecallRequest": ("learning", "MemoryRecallRequest"),
+    "MemoryHint": ("learning", "MemoryHint"),
+    "MemoryRecallResponse": ("learning", "MemoryRecallResponse"),
+    "SandboxPolicy": ("runs", "SandboxPolicy"),
+    "SandboxActionTrace": ("runs", "SandboxActionTrace"),
     "CompactionSnapshot": ("snapshot", "CompactionSnapshot"),
-    "EvidencePointer": ("evidence", "EvidencePointer"),
+    "EvidencePointer": ("snapshot", "EvidencePointer"),
     "Perspectives": ("research", "Perspectives"),
     "SummaryPack": ("research", "SummaryPack"),
 }
@@ -61,9 +59,8 @@ ALL_KINDS: tuple[str, ...] = tuple(_ALL)
 """Those of the four documents, and the formats of ours that others read and write."""
 
 _DOCUMENTS = {
-    "memory_packet": "MemoryPacket v1",
+    "packet": "MemoryPacket v1",
     "snapshot": "Compaction snapshot v1",
-    "evidence": "Compaction snapshot v1",
     "research": "Router and summary schemas v1",
     "portable": "Portable memory v1",
 }

@@ -1,48 +1,13 @@
-"""Rules (001): the rulebook's record, how candidates are asked for and answered, drafts, regression tests.
-
-Only `promotion` makes `status: active` (SSOT 4.6); the record itself does not know who wrote it.
-"""
+"""Rules and how they are proposed, selected and tested; patterning plans; flow maps (Rulecraft v0.5.15)."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from muniment.core.record import (
-    Absent,
-    Integer,
-    Items,
-    JsonObject,
-    Number,
-    OpenRecord,
-    RulecraftRecord,
-)
+from muniment.core.record import Absent, Integer, Items, JsonObject, Number, OpenRecord, RulecraftRecord
 from muniment.core.vocabulary import InjectionMode, Level, RuleType
 
-__all__ = [
-    "CandidateConstraints",
-    "CandidateContext",
-    "CandidateSelectRequest",
-    "CandidateSelectResponse",
-    "DistillDraft",
-    "DraftTests",
-    "Exploration",
-    "FailurePrediction",
-    "PassDelta",
-    "PassEstimate",
-    "PredictedFailure",
-    "ProposedRule",
-    "RegressionTestSpec",
-    "RuleApplicability",
-    "RuleEvidence",
-    "RuleLifecycle",
-    "RuleMetrics",
-    "RulePriority",
-    "RuleRecord",
-    "RuleTests",
-    "SelectedRule",
-    "TestAssertion",
-    "TestExpectation",
-]
+# -- rules ----------------------------------------------------------------------------------------------
 
 
 # -- the rulebook -------------------------------------------------------------------------------------
@@ -280,3 +245,130 @@ class RegressionTestSpec(RulecraftRecord):
     tags: Items[str] | None = None
     expected: Absent[TestExpectation] = None
     linked_rule_ids: Absent[Items[str]] = None
+
+
+# -- patterning -----------------------------------------------------------------------------------------
+
+
+class PatterningProbe(OpenRecord):
+    """A lever: a slice, generator or template whose share of the data can change."""
+
+    probe_id: str
+    description: Absent[str] = None
+    slice_query: str | None = None
+    max_weight: Number | None = None
+
+
+class PatterningObservable(OpenRecord):
+    """A behaviour that is measured in place of what is inside."""
+
+    obs_id: str
+    kind: Absent[Literal["pass_rate", "unknown_rate", "reason_code_rate", "avg_cost", "custom"]] = None
+    bucket_key: str | None = None
+    reason_code: str | None = None
+    target_value: Number | None = None
+    target_delta: Number | None = None
+
+
+class ChiEstimation(OpenRecord):
+    """How the response χ was estimated."""
+
+    method: Literal["finite_diff", "grad_proxy"]
+    epsilon: Number | None = None
+    regularizer: Number | None = None
+    condition_number: Number | None = None
+    notes: str | None = None
+
+
+class PatterningSolution(OpenRecord):
+    """The weights, one for each probe, after clipping and renormalising."""
+
+    weights: Items[Number]
+    clipped: bool
+    renormalized: bool
+
+
+class PatterningValidation(OpenRecord):
+    """How the plan was tried before it was applied."""
+
+    canary_suite_id: str | None = None
+    replay_window: JsonObject | None = None
+    rollback_on_regress: bool
+    results: JsonObject | None = None
+
+
+class PatterningPlan(RulecraftRecord):
+    """An intervention on the data mix, offline only."""
+
+    patterning_id: str
+    generated_at: str
+    base_dataset: str
+    probes: Items[PatterningProbe]
+    observables: Items[PatterningObservable]
+    chi_estimation: ChiEstimation
+    solution: PatterningSolution
+    validation: PatterningValidation
+    applied: bool
+    notes: str | None = None
+
+
+# -- flow maps ------------------------------------------------------------------------------------------
+
+
+class FlowWindow(OpenRecord):
+    """Over which time. The block may be missing, its ends not."""
+
+    start_at: str
+    end_at: str
+
+
+class FlowEstimator(OpenRecord):
+    """What estimated it; `kind` is an open string (`aggregate_v1`, `nn_field_v1`, …)."""
+
+    kind: Absent[str] = None
+    model_ref: str | None = None
+    feature_set: str | None = None
+    calibration: str | None = None
+
+
+class StageHotspot(OpenRecord):
+    """A stage and reason at which runs fail."""
+
+    stage: Absent[str] = None
+    reason_code: str | None = None
+    risk_rate: Absent[Number] = None
+    support_n: Absent[Integer] = None
+
+
+class FlowRisk(OpenRecord):
+    """Hotspots, worst first."""
+
+    stage_hotspots: Absent[Items[StageHotspot]] = None
+
+
+class Intervention(OpenRecord):
+    """What an intervention gains, costs, and how many runs say so."""
+
+    intervention: Absent[str] = None
+    gain_pass: Absent[Number] = None
+    delta_cost: Absent[Number] = None
+    efficiency: Absent[Number] = None
+    support_n: Absent[Integer] = None
+
+
+class FlowOpportunity(OpenRecord):
+    """Interventions worth a try."""
+
+    interventions: Absent[Items[Intervention]] = None
+
+
+class FlowMapSnapshot(RulecraftRecord):
+    """The map of one bucket over one window."""
+
+    generated_at: str
+    window: Absent[FlowWindow] = None
+    bucket_key: str
+    estimator: Absent[FlowEstimator] = None
+    risk: FlowRisk
+    opportunity: FlowOpportunity
+    notes: str | None = None

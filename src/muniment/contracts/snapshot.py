@@ -7,20 +7,16 @@ reads the document's own `validation` block.
 
 from typing import Literal
 
-from muniment.contracts.evidence import EvidencePointer
-from muniment.core.record import Integer, Items, JsonObject, ObjectOrText, OpenRecord
+from muniment.core.record import Integer, Items, JsonObject, ObjectArrayOrText, ObjectOrText, OpenRecord
 
-__all__ = [
-    "Claim",
-    "ClaimConflict",
-    "CompactionSnapshot",
-    "RunFailure",
-    "SnapshotCheck",
-    "SnapshotCounts",
-    "SnapshotState",
-    "SnapshotValidation",
-    "SourceCoverage",
-]
+
+class EvidencePointer(OpenRecord):  # CS-03
+    """A reference to stored bytes; never the bytes themselves."""
+
+    evidence_id: str
+    chunk_id: str
+    span: ObjectArrayOrText
+    """`{start, end}` when we write it; "offsets or equivalent", so an array or a string, when we read it."""
 
 
 class SnapshotCounts(OpenRecord):  # CS-10

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from muniment.contracts.learned_memory import (
+from muniment.contracts.learning import (
     ConditionalTactic,
     ReasoningBank,
     ReasoningMemory,
@@ -33,11 +33,9 @@ from muniment.learning.stored_memory import STORES, MemoryKind, Store
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from muniment.contracts.flow_map import FlowMapSnapshot
-    from muniment.contracts.folding import MemoryActionPlan, MemoryActionRecord
-    from muniment.contracts.learned_memory import ReuseSelectMeta
-    from muniment.contracts.rules import DistillDraft
-    from muniment.contracts.run_records import EventLog
+    from muniment.contracts.learning import MemoryActionPlan, MemoryActionRecord, ReuseSelectMeta
+    from muniment.contracts.rules import DistillDraft, FlowMapSnapshot
+    from muniment.contracts.runs import EventLog
     from muniment.core.policy.flow_map import FlowEstimatorKind
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
@@ -149,7 +147,7 @@ class Bank:
 
     def event_logs(self, *, newest: int | None = None) -> list[EventLog]:
         """The logs of the runs that were learnt from, newest first."""
-        from muniment.contracts.run_records import EventLog
+        from muniment.contracts.runs import EventLog
         from muniment.learning.folding import list_event_logs
 
         asked = checked(BankQuery, newest=newest)

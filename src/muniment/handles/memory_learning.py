@@ -12,7 +12,7 @@ from muniment.errors import InvalidInput
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from muniment.contracts.run_records import VerifierResult
+    from muniment.contracts.runs import VerifierResult
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import ScopeLevel
     from muniment.handles.bank import Bank

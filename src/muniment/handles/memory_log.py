@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from muniment.core.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
-    from muniment.contracts.memory_packet import Purpose
+    from muniment.contracts.packet import Purpose
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
     from muniment.core.policy.policy import Policy
     from muniment.packets.previewing import Preview

@@ -21,9 +21,9 @@ from muniment.store.ledger.records import EntryDraft, RunState
 from muniment.store.ledger.run_events import RUN_FINISHED
 
 if TYPE_CHECKING:
-    from muniment.contracts.folding import FoldResult
-    from muniment.contracts.memory_packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
-    from muniment.contracts.run_records import VerifierResult
+    from muniment.contracts.learning import FoldResult
+    from muniment.contracts.packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
+    from muniment.contracts.runs import VerifierResult
     from muniment.core.policy.policy import Policy
     from muniment.core.record import JsonValue
     from muniment.core.scope import Scope
@@ -267,7 +267,7 @@ class Run:
 
     def working_state(self) -> WorkingState:
         """The run's working state, at version 0 before its first patch."""
-        from muniment.contracts.memory_packet import WorkingState
+        from muniment.contracts.packet import WorkingState
         from muniment.memory import state_patching as states
 
         found = self._ctx.engine.read(self._scope.tenant_id, lambda reader: states.read_state(reader, self._scope))

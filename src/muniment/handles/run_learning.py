@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from muniment.contracts.folding import FoldResult
-    from muniment.contracts.learned_memory import ReuseSelectMeta, WorkingSet, WorkingSetRecord
-    from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
+    from muniment.contracts.learning import FoldResult, ReuseSelectMeta, WorkingSet, WorkingSetRecord
+    from muniment.contracts.runs import RunConfig, RunCost, VerifierResult
     from muniment.core.scope import Scope
     from muniment.core.vocabulary import RuleType, ScopeLevel
     from muniment.learning.folding import Learned

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from muniment.contracts.memory_packet import Fact, InsightItem, Procedure, ValidationState
+    from muniment.contracts.packet import Fact, InsightItem, Procedure, ValidationState
     from muniment.core.vocabulary import ScopeLevel
     from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
     from muniment.memory.patches import Writer

@@ -35,7 +35,7 @@ from muniment.rules.routing.records import RouteDecision, RouteRequest
 from muniment.verify.buckets import parse_bucket_key
 
 if TYPE_CHECKING:
-    from muniment.contracts.learned_memory import MemoryHint, ReuseSelectMeta, ReuseStateRecord
+    from muniment.contracts.learning import MemoryHint, ReuseSelectMeta, ReuseStateRecord
     from muniment.core.vocabulary import Level
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
@@ -277,7 +277,7 @@ class Runner:
         return AgentTask(task, prompt, hints, seed, run, dict(features or {}), rules=rules), reuse
 
     def _seed(self, bucket_key: str | None) -> tuple[ReuseStateRecord | None, ReuseSelectMeta | None]:
-        from muniment.contracts.learned_memory import ReuseStateRecord
+        from muniment.contracts.learning import ReuseStateRecord
 
         bank = self._memory.bank(user_id=self._scope["user_id"], tenant_id=self._scope.get("tenant_id", "default"))
         meta, _ = bank.select_seed(bucket_key=bucket_key)

@@ -12,9 +12,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryActionPlan, MemoryActionRecord
-from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse
-from muniment.contracts.run_records import EventLog, SelectedRuleMirror, TraceCapsule
+from muniment.contracts.learning import (
+    FoldResult,
+    FoldTrigger,
+    MemoryActionPlan,
+    MemoryActionRecord,
+    MemoryRecallRequest,
+    MemoryRecallResponse,
+)
+from muniment.contracts.runs import EventLog, SelectedRuleMirror, TraceCapsule
 from muniment.core.canonical import digest_of, read_canonical
 from muniment.core.outside.calling import caught
 from muniment.core.owners import bank_owner, owners_seen
@@ -68,7 +74,7 @@ from muniment.store.reading import list_entries
 from muniment.verify.judges import taught_by
 
 if TYPE_CHECKING:
-    from muniment.contracts.run_records import RunConfig
+    from muniment.contracts.runs import RunConfig
     from muniment.core.policy.learning import LearnPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope

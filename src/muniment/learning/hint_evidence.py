@@ -17,7 +17,7 @@ from muniment.learning.lessons.wording import EVENTS_MAX
 from muniment.store.ledger.records import INSTRUCTION_LIKE
 
 if TYPE_CHECKING:
-    from muniment.contracts.learned_memory import MemoryHint
+    from muniment.contracts.learning import MemoryHint
     from muniment.core.ports.engine import Condition, Reader
     from muniment.core.scope import Scope
 

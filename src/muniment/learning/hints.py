@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple, cast
 
-from muniment.contracts.learned_memory import MemoryHint
+from muniment.contracts.learning import MemoryHint
 from muniment.core.instants import parse_instant
 from muniment.core.policy.learning import InjectionBudget, LearnPolicy
 from muniment.core.predicates import RUN_FEATURES, parse

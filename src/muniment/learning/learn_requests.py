@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast, get_args
 
-from muniment.contracts.folding import FoldTrigger, FoldTriggerKind
-from muniment.contracts.learned_memory import ReuseSelectMeta
-from muniment.contracts.run_records import RunConfig, RunCost, VerifierResult
+from muniment.contracts.learning import FoldTrigger, FoldTriggerKind, ReuseSelectMeta
+from muniment.contracts.runs import RunConfig, RunCost, VerifierResult
 from muniment.core.owners import bank_owner, bank_scope
 from muniment.core.ports.engine import Condition
 from muniment.core.record import RULECRAFT_VERSION, Record

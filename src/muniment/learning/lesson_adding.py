@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from muniment.contracts.folding import MemoryActionPlan
+from muniment.contracts.learning import MemoryActionPlan
 from muniment.core.canonical import child_path
 from muniment.core.owners import bank_level, bank_names
 from muniment.core.ports.rows import get

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.contracts.folding import MemoryAction
+from muniment.contracts.learning import MemoryAction
 from muniment.learning.banks import find_memory, list_unbound
 from muniment.learning.fold.payloads import id_of
 from muniment.learning.keys import intent_key
@@ -34,7 +34,7 @@ from muniment.learning.projection import core_name
 from muniment.learning.recall_reading import arms_told
 
 if TYPE_CHECKING:
-    from muniment.contracts.folding import MemoryActionPlan
+    from muniment.contracts.learning import MemoryActionPlan
     from muniment.core.policy.learning import LearnPolicy, LessonPolicy
     from muniment.core.ports.engine import Reader
     from muniment.learning.stored_memory import RunFacts, StoredMemory

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.contracts.folding import MemoryActionPlan
+from muniment.contracts.learning import MemoryActionPlan
 from muniment.core.owners import owners_seen
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ITEMS

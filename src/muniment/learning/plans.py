@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from muniment.contracts.folding import MemoryActionPlan, MemoryActionRecord
+from muniment.contracts.learning import MemoryActionPlan, MemoryActionRecord
 from muniment.core.canonical import canonical_bytes, short_id
 from muniment.core.owners import bank_level, bank_owner
 from muniment.core.ports.engine import Condition

@@ -138,7 +138,7 @@ def project_event_log(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
         return []
     if id_ != trace_id_of(run_id):
         return []
-    from muniment.contracts.run_records import EventLog
+    from muniment.contracts.runs import EventLog
     from muniment.learning.stored_memory import RunFacts
 
     before = lookup(id_)
@@ -178,7 +178,7 @@ def held_record(entry: LedgerEntry, part: str, kind: type[R]) -> R | None:
 
 
 def project_fold(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
-    from muniment.contracts.folding import FoldResult
+    from muniment.contracts.learning import FoldResult
 
     return _once(entry, lookup, FOLD_MADE, "fold", "result", FoldResult)
 
@@ -243,7 +243,7 @@ def project_recall(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 
 def _answer_in(entry: LedgerEntry) -> Record | None:
-    from muniment.contracts.learned_memory import MemoryRecallResponse
+    from muniment.contracts.learning import MemoryRecallResponse
 
     return held_record(entry, "response", MemoryRecallResponse)
 
@@ -273,7 +273,7 @@ def project_working_set(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     id_ = named_id(entry, WORKING_SET_CHANGED, by_bank=False)
     if id_ is None or _is_of_another_run(entry, lookup(id_)):
         return []
-    from muniment.contracts.learned_memory import WorkingSetRecord
+    from muniment.contracts.learning import WorkingSetRecord
 
     record = held_record(entry, "record", WorkingSetRecord)
     if record is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
-from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse
+from muniment.contracts.learning import MemoryRecallRequest, MemoryRecallResponse
 from muniment.core.canonical import canonical_bytes
 from muniment.core.listing import Listing
 from muniment.core.owners import owners_seen
@@ -42,7 +42,7 @@ from muniment.store.ledger.memory_events import MEMORY_RECALLED
 from muniment.store.reading import list_entries
 
 if TYPE_CHECKING:
-    from muniment.contracts.learned_memory import MemoryHint
+    from muniment.contracts.learning import MemoryHint
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.learning.lesson_state import LessonArm

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from muniment.contracts.run_records import (
+from muniment.contracts.runs import (
     ExperimentBlock,
     PolicySignals,
     RolloutSelectBlock,

@@ -17,7 +17,7 @@ from muniment.learning.plans import applied_draft, run_plan
 from muniment.learning.reuse.eviction import to_evict
 
 if TYPE_CHECKING:
-    from muniment.contracts.folding import MemoryActionRecord
+    from muniment.contracts.learning import MemoryActionRecord
     from muniment.core.policy.learning import LearnPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.learning.stored_memory import MemoryKind, StoredMemory

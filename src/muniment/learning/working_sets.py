@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from muniment.contracts.learned_memory import WorkingSet, WorkingSetRecord
+from muniment.contracts.learning import WorkingSet, WorkingSetRecord
 from muniment.core.canonical import canonical_bytes
 from muniment.core.ports.engine import Condition
 from muniment.core.record import RULECRAFT_VERSION

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from muniment.contracts.memory_packet import Fact
+from muniment.contracts.packet import Fact
 from muniment.core.policy.memory import FactPolicy
 from muniment.core.ports.engine import Reader
 from muniment.core.requests import Request, TextOrNone, checked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from muniment.contracts.memory_packet import Fact, InsightItem, Procedure
+from muniment.contracts.packet import Fact, InsightItem, Procedure
 from muniment.core.ports.engine import Reader, Transaction
 from muniment.core.requests import Request, TextOrNone, checked, one_of
 from muniment.errors import Conflict, InvalidInput

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from muniment.contracts.memory_packet import WorkingState
+from muniment.contracts.packet import WorkingState
 from muniment.core.ports.engine import Reader, Transaction
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.scope import Scope

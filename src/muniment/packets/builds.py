@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
-from muniment.contracts.memory_packet import Cues, MemoryPacket, PacketBudget, WorkingState
+from muniment.contracts.packet import Cues, MemoryPacket, PacketBudget, WorkingState
 from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import Written, canonical_bytes, check_text, digest, read_canonical
 from muniment.core.instants import format_instant, parse_instant, parse_rfc3339

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from muniment.contracts.memory_packet import OpenLoop
+from muniment.contracts.packet import OpenLoop
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.policy.policy import Policy

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from pydantic_core import to_json
 
-from muniment.contracts.memory_packet import (
+from muniment.contracts.packet import (
     Cues,
     Fact,
     InsightItem,

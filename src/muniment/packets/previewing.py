@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from muniment.contracts.memory_packet import MemoryPacket
+from muniment.contracts.packet import MemoryPacket
 from muniment.core.numbers import whole
 from muniment.core.record import Count, Numeric, Record
 from muniment.core.requests import Expect, Request, checked, one_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from muniment.contracts.memory_packet import MemoryPacket, Purpose
+from muniment.contracts.packet import MemoryPacket, Purpose
 from muniment.contracts.semantics import check_packet
 from muniment.core.canonical import child_path
 from muniment.errors import InvalidRecord, Issue

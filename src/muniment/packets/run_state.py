@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.contracts.memory_packet import OpenLoop, WorkingState
+from muniment.contracts.packet import OpenLoop, WorkingState
 from muniment.core.canonical import canonical_text
 from muniment.core.ports.rows import by_ids, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS

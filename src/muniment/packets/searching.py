@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from muniment.contracts.memory_packet import Fact
+    from muniment.contracts.packet import Fact
     from muniment.core.policy.recall import RecallPolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope

@@ -9,7 +9,7 @@ from muniment.research.judging import Judgement
 from muniment.verify.facts import Source, SourceText, check_source, fact_score, unit_score
 
 if TYPE_CHECKING:
-    from muniment.contracts.run_records import FGFCReport
+    from muniment.contracts.runs import FGFCReport
     from muniment.core.policy.policy import Policy
     from muniment.memory.corpus import Corpus
     from muniment.research.study_sources import Shelved

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from muniment.contracts.run_records import RunCost, VerifierResult
+from muniment.contracts.runs import RunCost, VerifierResult
 from muniment.learning.lessons.records import RunLessons
 from muniment.learning.projection import trace_id_of
 from muniment.rules.rollouts.budget import Spent, Step
@@ -13,8 +13,8 @@ from muniment.verify.outputs import Output
 from muniment.verify.verdicts import is_pass
 
 if TYPE_CHECKING:
-    from muniment.contracts.learned_memory import ReuseSelectMeta
-    from muniment.contracts.run_records import RolloutSummary, RunConfig, SynthInputs, TreeSearchBlock
+    from muniment.contracts.learning import ReuseSelectMeta
+    from muniment.contracts.runs import RolloutSummary, RunConfig, SynthInputs, TreeSearchBlock
     from muniment.core.vocabulary import RunMode
     from muniment.handles.run import Run
     from muniment.learning.folding import Learned

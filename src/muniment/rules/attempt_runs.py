@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from muniment.contracts.run_records import VerifierResult
+from muniment.contracts.runs import VerifierResult
 from muniment.core.outside.calling import outcome_of
 from muniment.errors import LearningFailed
 from muniment.memory.patches import need_grant
@@ -16,7 +16,7 @@ from muniment.verify.outputs import Output, Usage
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from muniment.contracts.learned_memory import ReuseSelectMeta
+    from muniment.contracts.learning import ReuseSelectMeta
     from muniment.core.policy.rollouts import RolloutPolicy
     from muniment.core.policy.tree_search import TreePolicy
     from muniment.core.vocabulary import RunMode

@@ -24,8 +24,8 @@ from muniment.verify.outputs import Output, Usage
 from muniment.verify.verdicts import UNRUN
 
 if TYPE_CHECKING:
-    from muniment.contracts.learned_memory import MemoryHint, ReuseStateRecord
-    from muniment.contracts.run_records import RolloutSummary, RunConfig
+    from muniment.contracts.learning import MemoryHint, ReuseStateRecord
+    from muniment.contracts.runs import RolloutSummary, RunConfig
     from muniment.handles.run import Run
     from muniment.store.ledger.records import EntryDraft
 

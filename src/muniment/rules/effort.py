@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.contracts.run_records import PolicySignals
+from muniment.contracts.runs import PolicySignals
 from muniment.learning.run_blocks import PlannedRung
 from muniment.rules.rollouts.budget import Goal, Step, cut_step, next_step
 

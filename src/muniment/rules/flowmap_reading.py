@@ -15,7 +15,7 @@ from muniment.rules.flowmap.tally import FlowTally
 from muniment.rules.routing.log_rows import row_of
 
 if TYPE_CHECKING:
-    from muniment.contracts.flow_map import FlowMapSnapshot
+    from muniment.contracts.rules import FlowMapSnapshot
     from muniment.core.ports.engine import Reader
     from muniment.store.context import Context
 

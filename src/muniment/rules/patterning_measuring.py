@@ -11,8 +11,8 @@ from concurrent.futures import CancelledError, Executor, Future
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from muniment.contracts.patterning import PatterningObservable, PatterningPlan, PatterningProbe
-from muniment.contracts.run_records import EventLog
+from muniment.contracts.rules import PatterningObservable, PatterningPlan, PatterningProbe
+from muniment.contracts.runs import EventLog
 from muniment.core.outside.calling import outcome_of
 from muniment.core.policy.patterning import PatterningPolicy
 from muniment.errors import EvaluationFailed, InvalidInput

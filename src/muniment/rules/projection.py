@@ -27,7 +27,7 @@ from muniment.store.ledger.memory_events import (
 from muniment.store.ledger.records import LedgerEntry
 
 if TYPE_CHECKING:
-    from muniment.contracts.run_records import EventLog
+    from muniment.contracts.runs import EventLog
     from muniment.learning.rule_state import RuleArm
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import RuleUse
@@ -182,7 +182,7 @@ def project_rule_use(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     changes = project_event_log(entry, lookup) if entry.metadata.get("rules") else []
     if not changes:
         return []
-    from muniment.contracts.run_records import EventLog
+    from muniment.contracts.runs import EventLog
 
     body = changes[0].body
     return uses_of(entry, EventLog.from_wire(body["event_log"]), body)

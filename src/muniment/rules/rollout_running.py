@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from muniment.contracts.run_records import ExperimentBlock, RunCost
+from muniment.contracts.runs import ExperimentBlock, RunCost
 from muniment.errors import LearningFailed, MunimentError, RunFinished
 from muniment.learning.run_blocks import RunBlocks, TaskBlock, TriedAttempt
 from muniment.rules.attempt_records import Done, Trial, attempt_of
@@ -31,7 +31,7 @@ from muniment.verify.outputs import ToolCall
 from muniment.verify.verdicts import UNRUN, is_pass, says_nothing
 
 if TYPE_CHECKING:
-    from muniment.contracts.run_records import RolloutSummary
+    from muniment.contracts.runs import RolloutSummary
     from muniment.core.vocabulary import RunMode
     from muniment.handles.run import Run
     from muniment.rules.attempt_records import Kind

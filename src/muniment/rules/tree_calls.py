@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.contracts.run_records import VerifierResult
+from muniment.contracts.runs import VerifierResult
 from muniment.core.canonical import digest_of, read_canonical
 from muniment.core.outside.calling import caught, outcome_of, settled
 from muniment.core.record import RULECRAFT_VERSION
@@ -33,7 +33,7 @@ from muniment.verify.verdicts import is_pass
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from muniment.contracts.learned_memory import ReuseStateRecord
+    from muniment.contracts.learning import ReuseStateRecord
     from muniment.core.policy.tree_search import TreePolicy
     from muniment.rules.tree_searching import TreeProblem
 

@@ -14,7 +14,7 @@ from muniment.errors import MunimentError
 from muniment.rules.tree_search.answers import Answer, Child, Verified, answer_wire, read_answer
 
 if TYPE_CHECKING:
-    from muniment.contracts.learned_memory import ReuseSelectMeta, ReuseStateRecord
+    from muniment.contracts.learning import ReuseSelectMeta, ReuseStateRecord
     from muniment.core.policy.tree_search import TreePolicy
     from muniment.handles.run import Run
     from muniment.rules.tree_search.search import TreeSearch

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from muniment.contracts.learned_memory import ReuseSelectMeta, ReuseStateRecord
-from muniment.contracts.run_records import TreeSearchBlock, VerifierResult
+from muniment.contracts.learning import ReuseSelectMeta, ReuseStateRecord
+from muniment.contracts.runs import TreeSearchBlock, VerifierResult
 from muniment.core.canonical import read_canonical, short_id
 from muniment.core.policy.tree_search import TreePolicy
 from muniment.core.record import RULECRAFT_VERSION

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from muniment.contracts.evidence import EvidencePointer
+from muniment.contracts.snapshot import EvidencePointer
 from muniment.core.owners import owner_of
 from muniment.core.pointer import LEDGER_CORPUS, ChunkSpan, EventSpan, Pointer, Span, derive_evidence_id, quote_hash
 from muniment.core.requests import ByRule, is_listing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from muniment.contracts.evidence import EvidencePointer
+from muniment.contracts.snapshot import EvidencePointer
 from muniment.core.pointer import Pointer
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import get, texts

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from muniment.contracts.evidence import EvidencePointer
+from muniment.contracts.snapshot import EvidencePointer
 from muniment.core.canonical import canonical_text
 
 __all__ = ["NONE", "escaped", "listed", "place_text", "pointer_text", "span_text", "value_text"]

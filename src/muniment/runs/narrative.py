@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from muniment.contracts.evidence import EvidencePointer
-from muniment.contracts.snapshot import Claim, CompactionSnapshot
+from muniment.contracts.snapshot import Claim, CompactionSnapshot, EvidencePointer
 from muniment.core.record import OpenRecord
 from muniment.errors import InvalidRecord
 from muniment.runs.markdown import NONE, listed, pointer_text, value_text

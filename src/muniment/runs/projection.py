@@ -177,7 +177,7 @@ def project_verification(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     id_, result = said.get("id"), said.get("result")
     if said.get("event") != OUTPUT_VERIFIED or not isinstance(id_, str) or lookup(id_) is not None:
         return []
-    from muniment.contracts.run_records import VerifierResult
+    from muniment.contracts.runs import VerifierResult
 
     try:
         judged = VerifierResult.from_wire(result)

@@ -6,8 +6,7 @@ which entry made a thing and which changed it last, so that nothing stands that 
 
 from typing import Literal
 
-from muniment.contracts.evidence import EvidencePointer
-from muniment.contracts.snapshot import Claim, ClaimConflict, RunFailure, SourceCoverage
+from muniment.contracts.snapshot import Claim, ClaimConflict, EvidencePointer, RunFailure, SourceCoverage
 from muniment.core.record import Absent, Count, Items, JsonObject, ObjectOrText, Record
 from muniment.core.scope import IdText
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from muniment.contracts.evidence import EvidencePointer
-from muniment.contracts.snapshot import Claim, ClaimConflict, CompactionSnapshot, RunFailure
+from muniment.contracts.snapshot import Claim, ClaimConflict, CompactionSnapshot, EvidencePointer, RunFailure
 from muniment.core.record import Absent, Count, Integer, Items, Number, Record
 from muniment.errors import InvalidInput
 from muniment.runs.markdown import pointer_text, value_text

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.contracts.memory_packet import OpenLoop
+from muniment.contracts.packet import OpenLoop
 from muniment.core.canonical import canonical_text
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS

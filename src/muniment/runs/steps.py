@@ -22,7 +22,7 @@ from muniment.store.ledger.run_events import PHASES
 from muniment.store.writing import append_in
 
 if TYPE_CHECKING:
-    from muniment.contracts.memory_packet import MemoryPacket
+    from muniment.contracts.packet import MemoryPacket
     from muniment.core.policy.compaction import CompactionPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope

@@ -11,9 +11,9 @@ from contextlib import suppress
 from random import Random
 from typing import Any, cast
 
+from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import RunInvariants
 from muniment.contracts.semantics import check_snapshot as check_rules
-from muniment.contracts.validation import validate
 from muniment.core.ports.engine import Condition
 from muniment.errors import Conflict, Forgotten
 from muniment.handles.memory import Memory

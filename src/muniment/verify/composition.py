@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from muniment.contracts.run_records import FGFCReport, VerifierResult
+from muniment.contracts.runs import FGFCReport, VerifierResult
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.vocabulary import JudgeKind, Outcome, Verdict
 from muniment.verify.clusters import failure_cluster_id

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from muniment.contracts.run_records import FGFCOverall, FGFCReport, FGFCUnit
+from muniment.contracts.runs import FGFCOverall, FGFCReport, FGFCUnit
 from muniment.core.canonical import digest_of
 from muniment.core.outside.calling import outcome_of
 from muniment.core.ports.grader import Grade, Grader, Judgement

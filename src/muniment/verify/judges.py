@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from muniment.contracts.run_records import VerifierResult
+from muniment.contracts.runs import VerifierResult
 from muniment.core.vocabulary import JudgeKind, Outcome, Verdict
 from muniment.verify.verdicts import PROFILE_EXECUTED, UNJUDGED, UNRUN, score_of
 

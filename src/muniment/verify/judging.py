@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from muniment.contracts.run_records import VerifierResult
+from muniment.contracts.runs import VerifierResult
 from muniment.core.outside.calling import outcome_of
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidRecord

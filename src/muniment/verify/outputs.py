@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from muniment.contracts.learned_memory import MemoryHint
+from muniment.contracts.learning import MemoryHint
 from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty, Number, Record
 
 __all__ = ["Finding", "Output", "PolicyEvent", "Severity", "ToolCall", "Usage"]

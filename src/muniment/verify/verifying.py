@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.contracts.run_records import VerifierResult
+from muniment.contracts.runs import VerifierResult
 from muniment.core.listing import Listing, Placed
 from muniment.core.ports.engine import Condition
 from muniment.errors import InvalidInput
@@ -27,7 +27,7 @@ from muniment.verify.static.given_outputs import read_output
 from muniment.verify.taxonomy import DEFAULT_REGISTRY
 
 if TYPE_CHECKING:
-    from muniment.contracts.run_records import FGFCReport, FGFCUnit
+    from muniment.contracts.runs import FGFCReport, FGFCUnit
     from muniment.core.pointer import Pointer
     from muniment.core.policy.policy import Policy
     from muniment.core.ports.engine import Reader, Transaction

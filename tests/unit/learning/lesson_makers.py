@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from muniment.contracts.folding import FoldResult
+from muniment.contracts.learning import FoldResult
 from muniment.handles.memory import Memory
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

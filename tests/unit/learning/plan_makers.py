@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from muniment.contracts.folding import MemoryActionPlan
+from muniment.contracts.learning import MemoryActionPlan
 from muniment.core.instants import format_instant
 from muniment.core.policy.learning import LearnPolicy
 from muniment.learning.fold.executing import Applied, Given, check_plan, execute

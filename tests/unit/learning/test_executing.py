@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from plan_makers import KINDS, STORE, Shelf, act, day, payload, plan_of, told
 
 from effort import examples
-from muniment.contracts.folding import MemoryActionRecord
+from muniment.contracts.learning import MemoryActionRecord
 from muniment.core.policy.learning import LearnPolicy
 from muniment.errors import InvalidRecord
 from muniment.learning.fold.executing import check_plan, ids_touched, op_id

@@ -10,7 +10,7 @@ from run_makers import clean, count_words
 from run_makers import run as run_facts
 
 from effort import SOAK
-from muniment.contracts.folding import FoldTrigger
+from muniment.contracts.learning import FoldTrigger
 from muniment.core.policy.learning import FoldPolicy, LearnPolicy, LessonPolicy
 from muniment.learning.fold.planning import fold
 from muniment.learning.lesson_state import LessonUse

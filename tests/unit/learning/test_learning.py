@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.contracts.learned_memory import ReasoningMemory
-from muniment.contracts.run_records import EventLog, TraceCapsule
+from muniment.contracts.learning import ReasoningMemory
+from muniment.contracts.runs import EventLog, TraceCapsule
 from muniment.errors import Conflict, Forbidden, Forgotten, InvalidInput, InvalidRecord, MunimentError, NotFound
 from products import for_each
 

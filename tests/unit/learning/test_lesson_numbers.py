@@ -96,7 +96,7 @@ def context(*held: StoredMemory, payload: dict[str, Any], **stages: LessonState)
 
 
 def action(op: str, *targets: str):
-    from muniment.contracts.folding import MemoryAction
+    from muniment.contracts.learning import MemoryAction
 
     plain = {"op": op, "target_store": "ReuseBuffer", "payload_ref": "p"}
     return MemoryAction.from_wire(plain | ({"target_ids": list(targets)} if targets else {}))

@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from run_makers import NOW, POLICY, clean, count_words, greedy_against_random, many_runs, run, runs_with, stored
 
 from effort import examples
-from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryActionPlan
-from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
+from muniment.contracts.learning import (
+    ConditionalTactic,
+    FoldResult,
+    FoldTrigger,
+    MemoryActionPlan,
+    ReasoningMemory,
+    ReuseStateRecord,
+)
 from muniment.core.canonical import canonical_bytes
 from muniment.learning.fold.executing import Given, execute
 from muniment.learning.fold.planning import Folded, fold

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.contracts.learned_memory import ReuseSelectMeta, ReuseStateRecord, ReuseVerifier, Reward
+from muniment.contracts.learning import ReuseSelectMeta, ReuseStateRecord, ReuseVerifier, Reward
 from muniment.core.policy.learning import PuctPolicy
 from muniment.errors import InvalidInput
 from muniment.learning.reuse.puct import SeedState, select_seed

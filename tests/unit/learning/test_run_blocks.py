@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from muniment.contracts.run_records import RunConfig, SelectedRuleMirror
-from muniment.contracts.validation import unknown_keys, validate
+from muniment.contracts.runs import RunConfig, SelectedRuleMirror
+from muniment.contracts.schemas import unknown_keys, validate
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.learning.fold.run_logs import Finished, build_capsule, build_event_log

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muniment.contracts.run_records import VerifierResult
+from muniment.contracts.runs import VerifierResult
 from muniment.core.policy.learning import LearnPolicy
 from muniment.errors import InvalidRecord
 from muniment.rules.routing.log_rows import row_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from plan_makers import KINDS, Shelf, act, day, payload, plan_of, told
 
-from muniment.contracts.folding import MemoryActionPlan
+from muniment.contracts.learning import MemoryActionPlan
 from muniment.learning.fold.undoing import undo_plan
 from muniment.learning.stored_memory import Tally
 from products import for_each

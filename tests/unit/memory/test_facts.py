@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from muniment.contracts.memory_packet import Fact
+from muniment.contracts.packet import Fact
 from muniment.core.outside.system import CountingIds
 from muniment.errors import Conflict, Forbidden, Forgotten, MunimentError, NotFound, QuoteMismatch
 from muniment.handles.memory import Memory

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from muniment.contracts.memory_packet import Fact
+from muniment.contracts.packet import Fact
 from muniment.errors import Forgotten, MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run

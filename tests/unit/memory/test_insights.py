@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.contracts.memory_packet import Fact, Procedure
+from muniment.contracts.packet import Fact, Procedure
 from muniment.core.outside.system import TickingClock
 from muniment.errors import Conflict, Forbidden, InvalidInput, MunimentError, NotFound
 from muniment.handles.memory import Memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from muniment.contracts.memory_packet import Cues, Fact, InsightItem, PacketBudget, Procedure, Purpose, WorkingState
+from muniment.contracts.packet import Cues, Fact, InsightItem, PacketBudget, Procedure, Purpose, WorkingState
 from muniment.core.scope import Scope
 from muniment.memory.recall.records import SupersededStatement
 from muniment.memory.turns import EpisodeCandidate, SessionLine, Turn

@@ -18,8 +18,8 @@ from makers import (
     make_turn,
 )
 
+from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_packet
-from muniment.contracts.validation import validate
 from muniment.core.policy.compose import ComposePolicy
 from muniment.errors import InvalidInput
 from muniment.packets.compose.audit import audit
@@ -361,7 +361,7 @@ def test_a_responder_hears_an_insight_only_if_every_door_is_open(
 ])  # fmt: skip
 def test_an_insight_comes_through_no_other_door(smuggled: dict[str, Any]) -> None:
     """Mutation: the wall does not look at the keys of a value."""
-    from muniment.contracts.memory_packet import OpenLoop
+    from muniment.contracts.packet import OpenLoop
 
     pool = {"insights": [make_insight("i1", SECRET)], **smuggled}
     if "loops" in pool:

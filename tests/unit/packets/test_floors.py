@@ -17,7 +17,7 @@ from makers import (
 )
 
 import muniment
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import validate
 from muniment.core.policy.compose import ComposePolicy
 from muniment.errors import InvalidRecord
 from muniment.packets.compose.audit import audit

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from muniment.contracts.memory_packet import PacketBudget
+from muniment.contracts.packet import PacketBudget
 from muniment.packets.compose.budget import OVERHEAD, Purse, Usage, cut_text, cut_value, measure
 from muniment.packets.page.layout import Page
 from muniment.packets.page.lines import BLOCK_NAMES, SECTIONS, Section

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import muniment
+from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_packet
-from muniment.contracts.validation import validate
 from muniment.core.ports.engine import Select
 from muniment.errors import Forgotten, InvalidInput, InvalidRecord, NotFound
 from muniment.handles.memory import Memory

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.contracts.memory_packet import MemoryPacket
+from muniment.contracts.packet import MemoryPacket
 from muniment.errors import InvalidRecord
 from muniment.packets.rendering import NOT_SAID, NOT_SAID_UNLESS, REMINDER, Rendered, render, to_anthropic, to_openai
 from products import for_each

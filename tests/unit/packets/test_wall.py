@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from makers import make_insight
 
-from muniment.contracts.memory_packet import Purpose
+from muniment.contracts.packet import Purpose
 from muniment.packets.compose.draft import Wall
 from products import for_each
 

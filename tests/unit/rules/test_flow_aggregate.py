@@ -9,8 +9,8 @@ import pytest
 from benchmarks.rules_flowmap import World
 from flow_makers import EASY, HARD, NOW, row, rows_of
 
-from muniment.contracts.flow_map import FlowMapSnapshot
-from muniment.contracts.validation import validate
+from muniment.contracts.rules import FlowMapSnapshot
+from muniment.contracts.schemas import validate
 from muniment.core.policy.flow_map import FlowMapPolicy
 from muniment.core.stats.bounds import wilson_bounds
 from muniment.errors import InvalidInput, NotFound

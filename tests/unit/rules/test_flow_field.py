@@ -11,7 +11,7 @@ import pytest
 from benchmarks.rules_flowmap import World, thin_estimates
 from flow_makers import EASY, HARD, NOW, row, rows_of
 
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import validate
 from muniment.core.policy.flow_map import FlowMapPolicy
 from muniment.errors import InvalidInput
 from muniment.rules.flowmap.field import fit_fields

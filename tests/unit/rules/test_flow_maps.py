@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from muniment.contracts.flow_map import FlowMapSnapshot
-from muniment.contracts.validation import validate
+from muniment.contracts.rules import FlowMapSnapshot
+from muniment.contracts.schemas import validate
 from muniment.core.ports.engine import Row, Select
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.handles.memory import Memory

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from muniment.contracts.flow_map import FlowMapSnapshot
+from muniment.contracts.rules import FlowMapSnapshot
 from muniment.errors import InvalidInput, MissingDependency
 from muniment.rules.flowmap.heat_grid import STEPS, heat_grid, step_of
 from muniment.rules.flowmap.heatmap import DARK, LIGHT, to_heatmap_svg

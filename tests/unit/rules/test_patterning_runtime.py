@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import muniment
-from muniment.contracts.patterning import PatterningPlan
+from muniment.contracts.rules import PatterningPlan
 from muniment.core.policy.patterning import PatterningPolicy
 from muniment.errors import EvaluationFailed, InvalidInput, WrongStage
 from muniment.rules.patterning.stages import stage_of, weights_in_force

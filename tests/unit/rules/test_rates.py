@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from muniment.contracts.patterning import PatterningObservable
-from muniment.contracts.run_records import EventLog
+from muniment.contracts.rules import PatterningObservable
+from muniment.contracts.runs import EventLog
 from muniment.errors import InvalidInput
 from muniment.learning.stored_memory import RunFacts
 from muniment.rules.patterning.rates import read_rates, row_of_facts, row_of_log

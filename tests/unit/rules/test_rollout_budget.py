@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.contracts.run_records import RunCost, VerifierResult
+from muniment.contracts.runs import RunCost, VerifierResult
 from muniment.core.policy.routing import RoutePolicy
 from muniment.rules.rollouts.best_attempt import is_confirmed
 from muniment.rules.rollouts.budget import Caps, Goal, Known, Made, Spent, Step, goal_of, next_step

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from muniment.contracts.run_records import RunConfig
+from muniment.contracts.runs import RunConfig
 from muniment.core.policy.rollouts import RolloutPolicy
 from muniment.rules.rollouts.jitter import PLAN_STYLES, draw_config, way_of
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.contracts.run_records import RolloutSummary, VerifierResult
+from muniment.contracts.runs import RolloutSummary, VerifierResult
 from muniment.core.policy.rollouts import RolloutPolicy
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidRecord

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.contracts.run_records import RolloutSummary, VerifierResult
+from muniment.contracts.runs import RolloutSummary, VerifierResult
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidRecord
 from muniment.rules.rollouts.summaries import Attempted, answer_of, check_summary, summarise, summary_text

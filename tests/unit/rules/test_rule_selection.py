@@ -22,7 +22,7 @@ from rule_makers import (
     select,
 )
 
-from muniment.contracts.validation import unknown_keys, validate
+from muniment.contracts.schemas import unknown_keys, validate
 from muniment.core.text.duplicates import cosine, words_of
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.rules.rulebook.arms import in_arm

@@ -9,7 +9,7 @@ from rule_drafts import draft
 
 from effort import SOAK
 from muniment.contracts.rules import RuleRecord
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import validate
 from muniment.errors import Conflict, Forgotten, GateFailed, InvalidInput, InvalidRecord, NotFound, WrongStage
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
 from muniment.rules.rulebook.statistics import stats_of

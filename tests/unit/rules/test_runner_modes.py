@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from muniment.contracts.learned_memory import ReuseStateRecord
-from muniment.contracts.validation import validate
+from muniment.contracts.learning import ReuseStateRecord
+from muniment.contracts.schemas import validate
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.handles.memory import Memory
 from muniment.handles.runner import Done

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.contracts.patterning import PatterningObservable, PatterningPlan, PatterningProbe
+from muniment.contracts.rules import PatterningObservable, PatterningPlan, PatterningProbe
 from muniment.contracts.semantics import check_patterning
 from muniment.core.policy.patterning import PatterningPolicy
 from muniment.errors import IllConditioned, InvalidInput, InvalidRecord

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.contracts.patterning import PatterningPlan
+from muniment.contracts.rules import PatterningPlan
 from muniment.core.policy.patterning import PatterningPolicy
 from muniment.core.stats.sequential import Comparison
 from muniment.errors import InvalidInput, MunimentError, WrongStage

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from muniment.contracts.learned_memory import ReuseStateRecord
-from muniment.contracts.run_records import VerifierResult
+from muniment.contracts.learning import ReuseStateRecord
+from muniment.contracts.runs import VerifierResult
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord, RunFinished
 from muniment.handles.memory import Memory
 from muniment.rules.tree_search.answers import Child

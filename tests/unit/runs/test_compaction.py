@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_snapshot as check_rules
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.contracts.validation import validate
 from muniment.core.ports.engine import Delete, Get, Patch, Put, Select
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES, EntryRow

@@ -30,8 +30,8 @@ from run_entries import (
     window,
 )
 
+from muniment.contracts.schemas import validate
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.contracts.validation import validate
 from muniment.errors import InvalidRecord
 from muniment.runs.compaction.snapshots import log_of, snapshot_id_of, snapshots_id, split_snapshot_id
 

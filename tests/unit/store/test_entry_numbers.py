@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from dump_lines import dump_of
-from muniment.core.outside.system import SystemIds
 from muniment.core.ports.engine import Patch
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES, USERS, EntryRow, UserRow
@@ -62,7 +61,7 @@ def test_numbers_are_given_in_the_order_of_writing(any_mem: Memory) -> None:
 
 
 def test_an_import_numbers_entries_as_it_writes_them(make: Maker) -> None:
-    source, target = make("memory", ids=SystemIds()), make("sqlite")
+    source, target = make("memory", seed="another"), make("sqlite")
     fill(source)
     target.run(user_id="ana", session_id="own").observe("user", "I was here before.")
     dump = dump_of(source)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.contracts.run_records import FGFCReport, FGFCUnit
+from muniment.contracts.runs import FGFCReport, FGFCUnit
 from muniment.core.policy.verify import FactCheckPolicy
 from muniment.verify.facts import (
     SourceText,

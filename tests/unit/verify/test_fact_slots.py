@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from benchmarks.swaps import FALSE_KINDS, claims_of
 
-from muniment.contracts.run_records import FGFCUnit
+from muniment.contracts.runs import FGFCUnit
 from muniment.core.policy.verify import FactCheckPolicy
 from muniment.core.text.analyzer import stem
 from muniment.verify.facts import Source, SourceText, check_facts, check_source

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import validate
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.testing.constraint_examples import EXAMPLES
 from muniment.verify.outputs import Output

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import validate
 from muniment.errors import InvalidInput
 from muniment.verify.composition import verify_static
 from muniment.verify.outputs import Output

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import validate
 from muniment.errors import Forgotten, InvalidInput, InvalidRecord, MunimentError, NotFound
 from muniment.handles.memory import Memory
 from muniment.verify.sandbox.harness import Harness

@@ -30,7 +30,7 @@ from muniment.integrations.mem0.validation import OWN, UNSET
 from muniment.memory.recall.index import FIELDS_KEY
 
 if TYPE_CHECKING:
-    from muniment.contracts.memory_packet import Fact
+    from muniment.contracts.packet import Fact
     from muniment.core.ports.outside import Clock
     from muniment.handles import memory as runtime
     from muniment.handles.run import Run

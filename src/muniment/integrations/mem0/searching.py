@@ -16,7 +16,7 @@ from muniment.integrations.mem0.marks import within_of
 from muniment.integrations.mem0.profile import Asked, read_question
 
 if TYPE_CHECKING:
-    from muniment.contracts.memory_packet import Fact
+    from muniment.contracts.packet import Fact
     from muniment.handles.run import Run
     from muniment.integrations.mem0.memories import Memories, Shown
     from muniment.memory.recall.records import Hit

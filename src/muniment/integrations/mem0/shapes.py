@@ -16,7 +16,7 @@ from muniment.integrations.mem0.validation import ENTITIES, OWN
 from muniment.memory.recall.index import FIELDS_KEY
 
 if TYPE_CHECKING:
-    from muniment.contracts.memory_packet import Fact
+    from muniment.contracts.packet import Fact
     from muniment.store.ledger.records import LedgerEntry
 
 __all__ = [

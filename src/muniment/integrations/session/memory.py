@@ -26,7 +26,7 @@ from muniment.integrations.session.recording import Written, event_texts, record
 
 if TYPE_CHECKING:
     from muniment.aio import AsyncMemory
-    from muniment.contracts.memory_packet import Fact
+    from muniment.contracts.packet import Fact
     from muniment.core.record import JsonValue
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run

@@ -11,7 +11,7 @@ from itertools import count
 from statistics import median
 from typing import Any, NamedTuple
 
-from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
+from muniment.contracts.learning import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.core.canonical import short_id
 from muniment.core.policy.learning import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject

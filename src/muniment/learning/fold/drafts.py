@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from muniment.contracts.folding import FoldTriggerKind
+from muniment.contracts.learning import FoldTriggerKind
 from muniment.contracts.rules import DistillDraft
 from muniment.core.canonical import short_id
 from muniment.core.policy.learning import FoldPolicy

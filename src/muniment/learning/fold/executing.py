@@ -11,7 +11,7 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from muniment.contracts.folding import MemoryAction, MemoryActionPlan, MemoryActionRecord
+from muniment.contracts.learning import MemoryAction, MemoryActionPlan, MemoryActionRecord
 from muniment.core.canonical import short_id
 from muniment.core.instants import parse_instant
 from muniment.core.policy.learning import LearnPolicy

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from muniment.contracts.folding import MemoryAction
+from muniment.contracts.learning import MemoryAction
 from muniment.core.canonical import digest_of
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.policy.learning import LearnPolicy

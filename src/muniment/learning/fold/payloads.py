@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
+from muniment.contracts.learning import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.contracts.rules import RuleRecord
-from muniment.contracts.run_records import TraceCapsule
+from muniment.contracts.runs import TraceCapsule
 from muniment.core.canonical import canonical_bytes, child_path
 from muniment.core.predicates.predicate import parse
 from muniment.core.record import JsonObject, RulecraftRecord

@@ -11,8 +11,15 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from muniment.contracts.folding import FoldResult, FoldTrigger, MemoryAction, MemoryActionPlan
-from muniment.contracts.learned_memory import ConditionalTactic, ReasoningMemory, ReuseStateRecord
+from muniment.contracts.learning import (
+    ConditionalTactic,
+    FoldResult,
+    FoldTrigger,
+    MemoryAction,
+    MemoryActionPlan,
+    ReasoningMemory,
+    ReuseStateRecord,
+)
 from muniment.contracts.rules import DistillDraft
 from muniment.core.canonical import short_id
 from muniment.core.policy.learning import FoldPolicy, LearnPolicy

@@ -9,9 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from muniment.contracts.folding import FoldResult, MemoryActionRecord
-from muniment.contracts.learned_memory import MemoryRecallRequest, MemoryRecallResponse, ReuseSelectMeta
-from muniment.contracts.run_records import (
+from muniment.contracts.learning import (
+    FoldResult,
+    MemoryActionRecord,
+    MemoryRecallRequest,
+    MemoryRecallResponse,
+    ReuseSelectMeta,
+)
+from muniment.contracts.runs import (
     EventLog,
     RunConfig,
     RunCost,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from muniment.contracts.folding import FoldTrigger, FoldTriggerKind
+from muniment.contracts.learning import FoldTrigger, FoldTriggerKind
 from muniment.core.policy.learning import FoldPolicy
 
 __all__ = ["Moment", "triggers_of"]

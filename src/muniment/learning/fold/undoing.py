@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from muniment.contracts.folding import MemoryAction, MemoryActionPlan, MemoryActionRecord
+from muniment.contracts.learning import MemoryAction, MemoryActionPlan, MemoryActionRecord
 from muniment.core.canonical import short_id
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.learning.fold.executing import action_record

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from muniment.contracts.learned_memory import ConditionalTactic
+from muniment.contracts.learning import ConditionalTactic
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.text.analyzer import stem, stop_words
 from muniment.learning.fold.distill import BankIds

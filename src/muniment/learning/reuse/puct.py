@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import exp, fsum, isfinite, sqrt
 from typing import NamedTuple
 
-from muniment.contracts.learned_memory import Puct, ReuseSelectMeta, ReuseStateRecord
+from muniment.contracts.learning import Puct, ReuseSelectMeta, ReuseStateRecord
 from muniment.core.policy.learning import PuctPolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput

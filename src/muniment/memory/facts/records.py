@@ -7,7 +7,7 @@ evidence, so that a forget can take exactly that part away. Quotes are kept as s
 from collections.abc import Iterable
 from typing import Any
 
-from muniment.contracts.memory_packet import Fact, FactStatus, InsightItem, Procedure, ValidationState, Validity
+from muniment.contracts.packet import Fact, FactStatus, InsightItem, Procedure, ValidationState, Validity
 from muniment.core.record import Confidence, Count, Items, JsonObject, JsonValue, Record
 from muniment.core.scope import IdText
 from muniment.core.vocabulary import TRUST_ORDER, ScopeLevel, Trust

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from muniment.contracts.memory_packet import FactStatus
+from muniment.contracts.packet import FactStatus
 from muniment.core.canonical import canonical_text
 from muniment.core.policy.memory import FactPolicy
 from muniment.core.vocabulary import TRUST_ORDER, Trust

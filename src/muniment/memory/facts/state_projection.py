@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from muniment.contracts.memory_packet import WorkingState
+from muniment.contracts.packet import WorkingState
 from muniment.core.canonical import short_id
 from muniment.errors import InvalidRecord
 from muniment.memory.facts.records import StoredState

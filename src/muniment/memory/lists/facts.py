@@ -20,7 +20,7 @@ from muniment.store.items import digest_name
 from muniment.store.lists.seeking import find_listed, merged, read_listed, read_named, seek
 
 if TYPE_CHECKING:
-    from muniment.contracts.memory_packet import Fact
+    from muniment.contracts.packet import Fact
     from muniment.core.ports.engine import Reader
     from muniment.memory.patches import Writer
     from muniment.store.items import Item

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from muniment.contracts.memory_packet import MemoryPacket
+from muniment.contracts.packet import MemoryPacket
 from muniment.contracts.semantics import evidence_ids
 from muniment.packets.compose.budget import OVERHEAD
 from muniment.packets.compose.explain import (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from muniment.contracts.memory_packet import PacketBudget
+from muniment.contracts.packet import PacketBudget
 from muniment.core.numbers import furthest
 from muniment.core.ports.tokens import TokenCounter, adds_lines, weighing
 from muniment.core.text.analyzer import analyze

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from muniment.contracts.memory_packet import MemoryPacket, PacketMeta, PacketScope, ToolEvidence
+from muniment.contracts.packet import MemoryPacket, PacketMeta, PacketScope, ToolEvidence
 from muniment.core.canonical import Written, canonical_bytes
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.ports.tokens import TokenCounter

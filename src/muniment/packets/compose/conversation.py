@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from muniment.contracts.memory_packet import ToolEvidence
+from muniment.contracts.packet import ToolEvidence
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.duplicates import Words
 from muniment.memory.results.asked_calls import asks_how_often

@@ -7,7 +7,7 @@ turns and episodes where any of them carries one, and lift facts that say one; w
 
 from __future__ import annotations
 
-from muniment.contracts.memory_packet import Cues
+from muniment.contracts.packet import Cues
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.record import JsonObject
 from muniment.core.text.analyzer import analyze

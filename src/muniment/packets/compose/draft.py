@@ -8,7 +8,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from muniment.contracts.memory_packet import Purpose
+from muniment.contracts.packet import Purpose
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.ports.tokens import TokenCounter

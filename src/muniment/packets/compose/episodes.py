@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from muniment.contracts.memory_packet import Episode, TimeSpan
+from muniment.contracts.packet import Episode, TimeSpan
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.memory.turns import EpisodeCandidate, SummaryLine
 from muniment.packets.compose.budget import typical_mark

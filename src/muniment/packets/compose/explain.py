@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, get_args
 
-from muniment.contracts.memory_packet import Purpose
+from muniment.contracts.packet import Purpose
 from muniment.packets.page.lines import Section, state_units
 from muniment.packets.pool import Pool
 

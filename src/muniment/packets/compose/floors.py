@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from muniment.contracts.memory_packet import PacketBudget, Purpose
+from muniment.contracts.packet import PacketBudget, Purpose
 from muniment.core.policy.compose import ComposePolicy
 from muniment.core.record import JsonObject
 from muniment.packets.compose.conversation import short_term_prices

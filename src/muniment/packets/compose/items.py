@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from muniment.contracts.memory_packet import Fact, InsightItem, Procedure
+from muniment.contracts.packet import Fact, InsightItem, Procedure
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.text.duplicates import Seen
 from muniment.memory.facts.records import is_instruction

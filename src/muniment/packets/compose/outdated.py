@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.contracts.memory_packet import Fact
+from muniment.contracts.packet import Fact
 from muniment.core.memos import remembered
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.offsets import ByteOffsets

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from muniment.contracts.memory_packet import ToolEvidence
+from muniment.contracts.packet import ToolEvidence
 from muniment.core.text.citation_marks import with_marks
 from muniment.memory.results.excerpts import cut_excerpt
 from muniment.memory.results.tool_text import call_of_line, call_without_failure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from muniment.contracts.memory_packet import Risk, WorkingState
+from muniment.contracts.packet import Risk, WorkingState
 from muniment.core.record import Record
 from muniment.packets.compose.budget import cut_value, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed

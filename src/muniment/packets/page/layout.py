@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import Any, Literal, NamedTuple
 
-from muniment.contracts.memory_packet import (
+from muniment.contracts.packet import (
     Episode,
     Fact,
     InsightItem,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
-from muniment.contracts.memory_packet import (
+from muniment.contracts.packet import (
     Decision,
     Episode,
     Fact,

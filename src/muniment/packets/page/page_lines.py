@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from muniment.contracts.memory_packet import MemoryPacket
+from muniment.contracts.packet import MemoryPacket
 from muniment.packets.page.layout import Page, items_of_block, lay_out, sheet_of
 from muniment.packets.page.lines import BLOCKS, STABLE_BLOCKS, VOLATILE_BLOCKS, Block, BlockName
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from muniment.contracts.memory_packet import ConflictNote
+from muniment.contracts.packet import ConflictNote
 from muniment.packets.page.lines import flat
 
 __all__ = [

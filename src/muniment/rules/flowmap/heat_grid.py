@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any, NamedTuple
 
-from muniment.contracts.flow_map import FlowMapSnapshot, Intervention, StageHotspot
+from muniment.contracts.rules import FlowMapSnapshot, Intervention, StageHotspot
 from muniment.errors import InvalidInput
 
 __all__ = ["ALL", "STEPS", "HeatCell", "HeatGrid", "Lift", "heat_grid", "short", "step_of"]

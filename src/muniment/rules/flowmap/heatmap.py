@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from unicodedata import east_asian_width
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from muniment.contracts.flow_map import FlowMapSnapshot
+from muniment.contracts.rules import FlowMapSnapshot
 from muniment.rules.flowmap.heat_grid import STEPS, HeatCell, HeatGrid, Lift, heat_grid, short, step_of
 from muniment.verify.regression.junit import xml_text
 

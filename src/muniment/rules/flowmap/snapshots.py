@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from muniment.contracts.flow_map import FlowMapSnapshot
+from muniment.contracts.rules import FlowMapSnapshot
 from muniment.core.instants import check_window
 from muniment.core.policy.flow_map import FlowEstimatorKind
 from muniment.core.record import RULECRAFT_VERSION

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from muniment.contracts.patterning import PatterningProbe
+from muniment.contracts.rules import PatterningProbe
 from muniment.core.policy.patterning import PatterningPolicy
 from muniment.core.stats.counts import check_number
 from muniment.errors import InvalidInput

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from muniment.contracts.patterning import PatterningObservable
+from muniment.contracts.rules import PatterningObservable
 from muniment.errors import InvalidInput
 from muniment.rules.patterning.levers import Vector
 

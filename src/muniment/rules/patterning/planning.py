@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from muniment.contracts.patterning import PatterningPlan
+from muniment.contracts.rules import PatterningPlan
 from muniment.core.canonical import short_id
 from muniment.core.policy.patterning import PatterningPolicy
 from muniment.core.record import RULECRAFT_VERSION

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from muniment.contracts.patterning import PatterningObservable
-from muniment.contracts.run_records import EventLog
+from muniment.contracts.rules import PatterningObservable
+from muniment.contracts.runs import EventLog
 from muniment.errors import InvalidInput
 from muniment.learning.stored_memory import RunFacts
 from muniment.verify.verdicts import is_pass

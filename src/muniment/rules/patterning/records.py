@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from muniment.contracts.patterning import PatterningObservable, PatterningProbe
+from muniment.contracts.rules import PatterningObservable, PatterningProbe
 from muniment.core.record import Absent, Integer, Items, NonEmpty, Number, Record
 
 __all__ = ["GivenResponse", "PatterningEvaluation", "PatterningMeasurements"]

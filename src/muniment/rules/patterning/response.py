@@ -13,7 +13,7 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from muniment.contracts.patterning import PatterningObservable
+from muniment.contracts.rules import PatterningObservable
 from muniment.core.stats.bounds import MeanBounds, mean_bounds, normal_quantile
 from muniment.errors import InvalidInput
 from muniment.rules.patterning.levers import Levers, Matrix, Vector

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from muniment.contracts.patterning import PatterningObservable
+from muniment.contracts.rules import PatterningObservable
 from muniment.core.policy.patterning import PatterningPolicy
 from muniment.errors import IllConditioned
 from muniment.rules.patterning.levers import Levers, Matrix, Vector

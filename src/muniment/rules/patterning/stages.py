@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from muniment.contracts.patterning import PatterningPlan
+from muniment.contracts.rules import PatterningPlan
 from muniment.core.policy.patterning import PatterningPolicy
 from muniment.core.stats.bounds import MeanBounds, mean_bounds
 from muniment.core.stats.counts import check_number

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from muniment.contracts.run_records import VerifierResult
+from muniment.contracts.runs import VerifierResult
 from muniment.verify.verdicts import is_pass, score_of
 
 __all__ = ["Stood", "best_of", "is_confirmed", "rank_of", "replaces", "score_in"]

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from muniment.contracts.run_records import RunCost, VerifierResult
+from muniment.contracts.runs import RunCost, VerifierResult
 from muniment.core.policy.routing import RoutePolicy
 from muniment.core.record import Absent, Integer, Record
 from muniment.core.stats.bounds import wilson_bounds

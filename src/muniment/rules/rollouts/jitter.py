@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from muniment.contracts.run_records import RunConfig
+from muniment.contracts.runs import RunConfig
 from muniment.core.canonical import digest
 from muniment.core.policy.rollouts import RolloutPolicy
 

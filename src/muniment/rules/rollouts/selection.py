@@ -7,7 +7,7 @@ from itertools import combinations
 from math import fsum
 from typing import NamedTuple
 
-from muniment.contracts.run_records import RolloutSelectBlock, RolloutSummary
+from muniment.contracts.runs import RolloutSelectBlock, RolloutSummary
 from muniment.core.policy.rollouts import RolloutPolicy
 from muniment.core.text.duplicates import cosine, words_of
 from muniment.rules.rollouts.summaries import summary_text

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from muniment.contracts.run_records import RolloutSummary, VerifierResult
+from muniment.contracts.runs import RolloutSummary, VerifierResult
 from muniment.core.canonical import short_id
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidRecord, Issue

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from muniment.contracts.run_records import RolloutSummary, SynthInputs, VerifierResult
+from muniment.contracts.runs import RolloutSummary, SynthInputs, VerifierResult
 from muniment.rules.rollouts.summaries import Count, check_summary, summary_text
 from muniment.verify.forms import broken_forms, fails_by_form
 from muniment.verify.taxonomy import DEFAULT_REGISTRY

@@ -17,7 +17,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Any, Self
 
-from muniment.contracts.run_records import TreeSearchBlock
+from muniment.contracts.runs import TreeSearchBlock
 from muniment.core.canonical import digest, read_canonical
 from muniment.core.policy.tree_search import TreePolicy
 from muniment.core.record import JsonValue

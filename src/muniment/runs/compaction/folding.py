@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from muniment.contracts.evidence import EvidencePointer
-from muniment.contracts.snapshot import SourceCoverage
+from muniment.contracts.snapshot import EvidencePointer, SourceCoverage
 from muniment.core.canonical import digest_of
 from muniment.core.pointer import LEDGER_CORPUS
 from muniment.core.policy.compaction import CompactionPolicy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from muniment.contracts.evidence import EvidencePointer
+from muniment.contracts.snapshot import EvidencePointer
 from muniment.core.pointer import Span, derive_evidence_id, quote_hash
 from muniment.errors import InvalidRecord
 from muniment.runs.compaction.folding import corpus_of

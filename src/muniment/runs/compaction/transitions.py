@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from muniment.contracts.evidence import EvidencePointer
+from muniment.contracts.snapshot import EvidencePointer
 from muniment.core.canonical import short_id
 from muniment.core.record import JsonObject
 from muniment.core.text.patterns import lazy_pattern

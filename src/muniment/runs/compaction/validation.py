@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from muniment.contracts.evidence import EvidencePointer
 from muniment.contracts.semantics import RunInvariants, check_snapshot
-from muniment.contracts.snapshot import CompactionSnapshot, SnapshotCheck, SnapshotValidation
+from muniment.contracts.snapshot import CompactionSnapshot, EvidencePointer, SnapshotCheck, SnapshotValidation
 from muniment.core.instants import parse_rfc3339
 from muniment.core.policy.compaction import CompactionPolicy
 from muniment.errors import InvalidRecord

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from muniment.contracts.rules import DistillDraft
-from muniment.contracts.run_records import EventLog
+from muniment.contracts.runs import EventLog
 from muniment.core.listing import Listing, Placed, listing_given
 from muniment.handles.attention import WAITING_KINDS, page_waiting
 from muniment.handles.bank import Bank, kinds_asked

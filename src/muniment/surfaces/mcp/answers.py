@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import ConfigDict
 
-from muniment.contracts.memory_packet import Purpose
+from muniment.contracts.packet import Purpose
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.vocabulary import Trust
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, StringConstraints, ValidatorFunctionWrapHandler, WrapValidator
 
-from muniment.contracts.memory_packet import Cues, Purpose
+from muniment.contracts.packet import Cues, Purpose
 from muniment.core.record import Absent, Confidence, Items, JsonObject, JsonValue, Numeric, Record, ValidationError
 from muniment.core.scope import IdText
 from muniment.errors import InvalidInput

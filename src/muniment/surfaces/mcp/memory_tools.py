@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from muniment.contracts.memory_packet import Cues
+from muniment.contracts.packet import Cues
 from muniment.core.canonical import canonical_text
 from muniment.core.trust import lowest_trust
 from muniment.errors import InvalidInput, NotFound

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
-from muniment.contracts.memory_packet import MemoryPacket
+from muniment.contracts.packet import MemoryPacket
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.core.canonical import canonical_bytes
 from muniment.core.owners import bank_names

@@ -9,7 +9,7 @@ from muniment.core.record import JsonObject, Record, Timestamp
 from muniment.errors import Forbidden, InvalidInput, UnknownScope
 
 if TYPE_CHECKING:
-    from muniment.contracts.memory_packet import Fact
+    from muniment.contracts.packet import Fact
     from muniment.core.ports.engine import Reader
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run

@@ -338,7 +338,7 @@ def _is_of(value: Any, hint: Any) -> bool:
 
 _RENAMED = {
     "muniment.research.run_records.Citation": "ResearchCitation",
-    "muniment.contracts.run_records.CompactionPolicy": "RolloutCompactionPolicy",
+    "muniment.contracts.runs.CompactionPolicy": "RolloutCompactionPolicy",
     "muniment.verify.outputs.ToolCall": "OutputToolCall",
 }
 """Records of two modules may share a name; in one document they may not."""

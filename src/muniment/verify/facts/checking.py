@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from muniment.contracts.run_records import FGFCEvidence, FGFCOverall, FGFCReport, FGFCUnit
+from muniment.contracts.runs import FGFCEvidence, FGFCOverall, FGFCReport, FGFCUnit
 from muniment.core.policy.verify import FactCheckPolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.verify.facts.claims import Claim, Unit, read_claim, split_units, unmarked

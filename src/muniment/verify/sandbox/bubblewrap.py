@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from muniment.contracts.sandbox import SandboxPolicy
+from muniment.contracts.runs import SandboxPolicy
 from muniment.core.outside.system import SystemIds
 from muniment.core.ports.outside import Ids
 from muniment.core.record import RULECRAFT_VERSION

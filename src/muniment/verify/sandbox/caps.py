@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from muniment.contracts.sandbox import SandboxCaps, SandboxPolicy
+from muniment.contracts.runs import SandboxCaps, SandboxPolicy
 from muniment.errors import InvalidInput
 
 __all__ = ["DEFAULTS", "MB", "Limits", "limit_script", "limits_of", "resource_limits"]

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol, cast
 
-from muniment.contracts.sandbox import SandboxPolicy
+from muniment.contracts.runs import SandboxPolicy
 from muniment.errors import SandboxUnavailable
 from muniment.verify.sandbox.bubblewrap import WORKDIR
 from muniment.verify.sandbox.judging import SuiteReport, read_report

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Literal, get_args
 
-from muniment.contracts.run_records import SandboxBlock
-from muniment.contracts.sandbox import SandboxActionTrace, SandboxPolicy
+from muniment.contracts.runs import SandboxActionTrace, SandboxBlock, SandboxPolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.vocabulary import JudgeKind, Outcome
 from muniment.errors import InvalidInput, SandboxFailure

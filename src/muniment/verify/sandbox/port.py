@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, Self
 
-from muniment.contracts.sandbox import SandboxActionTrace, SandboxPolicy
+from muniment.contracts.runs import SandboxActionTrace, SandboxPolicy
 
 __all__ = [
     "Cap",

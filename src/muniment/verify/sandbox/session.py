@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from muniment.contracts.sandbox import SandboxActionTrace, SandboxPolicy
+from muniment.contracts.runs import SandboxActionTrace, SandboxPolicy
 from muniment.core.ports.outside import Ids
 from muniment.core.vocabulary import SandboxTool
 from muniment.errors import Closed, InvalidInput, NotFound, TooLarge

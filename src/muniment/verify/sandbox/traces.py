@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from muniment.contracts.run_records import SandboxBlock
-from muniment.contracts.sandbox import SandboxActionTrace, SandboxPolicy
+from muniment.contracts.runs import SandboxActionTrace, SandboxBlock, SandboxPolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.vocabulary import SandboxTool
 from muniment.store.ledger.secrets import may_hold_secret, redact_text, redact_value

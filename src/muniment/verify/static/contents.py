@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from muniment.contracts.kinds import check_kind
-from muniment.contracts.validation import validate
+from muniment.contracts.schemas import validate
 from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty
 from muniment.core.regex import Pattern, compile_pattern
 from muniment.core.text.languages import ALIASES, detect_language, known_languages

@@ -14,8 +14,8 @@ from muniment.surfaces.cli.reading import object_given
 from muniment.surfaces.cli.terminal import Cell, coloured, counted, one_line, strong, table, when
 
 if TYPE_CHECKING:
-    from muniment.contracts.folding import MemoryActionPlan, MemoryActionRecord
-    from muniment.contracts.run_records import EventLog
+    from muniment.contracts.learning import MemoryActionPlan, MemoryActionRecord
+    from muniment.contracts.runs import EventLog
     from muniment.handles.bank import Bank
     from muniment.learning.fold.executing import Applied
     from muniment.learning.lesson_adding import AddedLesson

@@ -19,7 +19,7 @@ from muniment.surfaces.cli.reading import constraints_given, function_given, mod
 from muniment.surfaces.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from muniment.contracts.run_records import VerifierResult
+    from muniment.contracts.runs import VerifierResult
     from muniment.verify.outputs import Finding, Output
     from muniment.verify.regression.junit import JUnitCase
     from muniment.verify.sandbox.harness import Harness, SuiteJudge

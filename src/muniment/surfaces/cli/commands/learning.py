@@ -21,10 +21,9 @@ from muniment.surfaces.cli.terminal import Cell, counted, one_line, strong, styl
 from muniment.surfaces.operations.signatures import Parameter
 
 if TYPE_CHECKING:
-    from muniment.contracts.flow_map import FlowMapSnapshot, Intervention, StageHotspot
-    from muniment.contracts.folding import FoldResult, MemoryActionPlan, MemoryActionRecord
-    from muniment.contracts.rules import DistillDraft
-    from muniment.contracts.run_records import EventLog, TraceCapsule, VerifierResult
+    from muniment.contracts.learning import FoldResult, MemoryActionPlan, MemoryActionRecord
+    from muniment.contracts.rules import DistillDraft, FlowMapSnapshot, Intervention, StageHotspot
+    from muniment.contracts.runs import EventLog, TraceCapsule, VerifierResult
     from muniment.core.policy.learning import InjectionBudget
     from muniment.handles.bank import Bank
     from muniment.handles.run import Run

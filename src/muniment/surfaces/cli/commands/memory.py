@@ -15,7 +15,7 @@ from muniment.surfaces.cli.reading import object_given
 from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, strong, when
 
 if TYPE_CHECKING:
-    from muniment.contracts.memory_packet import Fact
+    from muniment.contracts.packet import Fact
     from muniment.memory.facts.candidate_records import Candidate, Unheard
     from muniment.memory.pending_extracting import ExtractionReport
     from muniment.memory.recall.records import Hit

@@ -16,7 +16,7 @@ from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.terminal import echo, one_line, strong, when
 
 if TYPE_CHECKING:
-    from muniment.contracts.memory_packet import ConflictNote
+    from muniment.contracts.packet import ConflictNote
     from muniment.packets.builds import Build
     from muniment.packets.previewing import Preview
     from muniment.packets.tracing import Telling

@@ -14,7 +14,7 @@ from muniment.surfaces.cli.reading import function_given, object_given, write_by
 from muniment.surfaces.cli.terminal import Cell, coloured, one_line, strong, table
 
 if TYPE_CHECKING:
-    from muniment.contracts.patterning import PatterningPlan
+    from muniment.contracts.rules import PatterningPlan
     from muniment.core.policy.patterning import PatterningPolicy
     from muniment.rules.patterning.records import PatterningMeasurements
 
@@ -122,7 +122,7 @@ def _try(
     seed: Annotated[int, _SEED] = 0,
     repeats: Annotated[int | None, _REPEATS] = None,
 ) -> PatterningPlan:
-    from muniment.contracts.patterning import PatterningPlan
+    from muniment.contracts.rules import PatterningPlan
     from muniment.rules.patterning_measuring import validate_plan
 
     made = PatterningPlan.from_wire(file)
@@ -130,14 +130,14 @@ def _try(
 
 
 def _rollback(_: Call, file: Annotated[Any, _PLAN], *, reason: str) -> PatterningPlan:
-    from muniment.contracts.patterning import PatterningPlan
+    from muniment.contracts.rules import PatterningPlan
     from muniment.rules.patterning.stages import rolled_back
 
     return rolled_back(PatterningPlan.from_wire(file), reason)
 
 
 def _read(_: Call, file: Annotated[Any, _PLAN]) -> PatterningPlan:
-    from muniment.contracts.patterning import PatterningPlan
+    from muniment.contracts.rules import PatterningPlan
 
     return PatterningPlan.from_wire(file)
 

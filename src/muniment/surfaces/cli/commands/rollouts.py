@@ -26,7 +26,7 @@ from muniment.surfaces.cli.terminal import (
 from muniment.surfaces.operations.signatures import Parameter
 
 if TYPE_CHECKING:
-    from muniment.contracts.run_records import RolloutSelectBlock, RunCost
+    from muniment.contracts.runs import RolloutSelectBlock, RunCost
     from muniment.handles.runner import Attempt, Done
     from muniment.rules.routing.records import Expected, Observables, Rate, RateReport, RouteDecision, Rung
 

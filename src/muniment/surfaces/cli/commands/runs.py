@@ -16,8 +16,7 @@ from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.terminal import coloured, counted, one_line, strong, when
 
 if TYPE_CHECKING:
-    from muniment.contracts.evidence import EvidencePointer
-    from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
+    from muniment.contracts.snapshot import CompactionSnapshot, EvidencePointer, SnapshotValidation
     from muniment.core.policy.compaction import CompactionPolicy
     from muniment.core.record import JsonObject
     from muniment.handles.memory import Memory

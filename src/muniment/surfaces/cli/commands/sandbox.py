@@ -17,7 +17,7 @@ from muniment.surfaces.cli.parameters import Word
 from muniment.surfaces.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from muniment.contracts.sandbox import SandboxPolicy
+    from muniment.contracts.runs import SandboxPolicy
     from muniment.verify.sandbox.port import Observation
 
 __all__ = ["EXIT_KILLED", "EXIT_NO_SANDBOX", "EXIT_TIMEOUT", "run"]
@@ -80,7 +80,7 @@ def _run(
 def _policy(
     named: str | None, network: str | None, allow: tuple[str, ...], image: str | None, caps: dict[str, int]
 ) -> SandboxPolicy:
-    from muniment.contracts.sandbox import SandboxPolicy
+    from muniment.contracts.runs import SandboxPolicy
     from muniment.core.record import RULECRAFT_VERSION
 
     wire: dict[str, Any] = {"schema_version": RULECRAFT_VERSION} if named is None else _policy_of(named)

@@ -33,7 +33,10 @@ def _prove(mem: Memory, path: Path) -> None:
     report = mem.verify()
     events, sessions = counted(report.entries, "event"), counted(report.sessions, "session")
     _say(f"proof      {events} in {sessions}, every hash chain holds: {report.ok}")
-    swap = "UPDATE entries SET body = replace(body, ?, ?) WHERE session_id = 'moving' AND seq = 2"
+    swap = """
+        UPDATE entries SET body = replace(body, ?, ?)
+        WHERE session_id = (SELECT number FROM names WHERE name = 'moving') AND seq = 2
+    """
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(swap, ("Berlin", "Munich"))
     broken = mem.verify().broken[0]

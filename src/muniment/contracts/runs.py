@@ -1,58 +1,15 @@
-"""What a run leaves behind (001): the verifier's result, the fact check, the event log, the trace, the rollout summary.
+"""What a run leaves: its event log, verdicts, trace capsules, rollout summaries, and the actions of its sandbox.
 
-`EventLog` is the summary of one run; an event of the ledger is a `LedgerEntry`, elsewhere. Blocks the contract
-marks MAY may be missing; inside them, null stands only where the contract writes it.
+Rulecraft v0.5.15.
 """
 
 from typing import Literal
 
-from muniment.contracts.learned_memory import Puct, Reward
-from muniment.core.record import (
-    Absent,
-    Confidence,
-    Integer,
-    Items,
-    JsonObject,
-    Number,
-    OpenRecord,
-    RulecraftRecord,
-)
-from muniment.core.vocabulary import Network, Outcome, Verdict
+from muniment.contracts.learning import Puct, Reward
+from muniment.core.record import Absent, Confidence, Integer, Items, JsonObject, Number, OpenRecord, RulecraftRecord
+from muniment.core.vocabulary import Network, Outcome, SandboxTool, Verdict
 
-__all__ = [
-    "CompactionPolicy",
-    "EventLog",
-    "EventLogVerifier",
-    "ExperimentBlock",
-    "FGFCEvidence",
-    "FGFCMetrics",
-    "FGFCOverall",
-    "FGFCReport",
-    "FGFCUnit",
-    "MemoryActionsBlock",
-    "MemoryFoldBlock",
-    "MemoryRecallBlock",
-    "PolicySignals",
-    "PraxisBlock",
-    "ReprBlock",
-    "ReuseSelectBlock",
-    "RolloutRepr",
-    "RolloutSelectBlock",
-    "RolloutSummary",
-    "RunBlock",
-    "RunConfig",
-    "RunCost",
-    "RunOutputs",
-    "SandboxBlock",
-    "SelectedRuleMirror",
-    "SynthInputs",
-    "TraceCapsule",
-    "TraceRefs",
-    "TreeSearchBlock",
-    "VerifierMirror",
-    "VerifierResult",
-    "VerifierScores",
-]
+# -- runs, verdicts and traces --------------------------------------------------------------------------
 
 
 # -- verification -------------------------------------------------------------------------------------
@@ -413,3 +370,68 @@ class TraceCapsule(RulecraftRecord):  # RC-12
     used_memory_ids: Items[str] | None = None
     used_rule_ids: Items[str] | None = None
     notes: str | None = None
+
+
+# -- sandboxes ------------------------------------------------------------------------------------------
+
+
+class SandboxCaps(OpenRecord):
+    """Limits of a sandboxed run."""
+
+    max_turns: Integer | None = None
+    wall_ms: Integer | None = None
+    cpu_ms: Integer | None = None
+    mem_mb: Integer | None = None
+    disk_mb: Integer | None = None
+
+
+class SandboxPolicy(RulecraftRecord):
+    """What a sandbox is and may do."""
+
+    enabled: Absent[bool] = None
+    image_id: str | None = None
+    network: Absent[Network] = None
+    allowlist: Items[str] | None = None
+    caps: Absent[SandboxCaps] = None
+    toolset: Absent[Items[SandboxTool]] = None
+    workdir: str | None = None
+
+
+class ActionObservation(OpenRecord):
+    """What an action gave back; digests, not text."""
+
+    ok: bool
+    exit_code: Integer | None = None
+    stdout_digest: str | None = None
+    stderr_digest: str | None = None
+    error_class: str | None = None
+
+
+class ActionIo(OpenRecord):
+    """Files an action read and wrote."""
+
+    files_read: Items[str] | None = None
+    files_written: Items[str] | None = None
+    bytes_read: Integer | None = None
+    bytes_written: Integer | None = None
+
+
+class ActionNet(OpenRecord):
+    """What an action fetched."""
+
+    used: bool | None = None
+    fetch_n: Integer | None = None
+    domains: Items[str] | None = None
+
+
+class SandboxActionTrace(RulecraftRecord):
+    """One action in the sandbox; `args` are redacted before they stand here."""
+
+    trace_id: str
+    action_id: str
+    turn: Integer
+    tool: SandboxTool
+    args: Absent[JsonObject] = None
+    obs: Absent[ActionObservation] = None
+    io: Absent[ActionIo] = None
+    net: Absent[ActionNet] = None

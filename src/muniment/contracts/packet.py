@@ -22,46 +22,6 @@ from muniment.core.record import (
     Timestamp,
 )
 
-__all__ = [
-    "BudgetReport",
-    "Citation",
-    "ConflictNote",
-    "ConversationTurn",
-    "Cues",
-    "Decision",
-    "Degradation",
-    "Episode",
-    "Explain",
-    "Fact",
-    "FactStatus",
-    "Insight",
-    "InsightItem",
-    "KeyQuote",
-    "LongTerm",
-    "MaxTokens",
-    "MemoryPacket",
-    "Omission",
-    "OmittedItem",
-    "OpenLoop",
-    "PacketBudget",
-    "PacketMeta",
-    "PacketRole",
-    "PacketScope",
-    "PlanStep",
-    "Procedure",
-    "Purpose",
-    "Risk",
-    "SectionBudgets",
-    "ShortTerm",
-    "TimeRange",
-    "TimeSpan",
-    "ToolEvidence",
-    "UsagePolicy",
-    "ValidationState",
-    "Validity",
-    "WorkingState",
-]
-
 Purpose = Literal["planner", "tool", "responder"]
 PacketRole = Literal["user", "assistant", "tool"]
 FactStatus = Literal["active", "disputed", "deprecated"]
