@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from muniment.core.owners import lock_rank
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transaction
 from muniment.core.ports.rows import insert, put, stream, stream_texts
 from muniment.core.ports.schema import ENTRIES, IDS, ITEMS, LINKS, SESSIONS, IdRow, LinkRow
+from muniment.errors import EmbedderFailure, StoreDamaged
 from muniment.store.context import Context
 from muniment.store.items import (
     LINKED,
@@ -27,6 +29,7 @@ from muniment.store.items import (
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.proving.proofs import prove
 from muniment.store.reports import RebuildReport
+from muniment.store.watermark import users_behind
 
 __all__ = ["rebuild"]
 
@@ -69,7 +72,15 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         turns = sum(ctx.derived.index.rebuild(tx, tenant_id, user_id) for user_id in users)
         return RebuildReport(items=len(wanted), repaired=tuple(differing), turns=turns)
 
+    _bring_up_indexes(ctx, tenant_id)
     return ctx.engine.write(tenant_id, work)
+
+
+def _bring_up_indexes(ctx: Context, tenant_id: str) -> None:
+    """Index what is behind the watermarks, since a rebuild makes no vectors. Damage is what it is there to repair."""
+    for user in ctx.engine.read(tenant_id, users_behind):
+        with suppress(StoreDamaged, EmbedderFailure):
+            ctx.derived.index.follow(ctx, tenant_id, user.user_id)
 
 
 def _written(versions: list[Item]) -> list[tuple[Any, ...]]:

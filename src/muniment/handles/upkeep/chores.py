@@ -87,7 +87,7 @@ class _Index:
         except EmbedderFailure:
             self.rest.fail()
             raise
-        if embeds:
+        if embeds and (due or turns):
             self.rest.work()
         return turns or len(set(due).intersection(piece.names))
 
