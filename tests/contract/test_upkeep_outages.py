@@ -20,7 +20,6 @@ import pytest
 
 import muniment
 from deployments import url_of
-from muniment.core.ports.engine import Select
 from muniment.core.ports.rows import insert
 from muniment.core.ports.schema import LEASES
 from muniment.core.ports.server_rows import LeaseRow

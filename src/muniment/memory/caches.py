@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from muniment.core.memos import drop_tenant
+from muniment.core.limits import drop_tenant
 
 if TYPE_CHECKING:
     from muniment.memory.turn_reading import LiveTurn

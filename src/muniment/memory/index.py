@@ -20,13 +20,12 @@ from functools import lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.core.cancellation import checkpoint
 from muniment.core.instants import parse_instant
-from muniment.core.memos import remembered
-from muniment.core.owners import is_reserved, lock_rank
+from muniment.core.limits import checkpoint, remembered
 from muniment.core.ports.engine import Condition, Delete, Patch
 from muniment.core.ports.rows import by_ids, chunked, stream
 from muniment.core.ports.schema import ENTRIES, SEGMENTS, USERS, UserRow
+from muniment.core.scope import is_reserved, lock_rank
 from muniment.core.text.analyzer import ANALYZER_VERSION, analyze, term_hash, term_hashes
 from muniment.errors import EmbedderFailure, StoreDamaged
 from muniment.memory.recall.index import StoredIndex, field_terms, index_text

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from muniment.core.canonical import read_canonical
-from muniment.core.memos import drop_tenant
+from muniment.core.limits import drop_tenant
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES

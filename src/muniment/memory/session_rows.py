@@ -18,11 +18,11 @@ from hashlib import sha256
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.core.memos import drop_tenant
-from muniment.core.owners import is_corpus, is_reserved
+from muniment.core.limits import drop_tenant
 from muniment.core.ports.engine import Condition, Delete
 from muniment.core.ports.rows import by_ids, first, insert, put, select, stream
 from muniment.core.ports.schema import ENTRIES, EPISODES, EXTRACTS, EpisodeRow, ExtractRow
+from muniment.core.scope import is_corpus, is_reserved
 from muniment.memory.episodes.cuts import TurnPlace, cut, unbegun
 from muniment.memory.episodes.extracts import (
     FAN,

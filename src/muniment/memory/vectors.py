@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.cancellation import checkpoint
-from muniment.core.memos import drop_tenant
+from muniment.core.limits import checkpoint, drop_tenant
 from muniment.core.ports.engine import Condition, Delete, Patch
 from muniment.core.ports.rows import chunked, stream, texts
 from muniment.core.ports.schema import USERS, UserRow, table
@@ -40,8 +39,8 @@ from muniment.store.turns import is_turn, text_of
 from muniment.store.watermark import lock_user, read_user
 
 if TYPE_CHECKING:
-    from muniment.core.ports.embedding import Embedder
     from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.ports.models import Embedder
     from muniment.memory.recall.index import StoredIndex
     from muniment.store.context import Context
     from muniment.store.ledger.records import LedgerEntry

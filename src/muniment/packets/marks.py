@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from muniment.core.memos import drop_tenant
+from muniment.core.limits import drop_tenant
 from muniment.core.ports.engine import Condition, Lock, Reader, Transaction
 from muniment.core.ports.rows import by_ids, first, insert, select
 from muniment.core.ports.schema import MARKS, MarkRow

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from muniment.core.owners import lock_rank
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transaction
 from muniment.core.ports.rows import insert, put, stream, stream_texts
 from muniment.core.ports.schema import ENTRIES, IDS, ITEMS, LINKS, SESSIONS, IdRow, LinkRow
+from muniment.core.scope import lock_rank
 from muniment.errors import EmbedderFailure, StoreDamaged
 from muniment.store.context import Context
 from muniment.store.items import (

@@ -14,11 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar
 
-from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import salted_digest
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.memos import drop_tenant
-from muniment.core.owners import lock_rank
+from muniment.core.limits import checkpoint, drop_tenant
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Transaction
 from muniment.core.ports.rows import advance, by_ids, get, insert, put, select
 from muniment.core.ports.schema import (
@@ -37,7 +35,7 @@ from muniment.core.ports.schema import (
     TenantRow,
     UserRow,
 )
-from muniment.core.scope import Scope
+from muniment.core.scope import Scope, lock_rank
 from muniment.errors import (
     ClockWentBack,
     Conflict,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.core.memos import drop_tenant
+from muniment.core.limits import drop_tenant
 from muniment.core.ports.rows import by_ids, select, texts
 from muniment.core.ports.schema import PLACE_VECTORS, PREFIXES
 from muniment.memory.kept.names import path_of

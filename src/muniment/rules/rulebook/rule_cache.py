@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from muniment.core.memos import drop_tenant
+from muniment.core.limits import drop_tenant
 
 if TYPE_CHECKING:
     from muniment.rules.rulebook.selection import Candidate

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import canonical_bytes
-from muniment.core.owners import is_reserved
-from muniment.core.scope import Scope, scope_given
+from muniment.core.limits import checkpoint
+from muniment.core.scope import Scope, is_reserved, scope_given
 from muniment.errors import InvalidInput, MunimentError
 from muniment.store.bulk.records import Checked, LoadEvent, checked_of
 from muniment.store.bulk.writing import Part, write_portion
@@ -26,7 +25,7 @@ from muniment.store.writing import opening_draft
 
 if TYPE_CHECKING:
     from muniment.core.outside.spool import Spool
-    from muniment.core.policy.policy import LedgerPolicy
+    from muniment.core.policy import LedgerPolicy
     from muniment.store.context import Context
 
 __all__ = ["LoadPhase", "Loaded", "Progress", "event_key", "spool_events", "write_spooled"]

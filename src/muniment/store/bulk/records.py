@@ -9,7 +9,7 @@ from muniment.core.record import Count, Record
 from muniment.store.ledger.records import EntryDraft
 
 if TYPE_CHECKING:
-    from muniment.core.vocabulary import Trust
+    from muniment.core.scope import Trust
     from muniment.store.ledger.admission import Admitted
     from muniment.store.ledger.records import EntryKind, Role
 
