@@ -80,7 +80,7 @@ class Overview(Record):
     events: Count
     builds: Count
     unindexed: Count = 0
-    """Events that were loaded in bulk and are not in the index yet: no search finds them. `muniment store index`."""
+    """Entries that the stored index does not cover yet; searches read them from the ledger. `muniment store index`."""
     unembedded: Count = 0
     """Users of whom some turns are in the index and lack their vectors, since an embedder failed or was broken off:
     words alone find them. `muniment store upkeep` or `muniment store index` tries again."""
