@@ -202,9 +202,7 @@ def test_turns_indexed_while_others_embed_keep_their_own_due(opened: Opened) -> 
 
 
 @pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, ZeroDivisionError])
-def test_a_process_that_ends_while_it_embeds_leaves_the_rest_due(
-    opened: Opened, end: type[BaseException]
-) -> None:
+def test_a_process_that_ends_while_it_embeds_leaves_the_rest_due(opened: Opened, end: type[BaseException]) -> None:
     embedder = Embedder()
     mem = opened(embedder=embedder)
     load(mem, users=2, turns=3)

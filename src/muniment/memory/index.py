@@ -432,7 +432,9 @@ def index_tenant(
 
 
 def _users_due(reader: Reader) -> list[str]:
-    return sorted(user.user_id for user in stream(reader, USERS) if user.indexed < user.tail or user.embedded < user.tail)
+    return sorted(
+        user.user_id for user in stream(reader, USERS) if user.indexed < user.tail or user.embedded < user.tail
+    )
 
 
 def count_unindexed(ctx: Context, tenant_id: str) -> int:

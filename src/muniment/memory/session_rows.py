@@ -198,7 +198,9 @@ class StoredExtracts(NamedTuple):
     """Which state of the session they stand for."""
 
 
-def read_extracts(ctx: Context, reader: Reader, tenant_id: str, user_id: str, session_id: str, last_seq: int) -> StoredExtracts:
+def read_extracts(
+    ctx: Context, reader: Reader, tenant_id: str, user_id: str, session_id: str, last_seq: int
+) -> StoredExtracts:
     """The extracts of a session whose last entry has this number. Of each level at most as many are read as one of the
     next has; those that are not stored yet are computed."""
     source = _ExtractSource(ctx, reader, tenant_id, user_id, session_id)

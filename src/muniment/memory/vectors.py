@@ -198,9 +198,10 @@ def embed_behind(
         if last <= user.embedded or (entries_max is not None and user.indexed - user.embedded > entries_max):
             return
         said = ctx.engine.read(
-            tenant_id, lambda reader, user=user, last=last: list(  # type: ignore[misc]
+            tenant_id,
+            lambda reader, user=user, last=last: list(  # type: ignore[misc]
                 read_turns(reader, tenant_id, user_id, user.embedded, last)
-            )
+            ),
         )
         rows = embed_entries(ctx, embedder, tenant_id, user_id, said)
         block = VectorBlock(tuple(entry.id for entry, _ in said), rows)

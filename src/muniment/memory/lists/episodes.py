@@ -58,9 +58,7 @@ def list_episodes(
         entry = first(reader, ENTRIES, (("id", "=", event_id),), into=_Owner)
         if entry is None or entry.user_id != user_id or session_id not in (None, entry.session_id):
             return None
-        held = read_episodes(
-            reader, user_id, entry.session_id, (entry.session_id, entry.seq + 1), 1, descending=True
-        )
+        held = read_episodes(reader, user_id, entry.session_id, (entry.session_id, entry.seq + 1), 1, descending=True)
         found = None if not held else formed(reader, held[0])
         return found if found is not None and found.value is not None else None
 
