@@ -81,7 +81,6 @@ FOREIGN = "foreign"
 INDEX_DROPPED = "index_dropped"
 """Count of a receipt: users whose damaged index was dropped as a whole and made again."""
 _BY_PLACE = ("user_id", "session_id", "seq")
-_INDEXES = tuple(spec.name for spec in TABLES if spec.forget == "reindex")
 _CARRYING = ("state_patch", "tool_result")
 """Kinds of entries that may carry the words of an item."""
 
@@ -172,7 +171,7 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
 
         plan, receipt, salts = ctx.engine.write(tenant_id, work)
     _index_again(ctx, tenant_id, plan)
-    ctx.clear_caches()
+    ctx.clear_caches(tenant_id)
     report = ctx.engine.scrub(salts)
     if report == NOT_SCRUBBED:
         return receipt
@@ -747,12 +746,10 @@ def empty_rows(
         counts["extracts"] = ctx.derived.extracts.remove(tx, entry_ids)
         return counts | ctx.derived.index.remove(tx, entry_ids)
     except StoreDamaged:  # an index that cannot be read goes as a whole
-        for name in (INDEX_DROPPED, *_INDEXES):
-            counts[name] = 0
+        counts[INDEX_DROPPED] = 0
         for user_id in users_of(tx, entry_ids):
             counts[INDEX_DROPPED] += 1
-            for name in _INDEXES:
-                counts[name] += tx.do(Delete(name, (("user_id", "=", user_id),)))
+            counts["blocks"] = counts.get("blocks", 0) + ctx.derived.index.reset(tx, user_id)
         return counts
 
 
@@ -776,13 +773,10 @@ def _index_again(ctx: Context, tenant_id: str, plan: _Plan) -> None:
     if not plan.counts.get(INDEX_DROPPED):
         return
 
-    def work(tx: Transaction) -> None:
-        for user_id in sorted(users_of(tx, list(plan.entries)), key=lock_rank):
-            ctx.derived.extracts.rebuild(tx, user_id)
-            ctx.derived.index.rebuild(tx, tenant_id, user_id)
-
+    users = ctx.engine.read(tenant_id, lambda reader: users_of(reader, list(plan.entries)))
     with suppress(StoreDamaged):  # `verify` and searches report it
-        ctx.engine.write(tenant_id, work)
+        for user_id in users:
+            ctx.derived.index.follow(ctx, tenant_id, user_id)
 
 
 # -- the receipt --------------------------------------------------------------------------------------
