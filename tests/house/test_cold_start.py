@@ -59,7 +59,7 @@ NOT_TO_SEARCH = (
     "memory.fact_writing", "memory.state", "memory.vectoring", "packets.builds",
     "packets.compose", "packets.gathering", "packets.page", "packets.pool", "packets.rendering", "store.item_entries",
     "store.changes",
-    "store.derivation", "store.dumps", "store.engines.postgres", "store.engines.sqlite.residue",
+    "store.derivation", "store.dumps", "store.engines.postgres", "store.engines._sqlite_residue",
     "store.forget", "store.ledger.admission", "store.ledger.evidence", "store.ledger.secrets",
     "store.positions", "store.reading", "store.rebuild", "store.reports", "store.scrub",
     "store.transfer", "store.users", "store.verifying", "store.writing",
