@@ -25,7 +25,6 @@ from muniment.store.turns import blob_text, can_be_turn
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
     from muniment.core.scope import Scope, Trust
-    from muniment.core.text.stated.statements import Statement
     from muniment.memory.episodes.turns import ReadTurn
     from muniment.memory.turns import Turn
     from muniment.store.context import Context
@@ -119,18 +118,6 @@ class LiveTurn:
         """As much of its text as may be quoted."""
         return self.text[:TURN_CHARS_MAX]
 
-    @cached_property
-    def statements(self) -> tuple[Statement, ...]:
-        """What the part of it that may be quoted states: read once, like the rest.
-
-        Nothing where nobody speaks of themselves: what a tool gives back, what an assistant without a name says.
-        """
-        if self.kind != "message" or (self.role != "user" and self.speaker is None):
-            return ()
-        from muniment.core.text.stated.statements import read_statements
-
-        return read_statements(self.quotable, int(self.ts[:4]))
-
     @property
     def call(self) -> str | None:
         """The call that a tool's result answers, told in a line; None of anything else."""
@@ -164,8 +151,6 @@ class LiveTurn:
     def read(self) -> ReadTurn:
         """The turn as a pool holds it. Not validated again: the entry was when it was written."""
         turn = self._turn("")
-        if "statements" in self.__dict__:
-            turn.__dict__["statements"] = self.statements  # not read twice
         said = self._said
         line = None if self.call is None else self._line(turn)
         return _readers().read_turn(turn, tuple(said.get("tags", ())), tuple(said.get("entities", ())), line)
