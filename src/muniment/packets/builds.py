@@ -44,7 +44,7 @@ from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
 from muniment.store.ledger.secrets import redact_value
-from muniment.store.proving.proofs import check_proof, check_proofs, prove
+from muniment.store.proofs import check_proof, check_proofs, prove
 
 if TYPE_CHECKING:
     from muniment.core.ports.models import TokenCounter
