@@ -14,7 +14,7 @@ from muniment.handles.memory import Memory
 from muniment.memory.episodes.extracts import CARRIED_MAX, FAN, STRETCH, decode_extract, encode_extract
 from muniment.memory.session_rows import read_extracts
 from muniment.packets.builds import Build
-from muniment.store.engines.sqlite import views
+from muniment.store.engines import sqlite as views
 
 pytestmark = pytest.mark.req("TM-06")
 Maker = Callable[..., Memory]
