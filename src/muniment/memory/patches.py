@@ -33,9 +33,8 @@ from muniment.errors import (
 from muniment.memory.facts.records import QuoteRef
 from muniment.store.admission import Admitted
 from muniment.store.context import Context
-from muniment.store.item_entries import CITING
 from muniment.store.items import Item, latest, lock_memory
-from muniment.store.ledger import INSTRUCTION_LIKE, EntryDraft, imported_from, locate_quote
+from muniment.store.ledger import CITING, INSTRUCTION_LIKE, EntryDraft, imported_from, locate_quote
 from muniment.store.reading import content_in
 from muniment.store.secrets import redact_value
 from muniment.store.tombstones import forgotten, load_entry
@@ -116,7 +115,7 @@ def write_patches(
         append_decided(tx, writer, decide(tx))
         return answer(tx)
 
-    return ctx.engine.write(scope.tenant_id, work)
+    return ctx.write(scope.tenant_id, work)
 
 
 def append_decided(tx: Transaction, writer: Writer, decided: Decided) -> None:

@@ -50,9 +50,8 @@ from muniment.store.chain import (
 )
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
-from muniment.store.forget import SCRUB_DUE, empty_rows, receipt_change
+from muniment.store.forget import SCRUB_DUE, carriers_of, empty_rows, receipt_change
 from muniment.store.idempotency import clear_answers, put_keys
-from muniment.store.item_entries import entries_of_items
 from muniment.store.items import (
     Item,
     checked_item,
@@ -265,7 +264,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         emptied_there.update(row.id for row in _rows_of(batch, EntryRow) if row.receipt_id is not None)
         emptied_there.update(row.id for row in _rows_of(batch, ItemRow) if row.body is None)
         try:
-            done, more, salts = ctx.engine.write(
+            done, more, salts = ctx.write(
                 dump.tenant_id, partial(_write_batch, ctx, dump.tenant_id, batch, gone, emptied_there)
             )
         except KeyTaken as error:
@@ -279,7 +278,8 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         skipped.update(Counter(line.table for line in batch) - done)
         if progress is not None:
             progress(len(batch))
-    ctx.clear_caches()
+    ctx.index_tails()
+    ctx.clear_caches(dump.tenant_id)
     if emptied:
         due = ctx.engine.read(dump.tenant_id, due_receipts)
         longer = {id_: due[id_] for id_ in set(gone.values()).difference(waited) if id_ in due}
@@ -327,12 +327,13 @@ def _write_batch(
     fresh = {row.id for row in new_entries}
     new_blobs = [row for row in _rows_of(batch, BlobRow) if row.entry_id in fresh]
     insert(tx, IDS, [IdRow(row.id, "event") for row in new_entries])
-    insert(tx, ENTRIES, number_entries(tx, new_entries))
+    numbered, users = number_entries(tx, new_entries)
+    ctx.tails.note(tenant_id, *users)
+    insert(tx, ENTRIES, numbered)
     insert(tx, BLOBS, new_blobs)
     for (user_id, session_id), rows in groupby(new_entries, key=lambda row: (row.user_id, row.session_id)):
         added = list(rows)
         ctx.derived.extracts.extend(tx, user_id, session_id, added[-1].seq, len(added))
-    ctx.derived.index.add_rows(tx, tenant_id, new_entries)
     done.update(entries=len(new_entries), blobs=len(new_blobs))
     items = _rows_of(batch, ItemRow)
     lost = _lost_of_runs(ctx, tx, gone | more) if items else {}
@@ -562,9 +563,9 @@ def _empty_carriers(ctx: Context, tx: Transaction, gone: dict[str, str]) -> list
     too; the receipts list them, and wait for a scrub."""
     emptied: dict[str, dict[str, bytes]] = {}
     salts: list[bytes] = []
-    for entry_of_item in entries_of_items(tx, gone):
-        emptied.setdefault(gone[entry_of_item.item_id], {})[entry_of_item.entry_id] = entry_of_item.hash
-        salts.append(entry_of_item.salt)
+    for carrier in carriers_of(tx, gone):
+        emptied.setdefault(gone[carrier.item_id], {})[carrier.id] = carrier.hash
+        salts.append(carrier.salt)
     if emptied:
         lock_receipts(tx)
     for receipt_id, entries in emptied.items():

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import salted_digest
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.limits import checkpoint
+from muniment.core.limits import checkpoint, drop_tenant
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Transaction
 from muniment.core.ports.rows import advance, by_ids, get, insert, put, select
 from muniment.core.ports.schema import (
@@ -57,7 +57,6 @@ from muniment.store.idempotency import key_of, put_keys
 from muniment.store.items import Item, latest, write_changes
 from muniment.store.ledger import PINNED, RUN_STARTED, EntryDraft, LedgerEntry, entry_of_row
 from muniment.store.tombstones import forgotten, load_entry
-from muniment.store.turns import is_turn
 
 __all__ = [
     "Batch",
@@ -102,8 +101,6 @@ class Batch:
     salts: tuple[bytes, ...]
     keys: tuple[tuple[bytes, bytes] | None, ...]
     """Per draft (key hash, the request's bytes) where it has an idempotency key."""
-    prepared: Mapping[int, Any]
-    """By draft, what the index of turns made of it beforehand."""
     after: str = ""
     """When the newest item was made that these entries build on; "" where they build on none.
 
@@ -133,7 +130,7 @@ def append(
 
     batch = replace(prepare(ctx, scope, drafts, opening), repairs=repairs, expected_seq=expected_seq)
     try:
-        return ctx.engine.write(scope.tenant_id, lambda tx: _write(ctx, tx, batch))
+        return ctx.write(scope.tenant_id, lambda tx: _write(ctx, tx, batch))
     except KeyTaken:
         raise _which_id(ctx, batch) from None
 
@@ -161,7 +158,7 @@ def append_in(
 def prepare_batch(
     ctx: Context, scope: Scope, drafts: Sequence[EntryDraft], opening: Admitted, *, after: str = ""
 ) -> Batch:
-    """Admit, salt and embed drafts that the caller has redacted: all the work on them that needs no transaction.
+    """Admit and salt drafts that the caller has redacted: all the work on them that needs no transaction.
 
     `after` is when the newest item was made that they build on (see `Batch.after`).
     """
@@ -169,15 +166,9 @@ def prepare_batch(
 
 
 def append_batches(ctx: Context, tx: Transaction, batches: Sequence[Batch]) -> None:
-    """Write prepared batches, each to its own session, in the caller's transaction.
-
-    The turns of a user are indexed together, once all of them are written.
-    """
-    pending: list[_Turns] = []
+    """Write prepared batches, each to its own session, in the caller's transaction."""
     for batch in batches:
-        _write(ctx, tx, batch, pending)
-    for user_id in dict.fromkeys(turns.scope.user_id for turns in pending):
-        _index(ctx, tx, [turns for turns in pending if turns.scope.user_id == user_id])
+        _write(ctx, tx, batch)
 
 
 def prepare(
@@ -218,23 +209,11 @@ def prepare(
         ids=ids,
         salts=tuple(salts),
         keys=tuple(key_of(scope, draft) for draft in drafts),
-        prepared=ctx.derived.index.prepare(ctx, drafts, admitted) if policy.index_turns else {},
     )
 
 
-class _Turns(NamedTuple):
-    """The turns of a batch, to be indexed: entries with their texts, and by id what the index prepared of them."""
-
-    scope: Scope
-    said: list[tuple[LedgerEntry, str]]
-    prepared: list[tuple[str, Any]]
-
-
-def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | None = None) -> list[LedgerEntry]:
-    """Write one batch; answers the entries of its drafts.
-
-    The turns are indexed at once, or left to the caller in `pending`, where one is given.
-    """
+def _write(ctx: Context, tx: Transaction, batch: Batch) -> list[LedgerEntry]:
+    """Write one batch; answers the entries of its drafts."""
     scope = batch.scope
     earlier = _earlier(tx, batch)
     fresh = [index for index in range(len(batch.admitted)) if index not in earlier]
@@ -255,22 +234,14 @@ def _write(ctx: Context, tx: Transaction, batch: Batch, pending: list[_Turns] | 
     rows, end = seal(
         scope, head or genesis(scope.tenant_id, scope.user_id, scope.session_id), admitted, ids, salts, recorded_at
     )
-    _store(tx, scope, rows, admitted, end, is_new=head is None)
+    _store(ctx, tx, scope, rows, admitted, end, is_new=head is None)
     ctx.cache(_KnownEnds).keep(scope, end)
     entries = [
         entry_of_row(scope.tenant_id, row, scope=scope, body=item.body)
         for row, item in zip(rows, admitted, strict=True)
     ]
     project_entries(ctx, tx, entries)
-    said = [(entry, item.text) for entry, item in zip(entries, admitted, strict=True) if is_turn(entry)]
-    ctx.derived.extracts.extend(tx, scope.user_id, scope.session_id, end.seq, len(rows), said)
-    if ctx.policy.ledger.index_turns:
-        prepared = [(batch.ids[place], batch.prepared[place]) for place in fresh if place in batch.prepared]
-        turns = _Turns(scope, said, prepared)
-        if pending is None:
-            _index(ctx, tx, [turns])
-        else:
-            pending.append(turns)
+    ctx.derived.extracts.extend(tx, scope.user_id, scope.session_id, end.seq, len(rows))
     written = entries[1:] if opens else entries
     if not any(batch.keys):
         return written
@@ -286,13 +257,6 @@ def _check_seq(scope: Scope, expected: int | None, seq: int) -> None:
             hint="read the session again",
             details={"current_version": seq},
         )
-
-
-def _index(ctx: Context, tx: Transaction, pending: Sequence[_Turns]) -> None:
-    """Index the turns of one user, in the transaction that writes them."""
-    said = [each for turns in pending for each in turns.said]
-    prepared = [each for turns in pending for each in turns.prepared]
-    ctx.derived.index.add(ctx, tx, pending[0].scope, said, prepared)
 
 
 def _earlier(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:
@@ -417,9 +381,9 @@ class _KnownEnds:
         with self._lock:
             return self._ends.get((scope.tenant_id, scope.user_id, scope.session_id)) == end
 
-    def clear(self) -> None:
+    def clear(self, tenant_id: str | None = None) -> None:
         with self._lock:
-            self._ends.clear()
+            drop_tenant(self._ends, tenant_id)
 
 
 class _End(NamedTuple):
@@ -471,6 +435,7 @@ def recorded_now(ctx: Context, head: Head | None, after: str) -> str:
 
 
 def _store(
+    ctx: Context,
     tx: Transaction,
     scope: Scope,
     rows: list[EntryRow],
@@ -479,7 +444,7 @@ def _store(
     *,
     is_new: bool,
 ) -> None:
-    store_rows(tx, rows, admitted)
+    ctx.tails.note(scope.tenant_id, *store_rows(tx, rows, admitted))
     if is_new:
         enter_tenant(tx, end.recorded_at)
         session = SessionRow(scope.user_id, scope.session_id, end.seq, end.hash, end.recorded_at, end.recorded_at)
@@ -488,10 +453,11 @@ def _store(
         advance_head(tx, scope.user_id, scope.session_id, end)
 
 
-def store_rows(tx: Transaction, rows: list[EntryRow], admitted: list[Admitted]) -> None:
-    """Entries with their ids, and the blobs of those that have one."""
+def store_rows(tx: Transaction, rows: list[EntryRow], admitted: list[Admitted]) -> list[UserRow]:
+    """Store entries with their ids, and the blobs of those that have one; answers the rows of their users."""
     insert(tx, IDS, [IdRow(row.id, "event") for row in rows])
-    insert(tx, ENTRIES, number_entries(tx, rows))
+    numbered, users = number_entries(tx, rows)
+    insert(tx, ENTRIES, numbered)
     blobs = [
         BlobRow(bytes.fromhex(item.body["blob"]), row.id, len(item.blob), item.blob)
         for row, item in zip(rows, admitted, strict=True)
@@ -499,10 +465,14 @@ def store_rows(tx: Transaction, rows: list[EntryRow], admitted: list[Admitted]) 
     ]
     if blobs:
         insert(tx, BLOBS, blobs)
+    return users
 
 
-def number_entries(tx: Transaction, rows: Sequence[EntryRow]) -> list[EntryRow]:
-    """Number new entries, which come in the order in which they are written, behind those that their users have."""
+def number_entries(tx: Transaction, rows: Sequence[EntryRow]) -> tuple[list[EntryRow], list[UserRow]]:
+    """Number new entries, which come in the order in which they are written, behind those that their users have.
+
+    Answers the entries, and the rows of their users as they are now.
+    """
     added = Counter(row.user_id for row in rows)
     users = advance(tx, USERS, [UserRow(user_id, added[user_id], 0, 0, 0) for user_id in sorted(added, key=lock_rank)])
     last = {user.user_id: user.tail - added[user.user_id] for user in users}
@@ -510,7 +480,7 @@ def number_entries(tx: Transaction, rows: Sequence[EntryRow]) -> list[EntryRow]:
     for row in rows:
         last[row.user_id] += 1
         numbered.append(row._replace(n=last[row.user_id]))
-    return numbered
+    return numbered, users
 
 
 def enter_tenant(tx: Transaction, created_at: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import count
 from typing import Any
 
 import pytest
@@ -30,9 +29,6 @@ from muniment.core.ports.engine import (
 from muniment.core.ports.schema import ENTRIES, EPISODES, ITEMS, LINKS, TABLES, column_names
 from muniment.errors import InvalidInput, StoreDamaged
 from muniment.handles.memory import Memory
-from muniment.memory.backlog import indexing
-from muniment.memory.indexing import SEGMENTS, segments_of
-from muniment.store import blocks
 from muniment.store.bulk import writing
 from muniment.store.bulk.gathering import Gathered
 from muniment.store.bulk.loading import spool_events
@@ -92,13 +88,6 @@ def _at_once(tx: Transaction) -> Any:
     return _Straight(tx)
 
 
-def _one_by_one(tx: Transaction, name: str, column: str, codec: Any, made: dict[str, Any]) -> None:
-    """In the place of `append_blocks`: the same, place by place."""
-    assert (name, column) == ("segments", "user_id")
-    for user_id, block in made.items():
-        blocks.append_block(tx, segments_of(user_id), codec, block)
-
-
 @pytest.mark.req("BL-01")
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"] if SOAK else ["sqlite"])
 def test_rows_are_those_of_the_slow_way(make: Maker, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
@@ -109,8 +98,6 @@ def test_rows_are_those_of_the_slow_way(make: Maker, monkeypatch: pytest.MonkeyP
         with monkeypatch.context() as patched:
             if is_slow:
                 patched.setattr(writing, "Gathered", _at_once)
-                patched.setattr(indexing, "Gathered", _at_once)
-                patched.setattr(indexing, "append_blocks", _one_by_one)
             for start, end in ((0, 700), (700, 760), (760, 1500), (1490, 1530)):
                 mem.store.load(_story(start, end), index=end != 760)
                 if end == 1500:
@@ -123,32 +110,6 @@ def test_rows_are_those_of_the_slow_way(make: Maker, monkeypatch: pytest.MonkeyP
         if name not in ("proofs", "works", "replies"):
             assert rows == slow[name], name
     assert min(len(fast[name]) for name in ("entries", "segments", "extracts", "episodes", "items", "blobs")) > 0
-
-
-def test_blocks_are_appended_to_many_places_as_to_each(any_mem: Memory) -> None:
-    """Sixty rounds of portions of every size: the same blocks, levels and bytes."""
-    from muniment.memory.recall.segments import IndexedPassage, IndexedTurn, build_segment
-
-    engine, numbers = any_mem._ctx.engine, count()
-
-    def turns(size: int) -> list[IndexedTurn]:
-        made = [next(numbers) for _ in range(size)]
-        return [
-            IndexedTurn(f"e{n}", f"s{n % 3}", n, f"{n % 2:016x}", "user", n, [IndexedPassage(2, [n, n % 7])])
-            for n in made
-        ]
-
-    for round_ in range(60):
-        made = {
-            f"u{user}": build_segment(turns(1 + (round_ * 7 + user * 5) % 40))
-            for user in range(5)
-            if (round_ + user) % 3
-        }
-        engine.write("a", lambda tx, made=made: blocks.append_blocks(tx, "segments", "user_id", SEGMENTS, made))  # type: ignore[misc]
-        engine.write("b", lambda tx, made=made: _one_by_one(tx, "segments", "user_id", SEGMENTS, made))  # type: ignore[misc]
-    both = [engine.read(tenant, lambda reader: reader.do(Select("segments"))) for tenant in ("a", "b")]
-    assert both[0] == both[1]
-    assert len({row[3] for row in both[0]}) > 1  # of several levels
 
 
 def test_what_is_held_back_is_seen_by_who_asks(any_mem: Memory) -> None:

@@ -23,7 +23,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.memory.turn_reading import check_cited
 from muniment.store.chain import header_hash
-from muniment.store.engines.sqlite.views import SqliteReader
+from muniment.store.engines.sqlite import SqliteReader
 from stored_rows import stored_rows
 
 pytestmark = pytest.mark.req("TM-12")
@@ -346,6 +346,7 @@ def test_deleting_rows_through_the_engine_needs_no_file(make: Callable[..., Memo
     mem = make("memory")
     run = mem.run(user_id="ana", session_id="s1")
     entry = run.observe("user", SAID)
+    mem.store.index()
     mem._ctx.engine.write("default", lambda tx: tx.do(Delete("entries", (("id", "=", entry.id),))))
     with pytest.raises(StoreDamaged, match="it is missing"):
         run.search("peanuts")
@@ -363,7 +364,7 @@ def test_the_neighbours_of_what_is_cited_are_read_at_once_and_nothing_else(tmp_p
             ]
             cited += [said[number % 3], said[-1]]
         context = mem._ctx
-        with mock.patch("muniment.store.engines.sqlite.views.SqliteReader._fetch", _counting(answered)):
+        with mock.patch("muniment.store.engines.sqlite.SqliteReader._fetch", _counting(answered)):
             context.engine.read("default", lambda reader: check_cited(context, reader, "default", cited))
     heads = 20  # a session's last entry is held against the session's own row
     assert len(answered) <= 2 + heads

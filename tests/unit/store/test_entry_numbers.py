@@ -90,5 +90,4 @@ def test_a_forget_keeps_numbers_and_is_counted(any_mem: Memory) -> None:
 def test_verify_names_a_user_whose_entries_were_not_counted(any_mem: Memory, values: dict[str, int]) -> None:
     fill(any_mem)
     any_mem._ctx.engine.write("default", lambda tx: tx.do(Patch("users", (("user_id", "=", "u1"),), values)))
-    (fault,) = any_mem.verify().differing
-    assert (fault.kind, fault.id) == ("user", "u1")
+    assert ("user", "u1") in {(fault.kind, fault.id) for fault in any_mem.verify().differing}

@@ -1,28 +1,24 @@
 """A portion of a load, written in one transaction: what it asks of the store it asks for all events at once.
 
-The rows are those that `store.writing` makes of the same events one by one. The index and the extracts of sessions are
-left for later: the stretches that wait for them stand in `backlog`, written with their entries.
+The rows are those that `store.writing` makes of the same events one by one. The index follows as it does there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from muniment.core.canonical import salted_digest
 from muniment.core.ports.engine import KeyTaken, LockAll, Transaction
 from muniment.core.ports.rows import by_ids, find, insert, put
 from muniment.core.ports.schema import (
-    BACKLOG,
     BLOBS,
     ENTRIES,
-    EPISODES,
     IDEMPOTENCY,
     IDS,
     ITEMS,
     SESSIONS,
-    BacklogRow,
     BlobRow,
     EntryRow,
     IdempotencyRow,
@@ -38,7 +34,6 @@ from muniment.store.chain import Head, genesis, head_of, seal
 from muniment.store.context import Context
 from muniment.store.idempotency import put_keys
 from muniment.store.ledger import entry_of_row
-from muniment.store.turns import can_be_turn
 from muniment.store.writing import (
     enter_tenant,
     must_open,
@@ -169,8 +164,6 @@ class _Session:
     first: int
     begun: str = ""
     """When the first of what was put behind it was recorded."""
-    turns: list[tuple[int, str]] = field(default_factory=list)
-    """Those among what was put behind it, by their number, with the time when each was said."""
 
 
 class _Portion:
@@ -217,7 +210,6 @@ class _Portion:
             put_keys(self._out, self._keys, are_new=True)
         for scope, rows, events in sealed:
             self._derive(scope, rows, events)
-        self._leave_for_later()
         self._out.flush()
         return Written(self._written, self._known, self._forgotten)
 
@@ -225,8 +217,6 @@ class _Portion:
         """What is there of these sessions and runs, in a few questions for all of them."""
         held = find(self._tx, SESSIONS, ("user_id", "session_id"), places, into=SessionRow)
         self._known_sessions = {(row.user_id, row.session_id): row for row in held}
-        new = [place for place in places if place not in self._known_sessions]
-        self._out.tell_absent(EPISODES, ("user_id", "session_id"), new)
         runs = list({part.scope.run_id: None for part in self._parts})
         items = {row.id for row in by_ids(self._tx, ITEMS, runs, into=_Id)}
         self._out.tell_absent(ITEMS, ("id",), [(run_id,) for run_id in runs if run_id not in items])
@@ -348,7 +338,7 @@ class _Portion:
 
     def _store_entries(self) -> None:
         insert(self._out, IDS, [IdRow(row.id, "event") for row in self._rows])
-        insert(self._out, ENTRIES, number_entries(self._tx, self._rows))
+        insert(self._out, ENTRIES, number_entries(self._tx, self._rows)[0])
         held = {id_: blob for batch in self._settled.batches for id_, blob in batch.blobs.items()}
         blobs = [held[row.id] for row in self._rows if row.id in held] if held else []
         if blobs:
@@ -371,22 +361,7 @@ class _Portion:
 
     def _derive(self, scope: Scope, rows: list[EntryRow], events: list[Checked]) -> None:
         """What stands in items comes with the entries, as it does one by one."""
-        turns = self._sessions[scope.user_id, scope.session_id].turns
         for row, event in zip(rows, events, strict=True):
-            if can_be_turn(row.kind, row.role):
-                turns.append((row.seq, row.ts))
             if self._ctx.hears(event.kind, event.event):
                 entry = entry_of_row(scope.tenant_id, row, scope=scope, body=event.body)
                 project_entries(self._ctx, self._out, [entry])
-
-    def _leave_for_later(self) -> None:
-        backlog: list[BacklogRow] = []
-        for (user_id, session_id), session in self._sessions.items():
-            assert session.head is not None
-            last = session.head.seq
-            self._ctx.derived.extracts.postpone(
-                self._out, user_id, session_id, last, last - session.first + 1, session.turns
-            )
-            backlog.append(BacklogRow(user_id, session_id, session.first, last))
-        if self._ctx.policy.ledger.index_turns:
-            insert(self._tx, BACKLOG, backlog)
