@@ -199,7 +199,7 @@ def test_enough_was_said(said: tuple[PostgresEngine, list[Said]]) -> None:
     """Of every table and every kind, and each reason of the list is needed."""
     ours = _ours(said)
     assert len(ours) > 300
-    for table in ("entries", "ids"):
+    for table in ("entries", "idempotency_keys"):
         assert any(COPIED.fullmatch(each.text) and f'"{table}" (' in each.text for each in ours), table
     for spec in TABLES:
         kinds = {each.text.split()[0] for each in ours if f'"{spec.name}"' in each.text}

@@ -204,7 +204,9 @@ SABOTAGES = (
     Sabotage("a batch is several transactions", half_batches, SAYING),
     Sabotage("what was broken off is kept", lost_rollback, SAYING, ("memory",)),
     Sabotage(
-        "a repeat is written again", _patch("muniment.store.writing._earlier", lambda tx, batch: {}), "observe,again"
+        "a repeat is written again",
+        _patch("muniment.store.append.written_before", lambda tx, batch: {}),
+        "observe,again",
     ),
     Sabotage("a replay is not what was sent", drifting_replay, f"{SAYING},compose,replay"),
     Sabotage(

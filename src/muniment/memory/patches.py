@@ -33,6 +33,7 @@ from muniment.errors import (
     TooLarge,
 )
 from muniment.memory.facts.records import QuoteRef
+from muniment.store.append import append_in
 from muniment.store.context import Context
 from muniment.store.item_entries import CITING
 from muniment.store.items import Item, latest, lock_memory
@@ -42,7 +43,6 @@ from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, imported
 from muniment.store.ledger.secrets import redact_value
 from muniment.store.proving.tombstones import forgotten, told_entry
 from muniment.store.reading import content_in
-from muniment.store.writing import append_in
 
 __all__ = [
     "GRANTS",

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from muniment.core.ports.engine import Reader
-from muniment.core.ports.rows import get, stream
-from muniment.core.ports.schema import ENTRIES, IDS, ITEMS
+from muniment.core.ports.rows import first, stream
+from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.errors import StoreDamaged
 from muniment.store.context import Context
 from muniment.store.derivation import Derivation, Project
@@ -110,6 +110,8 @@ class _Held:
         self.touched: set[str] = set()
         """Items that a forget has touched: their source is gone on purpose."""
         self.differing: dict[str, Differing] = {}
+        self.since: dict[str, str | None] = {}
+        """By kind, when its oldest stored item was made; None if there is none."""
 
     def note(self, item: Item, reason: str) -> None:
         made = Differing(tenant_id=self.tenant_id, kind=item.kind, id=item.id, version=item.version, reason=reason)
@@ -120,7 +122,7 @@ class _Held:
         self.checked += 1
         stored = get_version(self.reader, made.id, made.version)
         if stored is None:
-            if made.version == 1 and (links_of(self.reader, made.id) or get(self.reader, IDS, (made.id,)) is not None):
+            if made.version == 1 and (links_of(self.reader, made.id) or self._derives(made)):
                 self.note(made, "it was made, and is missing")
             elif made.version == 1:
                 self.lacking.add(made.id)
@@ -141,6 +143,19 @@ class _Held:
             fault = f"its link to {missing[0]} is missing" if missing else None
         if fault is not None:
             self.note(made, fault)
+
+    def _derives(self, made: Item) -> bool:
+        """Whether items of this kind were made by then: an earlier version may not have derived it at all."""
+        if made.kind not in self.since:
+            oldest = first(self.reader, ITEMS, (("kind", "=", made.kind),), into=_Made, order=("kind", "created_at"))
+            self.since[made.kind] = None if oldest is None else oldest.created_at
+        since = self.since[made.kind]
+        return since is not None and since <= made.created_at
+
+
+class _Made(NamedTuple):
+    kind: str
+    created_at: str
 
 
 def check_derived(ctx: Context, reader: Reader, tenant_id: str) -> DerivedCheck:

@@ -24,7 +24,7 @@ from muniment.core.owners import holder_of, is_nobody_s
 from muniment.core.ports.schema import (
     BlobRow,
     EntryRow,
-    IdempotencyRow,
+    IdempotencyKeyRow,
     ItemRow,
     LinkRow,
     MarkRow,
@@ -65,6 +65,8 @@ _OWN: dict[str, dict[str, Any]] = {
 }
 """By table, the columns that a store fills for itself, and what a row of a dump has there."""
 _NO_COLUMNS: dict[str, Any] = {}
+_TABLE_OF = {"idempotency": "idempotency_keys"}
+"""Tables that have another name in a dump."""
 _ALTERED = "the dump was altered; export it again"
 
 Source = str | PathLike[str] | list[bytes] | Callable[[], Iterable[bytes]]
@@ -75,7 +77,7 @@ class Header(NamedTuple):
     scope: dict[str, str]
 
 
-DumpRow = SessionRow | EntryRow | BlobRow | ItemRow | LinkRow | PartRow | MarkRow | IdempotencyRow
+DumpRow = SessionRow | EntryRow | BlobRow | ItemRow | LinkRow | PartRow | MarkRow | IdempotencyKeyRow
 """A row of one of the tables that a dump has."""
 
 
@@ -188,7 +190,7 @@ def _header(value: dict[str, Any]) -> Header:
 
 def _row(name: str, plain: Any, number: int) -> DumpRow:
     """A line's row as its table has it, with its types checked against the declaration."""
-    spec = table(name)
+    spec = table(_TABLE_OF.get(name, name))
     own = _OWN.get(name, _NO_COLUMNS)
     if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)) - own.keys():
         raise InvalidInput(f"line {number}: not a row of {name}", path="$.row")
@@ -275,7 +277,7 @@ class _Check:
                 self._see_part(row, number)
             case MarkRow():
                 self._see_mark(row, number)
-            case IdempotencyRow():
+            case IdempotencyKeyRow():
                 self._see_key(row, number)
 
     def end(self) -> None:
@@ -375,7 +377,7 @@ class _Check:
         self._in_scope(row.user_id, row.session_id, number)
         self.forgets.see_mark(row, number)
 
-    def _see_key(self, row: IdempotencyRow, number: int) -> None:
+    def _see_key(self, row: IdempotencyKeyRow, number: int) -> None:
         self._in_order("idempotency", (row.user_id, row.key_hash), number)
         if not (is_id(row.user_id) and is_id(row.entry_id)):
             raise InvalidInput(f"line {number}: not an idempotency key", path="$.row")

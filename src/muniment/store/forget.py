@@ -31,8 +31,8 @@ from muniment.core.ports.schema import (
     column_names,
 )
 from muniment.errors import NotFound, StoreDamaged, UnknownScope
+from muniment.store.answers import clear_answers
 from muniment.store.context import Context
-from muniment.store.idempotency import clear_answers
 from muniment.store.item_entries import entries_of_items, items_of_runs, origins_of
 from muniment.store.items import (
     HOLDS_BODY,

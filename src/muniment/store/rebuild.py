@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from muniment.core.owners import lock_rank
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transaction
 from muniment.core.ports.rows import insert, put, stream, stream_texts
-from muniment.core.ports.schema import ENTRIES, IDS, ITEMS, LINKS, SESSIONS, IdRow, LinkRow
+from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS, SESSIONS, LinkRow
 from muniment.store.context import Context
 from muniment.store.items import (
     LINKED,
@@ -55,7 +55,6 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
             tx.do(Delete("lineages", (("item_id", "=", id_),)))
             if id_ in wanted:
                 insert(tx, ITEMS, wanted[id_])
-                put(tx, IDS, [IdRow(id_, wanted[id_][0].kind)])
         missing = [link for id_ in wanted.keys() - touched for link in links[id_]]
         if missing:
             put(tx, LINKS, missing)

@@ -462,7 +462,7 @@ class EngineContract(EngineWalls):
             transaction.do(Delete("links", (("source_id", "=", "a"),)))
             transaction.do(Patch("items", (("version", "=", 1),), {"body": "is", "name": None}))
             transaction.do(Put("items", [row_with("items", 2), row_with("items", 1, status="new")]))
-            transaction.do(Insert("ids", [("new", "k")]))
+            transaction.do(Insert("rates", [("new", 1, 1)]))
             assert transaction.do(Count("links")) == 2
             if error is KeyTaken:
                 transaction.do(Insert("links", [("d", "x"), ("b", "x")]))
@@ -473,7 +473,7 @@ class EngineContract(EngineWalls):
         with pytest.raises(error):
             engine.write("t1", work)
         assert self._everything(engine) == before
-        write(engine, Insert("ids", [("new", "k")]))
+        write(engine, Insert("rates", [("new", 1, 1)]))
         write(engine, Insert("links", [("c", "x")]))  # still usable
 
     def _everything(self, engine: Engine) -> dict[str, list[Row]]:
@@ -621,11 +621,11 @@ class EngineContract(EngineWalls):
 
         def work(transaction: Transaction) -> Row:
             row = next(transaction.stream(Select("links", descending=True, limit=9)))
-            transaction.do(Insert("ids", [("after", "k")]))
+            transaction.do(Insert("rates", [("after", 1, 1)]))
             return row
 
         assert engine.write("t1", work) == ("1999", "x")
-        assert read(engine, Count("ids")) == 1
+        assert read(engine, Count("rates")) == 1
 
     def test_a_stream_takes_every_part_of_a_select(self, engine: Engine) -> None:
         write(engine, Insert("links", [(f"{n:04d}", "x") for n in range(50)]))

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.cancellation import checkpoint
 from muniment.core.ports.engine import Condition, LockAll
-from muniment.core.ports.rows import by_ids, chunked, find, insert, put, remove, select, stream, texts
-from muniment.core.ports.schema import BACKLOG, ENTRIES, EXTRACTS, BacklogRow
+from muniment.core.ports.rows import by_ids, find, insert, put, remove, select, stream, texts
+from muniment.core.ports.schema import BACKLOG, ENTRIES, BacklogRow
 from muniment.memory.backlog.reading import FOR_INDEX, FOR_VECTORS, for_vectors, users_unembedded
 from muniment.memory.indexing import SEGMENTS, indexed
 from muniment.memory.recall.segments import build_segment
 from muniment.memory.reembedding import reembed_user
 from muniment.store.blocks import append_blocks
-from muniment.store.bulk.gathering import Gathered
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.turns import is_turn, text_of
 
@@ -181,37 +180,22 @@ def _write_piece(ctx: Context, piece: _Piece, tx: Transaction) -> bool:
     rows = [stretch.row for stretch in piece.stretches]
     sessions = sorted({_Session(row.user_id, row.session_id) for row in rows})
     users = sorted({row.user_id for row in rows})
-    out = Gathered(tx)
-    out.do(LockAll([("session", *session) for session in sessions]))
-    out.do(LockAll([(name, user_id) for name in ("extracts", "index") for user_id in users]))
+    tx.do(LockAll([("session", *session) for session in sessions]))
+    tx.do(LockAll([(name, user_id) for name in ("extracts", "index") for user_id in users]))
     keys = [row[:3] for row in rows]
     if set(find(tx, BACKLOG, _BY, keys, into=BacklogRow)) != set(rows):
         return False
     alive = {row.id for row in by_ids(tx, ENTRIES, [t.id for t in piece.turns], into=_Live) if row.receipt_id is None}
     made = _write_segments(tx, piece, alive)
-    out.tell_absent(EXTRACTS, ("user_id", "session_id"), set(sessions) - _extracted(tx, sessions))
     for row, last, said in piece.stretches:
         left = [each for each in said if each[0].id in alive]
-        ctx.derived.extracts.catch_up(out, row.user_id, row.session_id, range(row.first, last + 1), left)
-    out.flush()
+        ctx.derived.extracts.catch_up(tx, row.user_id, row.session_id, range(row.first, last + 1), left)
     remove(tx, BACKLOG, _BY, keys)
     insert(tx, BACKLOG, [row._replace(first=last + 1) for row, last, _ in piece.stretches if last < row.last])
     if ctx.embedder is not None:
         ends = {row.user_id: row._replace(last=last) for row, last, _ in piece.stretches if row.user_id in made}
         put(tx, BACKLOG, [for_vectors(row) for row in ends.values()])
     return True
-
-
-def _extracted(reader: Reader, sessions: Sequence[_Session]) -> set[_Session]:
-    """Those of these sessions that have extracts."""
-    found: set[_Session] = set()
-    for some in chunked(sessions):
-        where: tuple[Condition, ...] = (
-            ("user_id", "in", tuple({session.user_id for session in some})),
-            ("session_id", "in", tuple({session.session_id for session in some})),
-        )
-        found.update(stream(reader, EXTRACTS, where, into=_Session))
-    return found
 
 
 def _write_segments(tx: Transaction, piece: _Piece, alive: Set[str]) -> Set[str]:

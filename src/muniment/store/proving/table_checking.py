@@ -1,18 +1,19 @@
-"""What stands beside the chains and is no projection, checked table by table: tenants, ids, idempotency keys, marks,
-objects, proofs. Says what is not as it was written; writes nothing.
+"""What stands beside the chains and is no projection, checked table by table: tenants, users, ids, idempotency keys,
+marks, proofs. Says what is not as it was written; writes nothing.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
 from muniment.core.ports.engine import Count, Reader
-from muniment.core.ports.rows import ASKED_MAX, Where, by_ids, first, get, stream, stream_texts, texts
-from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IDS, ITEMS, SESSIONS, TENANTS, USERS, IdempotencyRow
+from muniment.core.ports.rows import ASKED_MAX, Where, by_ids, first, get, stream, stream_texts
+from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY_KEYS, ITEMS, SESSIONS, TENANTS, USERS, IdempotencyKeyRow
+from muniment.store.append import number_of_key
 from muniment.store.context import Context
-from muniment.store.idempotency import KEY_KIND, KeptKey
 from muniment.store.ledger.foreign import is_instant
 from muniment.store.proving.proofs import proof_faults
 from muniment.store.reports import Differing
@@ -39,7 +40,8 @@ def table_faults(ctx: Context, reader: Reader, tenant: str, counts: dict[str, in
         found.append(differing("tenant", tenant, "none of its sessions began when it is said to have"))
     found += [differing("id", id_, reason) for id_, reason in _id_faults(reader)]
     found += [differing("user", user_id, reason) for user_id, reason in _user_faults(reader)]
-    for key in stream(reader, IDEMPOTENCY):
+    found += [differing("idempotency", user_id, reason) for user_id, reason in lost_keys(reader)]
+    for key in stream(reader, IDEMPOTENCY_KEYS):
         fault = key_fault(reader, key)
         if fault is not None:
             found.append(differing("idempotency", key.entry_id, fault))
@@ -49,7 +51,7 @@ def table_faults(ctx: Context, reader: Reader, tenant: str, counts: dict[str, in
     return found
 
 
-def key_fault(reader: Reader, key: IdempotencyRow) -> str | None:
+def key_fault(reader: Reader, key: IdempotencyKeyRow) -> str | None:
     """What is wrong with an idempotency key; None where it belongs to an event of its user."""
     entry = first(reader, ENTRIES, (("id", "=", key.entry_id),), into=_Owned)
     if entry is None or entry.user_id != key.user_id:
@@ -58,16 +60,7 @@ def key_fault(reader: Reader, key: IdempotencyRow) -> str | None:
         return "an idempotency key is not as it was written"
     if key.request_hash is not None and len(key.request_hash) != _HASH_BYTES:
         return "an idempotency key is not as it was written"
-    kept = _kept_keys(reader, key.entry_id)
-    if kept and not any(each.is_of(key) for each in kept):
-        return "an idempotency key is not as it was written"
     return None
-
-
-def _kept_keys(reader: Reader, entry_id: str) -> list[KeptKey]:
-    """The keys of an event among the ids; none of those that a version of before wrote."""
-    where: Where = (("id", ">", f"{entry_id}\n"), ("id", "<", f"{entry_id}\n\x7f"))
-    return [KeptKey.of(id_) for id_ in texts(reader, IDS, "id", where)]
 
 
 def _user_faults(reader: Reader) -> Iterator[tuple[str, str]]:
@@ -95,39 +88,21 @@ class _Id(NamedTuple):
     id: str
 
 
-class _Kind(NamedTuple):
-    id: str
-    kind: str
-
-
 def _id_faults(reader: Reader) -> Iterator[tuple[str, str]]:
-    """Ids that stand for something else than what has them, for nothing, or nowhere."""
-    of_events = (row.id for row in stream(reader, ENTRIES, into=_Id))
-    while ids := list(islice(of_events, ASKED_MAX)):
-        held = {row.id: row.kind for row in by_ids(reader, IDS, ids)}
-        yield from ((id_, "the id of an event is not kept as one") for id_ in ids if held.get(id_) != "event")
-    of_items = stream(reader, ITEMS, (("version", "=", 1),), into=_Kind)
-    while items := list(islice(of_items, ASKED_MAX)):
-        held = {row.id: row.kind for row in by_ids(reader, IDS, [item.id for item in items])}
+    """Ids that both an event and an item have."""
+    of_items = (item.id for item in stream(reader, ITEMS, (("version", "=", 1),), into=_Id))
+    while ids := list(islice(of_items, ASKED_MAX)):
         yield from (
-            (item.id, f"the id of a {item.kind} is not kept as one") for item in items if held.get(item.id) != item.kind
+            (row.id, "both an event and an item have this id") for row in by_ids(reader, ENTRIES, ids, into=_Id)
         )
-    yield from lost_keys(reader)
-    kept = (row for row in stream(reader, IDS) if row.kind != KEY_KIND)
-    while rows := list(islice(kept, ASKED_MAX)):
-        events = {row.id for row in by_ids(reader, ENTRIES, [row.id for row in rows if row.kind == "event"], into=_Id)}
-        made = {row.id for row in by_ids(reader, ITEMS, [row.id for row in rows if row.kind != "event"], into=_Id)}
-        yield from ((row.id, f"the {row.kind} of this id is missing") for row in rows if row.id not in events | made)
 
 
 def lost_keys(reader: Reader) -> Iterator[tuple[str, str]]:
-    """Events whose idempotency key is no longer there: what was sent under it would be written again."""
-    stored = stream(reader, IDS, (("kind", "=", KEY_KIND),))
-    while rows := list(islice(stored, ASKED_MAX)):
-        kept = [KeptKey.of(row.id) for row in rows]
-        held = {
-            (key.entry_id, key.key_hash.hex())
-            for key in by_ids(reader, IDEMPOTENCY, [key.entry_id for key in kept], column="entry_id")
-        }
-        missing = "the idempotency key under which it was written is missing"
-        yield from ((key.entry_id, missing) for key in kept if key[:2] not in held)
+    """Users whose idempotency keys are not those that were written: what was sent under one may be written again."""
+    written = {row.user_id: row.key_sum for row in stream(reader, USERS)}
+    held = Counter[str]()
+    for row in stream(reader, IDEMPOTENCY_KEYS):
+        held[row.user_id] += number_of_key(row.key_hash, row.entry_id)
+    for user_id in sorted(written.keys() | held.keys()):
+        if held[user_id] != written.get(user_id, 0):
+            yield user_id, "an idempotency key is missing or altered"
