@@ -17,7 +17,7 @@ from muniment.core.ports.engine import ScrubReport, Select
 from muniment.errors import NotFound
 from muniment.handles.run import Run
 from muniment.memory.recall.segments import build_segment
-from muniment.store import reading, writing
+from muniment.store import append, reading
 from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.store.engines.sqlite.views import SqliteReader
 from muniment.testing.simulator.simulating import Failure, Tally, acts_named, tell
@@ -154,7 +154,7 @@ def unheld_clock() -> Iterator[None]:
     def believed(ctx: Any, _head: Any, _after: str) -> str:
         return str(ctx.now())
 
-    with mock.patch.object(writing, "recorded_now", believed):
+    with mock.patch.object(append, "_recorded_now", believed):
         yield
 
 

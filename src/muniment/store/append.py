@@ -22,7 +22,7 @@ from muniment.core.canonical import canonical_bytes, digest, salted_digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.owners import lock_rank
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, LockAll, Patch, Reader, Transaction, Value
-from muniment.core.ports.rows import advance, by_ids, find, get, insert, put, select
+from muniment.core.ports.rows import advance, by_ids, find, first, get, insert, put, select
 from muniment.core.ports.schema import (
     BACKLOG,
     BLOBS,
@@ -358,7 +358,7 @@ def _open_runs(ctx: Context, tx: Transaction, batches: Sequence[Batch]) -> list[
         scope = batch.scope
         run, begun = runs.get(scope.run_id), opened.get(scope.run_id)
         if run is not None:
-            _check_open(run, batch)
+            _check_open(tx, run, batch)
         elif begun is None:
             opened[scope.run_id] = scope
         elif begun != scope:
@@ -367,22 +367,40 @@ def _open_runs(ctx: Context, tx: Transaction, batches: Sequence[Batch]) -> list[
     return parts
 
 
-def _read_runs(reader: Reader, batches: Sequence[Batch]) -> dict[str, Item]:
+class _Run(NamedTuple):
+    """As much of a run as decides whether it takes entries."""
+
+    id: str
+    kind: str
+    user_id: str | None
+    agent_id: str | None
+    session_id: str | None
+    status: str
+
+
+_BY_VERSION = ("id", "version")
+
+
+def _read_runs(reader: Reader, batches: Sequence[Batch]) -> dict[str, _Run]:
     ids = list(dict.fromkeys(batch.scope.run_id for batch in batches if not batch.is_new_run))
     if len(ids) == 1:
-        run = latest(reader, ids[0])
+        run = first(reader, ITEMS, (("id", "=", ids[0]),), into=_Run, order=_BY_VERSION, descending=True)
         return {} if run is None else {ids[0]: run}
-    return {run.id: run for run in by_ids(reader, ITEMS, ids, into=Item, order=("id", "version"))}
+    return {run.id: run for run in by_ids(reader, ITEMS, ids, into=_Run, order=_BY_VERSION)}
 
 
-def _check_open(run: Item, batch: Batch) -> None:
-    check_run(run, batch.scope)
+def _check_open(reader: Reader, run: _Run, batch: Batch) -> None:
+    _check_scope(run, batch.scope)
     if run.status == "finished":
         said = f"the run {run.id} has ended"
         raise RunFinished(said, path="$.run_id", hint="start a new run in the same session")
-    if run.status == "locked" and not batch.repairs:
-        raise locked(run)
-    check_pinned(run, batch.opening)
+    is_locked = run.status == "locked" and not batch.repairs
+    if is_locked or _pinned(batch.opening):
+        item = latest(reader, run.id)
+        assert item is not None
+        if is_locked:
+            raise locked(item)
+        check_pinned(item, batch.opening)
 
 
 def _count_entries(tx: Transaction, parts: Sequence[_Part]) -> dict[str, int]:
@@ -736,11 +754,10 @@ def _index_later(ctx: Context, tx: Transaction, parts: Sequence[_Part]) -> None:
 
 def check_pinned(run: Item, opening: Admitted) -> None:
     """What a run is for was said when it started, and never changes (CS-05)."""
-    said = opening.body.get("metadata", {})
-    named = [name for name in PINNED if name in said]
+    named = _pinned(opening)
     if not named or run.body is None:
         return
-    held = run.plain()
+    held, said = run.plain(), opening.body["metadata"]
     for name in named:
         is_forgotten = name in held and held[name] is None
         if held.get(name) != said[name] and not is_forgotten:
@@ -750,6 +767,11 @@ def check_pinned(run: Item, opening: Admitted) -> None:
                 hint=f"leave {name} out to take the run up again; start a new run for another {name}",
                 details={"run_id": run.id, name: held.get(name)},
             )
+
+
+def _pinned(opening: Admitted) -> list[str]:
+    said = opening.body.get("metadata", {})
+    return [name for name in PINNED if name in said]
 
 
 def locked(run: Item) -> RunLocked:
@@ -766,6 +788,10 @@ def locked(run: Item) -> RunLocked:
 
 def check_run(run: Item, scope: Scope) -> None:
     """A run id stands for one run of one scope."""
+    _check_scope(run, scope)
+
+
+def _check_scope(run: Item | _Run, scope: Scope) -> None:
     own = ("run", scope.user_id, scope.agent_id, scope.session_id)
     if (run.kind, run.user_id, run.agent_id, run.session_id) != own:
         raise _run_taken(scope)
