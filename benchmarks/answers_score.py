@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from muniment.core.text.analyzer import porter_stem
-from muniment.core.text.citation_marks import MARK
+from muniment.core.text.sentences import MARK
 from muniment.verify.evals.answers import best_f1, contains_any, f1_of, judge_citations, token_f1, was_declined
 
 __all__ = ["Score", "plain_f1", "score"]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from benchmarks import data as sets
 from benchmarks.chat_facts import Counts, Label, Read, fits, read_turns
 from benchmarks.harness import report
-from muniment.core.policy.memory import ExtractionPolicy
+from muniment.core.policy import ExtractionPolicy
 from muniment.errors import ModelMalformed
 from muniment.memory.extraction.checks import check_proposal
 from muniment.memory.extraction.model import SaidTurn

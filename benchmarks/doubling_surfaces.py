@@ -191,7 +191,7 @@ def _cli(text: str, stack: ExitStack) -> Work:
 @door_named("readers: JSON, YAML, predicates, answers")
 def _readers(text: str, stack: ExitStack) -> Work:
     from muniment.core.canonical import canonical_text, parse_json
-    from muniment.core.predicates.predicate import parse
+    from muniment.core.predicates import parse
     from muniment.memory.extraction.model import SaidTurn
     from muniment.memory.extraction.prompts import read_answer
     from muniment.verify.yaml import parse_yaml

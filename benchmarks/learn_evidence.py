@@ -45,7 +45,7 @@ import muniment
 from benchmarks.data import POOL, Question, Scope, Turn, default_data, pooled
 from benchmarks.harness import report
 from benchmarks.recall import Near, Vectors, index_of
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.evidence import SIGNS
 from muniment.memory.recall.found import FOUND_SIGNS
@@ -448,7 +448,7 @@ def _write(models: dict[str, Model], facts: Array, embedder: str) -> None:
         "fact": _rounded(facts),
     }
     where.write_text(json.dumps(told, indent=1) + "\n")
-    print(f"digest {sha256(where.read_bytes()).hexdigest()[:16]}: name it in core/policy/recall.py")
+    print(f"digest {sha256(where.read_bytes()).hexdigest()[:16]}: name it in core/policy.py")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from benchmarks.data import Scope, default_data, pooled
 from benchmarks.harness import report
 from benchmarks.learn_evidence import EASY, group_of
 from benchmarks.recall import Near, Vectors, index_of
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.learnt import TRAITS
 from muniment.memory.recall.rank import traits_of
@@ -165,7 +165,7 @@ def _write(worths: dict[str, Array], embedder: str) -> None:
         },
     }
     where.write_text(json.dumps(told, indent=1) + "\n")
-    print(f"digest {sha256(where.read_bytes()).hexdigest()[:16]}: name it in core/policy/recall.py")
+    print(f"digest {sha256(where.read_bytes()).hexdigest()[:16]}: name it in core/policy.py")
 
 
 if __name__ == "__main__":

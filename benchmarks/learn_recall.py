@@ -24,7 +24,7 @@ from benchmarks import data as sets
 from benchmarks.harness import RESULTS
 from benchmarks.recall import index_of
 from benchmarks.reference import estimate_tokens
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.memory.recall.index import MemoryIndex
 from muniment.memory.recall.rank import rank
 

@@ -28,7 +28,7 @@ from benchmarks import data as sets
 from benchmarks.harness import RESULTS
 from benchmarks.learning_tau import FAMILIES, TOP, Asked
 from benchmarks.recall_sets import SETS, ask_set
-from muniment.core.policy.learning import RecallWeights
+from muniment.core.policy import RecallWeights
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -7,7 +7,7 @@ slots of false claims that `benchmarks.swaps` makes of them. For each group of s
 on what those before it left over (gradient boosting of the log-odds; no chance anywhere). Then the limits of the
 policy are chosen on sets left out in turn: the sum of true claims lost and `--cost` times the false ones that pass is
 least. The trees go to `src/muniment/verify/facts/data/slots.json`, the limits are printed and stand in
-`core/policy/verify.py`, the figures of the sets left out go to benchmarks/results.
+`core/policy.py`, the figures of the sets left out go to benchmarks/results.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchmarks import data as sets
 from benchmarks.harness import report
 from benchmarks.swaps import claims_of, make_claims, sentences
 from benchmarks.verify_swaps import DEVELOPED, supported_rows
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts import Source, SourceText
 from muniment.verify.facts.alignment import Seen, Signs, look_at_slots
 from muniment.verify.facts.checking import judge_units

@@ -35,7 +35,7 @@ from benchmarks import data as sets
 from benchmarks.harness import report
 from benchmarks.learn_blame import CHANGING
 from benchmarks.learning_tau import Trial, ingest, intent_of, load, query_of
-from muniment.core.stats.bounds import wilson_bounds
+from muniment.core.stats import wilson_bounds
 
 _CALL = r"(?P<tool>[\w.]+)(?: with (?P<arg>\w+)=(?P<value>[^:,]+?))?"
 LINES = (

@@ -32,7 +32,7 @@ from typing import Any
 
 import muniment
 from benchmarks.harness import report, timed, versus
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Reader, Select
 from muniment.learning.keys import intent_key
 from muniment.learning.stored_memory import IntentParts

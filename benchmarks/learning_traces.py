@@ -25,7 +25,7 @@ import muniment
 from benchmarks import data as sets
 from benchmarks.harness import RESULTS, report
 from benchmarks.learn_blame import interval
-from muniment.core.stats.bounds import wilson_bounds
+from muniment.core.stats import wilson_bounds
 
 FAIL = {"verifier_id": "people", "verdict": "FAIL", "outcome": "FAIL", "reason_codes": ["numeric_error"]}
 TERMINAL = "Computer_terminal"

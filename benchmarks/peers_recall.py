@@ -45,7 +45,7 @@ from benchmarks.peer_environments import MINILM, PACKAGES, cache_directory, pyth
 from benchmarks.recall import index_of, mean, ours, plain
 from benchmarks.recall_pool import Asked, Learnt, answered, changed, measure, shipped_digest
 from muniment import __version__
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.memory.recall import rank as recall_rank
 
 HERE = Path(__file__).resolve().parent

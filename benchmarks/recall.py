@@ -21,7 +21,7 @@ from benchmarks import data as sets
 from benchmarks.data import Question, Scope, Turn
 from benchmarks.harness import report
 from benchmarks.reference import Plain, Recipe, estimate_tokens
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.memory.recall import index as recall_index
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.index import MemoryIndex

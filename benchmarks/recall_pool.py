@@ -46,7 +46,7 @@ from benchmarks.recall import DEPTH, Near, Searcher, Vectors, index_of, mean, ou
 from benchmarks.recall_pool_side import SEED, drawn
 from benchmarks.reference import estimate_tokens
 from muniment.core.canonical import digest
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.core.text.word_lists import read_data
 from muniment.memory.recall import index as recall_index
 from muniment.memory.recall import query as recall_query

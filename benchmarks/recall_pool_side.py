@@ -16,7 +16,7 @@ from pathlib import Path
 import muniment
 from benchmarks.data import Scope, pooled
 from benchmarks.recall import Near, Vectors, index_of, ours
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 
 __all__ = ["drawn"]
 

@@ -25,7 +25,7 @@ from benchmarks.reference import estimate_tokens
 from benchmarks.research_support import bigram_overlap, unigram_overlap
 from benchmarks.verify_facts import auc
 from muniment.core.canonical import canonical_text
-from muniment.core.policy.research import ResearchPolicy
+from muniment.core.policy import ResearchPolicy
 from muniment.handles.study import Study
 from muniment.research.reading.claims import Candidate, find_claims
 from muniment.research.reading.outputs import Reading, read_markdown

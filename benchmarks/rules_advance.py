@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import muniment
 from benchmarks.harness import report
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.stats.bounds import wilson_bounds
+from muniment.core.stats import wilson_bounds
 from muniment.errors import Conflict, InvalidInput
 from muniment.handles.rulebook import Rulebook
 from muniment.rules.attempts import AgentTask

@@ -27,7 +27,7 @@ import numpy as np
 import muniment
 from benchmarks.harness import report
 from muniment.core.instants import format_instant
-from muniment.core.policy.flow_map import FlowEstimatorKind, FlowMapPolicy
+from muniment.core.policy import FlowEstimatorKind, FlowMapPolicy
 from muniment.core.ports.engine import Insert
 from muniment.core.ports.schema import ItemRow
 from muniment.learning.folding import list_event_logs

@@ -38,7 +38,7 @@ from benchmarks.harness import RESULTS, report
 from benchmarks.rules_desk import ARMS, Desk, Fate, Story
 from benchmarks.rules_drafts import QUALITIES, Quality, make_drafts
 from benchmarks.rules_worlds import Airline, Puzzles, World
-from muniment.core.stats.bounds import wilson_bounds
+from muniment.core.stats import wilson_bounds
 
 RUNS_MAX = 800
 TRIES = 5

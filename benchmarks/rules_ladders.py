@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.harness import report
 from muniment.contracts.runs import VerifierResult
-from muniment.core.policy.flow_map import FlowMapPolicy
-from muniment.core.policy.routing import RoutePolicy
+from muniment.core.policy import FlowMapPolicy, RoutePolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.rules.effort import goal_plan
 from muniment.rules.flowmap.aggregate import interventions

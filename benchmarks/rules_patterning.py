@@ -35,8 +35,8 @@ import numpy.typing as npt
 from benchmarks.data import default_data
 from benchmarks.harness import RESULTS, report
 from muniment.contracts.rules import PatterningPlan
-from muniment.core.policy.patterning import PatterningPolicy
-from muniment.core.stats.bounds import mean_bounds
+from muniment.core.policy import PatterningPolicy
+from muniment.core.stats import mean_bounds
 from muniment.errors import IllConditioned
 from muniment.rules.patterning.stages import base_weights, planned_weights, stage_of
 from muniment.rules.patterning_measuring import TrainAndEvaluate, run_patterning

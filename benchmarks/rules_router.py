@@ -33,8 +33,8 @@ import muniment
 from benchmarks.harness import report
 from benchmarks.learning_loop import BUDGET, DRAWS, Array, Given, intent_of, puzzles, verify
 from benchmarks.puzzles import FAMILIES, STRATEGIES, Puzzle, read_puzzle
-from muniment.core.policy.routing import RoutePolicy
-from muniment.core.vocabulary import RunMode
+from muniment.core.policy import RoutePolicy
+from muniment.core.scope import RunMode
 from muniment.handles.runner import AgentTask
 from muniment.rules.routing.bucket_stats import BucketStats
 from muniment.rules.routing.climbing import Attempt, next_step

@@ -32,9 +32,16 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.harness import RESULTS, report
-from muniment.core.stats.bounds import Beta, normal_quantile, p_lb95, wilson_bounds
-from muniment.core.stats.counts import Tally
-from muniment.core.stats.sequential import STAKES, Comparison, confidence_sequence
+from muniment.core.stats import (
+    STAKES,
+    Beta,
+    Comparison,
+    Tally,
+    confidence_sequence,
+    normal_quantile,
+    p_lb95,
+    wilson_bounds,
+)
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

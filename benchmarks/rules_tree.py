@@ -33,7 +33,7 @@ from benchmarks import harness
 from benchmarks.puzzle_spaces import space_of
 from benchmarks.puzzles import _GROUPS, FAMILIES, Puzzle, Strings, _apply, make_puzzle
 from muniment.core.canonical import canonical_text
-from muniment.core.policy.tree_search import TreePolicy
+from muniment.core.policy import TreePolicy
 from muniment.rules.tree_search.answers import Child, Expanded, Scored, Verified
 from muniment.rules.tree_search.search import TreeSearch
 from muniment.rules.tree_searching import TreeProblem, search_tree

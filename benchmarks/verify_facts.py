@@ -28,7 +28,7 @@ from benchmarks import data as sets
 from benchmarks.harness import report
 from benchmarks.reference import Bm25, words
 from muniment.contracts.runs import FGFCReport
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts import SourceText, check_facts, fact_score
 from muniment.verify.facts.claims import read_claim
 from muniment.verify.facts.evidence import pick_evidence

@@ -29,7 +29,7 @@ from benchmarks.answers_server import ask, environment, serving, weights
 from benchmarks.harness import report
 from benchmarks.verify_facts import auc
 from muniment.core.canonical import digest_of
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 from muniment.errors import ModelMalformed
 from muniment.verify.facts import SourceText, check_facts, fact_score, fact_verdict
 from muniment.verify.grading import Grading, GradingSession, Passages

@@ -30,7 +30,7 @@ from benchmarks.harness import RESULTS, report
 from benchmarks.learn_facts import FOLDS, Table, learn_scale, left_out, press, tabulate
 from benchmarks.support_sets import ATTRIBUTION, DOMAINS, SETS, Case, bigram_overlap, read_cases, unigram_overlap
 from benchmarks.verify_facts import balanced_accuracy, best_threshold
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.bool_]

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from benchmarks import data as sets
 from benchmarks.harness import report
 from benchmarks.swaps import Made, claims_of, make_claims
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts import Source, SourceText, check_source, fact_verdict
 
 DEVELOPED = ("bump", "hagrid", "lfqa")

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Engine, Insert, Select
 from muniment.core.ports.schema import TABLES
 from muniment.handles.derived import new_context

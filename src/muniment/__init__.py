@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from muniment import aio, errors
-    from muniment.core.policy.policy import Policy
+    from muniment.core.policy import Policy
     from muniment.errors import MunimentError
     from muniment.handles.memory import Memory, open
     from muniment.handles.run import Run
@@ -48,7 +48,7 @@ _HOMES = {
     "LedgerEntry": "muniment.store.ledger.records",
     "Memory": "muniment.handles.memory",
     "MunimentError": "muniment.errors",
-    "Policy": "muniment.core.policy.policy",
+    "Policy": "muniment.core.policy",
     "Receipt": "muniment.store.ledger.records",
     "Run": "muniment.handles.run",
     "connect": "muniment.surfaces.client.connecting",

@@ -16,17 +16,17 @@ from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecor
 from muniment.contracts.runs import EventLog, RunConfig, RunCost, VerifierResult
 from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
 from muniment.core.outside.spool import Spool
-from muniment.core.pointer import Pointer
-from muniment.core.policy.flow_map import FlowEstimatorKind
-from muniment.core.policy.policy import Policy
-from muniment.core.policy.research import ResearchLimits
-from muniment.core.ports.embedding import Embedder
+from muniment.core.scope import Pointer
+from muniment.core.policy import FlowEstimatorKind
+from muniment.core.policy import Policy
+from muniment.core.policy import ResearchLimits
+from muniment.core.ports.models import Embedder
 from muniment.core.ports.engine import EngineInfo
-from muniment.core.ports.outside import Clock, Ids
-from muniment.core.ports.tokens import TokenCounter
+from muniment.core.ports.models import Clock, Ids
+from muniment.core.ports.models import TokenCounter
 from muniment.core.record import JsonObject, JsonValue
 from muniment.core.scope import Scope
-from muniment.core.vocabulary import RuleType, ScopeLevel, Trust
+from muniment.core.scope import RuleType, ScopeLevel, Trust
 from muniment.handles.attention import Overview, Waiting, WaitingKind
 from muniment.handles.openings import StoreKey
 from muniment.handles.study import Agent, StudyStatus

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 
 from effort import SOAK
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import LedgerPolicy, Policy
+from muniment.core.policy import LedgerPolicy, Policy
 from muniment.core.ports.engine import Engine
 from muniment.core.ports.schema import TABLES
 from muniment.core.record import Record

@@ -22,7 +22,7 @@ import pytest
 import muniment
 from deployments import url_of
 from effort import SOAK
-from muniment.core.cancellation import checkpoint
+from muniment.core.limits import checkpoint
 from muniment.core.ports.engine import Patch, ScrubReport
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.core.outside.system import CountingIds
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Engine
 from muniment.errors import Conflict, StaleState
 from muniment.handles.derived import new_context

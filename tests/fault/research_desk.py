@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Engine
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory

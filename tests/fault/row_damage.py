@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.errors import IntegrityFailure, MunimentError, NotADatabase
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory

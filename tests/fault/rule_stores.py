@@ -11,9 +11,9 @@ from typing import Any
 
 from muniment.core.canonical import canonical_bytes
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Engine
-from muniment.core.ports.outside import Clock
+from muniment.core.ports.models import Clock
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine

@@ -20,7 +20,7 @@ import pytest
 import muniment
 from deployments import FreshStore, on
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Engine, Insert, Patch, Put
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory

@@ -12,7 +12,7 @@ import pytest
 
 import muniment
 from muniment.core.outside.system import CountingIds, SystemIds, TickingClock, system_clock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.errors import Forgotten, MunimentError, UnknownScope
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory

@@ -12,7 +12,7 @@ import pytest
 
 import muniment
 from muniment.core.outside.system import SystemIds, system_clock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Count, Durability, Insert, Transaction
 from muniment.errors import ClockWentBack, InvalidInput, StorageBusy, StorageLost, StorageReadOnly
 from muniment.handles.derived import new_context

@@ -13,7 +13,7 @@ import pytest
 from rule_stores import LATER, at, grown, store
 
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.errors import Conflict, Forgotten, MunimentError, NotFound
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory

@@ -51,7 +51,7 @@ NOT_TO_SEARCH = (
     "aio", "contracts", "integrations", "learning", "research", "rules", "runs", "surfaces", "testing",
     "verify",
     # of the rooms that a search goes through
-    "core.outside.http", "core.outside.token_counters", "core.policy.policy",
+    "core.outside.http", "core.outside.token_counters",
     "core.predicates", "core.regex", "core.stats", "core.text.token", "handles.bank",
     "handles.derived", "handles.rulebook", "handles.runner", "handles.study", "memory.candidate_deciding",
     "memory.corpus", "memory.document", "memory.episode", "memory.extraction", "memory.facts", "memory.insight",

@@ -55,7 +55,7 @@ NO_TEXT = frozenset(
 
 @pytest.mark.req("LG-07")
 def test_what_is_remembered_of_texts_is_emptied_by_a_forget() -> None:
-    """A function that takes a text remembers by `core.memos.remembered`: its own cache would outlive a forget."""
+    """A function that takes a text remembers by `core.limits.remembered`: its own cache would outlive a forget."""
     wrong: list[str] = []
     texts_of = {path.relative_to(ROOT): path.read_text("utf-8") for path in SOURCES}
     for path, text in texts_of.items():

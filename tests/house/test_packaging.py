@@ -235,7 +235,7 @@ def test_the_bill_names_what_is_carried_and_what_is_installed(tmp_path: Path) ->
 
 
 def test_every_extra_of_our_own_has_a_job_in_a_clean_environment() -> None:
-    from muniment.core.outside.extras import EXTRAS
+    from muniment.core.outside.system import EXTRAS
 
     assert set(try_wheel.JOBS) == {"core", "sandbox", *EXTRAS}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from muniment import errors
 from muniment.contracts.kinds import ALL_KINDS
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.record import Record
 from muniment.surfaces.cli.tree import TREE
 from muniment.surfaces.operations.rows import OPERATIONS

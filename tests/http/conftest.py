@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 import muniment
 from effort import SOAK, in_turn
 from muniment.core.outside.system import CountingIds, SystemIds, TickingClock, system_clock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Engine
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory

@@ -21,9 +21,9 @@ import muniment
 from effort import SOAK
 from muniment.core.canonical import canonical_text
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.pointer import EventSpan
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.record import Record
+from muniment.core.scope import EventSpan
 from muniment.errors import (
     Conflict,
     DuplicateId,

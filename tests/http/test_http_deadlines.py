@@ -19,7 +19,7 @@ from starlette.requests import Request
 from test_http_lanes import held
 
 import muniment
-from muniment.core.cancellation import CURRENT, Cancellation, cancellable, checkpoint
+from muniment.core.limits import CURRENT, Cancellation, cancellable, checkpoint
 from muniment.core.ports.engine import Count, Engine, Op
 from muniment.errors import DeadlineExceeded, InvalidInput, Stopped, StorageFailure
 from muniment.handles.memory import Memory

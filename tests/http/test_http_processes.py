@@ -23,7 +23,7 @@ import muniment
 from deployments import DEPLOYMENTS, EVERYWHERE, Stores
 from effort import one_in
 from muniment.core.outside.system import SystemIds, system_clock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Select
 from muniment.core.ports.schema import TABLES
 from muniment.core.ports.server_rows import SERVER

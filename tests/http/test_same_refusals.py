@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 import muniment
 from muniment.core.canonical import canonical_text
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.errors import InvalidInput, MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run

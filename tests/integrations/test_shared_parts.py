@@ -10,7 +10,7 @@ import pytest
 from tests.integrations.connected import over_http
 
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.integrations.anthropic import MemoryFiles

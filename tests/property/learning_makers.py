@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Engine
 from muniment.errors import Conflict
 from muniment.handles.derived import new_context

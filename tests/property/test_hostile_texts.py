@@ -20,10 +20,8 @@ from hostile_texts import FAMILIES, hostile_text
 import muniment
 from effort import SOAK, one_in
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.memory import ExtractionPolicy
-from muniment.core.policy.verify import FactCheckPolicy
-from muniment.core.text.citation_marks import split_citations
-from muniment.core.text.offsets import lines_at
+from muniment.core.policy import ExtractionPolicy, FactCheckPolicy
+from muniment.core.text.sentences import lines_at, split_citations
 from muniment.errors import TooLarge
 from muniment.handles.run import Run
 from muniment.memory.extraction.borne import bears

@@ -12,7 +12,7 @@ import pytest
 from learning_makers import SECRET, Hand, do, episode, on, one_run, refused, rule, seed, store, tactic, write
 
 from muniment.core.outside.system import SystemIds, system_clock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory

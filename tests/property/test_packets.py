@@ -14,7 +14,7 @@ from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_packet
 from muniment.core.canonical import parse_json
 from muniment.core.outside.token_counters import EstimateCounter
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.page.lines import SECTIONS

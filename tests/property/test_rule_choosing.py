@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from effort import examples
 from muniment.contracts.rules import CandidateSelectRequest
 from muniment.contracts.schemas import unknown_keys, validate
-from muniment.core.policy.rules import RulePolicy
-from muniment.core.text.duplicates import cosine
+from muniment.core.policy import RulePolicy
+from muniment.core.text.sentences import cosine
 from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.rulebook.selection import Candidate, RuleRequest, Selected, compile_rule, select_rules
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.contracts.rules import RuleRecord
-from muniment.core.policy.rules import RulePolicy
+from muniment.core.policy import RulePolicy
 from muniment.rules.promotion.records import RuleUse
 from muniment.rules.rulebook.publishing import published
 from muniment.rules.rulebook.statistics import RuleStats, stats_of, use_order

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from effort import examples
 from muniment.contracts.rules import RuleRecord
 from muniment.core.outside.token_counters import load_token_counter
-from muniment.core.policy.learning import FoldPolicy
-from muniment.core.policy.rules import LintPolicy
+from muniment.core.policy import FoldPolicy, LintPolicy
 from muniment.learning.fold.contrast import contrast, window
 from muniment.learning.fold.drafts import drafts
 from muniment.learning.fold.wording import Writer

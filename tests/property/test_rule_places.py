@@ -9,7 +9,7 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from muniment.contracts.rules import RuleApplicability
-from muniment.core.predicates.predicate import Predicate, all_hold, predicate_of
+from muniment.core.predicates import Predicate, all_hold, predicate_of
 from muniment.errors import InvalidInput
 from muniment.rules.promotion.consolidation import are_apart, can_hold, cut_from, is_within, place_of
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 from deployments import FreshStore, Stores, on
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Engine
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory

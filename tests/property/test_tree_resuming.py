@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.core.canonical import canonical_text
-from muniment.core.policy.tree_search import TreePolicy
+from muniment.core.policy import TreePolicy
 from muniment.errors import MunimentError
 from muniment.rules.tree_search.answers import (
     Answer,

@@ -18,7 +18,7 @@ from forgeries import FORGERIES, RIGHT, SUITE, WRONG
 import muniment
 from effort import one_in
 from muniment.contracts.runs import SandboxPolicy
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.verify.sandbox import Harness, HarnessResult, run_harness
 from muniment.verify.verdicts import is_pass
 from products import for_each

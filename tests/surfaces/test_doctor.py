@@ -11,7 +11,7 @@ import pytest
 from cli_room import Commands, in_folder
 
 import muniment
-from muniment.core.outside.extras import EXTRAS
+from muniment.core.outside.system import EXTRAS
 from muniment.surfaces.inspector import pages
 from muniment.testing.postgres_cluster import PostgresProcess
 from muniment.testing.postgres_server import fresh_schema

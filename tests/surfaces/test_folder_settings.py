@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.errors import InvalidInput
 from muniment.integrations.proxy.settings import load_proxy_settings
 from muniment.surfaces.cli.main import cli

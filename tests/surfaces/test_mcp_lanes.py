@@ -13,7 +13,7 @@ from mcp import Client
 from mcp_room import failure, make_store, protocol_failure, structured
 from test_mcp_http import JSON, listening, talk_to
 
-from muniment.core.cancellation import checkpoint
+from muniment.core.limits import checkpoint
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run

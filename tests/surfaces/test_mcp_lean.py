@@ -292,7 +292,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     """A search that takes long, and looks between its steps whether somebody still wants it."""
     import time
 
-    from muniment.core.cancellation import checkpoint
+    from muniment.core.limits import checkpoint
     from muniment.handles.run import Run
 
     true_search = Run.search
@@ -327,7 +327,7 @@ def test_a_client_is_told_that_the_work_goes_on(memory: Memory, mode: str, monke
 
 
 def test_what_is_cancelled_stops_and_writes_nothing(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    from muniment.core.cancellation import checkpoint
+    from muniment.core.limits import checkpoint
     from muniment.handles.run import Run
 
     began, ended = anyio.Event(), []

@@ -13,7 +13,7 @@ import click
 import pytest
 
 import muniment
-from muniment.core.outside.extras import EXTRAS
+from muniment.core.outside.system import EXTRAS
 from muniment.surfaces.cli.main import cli
 from without_packages import Answer, called_without
 

@@ -14,7 +14,7 @@ import pytest
 from effort import SOAK, in_turn
 from kept_schemas import kept_schema
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Count, Engine
 from muniment.core.ports.schema import TABLES
 from muniment.handles.derived import derivations, new_context

@@ -11,11 +11,9 @@ import muniment
 from muniment import aio
 from muniment.contracts.kinds import ALL_KINDS, record_of
 from muniment.contracts.packet import ValidationState
-from muniment.core.ports.embedding import Embedder
-from muniment.core.ports.outside import Ids
-from muniment.core.ports.tokens import TokenCounter
+from muniment.core.ports.models import Embedder, Ids, TokenCounter
 from muniment.core.record import Record
-from muniment.core.vocabulary import RuleType, ScopeLevel, Trust
+from muniment.core.scope import RuleType, ScopeLevel, Trust
 from muniment.handles.runner import Runner
 from muniment.memory.extraction.model import Model
 from muniment.packets.builds import Build

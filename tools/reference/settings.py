@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from muniment.contracts.schemas import RecordSchema
 from muniment.core.canonical import canonical_text
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.record import Record
 from muniment.integrations.proxy.settings import ProxySettings
 from muniment.surfaces.http.settings import ServerSettings

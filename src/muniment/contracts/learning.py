@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from muniment.core.record import Absent, Confidence, Integer, Items, JsonObject, Number, OpenRecord, RulecraftRecord
-from muniment.core.vocabulary import MemoryOp, Outcome, Verdict
+from muniment.core.scope import MemoryOp, Outcome, Verdict
 
 # -- learned memory -------------------------------------------------------------------------------------
 

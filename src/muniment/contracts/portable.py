@@ -8,7 +8,6 @@ What was deleted is not in it. Shape alone: how the lines belong together is che
 
 from typing import Literal
 
-from muniment.core.origins import Origin
 from muniment.core.record import (
     Absent,
     Confidence,
@@ -19,8 +18,7 @@ from muniment.core.record import (
     Record,
     Timestamp,
 )
-from muniment.core.scope import IdText
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import IdText, Origin, Trust
 
 __all__ = [
     "FORMAT",

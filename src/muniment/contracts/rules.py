@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from muniment.core.record import Absent, Integer, Items, JsonObject, Number, OpenRecord, RulecraftRecord
-from muniment.core.vocabulary import InjectionMode, Level, RuleType
+from muniment.core.scope import InjectionMode, Level, RuleType
 
 # -- rules ----------------------------------------------------------------------------------------------
 

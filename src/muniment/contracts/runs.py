@@ -7,7 +7,7 @@ from typing import Literal
 
 from muniment.contracts.learning import Puct, Reward
 from muniment.core.record import Absent, Confidence, Integer, Items, JsonObject, Number, OpenRecord, RulecraftRecord
-from muniment.core.vocabulary import Network, Outcome, SandboxTool, Verdict
+from muniment.core.scope import Network, Outcome, SandboxTool, Verdict
 
 # -- runs, verdicts and traces --------------------------------------------------------------------------
 

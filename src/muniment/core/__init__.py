@@ -5,6 +5,5 @@ fresh ids, HTTP, token counters) it is pure: the time, ids and seeds come in as 
 
 Read `record` (what every record shares), `requests` (how arguments are checked), `canonical` (the bytes
 that are hashed and stored), `scope`, `ports.engine` (what a storage engine can do) and `ports.schema` (the tables),
-then `policy.policy`. The folders `text`, `stats`, `predicates` and `regex` are read when something that uses them leads
-there.
+then `policy`. `text`, `stats`, `predicates` and `regex` are read when something that uses them leads there.
 """

@@ -9,7 +9,7 @@ from json.encoder import encode_basestring as _quote
 from math import isfinite
 from typing import Any
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.patterns import lazy_pattern
 from muniment.errors import InvalidJson, TooLarge
 

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.errors import InvalidInput
 
 __all__ = ["Instant", "check_window", "format_instant", "parse_instant", "parse_rfc3339"]

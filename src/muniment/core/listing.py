@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from muniment.core.instants import check_window, format_instant, parse_instant
-from muniment.core.numbers import whole
+from muniment.core.requests import whole
 from muniment.errors import InvalidInput
 
 __all__ = ["ORDERS", "Listing", "Placed", "listing_given", "matches", "shown"]

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.errors import InvalidInput, TooLarge
 
 __all__ = ["PROGRAM_MAX", "STEPS_MAX", "Pattern", "compile_pattern"]

@@ -1,17 +1,4 @@
-"""What callers hand in: a record for each call that says what every argument should be, and how it is refused.
-
-    class DecisionRequest(Request):
-        accept: Annotated[bool, Expect("accept should be true or false")]
-        reason: TextOrNone
-
-    asked = checked(DecisionRequest, accept=accept, reason=reason)
-
-A field is refused in the words of its `Expect`, at its own path. Whether what is named exists, or may be done now, is
-not the request's to say: that is asked of the store.
-
-What a process does first (`open`, `mem.run`, `observe`, `search`) checks its arguments by hand instead: a validator
-takes longer to build than such a call takes.
-"""
+"""Numbers as callers give them, and counts that are found by halving."""
 
 from __future__ import annotations
 
@@ -26,19 +13,7 @@ from muniment.core.canonical import child_path
 from muniment.core.record import Numeric, Record, issues_of
 from muniment.errors import InvalidInput, InvalidRecord, MunimentError
 
-__all__ = [
-    "ByRule",
-    "Expect",
-    "FromOne",
-    "ObjectOrNone",
-    "Request",
-    "TextOrNone",
-    "Words",
-    "checked",
-    "is_listing",
-    "one_of",
-    "within",
-]
+# -- requests -------------------------------------------------------------------------------------------
 
 
 class Request(Record):
@@ -165,3 +140,23 @@ Words = Annotated[str, Expect("wanted a non-empty string", str.strip)]
 TextOrNone = Annotated[str | None, Expect("{name} should be a string")]
 ObjectOrNone = Annotated[InstanceOf[Mapping[str, Any]] | None, Expect("{name} should be an object, found {kind}")]
 FromOne = Annotated[int, Numeric(integral=True, minimum=1)]
+
+
+# -- numbers --------------------------------------------------------------------------------------------
+
+
+def whole(value: Any) -> Any:
+    """An integral float is an integer, as JSON Schema has it: `256.0` is 256. Anything else is left for its judge."""
+    return int(value) if type(value) is float and value.is_integer() else value
+
+
+def furthest(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest count up to `most` found to hold by halving; what is returned, unless 0, was seen to hold."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low

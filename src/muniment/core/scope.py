@@ -1,14 +1,47 @@
-"""Where something belongs: tenant > user > session > run, with the agent beside them."""
+"""Where something belongs, whose it is, how far it is trusted, where it comes from, and what points at it.
 
-from typing import Annotated, Any
+The address of an entry is tenant > user > session > run, with the agent beside them. Corpora and banks own entries
+under reserved names: `corpus:<corpus_id>` is shared by the tenant, `corpus:<corpus_id>:<user_id>` is the user's own (a
+corpus id has no colon, so the two cannot be confused); banks are `bank:user:<user_id>`, `bank:agent:<agent_id>` and
+`bank:tenant`.
+"""
 
-from pydantic import AfterValidator, Field, StringConstraints
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError, ValidationError
 
-from muniment.core.record import Record, issues_of
-from muniment.errors import InvalidRecord
+from muniment.core.canonical import digest, short_id
+from muniment.core.record import Absent, Count, NonEmpty, Record, Timestamp, issues_of
+from muniment.errors import InvalidInput, InvalidRecord
 
-__all__ = ["DEFAULT_TENANT", "ID_MAX_BYTES", "ID_MAX_CHARS", "IdText", "Scope", "UserScope", "scope_given", "scope_of"]
+# -- closed vocabularies --------------------------------------------------------------------------------
+
+
+Verdict = Literal["PASS", "FAIL", "PARTIAL"]
+Outcome = Literal["OK", "FAIL", "UNKNOWN"]
+JudgeKind = Literal["external_process", "in_process", "command"]
+"""Who said that a run in a sandbox passed: a process that the code under test never enters; the process that the code
+runs in, with its tests; or a command that shares a sandbox with the code. The code can forge the last two."""
+RuleType = Literal["StrategyRule", "GuardrailRule"]
+InjectionMode = Literal["prepend", "inline", "system_guard"]
+Level = Literal["low", "med", "high"]
+ScopeLevel = Literal["user", "agent", "tenant"]
+MemoryOp = Literal["WRITE", "PIN", "MERGE", "PRUNE", "RETIRE"]
+Network = Literal["off", "allowlist", "on"]
+SandboxTool = Literal["execute_bash", "str_replace_editor", "submit"]
+Trust = Literal["user", "assistant", "tool", "external"]
+TRUST_ORDER: tuple[Trust, ...] = ("user", "assistant", "tool", "external")
+"""From most to least trusted (LG-08)."""
+RunMode = Literal["main", "sot", "matts", "kroll", "synth", "tree"]
+
+
+# -- scopes ---------------------------------------------------------------------------------------------
+
 
 DEFAULT_TENANT = "default"
 ID_MAX_CHARS = 256
@@ -67,3 +100,252 @@ def scope_given(names: dict[str, Any]) -> Scope:
 def _is_plain(name: Any) -> bool:
     """Printable ASCII of a fitting length, which `IdText` admits whatever it is."""
     return type(name) is str and name.isascii() and name.isprintable() and 1 <= len(name) <= ID_MAX_CHARS
+
+
+# -- trust ----------------------------------------------------------------------------------------------
+
+
+TRUST_RANK = {level: rank for rank, level in enumerate(TRUST_ORDER)}
+
+
+def lowest_trust(levels: Iterable[Trust]) -> Trust:
+    """What an item derived from sources of these levels may claim; with no source, the lowest."""
+    return max(levels, key=TRUST_RANK.__getitem__, default=TRUST_ORDER[-1])
+
+
+def one_less(level: Trust) -> Trust:
+    """The level below this one; of the lowest, itself."""
+    return TRUST_ORDER[min(TRUST_RANK[level] + 1, len(TRUST_ORDER) - 1)]
+
+
+# -- owners ---------------------------------------------------------------------------------------------
+
+
+CORPUS_PREFIX = "corpus:"
+
+
+def owner_of(corpus_id: str, user_id: str | None = None) -> str:
+    return f"{CORPUS_PREFIX}{corpus_id}" if user_id is None else f"{CORPUS_PREFIX}{corpus_id}:{user_id}"
+
+
+def is_corpus(owner: str) -> bool:
+    return owner.startswith(CORPUS_PREFIX)
+
+
+def corpus_of(owner: str, user_id: str | None) -> str | None:
+    """The corpus an owner stands for; None where it is none, or one that this user may not see.
+
+    Without a user, whoever asks may see the whole tenant.
+    """
+    if not is_corpus(owner):
+        return None
+    corpus_id, private, holder = owner.removeprefix(CORPUS_PREFIX).partition(":")
+    return corpus_id if not private or user_id in (None, holder) else None
+
+
+def corpus_holder(owner: str) -> str | None:
+    """The user whose own the corpus is; None where the tenant shares it, or it is none."""
+    _, private, holder = owner.removeprefix(CORPUS_PREFIX).partition(":") if is_corpus(owner) else ("", "", "")
+    return holder if private else None
+
+
+def is_visible(owner: str, user_id: str) -> bool:
+    """May this user see what stands under that name? Their own, the tenant's documents, and their own documents."""
+    return owner == user_id or corpus_of(owner, user_id) is not None
+
+
+BANK_PREFIX = "bank:"
+_USER = f"{BANK_PREFIX}user:"
+AGENT = "bank"
+"""Who writes into a bank: the learning itself."""
+
+
+def user_bank(user_id: str) -> str:
+    """The name of a user's bank."""
+    return f"{_USER}{user_id}"
+
+
+def bank_owner(scope: Scope, level: ScopeLevel) -> str:
+    """The bank of this level that a run's scope may write to."""
+    match level:
+        case "user":
+            return user_bank(scope.user_id)
+        case "agent":
+            return f"{BANK_PREFIX}agent:{scope.agent_id}"
+        case "tenant":
+            return f"{BANK_PREFIX}tenant"
+
+
+def owners_seen(scope: Scope) -> tuple[str, ...]:
+    """The banks that a run recalls from: its user's, its agent's, the tenant's."""
+    return bank_owner(scope, "user"), bank_owner(scope, "agent"), bank_owner(scope, "tenant")
+
+
+def is_bank(owner: str) -> bool:
+    return owner.startswith(BANK_PREFIX)
+
+
+def is_bank_name(owner: str) -> bool:
+    """Whether a bank could have this name."""
+    kind, _, name = owner.removeprefix(BANK_PREFIX).partition(":")
+    return owner == f"{BANK_PREFIX}tenant" or (kind in ("user", "agent") and bool(name))
+
+
+def bank_level(owner: str) -> ScopeLevel:
+    return "user" if owner.startswith(_USER) else "tenant" if owner == f"{BANK_PREFIX}tenant" else "agent"
+
+
+def bank_holder(owner: str) -> str | None:
+    """The user whose own the bank is; None where it is shared, or is none."""
+    return owner.removeprefix(_USER) if owner.startswith(_USER) else None
+
+
+def bank_names(owner: str) -> dict[str, str]:
+    """Who a bank is for, as `Memory.bank` takes it; nobody where it is the tenant's."""
+    kind, _, name = owner.removeprefix(BANK_PREFIX).partition(":")
+    return {f"{kind}_id": name} if name else {}
+
+
+def bank_scope(tenant_id: str, owner: str) -> Scope:
+    """Where the entries of a bank stand: one session, whose run never ends."""
+    if len(owner) > ID_MAX_CHARS or len(owner.encode()) > ID_MAX_BYTES:
+        most = ID_MAX_CHARS - len(_USER)
+        raise InvalidInput(f"a bank is for a name of at most {most} characters", path="$.user_id", hint="a shorter id")
+    run_id = short_id("run", [tenant_id, owner])
+    return Scope(tenant_id=tenant_id, user_id=owner, agent_id=AGENT, session_id="bank", run_id=run_id)
+
+
+RESERVED_PREFIXES = (BANK_PREFIX, CORPUS_PREFIX)
+
+
+def is_reserved(owner: str) -> bool:
+    return owner.startswith(RESERVED_PREFIXES)
+
+
+def lock_rank(owner: str) -> tuple[bool, str]:
+    """The place of an owner in the order in which sessions are locked by whoever locks several: users come first, as a
+    run is locked before the banks that it is learnt into.
+    """
+    return is_reserved(owner), owner
+
+
+def is_nobody_s(owner: str) -> bool:
+    """A reserved name that no corpus and no bank has."""
+    return is_reserved(owner) and not (is_corpus(owner) or is_bank_name(owner))
+
+
+def holder_of(owner: str) -> str | None:
+    """The user whose own it is: what goes with them when they are forgotten, and is in their export."""
+    return corpus_holder(owner) or bank_holder(owner)
+
+
+# -- origins --------------------------------------------------------------------------------------------
+
+
+SystemName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,39}$")]
+"""The name of a system that holds memory, as it may stand in a flag and on a page."""
+_IMPORTED_FROM = "imported from "
+
+
+def imported_note(system: str) -> str:
+    """What the notes of a fact begin with that rests on nothing but what was imported from a system."""
+    return f"{_IMPORTED_FROM}{system}"
+
+
+def origin_note(notes: str | None) -> str | None:
+    """The part of a fact's notes that says where it was imported from."""
+    return notes.partition(";")[0] if notes is not None and notes.startswith(_IMPORTED_FROM) else None
+
+
+class Origin(Record):  # MV-02
+    """Where something comes from that was not observed here: which system held it, and what that said of it."""
+
+    system: SystemName
+    kind: Literal["message", "memory"]
+    """Said in a conversation there; or worded by that system, or kept by it as a note."""
+    id: Absent[NonEmpty] = None
+    """The id it had there."""
+    version: Absent[NonEmpty] = None
+    """The version of that system, or of its file."""
+    model: Absent[NonEmpty] = None
+    """The model that worded it, where that is known."""
+    created_at: Absent[Timestamp] = None
+    updated_at: Absent[Timestamp] = None
+    valid_from: Absent[Timestamp] = None
+    """From when that system held it to be so."""
+    valid_to: Absent[Timestamp] = None
+    """Until when."""
+    replaces: Absent[IdText] = None
+    """The event that holds the version before."""
+
+
+# -- pointers -------------------------------------------------------------------------------------------
+
+
+class Span(Record):
+    """Half-open, in UTF-8 bytes of the text it points into."""
+
+    start: Count
+    end: Count
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.end < self.start:
+            raise ValueError("a span must not end before it starts")
+        return self
+
+
+def _always_named(schema: JsonDict) -> None:
+    """Pointers are told apart by their namespace: whoever writes one among several gives it."""
+    wanted = schema["required"]
+    assert isinstance(wanted, list)
+    schema["required"] = ["namespace", *wanted]
+
+
+class _Pointer(Record):
+    model_config = ConfigDict(json_schema_extra=_always_named)
+
+    span: Span | None = None
+    """None is the whole."""
+    quote: str | None = None
+    """The text that must stand at the span, or anywhere in the whole where no span is given."""
+
+
+class EventSpan(_Pointer):
+    """A place in an event."""
+
+    namespace: Literal["event"] = "event"
+    event_id: IdText
+
+
+class ChunkSpan(_Pointer):
+    """A place in a chunk of a corpus."""
+
+    namespace: Literal["chunk"] = "chunk"
+    corpus_id: IdText
+    chunk_id: IdText
+
+
+class UrlCitation(_Pointer):
+    """A source of a research run."""
+
+    namespace: Literal["url"] = "url"
+    cid: IdText
+    url: IdText
+
+
+Pointer = Annotated[EventSpan | ChunkSpan | UrlCitation, Field(discriminator="namespace")]
+
+
+def quote_hash(quote: str) -> str:
+    return digest(quote.encode()).hex()
+
+
+def derive_evidence_id(corpus_id: str, chunk_id: str, span: Span, quote_digest: str | None = None) -> str:
+    """Namespaced by its corpus, so that evidence of two corpora never shares an id (002 §D)."""
+    parts: list[str | int] = [corpus_id, chunk_id, span.start, span.end]
+    return short_id("ev", parts if quote_digest is None else [*parts, quote_digest])
+
+
+LEDGER_CORPUS = "ledger"
+"""The corpus id of the ledger itself; its chunks are events."""

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from muniment.core.canonical import canonical_text
 from muniment.core.listing import Listing, Placed
-from muniment.core.owners import bank_holder, bank_level, bank_names, is_bank, user_bank
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import first
 from muniment.core.ports.schema import ITEMS
 from muniment.core.record import Absent, Count, Items, Record, Timestamp
-from muniment.core.vocabulary import ScopeLevel
+from muniment.core.scope import ScopeLevel, bank_holder, bank_level, bank_names, is_bank, user_bank
 from muniment.learning.banks import held_of
 from muniment.memory.backlog.reading import count_waiting, users_unembedded
 from muniment.memory.facts.records import StoredCandidate, StoredFact

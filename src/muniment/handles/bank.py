@@ -22,9 +22,9 @@ from muniment.contracts.learning import (
     ReuseStateRecord,
 )
 from muniment.core.canonical import short_id
-from muniment.core.owners import BANK_PREFIX, bank_level
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.requests import Expect, FromOne, Request, checked, one_of
+from muniment.core.scope import BANK_PREFIX, bank_level
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import find_memory, list_memories
 from muniment.learning.lessons.counting import with_counts
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryActionPlan, MemoryActionRecord, ReuseSelectMeta
     from muniment.contracts.rules import DistillDraft, FlowMapSnapshot
     from muniment.contracts.runs import EventLog
-    from muniment.core.policy.flow_map import FlowEstimatorKind
+    from muniment.core.policy import FlowEstimatorKind
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.learning.fold.executing import Applied

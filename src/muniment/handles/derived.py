@@ -67,11 +67,9 @@ from muniment.store.ledger.run_events import ACTIONS_PLANNED, OUTPUT_VERIFIED, R
 from muniment.store.proving.receipts import receipt_fault
 
 if TYPE_CHECKING:
-    from muniment.core.policy.policy import Policy
-    from muniment.core.ports.embedding import Embedder
+    from muniment.core.policy import Policy
     from muniment.core.ports.engine import Engine
-    from muniment.core.ports.outside import Clock, Ids
-    from muniment.core.ports.tokens import TokenCounter
+    from muniment.core.ports.models import Clock, Embedder, Ids, TokenCounter
     from muniment.store.dumps import Dump, Source
 
 __all__ = ["check_dump", "derivations", "derived", "new_context"]

@@ -13,10 +13,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from muniment.core.outside.system import SystemIds, system_clock
-from muniment.core.owners import is_reserved
-from muniment.core.policy.given import policy_given, policy_named
+from muniment.core.policy import policy_given, policy_named
 from muniment.core.record import JsonObject
-from muniment.core.scope import DEFAULT_TENANT, scope_given
+from muniment.core.scope import DEFAULT_TENANT, is_reserved, scope_given
 from muniment.errors import InvalidInput
 from muniment.handles.openings import (
     check_lessons,
@@ -33,12 +32,9 @@ from muniment.store.engines.opening import open_engine
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from muniment.core.policy.policy import Policy
-    from muniment.core.policy.research import ResearchLimits
-    from muniment.core.ports.embedding import Embedder
+    from muniment.core.policy import Policy, ResearchLimits
     from muniment.core.ports.engine import EngineInfo
-    from muniment.core.ports.outside import Clock, Ids
-    from muniment.core.ports.tokens import TokenCounter
+    from muniment.core.ports.models import Clock, Embedder, Ids, TokenCounter
     from muniment.handles.bank import Bank
     from muniment.handles.memory_learning import MemoryLearning
     from muniment.handles.memory_ledger import MemoryLedger

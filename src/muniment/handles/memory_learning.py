@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.owners import is_reserved
-from muniment.core.scope import DEFAULT_TENANT, scope_given
+from muniment.core.scope import DEFAULT_TENANT, is_reserved, scope_given
 from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from muniment.contracts.runs import VerifierResult
-    from muniment.core.scope import Scope
-    from muniment.core.vocabulary import ScopeLevel
+    from muniment.core.scope import Scope, ScopeLevel
     from muniment.handles.bank import Bank
     from muniment.learning.folding import Learned
     from muniment.rules.routing.records import RateReport, RouteDecision, RouteRequest
@@ -25,7 +23,7 @@ __all__ = ["MemoryLearning", "name_bank"]
 
 def name_bank(user_id: str | None, agent_id: str | None, tenant_id: str) -> tuple[Scope, str]:
     """The scope and the owner of the bank, and of the rulebook, of a user, an agent or the tenant."""
-    from muniment.core.owners import bank_owner
+    from muniment.core.scope import bank_owner
 
     if user_id is not None and agent_id is not None:
         raise InvalidInput("a bank is a user's or an agent's", path="$.agent_id")
@@ -82,7 +80,7 @@ class MemoryLearning:
 
     def bank_of(self, record_id: str, *, tenant_id: str = DEFAULT_TENANT) -> Bank:
         """The bank that holds a learned record, or a plan or draft of one, by its id."""
-        from muniment.core.owners import bank_names
+        from muniment.core.scope import bank_names
         from muniment.handles.bank import Bank
         from muniment.learning.banks import find_owner
 

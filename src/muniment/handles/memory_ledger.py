@@ -9,7 +9,7 @@ from muniment.core.listing import listing_given, shown
 from muniment.core.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
-    from muniment.core.pointer import Pointer
+    from muniment.core.scope import Pointer
     from muniment.memory.turns import EpisodeCandidate
     from muniment.store.context import Context
     from muniment.store.ledger.evidence import Resolved

@@ -10,7 +10,7 @@ from muniment.core.scope import DEFAULT_TENANT
 if TYPE_CHECKING:
     from muniment.contracts.packet import Purpose
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
-    from muniment.core.policy.policy import Policy
+    from muniment.core.policy import Policy
     from muniment.packets.previewing import Preview
     from muniment.packets.turns import RunTurn, TurnKind
     from muniment.runs.drift import DriftReport
@@ -125,7 +125,7 @@ class MemoryLog:
         many of the last turns stand as they are. The `basis` is the store as the build saw it (`then`), as far as
         that can still be had, or as it stands (`now`); the answer says what it was made from.
         """
-        from muniment.core.policy.given import policy_named
+        from muniment.core.policy import policy_named
         from muniment.packets.builds import load_build
         from muniment.packets.previewing import Settings, preview_build
         from muniment.rules.rulebook_reading import why_taken_out

@@ -10,7 +10,7 @@ from muniment.core.scope import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from muniment.core.outside.spool import Spool
-    from muniment.core.policy.policy import Policy
+    from muniment.core.policy import Policy
     from muniment.handles.attention import Overview, Waiting, WaitingKind
     from muniment.handles.thread_space import ThreadSpace
     from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
@@ -112,7 +112,7 @@ class MemoryStore:
         `reference` plain BM25 at the same sizes. A model is called with the messages of a chat and answers in text;
         with `cite` it is reminded to cite. `user_id` and `agent_id` are for questions that name none.
         """
-        from muniment.core.policy.given import policy_named
+        from muniment.core.policy import policy_named
         from muniment.verify.eval_running import run_eval
         from muniment.verify.evals.arms import make_arms
         from muniment.verify.evals.questions import Placed, read_questions

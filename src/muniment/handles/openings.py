@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from muniment.core.ports.embedding import Embedder
-    from muniment.core.ports.tokens import TokenCounter
+    from muniment.core.ports.models import Embedder, TokenCounter
 
 __all__ = [
     "StoreKey", "check_lessons", "check_ports", "counter_given", "embedder_given", "proof_key_given",

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from muniment.core.owners import BANK_PREFIX, bank_level
+from muniment.core.scope import BANK_PREFIX, bank_level
 from muniment.errors import InvalidInput
 from muniment.rules import rule_drafting, rule_testing
 from muniment.rules import rule_promoting as promoting
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
-    from muniment.core.vocabulary import RuleType
+    from muniment.core.scope import RuleType
     from muniment.learning.rule_state import RuleStage
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import (

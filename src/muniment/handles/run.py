@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from muniment.core.policy.given import policy_named
+from muniment.core.policy import policy_named
 from muniment.core.record import JsonObject
 from muniment.errors import InvalidInput, RunFinished
 from muniment.handles.given import answer_given, check_stop_reason, event_given, opening_given, plain
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from muniment.contracts.learning import FoldResult
     from muniment.contracts.packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
     from muniment.contracts.runs import VerifierResult
-    from muniment.core.policy.policy import Policy
+    from muniment.core.policy import Policy
     from muniment.core.record import JsonValue
-    from muniment.core.scope import Scope
-    from muniment.core.vocabulary import ScopeLevel, Trust
+    from muniment.core.scope import Scope, ScopeLevel, Trust
     from muniment.handles.run_learning import RunLearning
     from muniment.handles.run_ledger import RunLedger
     from muniment.handles.run_log import RunLogHandle

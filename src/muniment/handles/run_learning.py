@@ -10,8 +10,7 @@ from muniment.errors import InvalidInput
 if TYPE_CHECKING:
     from muniment.contracts.learning import FoldResult, ReuseSelectMeta, WorkingSet, WorkingSetRecord
     from muniment.contracts.runs import RunConfig, RunCost, VerifierResult
-    from muniment.core.scope import Scope
-    from muniment.core.vocabulary import RuleType, ScopeLevel
+    from muniment.core.scope import RuleType, Scope, ScopeLevel
     from muniment.learning.folding import Learned
     from muniment.learning.lessons.records import RunLessons
     from muniment.learning.recalling import Recall
@@ -249,7 +248,7 @@ def _learn(
     ws_id: str | None,
 ) -> tuple[Learned, bool]:
     from muniment.core.outside.calling import caught
-    from muniment.core.owners import bank_owner
+    from muniment.core.scope import bank_owner
     from muniment.learning.folding import Ending, learn_run
     from muniment.learning.learn_requests import LEARNING, is_defect, learn_request, learning_failed
     from muniment.learning.tidying import bank_length, tidy_sometimes

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from muniment.core.listing import listing_given
 
 if TYPE_CHECKING:
-    from muniment.core.pointer import Pointer
-    from muniment.core.scope import Scope
+    from muniment.core.scope import Pointer, Scope
     from muniment.store.context import Context
     from muniment.store.ledger.evidence import Resolved
     from muniment.store.ledger.records import EntryKind, LedgerEntry

@@ -9,7 +9,7 @@ from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Fact, InsightItem, Procedure, ValidationState
-    from muniment.core.vocabulary import ScopeLevel
+    from muniment.core.scope import ScopeLevel
     from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
     from muniment.memory.patches import Writer
 

@@ -17,11 +17,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
-from muniment.core.policy.rollouts import RolloutPolicy
-from muniment.core.policy.routing import RoutePolicy
+from muniment.core.policy import RolloutPolicy, RoutePolicy
 from muniment.core.record import Items, Record
 from muniment.core.requests import ByRule, Expect, FromOne, Request, checked, one_of
-from muniment.core.vocabulary import RunMode
+from muniment.core.scope import RunMode
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.learning.outside.lesson_models import lesson_writer
 from muniment.learning.recalling import bucket_given, features_given, intent_given, state_given
@@ -36,7 +35,7 @@ from muniment.verify.buckets import parse_bucket_key
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryHint, ReuseSelectMeta, ReuseStateRecord
-    from muniment.core.vocabulary import Level
+    from muniment.core.scope import Level
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.rules.effort import Plan, Router

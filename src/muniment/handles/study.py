@@ -22,7 +22,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from muniment.core.policy.research import ResearchLimits
+from muniment.core.policy import ResearchLimits
 from muniment.errors import Conflict, DuplicateId, InvalidInput, MunimentError
 from muniment.research.projection import study_id
 from muniment.research.run_records import GatesFile, ResearchManifest

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
-    from muniment.core.outside.otel import OpenSpan, Spans
+    from muniment.core.outside.system import OpenSpan, Spans
 
 __all__ = ["spans_of", "told"]
 
@@ -30,7 +30,7 @@ def spans_of(*, on: bool) -> Spans | None:
     """What tells OpenTelemetry; `MissingDependency` where it is asked for and not installed."""
     if not on:
         return None
-    from muniment.core.outside.otel import Spans
+    from muniment.core.outside.system import Spans
 
     return Spans()
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from muniment.core.owners import is_reserved
 from muniment.core.requests import ByRule, Expect, Request, checked, is_listing, one_of
-from muniment.core.scope import IdText, scope_given
+from muniment.core.scope import IdText, is_reserved, scope_given
 from muniment.errors import InvalidInput
 from muniment.handles.run import Run
 from muniment.traces.ingest import Whose, ingest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.core.outside.extras import not_installed
+from muniment.core.outside.system import not_installed
 from muniment.errors import MissingDependency
 
 __all__ = ["missing"]

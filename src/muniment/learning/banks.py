@@ -9,10 +9,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import read_canonical
-from muniment.core.owners import bank_holder, bank_scope, is_bank, owners_seen
 from muniment.core.ports.engine import Condition, Lock
 from muniment.core.ports.rows import select, texts
 from muniment.core.ports.schema import ITEMS, SESSIONS
+from muniment.core.scope import bank_holder, bank_scope, is_bank, owners_seen
 from muniment.errors import NotFound
 from muniment.learning.lesson_state import LessonState
 from muniment.learning.rule_state import CanaryPlan

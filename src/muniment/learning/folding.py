@@ -23,11 +23,11 @@ from muniment.contracts.learning import (
 from muniment.contracts.runs import EventLog, SelectedRuleMirror, TraceCapsule
 from muniment.core.canonical import digest_of, read_canonical
 from muniment.core.outside.calling import caught
-from muniment.core.owners import bank_owner, owners_seen
 from muniment.core.ports.engine import Condition, Lock
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.scope import bank_owner, owners_seen
 from muniment.errors import Conflict, InvalidInput, StorageFailure
 from muniment.learning.banks import find_memory, lock_banks, memory_drafts, write_bank
 from muniment.learning.fold.distill import BankIds
@@ -75,7 +75,7 @@ from muniment.verify.judges import taught_by
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import RunConfig
-    from muniment.core.policy.learning import LearnPolicy
+    from muniment.core.policy import LearnPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.learning.lessons.uses import UseArm
@@ -587,7 +587,7 @@ def _task_digest(scope: Scope, seen: _FoldInputs) -> str | None:
 
 
 def _capsule_memory(capsule: TraceCapsule, owner: str, now: str) -> StoredMemory:
-    from muniment.core.owners import bank_level
+    from muniment.core.scope import bank_level
 
     return StoredMemory(
         id=capsule_id(capsule.trace_id),

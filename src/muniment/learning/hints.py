@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, cast
 
 from muniment.contracts.learning import MemoryHint
 from muniment.core.instants import parse_instant
-from muniment.core.policy.learning import InjectionBudget, LearnPolicy
-from muniment.core.predicates import RUN_FEATURES, parse
-from muniment.core.stats.bounds import Beta, Prior
-from muniment.core.stats.counts import Tally
+from muniment.core.policy import InjectionBudget, LearnPolicy
+from muniment.core.predicate_nodes import RUN_FEATURES
+from muniment.core.predicates import parse
+from muniment.core.stats import Beta, Prior, Tally
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
 from muniment.learning.fold.circumstances import Place

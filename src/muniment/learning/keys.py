@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 from muniment.core.canonical import digest
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.errors import InvalidInput
 from muniment.learning.stored_memory import IntentParts, StateParts, StoredMemory
 

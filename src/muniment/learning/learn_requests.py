@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast, get
 
 from muniment.contracts.learning import FoldTrigger, FoldTriggerKind, ReuseSelectMeta
 from muniment.contracts.runs import RunConfig, RunCost, VerifierResult
-from muniment.core.owners import bank_owner, bank_scope
 from muniment.core.ports.engine import Condition
 from muniment.core.record import RULECRAFT_VERSION, Record
 from muniment.core.requests import Request, checked, one_of
-from muniment.core.vocabulary import ScopeLevel
+from muniment.core.scope import ScopeLevel, bank_owner, bank_scope
 from muniment.errors import (
     EmbedderFailure,
     IntegrityFailure,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from muniment.contracts.learning import MemoryActionPlan
 from muniment.core.canonical import child_path
-from muniment.core.owners import bank_level, bank_names
 from muniment.core.ports.rows import get
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.predicates import parse
 from muniment.core.record import RULECRAFT_VERSION, Absent, Items, Record
 from muniment.core.requests import Expect, Request, TextOrNone, checked
+from muniment.core.scope import bank_level, bank_names
 from muniment.errors import Conflict, Forgotten, InvalidInput, LessonRefused, NotFound
 from muniment.learning.banks import list_memories, lock_bank, write_bank
 from muniment.learning.fold.distill import BankIds, shared_keys_of

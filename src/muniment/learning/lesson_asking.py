@@ -37,7 +37,7 @@ from muniment.store.reading import list_entries
 from muniment.verify.outside.graders import without_orders
 
 if TYPE_CHECKING:
-    from muniment.core.policy.learning import WritingPolicy
+    from muniment.core.policy import WritingPolicy
     from muniment.core.ports.engine import Condition, Reader
     from muniment.core.scope import Scope
     from muniment.learning.proposals.keeping import KeptLesson

@@ -35,7 +35,7 @@ from muniment.learning.recall_reading import arms_told
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryActionPlan
-    from muniment.core.policy.learning import LearnPolicy, LessonPolicy
+    from muniment.core.policy import LearnPolicy, LessonPolicy
     from muniment.core.ports.engine import Reader
     from muniment.learning.stored_memory import RunFacts, StoredMemory
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.core.owners import bank_owner
+from muniment.core.scope import bank_owner
 from muniment.learning.fold.circumstances import circumstances_kept
 from muniment.learning.hinting.episode_words import Episode, episode_of
 from muniment.learning.hinting.requests import task_form
@@ -27,7 +27,7 @@ from muniment.learning.lessons.ways import WayRate, WayRun, rate_ways
 from muniment.learning.projection import core_name
 
 if TYPE_CHECKING:
-    from muniment.core.policy.learning import LearnPolicy
+    from muniment.core.policy import LearnPolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.learning.hints import RecallQuestion

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.learning import MemoryActionPlan
-from muniment.core.owners import owners_seen
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ITEMS
 from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.scope import owners_seen
 from muniment.learning.banks import list_memories, list_unbound, write_bank
 from muniment.learning.keys import intent_key
 from muniment.learning.lesson_moving import lesson_moves, recalled_ids
@@ -27,7 +27,7 @@ from muniment.memory.patches import draft_patch
 from muniment.store.ledger.memory_events import LESSONS_USED
 
 if TYPE_CHECKING:
-    from muniment.core.policy.learning import LearnPolicy
+    from muniment.core.policy import LearnPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.learning.lessons.uses import UseArm

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from muniment.core.canonical import short_id
 from muniment.core.listing import Listing, Placed, matches
-from muniment.core.owners import bank_level
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ITEMS
+from muniment.core.scope import bank_level
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import held_of
 from muniment.learning.lesson_state import LessonStage

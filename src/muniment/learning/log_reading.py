@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.core.canonical import canonical_text, read_canonical
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ITEMS

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.contracts.learning import MemoryActionPlan, MemoryActionRecord
 from muniment.core.canonical import canonical_bytes, short_id
-from muniment.core.owners import bank_level, bank_owner
 from muniment.core.ports.engine import Condition
 from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.scope import bank_level, bank_owner
 from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
 from muniment.learning.banks import Held, find_memory, lock_bank, memory_drafts, write_bank
 from muniment.learning.fold.executing import Applied, Given, check_plan, execute, ids_touched
@@ -25,8 +25,7 @@ from muniment.store.ledger.secrets import find_secret
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.core.scope import Scope
-    from muniment.core.vocabulary import ScopeLevel
+    from muniment.core.scope import Scope, ScopeLevel
     from muniment.learning.lesson_state import LessonState
     from muniment.store.context import Context
     from muniment.store.ledger.records import EntryDraft

@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from muniment.core.canonical import short_id
-from muniment.core.owners import is_bank
 from muniment.core.record import Record
+from muniment.core.scope import is_bank
 from muniment.errors import InvalidRecord
 from muniment.runs.projection import change_of, erased, sources_named
 from muniment.store.derivation import Projections, of_patches

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from muniment.core.owners import owners_seen
 from muniment.core.ports.engine import Condition, Reader
-from muniment.core.scope import Scope
+from muniment.core.scope import Scope, owners_seen
 from muniment.errors import InvalidRecord
 from muniment.learning.lesson_state import LessonArm
 from muniment.learning.lessons.records import RunLessons

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 from muniment.contracts.learning import MemoryRecallRequest, MemoryRecallResponse
 from muniment.core.canonical import canonical_bytes
 from muniment.core.listing import Listing
-from muniment.core.owners import owners_seen
 from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.scope import owners_seen
 from muniment.core.text.analyzer import analyze
 from muniment.errors import Conflict, InvalidInput, TooLarge
 from muniment.learning.banks import (

@@ -3,8 +3,7 @@
 from typing import Literal
 
 from muniment.core.record import Items, Number, Record
-from muniment.core.scope import IdText
-from muniment.core.vocabulary import RuleType
+from muniment.core.scope import IdText, RuleType
 
 __all__ = ["Arm", "CanaryPlan", "RuleArm", "RuleLayer", "RuleStage"]
 

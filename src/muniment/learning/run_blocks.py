@@ -13,7 +13,7 @@ from muniment.contracts.runs import (
     TreeSearchBlock,
 )
 from muniment.core.record import Absent, Integer, Items, JsonObject, NonEmpty, Number, Record
-from muniment.core.vocabulary import RunMode
+from muniment.core.scope import RunMode
 
 __all__ = ["PlannedRung", "RunBlocks", "TaskBlock", "TriedAttempt"]
 

@@ -5,8 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record
-from muniment.core.scope import IdText
-from muniment.core.vocabulary import Outcome, ScopeLevel, Verdict
+from muniment.core.scope import IdText, Outcome, ScopeLevel, Verdict
 from muniment.learning.lesson_state import LessonState
 from muniment.learning.rule_state import CanaryPlan, RuleLayer, RuleStage
 

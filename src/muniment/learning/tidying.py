@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.owners import bank_scope
 from muniment.core.ports.engine import Count
 from muniment.core.ports.rows import get
 from muniment.core.ports.schema import SESSIONS
 from muniment.core.record import RULECRAFT_VERSION
+from muniment.core.scope import bank_scope
 from muniment.learning.banks import list_memories, lock_bank, store_of, write_bank
 from muniment.learning.fold.executing import check_plan
 from muniment.learning.keys import has_expired
@@ -18,7 +18,7 @@ from muniment.learning.reuse.eviction import to_evict
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryActionRecord
-    from muniment.core.policy.learning import LearnPolicy
+    from muniment.core.policy import LearnPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.learning.stored_memory import MemoryKind, StoredMemory
     from muniment.store.context import Context

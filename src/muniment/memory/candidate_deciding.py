@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple, cast
 
 from muniment.core.ports.engine import Reader, Transaction
 from muniment.core.requests import Expect, Request, TextOrNone, checked
-from muniment.core.trust import lowest_trust
+from muniment.core.scope import lowest_trust
 from muniment.errors import InvalidInput, QuoteMismatch
 from muniment.memory.fact_reading import read_facts
 from muniment.memory.fact_writing import FactRequest, lock_fact, plan_fact

@@ -16,12 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 from muniment.core.canonical import digest
-from muniment.core.owners import is_corpus, is_reserved, owner_of
-from muniment.core.pointer import LEDGER_CORPUS
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.requests import Expect, FromOne, Request, Words, checked, is_listing
-from muniment.core.scope import scope_given
+from muniment.core.scope import LEDGER_CORPUS, is_corpus, is_reserved, owner_of, scope_given
 from muniment.errors import InvalidInput, TooLarge
 from muniment.memory.document_reading import CorpusScope
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import short_id
-from muniment.core.pointer import Span
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import chunked, get, stream, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
+from muniment.core.scope import Span
 from muniment.errors import NotFound
 from muniment.memory.documents.records import Chunk, CorpusDocument, DocumentStatus, StoredDocument
 from muniment.store.items import Item, digest_name, latest, newest_of, stream_items, taken_ids

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_text, short_id
-from muniment.core.pointer import Span
 from muniment.core.ports.engine import KeyTaken, Reader, Transaction
-from muniment.core.scope import Scope
+from muniment.core.scope import Scope, Span
 from muniment.errors import DuplicateId
 from muniment.memory.document_reading import (
     CorpusScope,

@@ -12,10 +12,10 @@ from hashlib import sha256
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition, Delete, Lock
 from muniment.core.ports.rows import by_ids, first, get, insert, select, stream
 from muniment.core.ports.schema import ENTRIES, EXTRACTS, SESSIONS, ExtractRow
+from muniment.core.scope import is_reserved
 from muniment.memory.episodes.extracts import (
     FAN,
     FORMAT,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.policy.memory import FactPolicy
+from muniment.core.policy import FactPolicy
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES

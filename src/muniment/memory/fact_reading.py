@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from muniment.contracts.packet import Fact
-from muniment.core.policy.memory import FactPolicy
+from muniment.core.policy import FactPolicy
 from muniment.core.ports.engine import Reader
 from muniment.core.requests import Request, TextOrNone, checked
 from muniment.core.scope import Scope

@@ -8,8 +8,7 @@ from muniment.core.ports.engine import Condition, Reader
 from muniment.store.items import Item, digest_name, newest_items
 
 if TYPE_CHECKING:
-    from muniment.core.scope import Scope
-    from muniment.core.vocabulary import ScopeLevel
+    from muniment.core.scope import Scope, ScopeLevel
 
 __all__ = ["LEVELS", "fact_items", "level_of", "visible_facts"]
 

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from muniment.contracts.packet import Fact
-from muniment.core.origins import imported_note
-from muniment.core.policy.memory import FactPolicy
+from muniment.core.policy import FactPolicy
 from muniment.core.ports.engine import Lock, Reader, Transaction
 from muniment.core.record import Confidence, Items, JsonValue, Record
 from muniment.core.requests import Request, TextOrNone, checked
-from muniment.core.scope import IdText, Scope
-from muniment.core.vocabulary import ScopeLevel, Trust
+from muniment.core.scope import IdText, Scope, ScopeLevel, Trust, imported_note
 from muniment.errors import InvalidInput
 from muniment.memory.fact_reading import facts_of_level, view_fact
 from muniment.memory.fact_rows import LEVELS

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.instants import parse_instant
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.ports.engine import Condition, Delete, Lock, Reader, Transaction
 from muniment.core.ports.rows import by_ids, chunked, put, select, stream
 from muniment.core.ports.schema import BACKLOG, ENTRIES, EntryRow

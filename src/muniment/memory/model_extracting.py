@@ -31,7 +31,7 @@ from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reading import content_in
 
 if TYPE_CHECKING:
-    from muniment.core.policy.memory import ExtractionPolicy
+    from muniment.core.policy import ExtractionPolicy
     from muniment.memory.outside.asking import Answered, Asker
     from muniment.store.context import Context
 

@@ -20,9 +20,7 @@ from muniment.core.ports.rows import get
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import ValidationError, issues_of
 from muniment.core.requests import ByRule, is_listing
-from muniment.core.scope import Scope
-from muniment.core.trust import lowest_trust, one_less
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import Scope, Trust, lowest_trust, one_less
 from muniment.errors import (
     Conflict,
     Forbidden,

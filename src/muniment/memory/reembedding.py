@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.ports.embedding import Embedder
 from muniment.core.ports.engine import Reader, Transaction
+from muniment.core.ports.models import Embedder
 from muniment.core.ports.rows import stream_texts
 from muniment.core.ports.schema import SESSIONS
 from muniment.errors import InvalidInput

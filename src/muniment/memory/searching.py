@@ -9,16 +9,16 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import check_text
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.numbers import whole
-from muniment.core.origins import imported_note
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.limits import checkpoint
+from muniment.core.policy import RecallPolicy
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import Numeric
+from muniment.core.requests import whole
+from muniment.core.scope import imported_note
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.stated.attributes import own
 from muniment.errors import InvalidInput

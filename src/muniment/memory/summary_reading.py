@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from muniment.core.ports.rows import get
 from muniment.core.ports.schema import SESSIONS
-from muniment.core.text.duplicates import words_of
+from muniment.core.text.sentences import words_of
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.agreements import AGREEMENT_KINDS, ends_agreement
 from muniment.memory.episodes.extracts import Span, strongest

@@ -24,9 +24,8 @@ from muniment.store.turns import blob_text, can_be_turn
 
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
-    from muniment.core.scope import Scope
+    from muniment.core.scope import Scope, Trust
     from muniment.core.text.stated.statements import Statement
-    from muniment.core.vocabulary import Trust
     from muniment.memory.episodes.turns import ReadTurn
     from muniment.memory.turns import Turn
     from muniment.store.context import Context
@@ -152,7 +151,7 @@ class LiveTurn:
         cited = self._said["cited"]
         if cited is None:
             return None
-        from muniment.core.text.citation_marks import named_by_marks
+        from muniment.core.text.sentences import named_by_marks
 
         return named_by_marks(self.text, cited["evidence_ids"], cited["unknown_marks"]) or None
 

@@ -6,10 +6,9 @@ from typing import Literal
 
 from muniment.core.canonical import Written, canonical_text
 from muniment.core.record import Absent, Count, Items, Number, Record
-from muniment.core.scope import IdText
-from muniment.core.text.duplicates import Words, read_words
+from muniment.core.scope import IdText, Trust
+from muniment.core.text.sentences import Words, read_words
 from muniment.core.text.stated.statements import Statement, read_statements
-from muniment.core.vocabulary import Trust
 
 __all__ = [
     "EpisodeCandidate",

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.ports.embedding import Embedder
 from muniment.core.ports.engine import Condition, Delete, Lock, Reader, Transaction
+from muniment.core.ports.models import Embedder
 from muniment.core.ports.rows import stream, texts
 from muniment.core.ports.schema import ENTRIES, table
 from muniment.memory.recall.index import StoredIndex

@@ -20,16 +20,12 @@ from muniment.contracts.portable import (
     PortableSession,
     PortableSummary,
 )
-from muniment.core.cancellation import checkpoint
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.origins import Origin
-from muniment.core.owners import is_nobody_s
+from muniment.core.limits import checkpoint
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES
-from muniment.core.scope import scope_given
-from muniment.core.trust import TRUST_RANK
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import TRUST_RANK, Origin, Trust, is_nobody_s, scope_given
 from muniment.errors import InvalidInput, MunimentError
 from muniment.memory.patches import Writer, cleaned
 from muniment.moving.fact_importing import FactImport

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_bytes, salted_digest
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.numbers import whole
 from muniment.core.ports.engine import Condition, Lock, Reader, Transaction
+from muniment.core.requests import whole
 from muniment.core.scope import Scope
 from muniment.errors import IdempotencyMismatch
 from muniment.store.items import Item, digest_name, select_items

@@ -9,16 +9,15 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from muniment.contracts.packet import Cues, MemoryPacket, PacketBudget, WorkingState
-from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import Written, canonical_bytes, check_text, digest, read_canonical
 from muniment.core.instants import format_instant, parse_instant, parse_rfc3339
-from muniment.core.numbers import whole
-from muniment.core.policy.policy import Policy
+from muniment.core.limits import checkpoint
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Condition, Reader, Transaction
 from muniment.core.ports.rows import select, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.record import Numeric, ValidationError, issues_of
-from muniment.core.requests import Expect, ObjectOrNone, Request, checked, one_of
+from muniment.core.requests import Expect, ObjectOrNone, Request, checked, one_of, whole
 from muniment.core.scope import IdText, Scope
 from muniment.errors import (
     ComposedBefore,
@@ -48,7 +47,7 @@ from muniment.store.ledger.secrets import redact_value
 from muniment.store.proving.proofs import check_proof, check_proofs, prove
 
 if TYPE_CHECKING:
-    from muniment.core.ports.tokens import TokenCounter
+    from muniment.core.ports.models import TokenCounter
 
 __all__ = [
     "Build", "build_of", "builds_of_run", "compose_build", "list_builds", "load_build", "recompose",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Reader
 from muniment.core.text.analyzer import analyze, term_hash
 from muniment.memory.labels import labelled_turns

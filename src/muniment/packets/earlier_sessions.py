@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muniment.core.instants import parse_instant
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.core.ports.engine import Reader
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.forming import form_episodes

@@ -9,8 +9,7 @@ import numpy as np
 
 from muniment.contracts.packet import OpenLoop
 from muniment.core.canonical import canonical_text
-from muniment.core.policy.compose import ComposePolicy
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import ComposePolicy, Policy
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.scope import Scope
 from muniment.core.text.analyzer import term_hash

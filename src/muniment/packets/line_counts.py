@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from muniment.core.ports.tokens import adds_lines, weighing
+from muniment.core.ports.models import adds_lines, weighing
 
 if TYPE_CHECKING:
-    from muniment.core.ports.tokens import TokenCounter
+    from muniment.core.ports.models import TokenCounter
     from muniment.store.context import Context
 
 __all__ = ["LINES_MAX", "LINE_CHARS_MAX", "LineCounts", "line_counts_of"]

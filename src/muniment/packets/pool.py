@@ -21,8 +21,7 @@ from muniment.contracts.packet import (
 )
 from muniment.core.canonical import Written, canonical_text, ordered_keys, ordered_members, written_part
 from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record, Timestamp
-from muniment.core.scope import IdText, Scope
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import IdText, Scope, Trust
 from muniment.memory.recall.records import SupersededStatement, outdated_by
 from muniment.memory.turns import EpisodeCandidate, SessionLine, Turn
 

@@ -12,17 +12,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from muniment.contracts.packet import MemoryPacket
-from muniment.core.numbers import whole
 from muniment.core.record import Count, Numeric, Record
-from muniment.core.requests import Expect, Request, checked, one_of
+from muniment.core.requests import Expect, Request, checked, one_of, whole
 from muniment.packets.builds import Build, BuildRequest, compose_build, recompose
 from muniment.packets.comparing import BuildDiff, diff_builds
 from muniment.packets.marks import KeptMarks, read_marks
 from muniment.packets.pool import ComposeRequest, KnownMarks
 
 if TYPE_CHECKING:
-    from muniment.core.policy.compose import ComposePolicy
-    from muniment.core.policy.policy import Policy
+    from muniment.core.policy import ComposePolicy, Policy
     from muniment.store.context import Context
 
 __all__ = ["Basis", "Preview", "PreviewRequest", "Settings", "preview_build"]

@@ -31,7 +31,7 @@ from muniment.runs.state_reading import (
 from muniment.store.items import latest_of_run
 
 if TYPE_CHECKING:
-    from muniment.core.policy.compose import ComposePolicy
+    from muniment.core.policy import ComposePolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.memory.recall.reasons import Wanted

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from muniment.contracts.packet import Fact
-    from muniment.core.policy.recall import RecallPolicy
+    from muniment.core.policy import RecallPolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.memory.recall.index import StoredIndex

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text, parse_json
-from muniment.core.policy.research import ResearchPolicy
+from muniment.core.policy import ResearchPolicy
 from muniment.core.text.sentences import sentence_spans
 from muniment.errors import InvalidInput, InvalidRecord, Issue, TooLarge
 from muniment.research.run_records import Citation, CitationStatus, SourceCheck

@@ -20,9 +20,9 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from muniment.contracts.research import SummaryPack
-from muniment.core.pointer import Span
 from muniment.core.record import JsonValue
-from muniment.core.text.offsets import ByteOffsets
+from muniment.core.scope import Span
+from muniment.core.text.sentences import ByteOffsets
 from muniment.research.citations import identify
 from muniment.research.judging import Judge, Judgement
 from muniment.research.reading.figures import has_figure

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from muniment.core.policy.research import PivotPolicy
+from muniment.core.policy import PivotPolicy
 from muniment.core.text.patterns import lazy_pattern
 from muniment.research.reading.outputs import Reading, Sentence, sections_of, sentences_between
 from muniment.research.reading.sections import section_kind

@@ -14,7 +14,7 @@ from math import ceil
 from typing import get_args
 
 from muniment.contracts.research import Perspective, SummaryEntry, SummaryPack
-from muniment.core.policy.research import ResearchLimits, ResearchPolicy
+from muniment.core.policy import ResearchLimits, ResearchPolicy
 from muniment.core.record import JsonValue
 from muniment.errors import Issue
 from muniment.research.run_records import (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.contracts.research import SummaryPack
 from muniment.core.canonical import canonical_text, digest, parse_json
-from muniment.core.pointer import Span
-from muniment.core.text.offsets import ByteOffsets
+from muniment.core.scope import Span
+from muniment.core.text.sentences import ByteOffsets
 from muniment.errors import InvalidInput, WrongStage
 from muniment.memory.patches import texts_of
 from muniment.research.citations import gather_sources
@@ -43,8 +43,7 @@ from muniment.research.waves import (
 from muniment.store.ledger.orders import reads_like_instructions
 
 if TYPE_CHECKING:
-    from muniment.core.policy.policy import Policy
-    from muniment.core.policy.research import ResearchPolicy
+    from muniment.core.policy import Policy, ResearchPolicy
     from muniment.memory.corpus import Corpus
 
 __all__ = ["CLAIMS", "PACK", "check_report", "claims_of", "evaluate_gates", "pack_study", "synthesis_input"]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from muniment.contracts.research import Perspective, SummaryPack
 from muniment.core.canonical import canonical_text
-from muniment.core.policy.research import ResearchLimits, ResearchPolicy
+from muniment.core.policy import ResearchLimits, ResearchPolicy
 from muniment.core.text.script import Written, written_in
 from muniment.errors import InvalidInput
 from muniment.research.ranking import asked_terms, best_first, first_said, is_flagged, is_packable

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from muniment.core.canonical import short_id
-from muniment.core.owners import owner_of
+from muniment.core.scope import owner_of
 from muniment.errors import InvalidRecord
 from muniment.runs.projection import change_of, erased
 from muniment.store.derivation import Projections, of_patches

@@ -13,9 +13,9 @@ from itertools import chain
 from math import log
 
 from muniment.contracts.research import Perspective
-from muniment.core.policy.research import RankWeights
+from muniment.core.policy import RankWeights
 from muniment.core.text.analyzer import analyze
-from muniment.core.text.duplicates import Seen
+from muniment.core.text.sentences import Seen
 from muniment.research.reading.figures import has_figure
 from muniment.research.run_records import CheckedClaim
 

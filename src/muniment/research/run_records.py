@@ -9,10 +9,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from muniment.contracts.research import SummaryPack
-from muniment.core.pointer import Span
-from muniment.core.policy.research import ResearchLimits
+from muniment.core.policy import ResearchLimits
 from muniment.core.record import Absent, Confidence100, Count, Items, JsonObject, NonEmpty, Number, Record
-from muniment.core.scope import IdText
+from muniment.core.scope import IdText, Span
 
 __all__ = [
     "CITABLE",

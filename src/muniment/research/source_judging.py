@@ -10,7 +10,7 @@ from muniment.verify.facts import Source, SourceText, check_source, fact_score, 
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import FGFCReport
-    from muniment.core.policy.policy import Policy
+    from muniment.core.policy import Policy
     from muniment.memory.corpus import Corpus
     from muniment.research.study_sources import Shelved
 

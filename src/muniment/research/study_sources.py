@@ -20,7 +20,7 @@ from muniment.research.urls import cid_of, normalize_url, try_normalize_url
 from muniment.research.waves import gate_of_waves, need_gate, need_stage, without_secrets
 
 if TYPE_CHECKING:
-    from muniment.core.policy.research import ResearchPolicy
+    from muniment.core.policy import ResearchPolicy
     from muniment.memory.document_writing import NewDocument
     from muniment.memory.documents.records import CorpusDocument
     from muniment.store.context import Context

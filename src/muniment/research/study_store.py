@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.contracts.research import Perspective, Perspectives
 from muniment.core.canonical import canonical_text, digest
-from muniment.core.owners import owner_of
 from muniment.core.ports.engine import Condition, Lock
+from muniment.core.scope import owner_of
 from muniment.errors import NotFound, StaleState
 from muniment.memory.patches import draft_patch
 from muniment.research.projection import check_id, study_id
@@ -38,8 +38,7 @@ from muniment.store.reading import content_in
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.core.scope import Scope
-    from muniment.core.vocabulary import Trust
+    from muniment.core.scope import Scope, Trust
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
 

@@ -24,7 +24,7 @@ from muniment.research.study_store import PERSPECTIVES, New, Step, StudyView, pr
 from muniment.research.urls import without_all_credentials
 
 if TYPE_CHECKING:
-    from muniment.core.policy.research import ResearchPolicy
+    from muniment.core.policy import ResearchPolicy
     from muniment.store.context import Context
 
 __all__ = [

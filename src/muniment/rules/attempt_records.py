@@ -15,7 +15,7 @@ from muniment.verify.verdicts import is_pass
 if TYPE_CHECKING:
     from muniment.contracts.learning import ReuseSelectMeta
     from muniment.contracts.runs import RolloutSummary, RunConfig, SynthInputs, TreeSearchBlock
-    from muniment.core.vocabulary import RunMode
+    from muniment.core.scope import RunMode
     from muniment.handles.run import Run
     from muniment.learning.folding import Learned
     from muniment.rules.attempts import AgentTask

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from muniment.contracts.learning import ReuseSelectMeta
-    from muniment.core.policy.rollouts import RolloutPolicy
-    from muniment.core.policy.tree_search import TreePolicy
-    from muniment.core.vocabulary import RunMode
+    from muniment.core.policy import RolloutPolicy, TreePolicy
+    from muniment.core.scope import RunMode
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.learning.folding import Learned

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_bytes
 from muniment.core.outside.calling import Late, ThreadEach, caught, stop_if_told, submitted, wait_for
-from muniment.core.vocabulary import RunMode
+from muniment.core.scope import RunMode
 from muniment.errors import InvalidInput, TooLarge
 from muniment.learning.recalling import features_given
 from muniment.rules.rollouts.synthesis import refine_prompt

@@ -10,7 +10,7 @@ from muniment.learning.run_blocks import PlannedRung
 from muniment.rules.rollouts.budget import Goal, Step, cut_step, next_step
 
 if TYPE_CHECKING:
-    from muniment.core.policy.routing import RoutePolicy
+    from muniment.core.policy import RoutePolicy
     from muniment.rules.attempt_records import Trial
     from muniment.rules.rollouts.budget import Caps, Made
     from muniment.rules.routing.climbing import Attempt

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from muniment.contracts.rules import PatterningObservable, PatterningPlan, PatterningProbe
 from muniment.contracts.runs import EventLog
 from muniment.core.outside.calling import outcome_of
-from muniment.core.policy.patterning import PatterningPolicy
+from muniment.core.policy import PatterningPolicy
 from muniment.errors import EvaluationFailed, InvalidInput
 from muniment.rules.patterning.levers import moved, named, planned_steps, read_levers
 from muniment.rules.patterning.observables import check_observables, read_values

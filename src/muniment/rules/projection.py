@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import short_id
-from muniment.core.owners import is_bank
+from muniment.core.scope import is_bank
 from muniment.errors import Conflict, InvalidInput, InvalidRecord
 from muniment.learning.projection import held_record, named_id, project_event_log, project_memory
 from muniment.runs.projection import change_of, erased, sources_named

@@ -32,7 +32,7 @@ from muniment.verify.verdicts import UNRUN, is_pass, says_nothing
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import RolloutSummary
-    from muniment.core.vocabulary import RunMode
+    from muniment.core.scope import RunMode
     from muniment.handles.run import Run
     from muniment.rules.attempt_records import Kind
     from muniment.rules.attempt_runs import Bench

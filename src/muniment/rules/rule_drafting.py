@@ -9,9 +9,9 @@ from pydantic import InstanceOf
 
 from muniment.contracts.rules import DistillDraft, RuleRecord
 from muniment.core.canonical import canonical_bytes, short_id
-from muniment.core.owners import bank_level
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.requests import Expect, Request, checked
+from muniment.core.scope import bank_level
 from muniment.errors import Conflict, InvalidInput, InvalidRecord, Issue, NotFound, TooLarge
 from muniment.learning.banks import find_memory, list_memories
 from muniment.learning.stored_memory import StoredMemory
@@ -31,7 +31,7 @@ from muniment.store.ledger.secrets import find_secret
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Transaction
-    from muniment.core.vocabulary import RuleType
+    from muniment.core.scope import RuleType
     from muniment.store.ledger.records import EntryDraft
 
 __all__ = ["Submitted", "add_user_rule", "lint", "submit"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from muniment.core.record import Count, Number
 from muniment.core.requests import ByRule, Expect, Request, checked, within
-from muniment.core.stats.sequential import Comparison
+from muniment.core.stats import Comparison
 from muniment.errors import Conflict, InvalidInput, NotFound, TooLarge
 from muniment.learning.banks import list_memories
 from muniment.learning.plans import version_of

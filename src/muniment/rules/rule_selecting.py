@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 from muniment.contracts.rules import CandidateSelectRequest, CandidateSelectResponse
-from muniment.core.owners import owners_seen
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ITEMS
 from muniment.core.record import RULECRAFT_VERSION, Numeric
 from muniment.core.requests import Expect, Request, checked
-from muniment.core.vocabulary import RuleType
+from muniment.core.scope import RuleType, owners_seen
 from muniment.errors import Conflict
 from muniment.learning.banks import find_memory
 from muniment.learning.recalling import bucket_named, features_given, features_of, intent_given, state_given
@@ -35,7 +34,7 @@ from muniment.verify.buckets import parse_bucket_key
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.core.vocabulary import Level
+    from muniment.core.scope import Level
     from muniment.learning.stored_memory import IntentParts, StateParts
     from muniment.memory.patches import Writer
     from muniment.store.context import Context

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord
-from muniment.core.predicates.predicate import all_hold
+from muniment.core.predicates import all_hold
 from muniment.core.record import Number
 from muniment.core.requests import Expect, Request, checked, within
 from muniment.rules.attempts import AgentTask, Answered, RunNotes, call_agents, noted_calls

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from muniment.contracts.learning import ReuseStateRecord
-    from muniment.core.policy.tree_search import TreePolicy
+    from muniment.core.policy import TreePolicy
     from muniment.rules.tree_searching import TreeProblem
 
 __all__ = ["ProblemCaller"]

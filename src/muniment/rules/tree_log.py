@@ -15,7 +15,7 @@ from muniment.rules.tree_search.answers import Answer, Child, Verified, answer_w
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import ReuseSelectMeta, ReuseStateRecord
-    from muniment.core.policy.tree_search import TreePolicy
+    from muniment.core.policy import TreePolicy
     from muniment.handles.run import Run
     from muniment.rules.tree_search.search import TreeSearch
     from muniment.store.ledger.records import LedgerEntry

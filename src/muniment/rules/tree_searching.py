@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.contracts.learning import ReuseSelectMeta, ReuseStateRecord
 from muniment.contracts.runs import TreeSearchBlock, VerifierResult
 from muniment.core.canonical import read_canonical, short_id
-from muniment.core.policy.tree_search import TreePolicy
+from muniment.core.policy import TreePolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import Forgotten, InvalidInput, NotFound
 from muniment.learning.projection import trace_id_of
@@ -28,7 +28,7 @@ from muniment.rules.tree_search.search import TreeSearch
 from muniment.verify.outputs import Output, Usage
 
 if TYPE_CHECKING:
-    from muniment.core.ports.outside import Clock
+    from muniment.core.ports.models import Clock
     from muniment.handles.bank import Bank
     from muniment.handles.run import Run
 

@@ -7,17 +7,24 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from muniment.contracts.snapshot import EvidencePointer
-from muniment.core.owners import owner_of
-from muniment.core.pointer import LEDGER_CORPUS, ChunkSpan, EventSpan, Pointer, Span, derive_evidence_id, quote_hash
 from muniment.core.requests import ByRule, is_listing
+from muniment.core.scope import (
+    LEDGER_CORPUS,
+    ChunkSpan,
+    EventSpan,
+    Pointer,
+    Span,
+    derive_evidence_id,
+    owner_of,
+    quote_hash,
+)
 from muniment.errors import InvalidInput, MunimentError, QuoteMismatch
 from muniment.store.ledger.evidence import pointer_address
 from muniment.store.reading import pointer_of, resolve_in, source_row
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
-    from muniment.core.scope import Scope
-    from muniment.core.vocabulary import Trust
+    from muniment.core.scope import Scope, Trust
 
 __all__ = ["Cited", "Pointers", "cite", "cite_again", "owners_of", "pointer_to", "pointers_of", "sources_of"]
 

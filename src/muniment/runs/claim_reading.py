@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muniment.core.pointer import LEDGER_CORPUS
 from muniment.core.ports.engine import Condition
+from muniment.core.scope import LEDGER_CORPUS
 from muniment.memory.recall.reasons import match_text
 from muniment.store.items import newest_items
 

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from muniment.contracts.snapshot import EvidencePointer
-from muniment.core.pointer import Pointer
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import texts
 from muniment.core.ports.schema import LINKS
 from muniment.core.requests import Expect, Request, checked, one_of
-from muniment.core.trust import lowest_trust
+from muniment.core.scope import Pointer, lowest_trust
 from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
 from muniment.memory.patches import Decided, Texts, Writer, draft_patch, said_of, text_of, texts_of, write_patches
 from muniment.runs.citing import Cited, Pointers, cite, cite_again, owners_of, pointer_to, pointers_of, sources_of
@@ -35,7 +34,7 @@ from muniment.store.ledger.run_events import (
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.core.vocabulary import Trust
+    from muniment.core.scope import Trust
 
 __all__ = [
     "close_question",

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
-from muniment.core.pointer import LEDGER_CORPUS
 from muniment.core.ports.engine import Lock
 from muniment.core.ports.rows import by_ids, insert, texts
 from muniment.core.ports.schema import ENTRIES, LINKS, PARTS, PartRow
+from muniment.core.scope import LEDGER_CORPUS
 from muniment.errors import Conflict, MunimentError, RunFinished, StoreDamaged
 from muniment.memory.patches import draft_patch
 from muniment.runs.compaction.snapshots import snapshot_id_of, snapshot_of, snapshots_id
@@ -216,7 +216,7 @@ class _Stock:
 
     def chunk(self, corpus_id: str, chunk_id: str) -> bytes | str:
         """The bytes of a chunk, or in words why there are none."""
-        from muniment.core.owners import corpus_of
+        from muniment.core.scope import corpus_of
 
         row = self._rows.get(chunk_id)
         if row is None or (corpus_id == LEDGER_CORPUS and row.user_id != self._scope.user_id):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition
 from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ENTRIES
+from muniment.core.scope import is_reserved
 from muniment.errors import InvalidInput
 from muniment.memory.patches import instant_of
 from muniment.runs.compaction.drift import DriftMeter

@@ -21,7 +21,7 @@ from muniment.store.ledger.rows import check_header, entry_of_row
 from muniment.store.ledger.run_events import SNAPSHOT_TAKEN
 
 if TYPE_CHECKING:
-    from muniment.core.policy.compaction import CompactionPolicy
+    from muniment.core.policy import CompactionPolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
     from muniment.runs.records import RunLog

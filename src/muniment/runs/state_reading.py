@@ -13,7 +13,7 @@ from muniment.contracts.packet import OpenLoop
 from muniment.core.canonical import canonical_text
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import Trust
 from muniment.runs.compaction.transitions import TOOL_FAILURE
 from muniment.runs.records import OpenQuestion, RunConflict
 from muniment.store.items import Item, get_version, latest, select_items

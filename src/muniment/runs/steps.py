@@ -23,7 +23,7 @@ from muniment.store.ledger.run_events import PHASES
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import MemoryPacket
-    from muniment.core.policy.compaction import CompactionPolicy
+    from muniment.core.policy import CompactionPolicy
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.memory.patches import Writer
@@ -269,7 +269,7 @@ def _context(context: Any) -> dict[str, Any]:
 
 def _check_selected(reader: Reader, scope: Scope, ids: Iterable[str]) -> None:
     """What a caller says was in the window must be this user's to see (LG-02)."""
-    from muniment.core.owners import is_visible
+    from muniment.core.scope import is_visible
 
     wanted = list(dict.fromkeys(ids))
     rows = by_ids(reader, ENTRIES, wanted, into=EntryOwner)

@@ -17,10 +17,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import canonical_bytes, digest, salted_digest
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.owners import lock_rank
+from muniment.core.limits import checkpoint
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, LockAll, Patch, Reader, Transaction, Value
 from muniment.core.ports.rows import advance, by_ids, find, first, get, insert, put, select
 from muniment.core.ports.schema import (
@@ -40,7 +39,7 @@ from muniment.core.ports.schema import (
     TenantRow,
     UserRow,
 )
-from muniment.core.scope import Scope
+from muniment.core.scope import Scope, lock_rank
 from muniment.errors import (
     ClockWentBack,
     Conflict,
@@ -66,7 +65,7 @@ from muniment.store.proving.tombstones import forgotten, told_entry
 from muniment.store.turns import can_be_turn, is_turn
 
 if TYPE_CHECKING:
-    from muniment.core.policy.policy import LedgerPolicy
+    from muniment.core.policy import LedgerPolicy
 
 __all__ = [
     "Admissible",

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES
-from muniment.core.scope import UserScope
+from muniment.core.scope import UserScope, is_reserved
 from muniment.errors import InvalidInput
 from muniment.store.context import Context
 from muniment.store.ledger.rows import read_body

@@ -8,16 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from muniment.core.instants import format_instant
-from muniment.core.memos import REMEMBERED, TABLES
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.limits import REMEMBERED, TABLES
+from muniment.core.policy import RecallPolicy
 
 if TYPE_CHECKING:
-    from muniment.core.outside.otel import Spans
-    from muniment.core.policy.policy import Policy
-    from muniment.core.ports.embedding import Embedder
+    from muniment.core.outside.system import Spans
+    from muniment.core.policy import Policy
     from muniment.core.ports.engine import Engine
-    from muniment.core.ports.outside import Clock, Ids
-    from muniment.core.ports.tokens import TokenCounter
+    from muniment.core.ports.models import Clock, Embedder, Ids, TokenCounter
     from muniment.store.derivation import Derivation, Derived, Project
     from muniment.store.ledger.records import LedgerEntry
 
@@ -111,7 +109,7 @@ class Context:
     @cached_property
     def policy(self) -> Policy:
         """The default, where no other was given: a hundred classes, which a search has no need of."""
-        from muniment.core.policy.policy import Policy
+        from muniment.core.policy import Policy
 
         return Policy.model_construct()
 
@@ -168,7 +166,7 @@ class Context:
 
     def counter_named(self, name: str) -> TokenCounter:
         """The counter a build was made with, to make it again."""
-        from muniment.core.outside.extras import not_installed
+        from muniment.core.outside.system import not_installed
         from muniment.core.outside.token_counters import load_token_counter
         from muniment.core.text.tokens import ESTIMATE_NAME
 

@@ -20,7 +20,6 @@ from os import PathLike, fspath
 from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import parse_json, salted_digest
-from muniment.core.owners import holder_of, is_nobody_s
 from muniment.core.ports.schema import (
     BlobRow,
     EntryRow,
@@ -33,6 +32,7 @@ from muniment.core.ports.schema import (
     column_names,
     table,
 )
+from muniment.core.scope import holder_of, is_nobody_s
 from muniment.errors import ChainBroken, InvalidInput, MunimentError
 from muniment.store.dump_replay import DumpReplay
 from muniment.store.engines.codec import encode_id

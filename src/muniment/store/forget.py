@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from muniment.core.owners import is_corpus, lock_rank
 from muniment.core.ports.engine import Condition, Delete, Patch, ScrubReport, Transaction, Value
 from muniment.core.ports.kept_rows import VALUES_SESSION
 from muniment.core.ports.rows import advance, by_ids, chunked, get, texts
@@ -30,6 +29,7 @@ from muniment.core.ports.schema import (
     UserRow,
     column_names,
 )
+from muniment.core.scope import is_corpus, lock_rank
 from muniment.errors import NotFound, StoreDamaged, UnknownScope
 from muniment.store.answers import clear_answers
 from muniment.store.context import Context

@@ -10,11 +10,10 @@ from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes, canonical_text, digest, digest_of
-from muniment.core.owners import BANK_PREFIX, is_reserved
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, LockAll, Patch, Reader, Row, Transaction
 from muniment.core.ports.rows import by_ids, chunked, first, get, insert, put, select, stream
 from muniment.core.ports.schema import ENTRIES, ITEMS, LINEAGES, LINKS, ItemRow, LineageRow, LinkRow
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import BANK_PREFIX, Trust, is_reserved
 from muniment.errors import DuplicateId, Forgotten, InvalidJson, StoreDamaged
 
 __all__ = [

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from muniment.core.cancellation import checkpoint
 from muniment.core.canonical import canonical_bytes, canonical_text, read_canonical, salted_digest
-from muniment.core.owners import is_reserved
+from muniment.core.limits import checkpoint
 from muniment.core.ports.engine import KeyTaken, Transaction
 from muniment.core.ports.rows import by_ids, find
 from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY_KEYS, BlobRow, IdempotencyKeyRow
 from muniment.core.record import Count, Record
-from muniment.core.scope import Scope, scope_given
+from muniment.core.scope import Scope, is_reserved, scope_given
 from muniment.errors import IdempotencyMismatch, InvalidInput, MunimentError, StorageBusy
 from muniment.store.append import Batch, append_batches, key_named, opening_draft
 from muniment.store.ledger.admission import admit
@@ -28,8 +27,8 @@ from muniment.store.ledger.records import EntryDraft
 
 if TYPE_CHECKING:
     from muniment.core.outside.spool import Spool
-    from muniment.core.policy.policy import LedgerPolicy
-    from muniment.core.vocabulary import Trust
+    from muniment.core.policy import LedgerPolicy
+    from muniment.core.scope import Trust
     from muniment.store.context import Context
     from muniment.store.ledger.admission import Admitted
     from muniment.store.ledger.records import EntryKind, Role

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_text
-from muniment.core.owners import is_reserved
 from muniment.core.ports.engine import Condition, Reader, Transaction
 from muniment.core.ports.rows import by_ids, chunked, stream
 from muniment.core.ports.schema import ENTRIES, ITEMS
+from muniment.core.scope import is_reserved
 from muniment.errors import StoreDamaged
 from muniment.store.item_entries import ItemEntry, made_from
 from muniment.store.items import HOLDS_BODY, Item, kinds_held

@@ -17,10 +17,10 @@ from heapq import nlargest
 from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import canonical_bytes, digest_of, parse_json
-from muniment.core.owners import user_bank
 from muniment.core.ports.engine import Condition, Count, Reader, Row
 from muniment.core.ports.rows import get, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
+from muniment.core.scope import user_bank
 from muniment.errors import InvalidInput, InvalidJson
 from muniment.store.items import latest, receipts_of
 

@@ -7,13 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.listing import Listing, shown
-from muniment.core.numbers import whole
-from muniment.core.owners import corpus_of
-from muniment.core.pointer import ChunkSpan, EventSpan, Pointer, UrlCitation
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import get
 from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.core.record import ValidationError, issues_of
+from muniment.core.requests import whole
+from muniment.core.scope import ChunkSpan, EventSpan, Pointer, UrlCitation, corpus_of
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.store.chain_reading import check_place
 from muniment.store.context import Context

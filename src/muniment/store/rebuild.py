@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from muniment.core.owners import lock_rank
 from muniment.core.ports.engine import Condition, Delete, Patch, Reader, Transaction
 from muniment.core.ports.rows import insert, put, stream, stream_texts
 from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS, SESSIONS, LinkRow
+from muniment.core.scope import lock_rank
 from muniment.store.context import Context
 from muniment.store.items import (
     LINKED,

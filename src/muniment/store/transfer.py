@@ -14,7 +14,6 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes
-from muniment.core.owners import lock_rank
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Transaction
 from muniment.core.ports.rows import by_ids, get, insert, put, select, stream, texts
 from muniment.core.ports.schema import (
@@ -35,6 +34,7 @@ from muniment.core.ports.schema import (
     PartRow,
     SessionRow,
 )
+from muniment.core.scope import lock_rank
 from muniment.errors import BlobCorrupt, Conflict, InvalidInput, StoreDamaged, UnknownKind, UnknownScope
 from muniment.store.answers import clear_answers
 from muniment.store.append import enter_tenant, number_entries, put_keys

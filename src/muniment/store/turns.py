@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import salted_digest
-from muniment.core.owners import CORPUS_PREFIX, corpus_holder, holder_of, is_reserved, user_bank
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, first, get, select, stream_texts
 from muniment.core.ports.schema import BLOBS, ENTRIES, ITEMS, SESSIONS, Table
+from muniment.core.scope import CORPUS_PREFIX, corpus_holder, holder_of, is_reserved, user_bank
 from muniment.errors import BlobCorrupt
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryOwner, damaged_entry

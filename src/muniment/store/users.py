@@ -9,10 +9,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from muniment.core.listing import Listing, Placed, matches
-from muniment.core.owners import RESERVED_PREFIXES
 from muniment.core.ports.engine import Condition, Count, Reader
 from muniment.core.ports.rows import by_ids, first, get, select, stream
 from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
+from muniment.core.scope import RESERVED_PREFIXES
 from muniment.errors import InvalidInput
 from muniment.store.context import Context
 from muniment.store.lists.seeking import NEWEST, rows_listed

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from muniment.core.ports.grader import Judgement
+from muniment.core.ports.models import Judgement
 from muniment.verify.static import constraints
 
 __all__ = ["EXAMPLES", "PolitenessJudge"]

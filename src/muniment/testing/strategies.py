@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from muniment.contracts.packet import Cues, Fact, InsightItem, OpenLoop, PacketBudget, Procedure, WorkingState
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.core.scope import Scope
 from muniment.memory.recall.records import SupersededStatement
 from muniment.memory.turns import EpisodeCandidate, SessionLine, SummaryLine, Turn

@@ -14,8 +14,7 @@ from muniment.core.canonical import digest_of, short_id
 from muniment.core.instants import format_instant
 from muniment.core.listing import listing_given
 from muniment.core.matching import common_stretches, erased_places
-from muniment.core.owners import is_reserved
-from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS
+from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS, is_reserved
 from muniment.packets.page.opening import PAGE_SIGN
 from muniment.store.ledger.secrets import redact_value
 from muniment.store.reading import content_of, list_entries

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, get_args
 
-from muniment.core.vocabulary import Level
+from muniment.core.scope import Level
 from muniment.errors import InvalidInput
 
 __all__ = ["DEFAULT_DOMAIN", "Bucket", "bucket_key", "parse_bucket_key"]

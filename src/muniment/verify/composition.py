@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from muniment.contracts.runs import FGFCReport, VerifierResult
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.vocabulary import JudgeKind, Outcome, Verdict
+from muniment.core.scope import JudgeKind, Outcome, Verdict
 from muniment.verify.clusters import failure_cluster_id
 from muniment.verify.facts.codes import fact_reason_codes, fact_score, fact_verdict
 from muniment.verify.judges import judge_block

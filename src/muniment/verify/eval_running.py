@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.scope import Scope, scope_given
-from muniment.core.text.citation_marks import numbers_in
+from muniment.core.text.sentences import numbers_in
 from muniment.errors import InvalidInput
 from muniment.packets.builds import Build, compose_build
 from muniment.packets.compose.explain import candidates_of

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from muniment.contracts.runs import FGFCOverall, FGFCReport, FGFCUnit
 from muniment.core.canonical import digest_of
 from muniment.core.outside.calling import outcome_of
-from muniment.core.ports.grader import Grade, Grader, Judgement
+from muniment.core.ports.models import Grade, Grader, Judgement
 from muniment.errors import InvalidInput, ModelMalformed, ModelUnreachable
 from muniment.verify.evals.answers import answer_tokens
 from muniment.verify.facts import SourceText, unit_score

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from muniment.contracts.runs import VerifierResult
-from muniment.core.vocabulary import JudgeKind, Outcome, Verdict
+from muniment.core.scope import JudgeKind, Outcome, Verdict
 from muniment.verify.verdicts import PROFILE_EXECUTED, UNJUDGED, UNRUN, score_of
 
 __all__ = ["Taught", "judge_block", "judge_of", "taught_by"]

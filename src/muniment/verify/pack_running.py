@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from muniment.core.canonical import canonical_bytes
-from muniment.core.ports.grader import Judgement
+from muniment.core.ports.models import Judgement
 from muniment.core.record import Items, OpenRecord
-from muniment.core.stats.bounds import wilson_bounds
+from muniment.core.stats import wilson_bounds
 from muniment.verify.grading import GradingSession, grading_of
 from muniment.verify.regression.junit import JUnitCase, to_junit
 from muniment.verify.regression.pack_file import Pack

@@ -16,7 +16,7 @@ from typing import Any
 from muniment.contracts.rules import RegressionTestSpec
 from muniment.core.canonical import canonical_bytes
 from muniment.core.outside.calling import submitted, wait_for
-from muniment.core.ports.grader import RubricJudge
+from muniment.core.ports.models import RubricJudge
 from muniment.errors import InvalidInput
 from muniment.verify.outputs import Output, Usage
 from muniment.verify.regression.junit import JUnitCase, to_junit

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from muniment.core.vocabulary import Outcome, Verdict
+from muniment.core.scope import Outcome, Verdict
 
 __all__ = [
     "DEFAULT_SCORES",

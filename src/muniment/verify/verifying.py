@@ -28,10 +28,9 @@ from muniment.verify.taxonomy import DEFAULT_REGISTRY
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import FGFCReport, FGFCUnit
-    from muniment.core.pointer import Pointer
-    from muniment.core.policy.policy import Policy
+    from muniment.core.policy import Policy
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.core.scope import Scope
+    from muniment.core.scope import Pointer, Scope
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
     from muniment.verify.outputs import Finding

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.text.citation_marks import named_by_marks, numbers_in, with_marks
+from muniment.core.text.sentences import named_by_marks, numbers_in, with_marks
 from muniment.packets.page.answers import resolve
 from products import for_each
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.core.text.duplicates import Seen
+from muniment.core.text.sentences import Seen
 from products import for_each
 
 LONG = "根据这份报告的数据热泵在寒冷地区的冬季仍然能够为大多数家庭提供足够的热量并且明显地降低供暖的费用"

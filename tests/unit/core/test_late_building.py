@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.record import Count, Items, OpenRecord, Record
 from muniment.core.scope import ID_MAX_CHARS, Scope, scope_of
 from muniment.errors import InvalidRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.text.offsets import ByteOffsets
+from muniment.core.text.sentences import ByteOffsets
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from muniment.core.stats.paired import paired_bounds
+from muniment.core.stats import paired_bounds
 from muniment.errors import InvalidInput
 
 SOME = [0.5, -0.25, 0.0, 1.0, 0.25, 0.0, 0.75, -0.5, 0.25, 0.5]

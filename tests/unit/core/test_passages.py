@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.text.passages import PASSAGE_WORDS, passage_spans
+from muniment.core.text.sentences import PASSAGE_WORDS, passage_spans
 
 SENTENCES = (
     "It rained all day.",

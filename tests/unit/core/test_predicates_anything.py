@@ -9,11 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.core.predicates.evaluation import FUNCTIONS, Truth, like
-from muniment.core.predicates.parser import parse_tree
-from muniment.core.predicates.predicate import Predicate, contradiction, parse, predicate_of
-from muniment.core.predicates.schema import RUN_FEATURES
-from muniment.core.predicates.tree import (
+from muniment.core.predicate_nodes import (
+    FUNCTIONS,
+    RUN_FEATURES,
     Call,
     Compare,
     Field,
@@ -21,10 +19,13 @@ from muniment.core.predicates.tree import (
     Listing,
     Node,
     Not,
+    Truth,
     Value,
     joined,
+    like,
     print_tree,
 )
+from muniment.core.predicates import Predicate, contradiction, parse, parse_tree, predicate_of
 from muniment.errors import InvalidInput, TooLarge
 
 PATHS = [tuple(path.split(".")) for path in RUN_FEATURES.features] + [("x_features", "a"), ("x_features", "b c", "名")]

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from muniment.core.predicates import predicate as build
-from muniment.core.predicates.evaluation import STEPS_MAX, Truth, evaluate, like
-from muniment.core.predicates.predicate import all_hold, contradiction, parse, predicate_of
-from muniment.core.predicates.schema import RUN_FEATURES
+from muniment.core import predicates as build
+from muniment.core.predicate_nodes import RUN_FEATURES, STEPS_MAX, Truth, evaluate, like
+from muniment.core.predicates import all_hold, contradiction, parse, predicate_of
 from muniment.errors import InvalidInput
 from products import for_each
 

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from muniment.core.predicates.parser import LENGTH_MAX
-from muniment.core.predicates.predicate import parse
-from muniment.core.predicates.schema import RUN_FEATURES, Feature, Schema
-from muniment.core.predicates.tree import Compare, Field, Junction, Value
+from muniment.core.predicate_nodes import RUN_FEATURES, Compare, Feature, Field, Junction, Schema, Value
+from muniment.core.predicates import LENGTH_MAX, parse
 from muniment.errors import InvalidInput, TooLarge
 from products import for_each
 

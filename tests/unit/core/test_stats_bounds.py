@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.stats.bounds import (
+from muniment.core.stats import (
     Beta,
     Bounds,
     Prior,
+    Tally,
     beta_bounds,
+    confidence_sequence,
     difference_bounds,
     incomplete_beta,
     log_beta,
@@ -24,8 +26,6 @@ from muniment.core.stats.bounds import (
     runs_needed,
     wilson_bounds,
 )
-from muniment.core.stats.counts import Tally
-from muniment.core.stats.sequential import confidence_sequence
 from muniment.errors import InvalidInput
 from products import for_each
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from muniment.core.stats.bounds import (
+from muniment.core.stats import (
     JEFFREYS,
     Beta,
     Bounds,
     Prior,
+    Tally,
     beta_bounds,
     difference_bounds,
     incomplete_beta,
@@ -30,7 +31,6 @@ from muniment.core.stats.bounds import (
     student_quantile,
     wilson_bounds,
 )
-from muniment.core.stats.counts import Tally
 from muniment.errors import InvalidInput
 from products import for_each
 

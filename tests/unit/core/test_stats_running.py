@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.stats.counts import Ema, Tally, Window
+from muniment.core.stats import Ema, Tally, Window
 from muniment.errors import InvalidInput
 from products import for_each
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from muniment.core.stats.counts import Tally
-from muniment.core.stats.sequential import (
+from muniment.core.stats import (
     STAKES,
     Comparison,
+    Tally,
     confidence_sequence,
     difference_sequence,
     evidence_above,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.core.stats.stratified import (
+from muniment.core.stats import (
     Stratum,
     chance_of,
     difference_within,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from muniment.core.stats.bounds import mean_bounds, student_quantile
+from muniment.core.stats import mean_bounds, student_quantile
 from muniment.errors import InvalidInput
 from products import for_each
 

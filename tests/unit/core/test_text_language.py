@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.text.analyzer import analyze, ascii_words, stem, stem_in, stop_words
-from muniment.core.text.characters import numbers_in_han, plain_letters
+from muniment.core.text.patterns import numbers_in_han, plain_letters
 from muniment.core.text.text_language import LATIN_LANGUAGES, text_language
 from products import for_each
 

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from muniment.core.outside import token_counters
 from muniment.core.outside.token_counters import EstimateCounter, ExactCounter, load_token_counter
-from muniment.core.ports.tokens import TokenCounter, adds_lines
+from muniment.core.ports.models import TokenCounter, adds_lines
 from muniment.core.text import tokens
-from muniment.core.text.token_filter import is_single_token
-from muniment.core.text.tokens import estimate_tokens
+from muniment.core.text.tokens import estimate_tokens, is_single_token
 from muniment.errors import InvalidInput, MissingDependency
 from muniment.testing.strategies import CountBy
 from products import for_each

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.canonical import Written, canonical_text
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.errors import InvalidJson
 from muniment.memory.recall.records import SupersededStatement
 from muniment.memory.turns import SessionLine, Turn

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.core.pointer import EventSpan
+from muniment.core.scope import EventSpan
 from muniment.errors import MunimentError, TooLarge
 from muniment.handles.memory import Memory
 from muniment.store.ledger.records import LedgerEntry

@@ -8,7 +8,7 @@ from typing import Any
 
 from muniment.contracts.learning import MemoryActionPlan
 from muniment.core.instants import format_instant
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.learning.fold.executing import Applied, Given, check_plan, execute
 from muniment.learning.fold.undoing import Undone, undo_plan
 from muniment.learning.stored_memory import StoredMemory

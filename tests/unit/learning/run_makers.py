@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.learning.stored_memory import IntentParts, RunFacts, StepFacts, StoredMemory
 
 NOW = "2026-05-01T12:00:00.000000Z"

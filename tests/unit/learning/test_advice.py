@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from run_makers import call, run, runs_with
 
-from muniment.core.policy.learning import FoldPolicy
-from muniment.core.predicates.predicate import parse
+from muniment.core.policy import FoldPolicy
+from muniment.core.predicates import parse
 from muniment.learning.fold.advice import Advice, advice_of, conditions_of, intent_conditions, support_words
 from muniment.learning.fold.contrast import Separation, contrast
 from muniment.learning.stored_memory import IntentParts, RunFacts, Tally

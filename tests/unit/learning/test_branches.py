@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from run_makers import call, run
 
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.learning.fold.circumstances import (
     Place,
     circumstances_kept,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from run_makers import call, greedy_against_random, many_runs, run, runs_with
 
 from effort import examples
-from muniment.core.policy.learning import FoldPolicy
-from muniment.core.stats.bounds import Beta, prob_greater
+from muniment.core.policy import FoldPolicy
+from muniment.core.stats import Beta, prob_greater
 from muniment.learning.fold.advice import advice_of
 from muniment.learning.fold.contrast import associations, contrast, separations_of, window
 from muniment.learning.fold.features import features_of

@@ -22,7 +22,7 @@ from run_makers import (
 
 from effort import examples
 from muniment.contracts.learning import ConditionalTactic, ReasoningMemory, ReuseStateRecord
-from muniment.core.predicates.predicate import parse
+from muniment.core.predicates import parse
 from muniment.learning.fold.contrast import contrast, window
 from muniment.learning.fold.distill import Distilling, episode, seed, tactic
 from muniment.learning.fold.wording import Writer

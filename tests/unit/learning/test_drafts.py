@@ -10,7 +10,7 @@ from run_makers import NOW, call, clean, count_words, greedy_against_random, man
 
 from effort import examples
 from muniment.contracts.rules import DistillDraft
-from muniment.core.policy.learning import FoldPolicy, LearnPolicy
+from muniment.core.policy import FoldPolicy, LearnPolicy
 from muniment.learning.fold.contrast import contrast, window
 from muniment.learning.fold.distill import Distilling, tactic
 from muniment.learning.fold.drafts import cluster_of, drafts

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.instants import format_instant
-from muniment.core.policy.learning import EvictionPolicy
+from muniment.core.policy import EvictionPolicy
 from muniment.learning.reuse.eviction import decayed_score, own_score, to_evict
 from muniment.learning.stored_memory import StoredMemory, Tally
 

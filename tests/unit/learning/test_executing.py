@@ -13,7 +13,7 @@ from plan_makers import KINDS, STORE, Shelf, act, day, payload, plan_of, told
 
 from effort import examples
 from muniment.contracts.learning import MemoryActionRecord
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.errors import InvalidRecord
 from muniment.learning.fold.executing import check_plan, ids_touched, op_id
 from muniment.learning.stored_memory import StoredMemory, Tally

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from effort import SOAK
-from muniment.core.policy.learning import LessonPolicy
+from muniment.core.policy import LessonPolicy
 from muniment.learning.lesson_state import LessonState, LessonUse
 from muniment.learning.lessons.arms import draw_arms, stage_of
 from muniment.learning.lessons.lately import lately_of, share_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.learning.fold.transcripts import WORDING
 from muniment.learning.hint_groups import put_together
 from muniment.learning.hinting.tool_likeness import rarities, tool_likeness

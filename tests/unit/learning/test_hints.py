@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.learning.hints import Recallable, RecallQuestion, best_of, history_of, quality_of, weigh
 from muniment.learning.stored_memory import StoredMemory, Tally
 

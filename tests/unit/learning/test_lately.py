@@ -11,7 +11,7 @@ from run_makers import run as run_facts
 
 from effort import SOAK
 from muniment.contracts.learning import FoldTrigger
-from muniment.core.policy.learning import FoldPolicy, LearnPolicy, LessonPolicy
+from muniment.core.policy import FoldPolicy, LearnPolicy, LessonPolicy
 from muniment.learning.fold.planning import fold
 from muniment.learning.lesson_state import LessonUse
 from muniment.learning.lessons.arms import draw_arms

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.policy.learning import LearnPolicy, LessonPolicy
+from muniment.core.policy import LearnPolicy, LessonPolicy
 from muniment.learning.fold.operations import ActionContext, perform
 from muniment.learning.hints import Recallable, Weighed
 from muniment.learning.lesson_moving import lesson_moves

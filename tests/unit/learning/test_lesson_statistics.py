@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from effort import SOAK
-from muniment.core.policy.learning import LessonPolicy
-from muniment.core.stats.counts import Tally
+from muniment.core.policy import LessonPolicy
+from muniment.core.stats import Tally
 from muniment.learning.lesson_state import LessonState, LessonUse
 from muniment.learning.lessons.arms import draw_arms, stage_of
 from muniment.learning.lessons.change import find_drop

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.contracts.learning import ReuseSelectMeta, ReuseStateRecord, ReuseVerifier, Reward
-from muniment.core.policy.learning import PuctPolicy
+from muniment.core.policy import PuctPolicy
 from muniment.errors import InvalidInput
 from muniment.learning.reuse.puct import SeedState, select_seed
 

@@ -10,10 +10,10 @@ import pytest
 from plan_makers import payload
 
 from dump_lines import dump_of, plain, resealed
-from muniment.core.owners import bank_names
 from muniment.core.ports.engine import Count, Delete
 from muniment.core.ports.rows import insert
 from muniment.core.ports.schema import LINKS, LinkRow
+from muniment.core.scope import bank_names
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import write_bank
 from muniment.learning.lessons.uses import name_in_bank, told_id, uses_by_id

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muniment.contracts.runs import VerifierResult
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.errors import InvalidRecord
 from muniment.rules.routing.log_rows import row_of
 from muniment.testing.rule_story import RuleStory

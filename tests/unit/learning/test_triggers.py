@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.core.policy.learning import FoldPolicy
+from muniment.core.policy import FoldPolicy
 from muniment.learning.fold.triggers import Moment, triggers_of
 from products import for_each
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.learning.fold.transcripts import WORDING
 from muniment.learning.hint_groups import AGAINST, OTHER_WAY, put_together
 from muniment.learning.hinting.episode_words import episode_of, line_of_many, line_to_try

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.core.policy.documents import CorpusPolicy
+from muniment.core.policy import CorpusPolicy
 from muniment.core.text.sentences import sentence_spans
 from muniment.errors import InvalidInput, InvalidRecord, TooLarge
 from muniment.memory.documents.document import (

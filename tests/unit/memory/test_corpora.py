@@ -13,7 +13,7 @@ import pytest
 import muniment
 from effort import SOAK
 from muniment import aio
-from muniment.core.pointer import ChunkSpan, Span
+from muniment.core.scope import ChunkSpan, Span
 from muniment.errors import (
     Conflict,
     DuplicateId,

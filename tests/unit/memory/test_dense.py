@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.memory.recall.dense import weigh_dense
 from products import for_each
 

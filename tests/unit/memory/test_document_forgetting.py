@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.pointer import ChunkSpan
+from muniment.core.scope import ChunkSpan
 from muniment.errors import Forgotten, NotFound, UnknownScope
 from muniment.handles.memory import Memory
 from muniment.memory.corpus import standing_of

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples, one_in
-from muniment.core.ports.embedding import Embedder
+from muniment.core.ports.models import Embedder
 from muniment.errors import (
     EmbedderFailure,
     EmbedderMalformed,

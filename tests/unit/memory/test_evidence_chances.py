@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import muniment
 from muniment import Memory
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.errors import InvalidInput
 from muniment.memory.recall import evidence
 from muniment.memory.recall.evidence import SIGNS, Calibration, Weights, calibration, chance_of_fact, chances

@@ -13,7 +13,7 @@ import pytest
 
 from muniment import aio
 from muniment.core.outside.system import TickingClock
-from muniment.core.policy.memory import ExtractionPolicy
+from muniment.core.policy import ExtractionPolicy
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidInput, ModelMalformed, ModelRefused, ModelUnreachable, MunimentError
 from muniment.handles.memory import Memory

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from muniment.core.policy.memory import FactPolicy
-from muniment.core.vocabulary import Trust
+from muniment.core.policy import FactPolicy
+from muniment.core.scope import Trust
 from muniment.memory.facts.records import Assertion, StoredFact
 from muniment.memory.facts.rules import (
     Outcome,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.core.text import analyzer
 from muniment.core.text.text_language import LATIN_LANGUAGES
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn

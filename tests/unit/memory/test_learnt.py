@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.errors import InvalidInput
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.learnt import POOL, TRAITS, ranking

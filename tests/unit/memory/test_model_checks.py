@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.policy.memory import ExtractionPolicy
+from muniment.core.policy import ExtractionPolicy
 from muniment.errors import InvalidInput, InvalidRecord, ModelMalformed
 from muniment.memory.extraction.borne import bears
 from muniment.memory.extraction.budget import ExtractionBudget, Spent, answer_room, budget_given, cost_usd

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.core.text.stated.measures import MEASURES, stated, value_marks
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.newer_values import Passage as Said

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.stated.attributes import ADDS, CHANGE, QUANTITY, ended, mine, newly, other, own
 from muniment.core.text.times.when import Window

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import analyze, term_hash
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn
 from muniment.memory.recall.people import names_unsaid, speakers_named

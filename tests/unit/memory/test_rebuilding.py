@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.compose import ComposePolicy
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import ComposePolicy, Policy
 from muniment.core.ports.engine import Delete, Reader, Row, Select, Transaction
 from muniment.errors import Conflict, Forgotten, NotFound
 from muniment.handles.derived import new_context

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.stated.attributes import CHANGE, QUANTITY
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, MemoryIndex, SpokenTurn

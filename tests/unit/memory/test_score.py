@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.memory.recall.index import MemoryIndex, SpokenTurn, index_text
 from muniment.memory.recall.query import read_query

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.times.when import Window
 from muniment.memory.recall import score as scoring

@@ -13,7 +13,7 @@ from makers import make_fact, make_hit, make_line, make_pool, make_request, make
 import muniment
 from muniment import Memory
 from muniment.contracts.packet import OpenLoop
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.compose.draft import PacketDraft

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from makers import make_fact, make_hit, make_pool, make_request, make_superseded
 
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.pool import FactCandidate

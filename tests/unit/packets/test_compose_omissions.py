@@ -18,7 +18,7 @@ from makers import (
     make_turn,
 )
 
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidInput
 from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.compose.draft import PacketDraft, Placed, Said

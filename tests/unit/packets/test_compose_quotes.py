@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from makers import OPENING, TODAY, make_episode, make_hit, make_line, make_pool, make_request, make_tool, make_turn
 
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.core.text.sentences import sentence_spans
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose

@@ -20,7 +20,7 @@ from makers import (
 
 from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_packet
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidInput
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose

@@ -10,7 +10,7 @@ from makers import make_episode, make_fact, make_hit, make_insight, make_line, m
 
 import muniment
 from muniment import Memory
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidInput
 from muniment.packets import cued_turns
 from muniment.packets.builds import Build

@@ -18,7 +18,7 @@ from makers import (
 
 import muniment
 from muniment.contracts.schemas import validate
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidRecord
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose

@@ -8,7 +8,7 @@ import pytest
 from makers import make_fact, make_hit, make_line, make_pool, make_request
 
 from muniment.contracts.semantics import check_packet
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidRecord
 from muniment.handles.memory import Memory
 from muniment.packets.builds import PURPOSES

@@ -12,7 +12,7 @@ import pytest
 
 import muniment
 from muniment.contracts.semantics import check_packet
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.errors import Forgotten
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
@@ -603,7 +603,7 @@ def test_what_is_read_does_not_grow_with_the_ledger(
     make: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The state is read by kind and run: the same questions of the store, whatever was said meanwhile."""
-    from muniment.core.policy.compose import ComposePolicy
+    from muniment.core.policy import ComposePolicy
     from muniment.memory.recall.reasons import NOTHING
     from muniment.packets.run_state import gather_run
 

@@ -10,7 +10,7 @@ import pytest
 from makers import make_fact, make_hit, make_pool, make_request
 
 from muniment.core.outside.token_counters import load_token_counter
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.handles.memory import Memory
 from muniment.packets.builds import Build
 from muniment.packets.compose.audit import audit

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.policy.research import ResearchPolicy
+from muniment.core.policy import ResearchPolicy
 from muniment.errors import InvalidRecord, TooLarge
 from muniment.research.citations import (
     Look,

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.core.policy.research import ResearchPolicy
+from muniment.core.policy import ResearchPolicy
 from muniment.research.reading.claims import Candidate, find_claims
 from muniment.research.reading.outputs import read_markdown
 from muniment.research.urls import cid_of, normalize_url

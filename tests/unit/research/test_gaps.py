@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.core.policy.research import PivotPolicy
+from muniment.core.policy import PivotPolicy
 from muniment.research.gaps import decide_pivot, read_gaps
 from muniment.research.reading.outputs import read_markdown
 from muniment.research.run_records import Gap, Priority

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muniment.contracts.research import Perspective, SummaryPack
-from muniment.core.policy.research import ResearchLimits, ResearchPolicy
+from muniment.core.policy import ResearchLimits, ResearchPolicy
 from muniment.errors import InvalidRecord, Issue
 from muniment.research.gates import gate_a, gate_b, gate_c, gate_d, gate_e, pending_gates
 from muniment.research.run_records import Citation, CitationStatus, DraftCheck, DraftFinding, GateResult, WaveResult

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from muniment.contracts.research import Perspective
 from muniment.core.canonical import canonical_text
-from muniment.core.pointer import Span
-from muniment.core.policy.research import RankWeights, ResearchLimits, ResearchPolicy
+from muniment.core.policy import RankWeights, ResearchLimits, ResearchPolicy
+from muniment.core.scope import Span
 from muniment.core.text.analyzer import analyze
 from muniment.errors import InvalidInput
 from muniment.research.packing import PackEntry, allot, build_pack, summarise

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.contracts.research import Perspective
-from muniment.core.policy.research import ResearchPolicy
+from muniment.core.policy import ResearchPolicy
 from muniment.errors import InvalidInput
 from muniment.research.prompt import research_prompt
 from muniment.research.questions.perspectives import plan

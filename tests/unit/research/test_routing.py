@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from effort import examples
 from muniment.contracts.research import Perspective, Perspectives
 from muniment.core.canonical import canonical_bytes
-from muniment.core.policy.research import ResearchLimits, ResearchPolicy, TrackShares
+from muniment.core.policy import ResearchLimits, ResearchPolicy, TrackShares
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.research.questions.perspectives import check_plan, deal_tracks, plan, plan_second_wave, read_plan
 from muniment.research.questions.question import analyse

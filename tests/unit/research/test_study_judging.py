@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.research.source_judging import SourceJudge
 from muniment.verify.composition import compose_result
 from muniment.verify.facts import SourceText, check_facts, fact_score

@@ -24,8 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from muniment.core.outside.addresses import is_public
-from muniment.core.outside.http_client import Address
+from muniment.core.outside.http import Address, is_public
 from muniment.errors import InvalidInput
 from muniment.research.outside import url_check
 from muniment.research.outside.page_text import read_text

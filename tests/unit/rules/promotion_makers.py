@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
-from muniment.core.policy.rules import CanaryPolicy, RulePolicy
-from muniment.core.stats.sequential import Comparison
+from muniment.core.policy import CanaryPolicy, RulePolicy
+from muniment.core.stats import Comparison
 from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.activation import staged
 from muniment.rules.promotion.clashes import find_clashes

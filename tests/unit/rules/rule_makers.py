@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from muniment.contracts.rules import CandidateSelectRequest, RuleRecord
-from muniment.core.policy.rules import RulePolicy
+from muniment.core.policy import RulePolicy
 from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.records import RuleUse
 from muniment.rules.rulebook.selection import Candidate, RuleRequest, Selected, compile_rule, select_rules

@@ -11,7 +11,7 @@ from promotion_makers import EASY, LATER, NOW, POLICY, Gated, advice, compared, 
 
 import muniment.rules.promotion
 from muniment.contracts.rules import RuleRecord
-from muniment.core.policy.rules import CanaryPolicy, GatePolicy, PromotePolicy, RulePolicy
+from muniment.core.policy import CanaryPolicy, GatePolicy, PromotePolicy, RulePolicy
 from muniment.errors import GateFailed, InvalidInput, WrongStage
 from muniment.learning.rule_state import CanaryPlan
 from muniment.learning.stored_memory import StoredMemory, Tally

@@ -9,7 +9,7 @@ import pytest
 from promotion_makers import EASY, LATER, NOW, POLICY, Gated, compared, memory_of
 
 from muniment.contracts.rules import RuleRecord
-from muniment.core.policy.rules import CanaryPolicy, GatePolicy, PromotePolicy, RulePolicy
+from muniment.core.policy import CanaryPolicy, GatePolicy, PromotePolicy, RulePolicy
 from muniment.errors import GateFailed, InvalidInput, MunimentError, WrongStage
 from muniment.learning.rule_state import CanaryPlan
 from muniment.learning.stored_memory import StoredMemory, Tally

@@ -11,8 +11,8 @@ from flow_makers import EASY, HARD, NOW, row, rows_of
 
 from muniment.contracts.rules import FlowMapSnapshot
 from muniment.contracts.schemas import validate
-from muniment.core.policy.flow_map import FlowMapPolicy
-from muniment.core.stats.bounds import wilson_bounds
+from muniment.core.policy import FlowMapPolicy
+from muniment.core.stats import wilson_bounds
 from muniment.errors import InvalidInput, NotFound
 from muniment.rules.flowmap.rows import FlowRow
 from muniment.rules.flowmap.snapshots import estimator_of, flow_snapshot

@@ -12,7 +12,7 @@ from benchmarks.rules_flowmap import World, thin_estimates
 from flow_makers import EASY, HARD, NOW, row, rows_of
 
 from muniment.contracts.schemas import validate
-from muniment.core.policy.flow_map import FlowMapPolicy
+from muniment.core.policy import FlowMapPolicy
 from muniment.errors import InvalidInput
 from muniment.rules.flowmap.field import fit_fields
 from muniment.rules.flowmap.logit import calibration_error, data_of, fit_field

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flow_makers import HARD, LADDER, NOW, row, rows_of, task_rows, until_passed
 
-from muniment.core.policy.flow_map import FlowMapPolicy
+from muniment.core.policy import FlowMapPolicy
 from muniment.handles.memory import Memory
 from muniment.rules.flowmap.ladder import begun, climbed
 from muniment.rules.flowmap.rows import FlowRow, FlowTask, Rung, Tried

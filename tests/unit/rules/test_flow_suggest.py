@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from flow_makers import NOW, rows_of, task_rows, until_passed
 
-from muniment.core.policy.flow_map import FlowMapPolicy
-from muniment.core.policy.routing import RoutePolicy
+from muniment.core.policy import FlowMapPolicy, RoutePolicy
 from muniment.rules.flowmap.rows import FlowRow
 from muniment.rules.flowmap.snapshots import flow_snapshot
 from muniment.rules.flowmap.suggest import Suggestion, suggest_thresholds

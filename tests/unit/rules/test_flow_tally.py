@@ -11,7 +11,7 @@ from flow_makers import NOW, row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.core.policy.flow_map import FlowMapPolicy
+from muniment.core.policy import FlowMapPolicy
 from muniment.errors import InvalidInput
 from muniment.rules.flowmap.names import Names
 from muniment.rules.flowmap.rows import NO_CODE, OTHER, FlowRow, FlowTask, Rung, Tried, is_risky, k_band

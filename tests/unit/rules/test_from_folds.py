@@ -8,8 +8,7 @@ import pytest
 from promotion_makers import AWAY, LATER, NOW, POLICY, compared, example, memory_of
 
 from muniment.contracts.rules import DistillDraft
-from muniment.core.policy.learning import FoldPolicy
-from muniment.core.policy.rules import PromotePolicy, RulePolicy
+from muniment.core.policy import FoldPolicy, PromotePolicy, RulePolicy
 from muniment.learning.fold.contrast import contrast, window
 from muniment.learning.fold.drafts import drafts
 from muniment.learning.fold.wording import Writer

@@ -17,7 +17,7 @@ import pytest
 
 import muniment
 from muniment.contracts.rules import PatterningPlan
-from muniment.core.policy.patterning import PatterningPolicy
+from muniment.core.policy import PatterningPolicy
 from muniment.errors import EvaluationFailed, InvalidInput, WrongStage
 from muniment.rules.patterning.stages import stage_of, weights_in_force
 from muniment.rules.patterning_measuring import TrainAndEvaluate, observe_logs, run_patterning, validate_plan

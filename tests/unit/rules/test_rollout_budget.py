@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.contracts.runs import RunCost, VerifierResult
-from muniment.core.policy.routing import RoutePolicy
+from muniment.core.policy import RoutePolicy
 from muniment.rules.rollouts.best_attempt import is_confirmed
 from muniment.rules.rollouts.budget import Caps, Goal, Known, Made, Spent, Step, goal_of, next_step
 from muniment.verify.verdicts import is_pass

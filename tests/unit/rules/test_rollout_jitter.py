@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from muniment.contracts.runs import RunConfig
-from muniment.core.policy.rollouts import RolloutPolicy
+from muniment.core.policy import RolloutPolicy
 from muniment.rules.rollouts.jitter import PLAN_STYLES, draw_config, way_of
 
 POLICY = RolloutPolicy()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.contracts.runs import RolloutSummary, VerifierResult
-from muniment.core.policy.rollouts import RolloutPolicy
+from muniment.core.policy import RolloutPolicy
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidRecord
 from muniment.rules.rollouts.best_attempt import Stood, best_of, is_confirmed, rank_of, replaces

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.policy.routing import RoutePolicy
+from muniment.core.policy import RoutePolicy
 from muniment.rules.routing.bucket_stats import BucketStats, Spent
 from muniment.rules.routing.climbing import Attempt, next_step
 from muniment.rules.routing.ladders import expected_of, guesses_of, ladders_of, likeness_of

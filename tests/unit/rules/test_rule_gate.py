@@ -8,7 +8,7 @@ import pytest
 from promotion_makers import NOW, POLICY, Gated, draft, failing, rule
 
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
-from muniment.core.policy.rules import GatePolicy
+from muniment.core.policy import GatePolicy
 from muniment.rules.promotion.clashes import Clash
 from muniment.rules.promotion.examples import is_form
 from muniment.rules.promotion.gate import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rule_makers import count_words, record
 
-from muniment.core.policy.rules import LintPolicy
+from muniment.core.policy import LintPolicy
 from muniment.rules.promotion.records import LintFinding
 from muniment.rules.rulebook.lint import FINDINGS, is_clean, lint_rule
 from muniment.rules.rulebook.wording import as_it_looks

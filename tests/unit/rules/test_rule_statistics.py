@@ -10,9 +10,7 @@ import pytest
 from rule_makers import policy, record, use
 
 from muniment.contracts.rules import RuleRecord
-from muniment.core.stats.bounds import difference_bounds, p_lb95
-from muniment.core.stats.counts import Tally
-from muniment.core.stats.sequential import Comparison
+from muniment.core.stats import Comparison, Tally, difference_bounds, p_lb95
 from muniment.errors import Conflict, InvalidInput
 from muniment.rules.rulebook.differences import delta_of, needed_runs, rate_of
 from muniment.rules.rulebook.publishing import published

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from muniment.contracts.rules import PatterningObservable, PatterningPlan, PatterningProbe
 from muniment.contracts.semantics import check_patterning
-from muniment.core.policy.patterning import PatterningPolicy
+from muniment.core.policy import PatterningPolicy
 from muniment.errors import IllConditioned, InvalidInput, InvalidRecord
 from muniment.rules.patterning.levers import Step, moved, planned_steps, read_levers
 from muniment.rules.patterning.planning import make_plan

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.contracts.rules import PatterningPlan
-from muniment.core.policy.patterning import PatterningPolicy
-from muniment.core.stats.sequential import Comparison
+from muniment.core.policy import PatterningPolicy
+from muniment.core.stats import Comparison
 from muniment.errors import InvalidInput, MunimentError, WrongStage
 from muniment.rules.patterning.stages import (
     Trial,

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.policy.learning import PuctPolicy
-from muniment.core.policy.tree_search import TreePolicy
+from muniment.core.policy import PuctPolicy, TreePolicy
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord, TooLarge
 from muniment.rules.tree_search.answers import Answer, Ask, Child, Expanded, Failed, Scored, Verified
 from muniment.rules.tree_search.search import TreeSearch

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from promotion_makers import NOW, POLICY, Gated, compared
 
-from muniment.core.policy.rules import CanaryPolicy, GatePolicy, RulePolicy
-from muniment.core.stats.sequential import Comparison
+from muniment.core.policy import CanaryPolicy, GatePolicy, RulePolicy
+from muniment.core.stats import Comparison
 from muniment.errors import GateFailed, InvalidInput
 from muniment.learning.rule_state import CanaryPlan
 from muniment.rules.promotion.records import RuleUse

@@ -8,7 +8,7 @@ import pytest
 from promotion_makers import LATER, NOW, draft, memory_of, rule
 
 from muniment.contracts.rules import RuleRecord
-from muniment.core.policy.rules import PromotePolicy, RulePolicy
+from muniment.core.policy import PromotePolicy, RulePolicy
 from muniment.errors import Conflict, DuplicateId, GateFailed, InvalidInput, InvalidRecord, TooLarge
 from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.activation import restored, retired, staged

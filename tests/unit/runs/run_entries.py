@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.core.pointer import Span, derive_evidence_id, quote_hash
-from muniment.core.policy.compaction import CompactionPolicy
+from muniment.core.policy import CompactionPolicy
+from muniment.core.scope import Span, derive_evidence_id, quote_hash
 from muniment.runs.compaction.folding import RunFold
 from muniment.runs.compaction.snapshots import snapshot_id_of, snapshot_of
 from muniment.runs.compaction.transitions import failure_fingerprint, started_by

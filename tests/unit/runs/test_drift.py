@@ -36,7 +36,7 @@ from run_entries import (
 )
 
 from effort import examples
-from muniment.core.policy.compaction import CompactionPolicy
+from muniment.core.policy import CompactionPolicy
 from muniment.runs.compaction.drift import DriftMeter, sign_test
 from muniment.runs.drift import DriftReport
 from products import for_each

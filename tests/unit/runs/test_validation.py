@@ -29,7 +29,7 @@ from run_entries import (
 from validation_cases import STORY, altered, case, failed, failed_after
 
 from muniment.contracts.snapshot import CompactionSnapshot
-from muniment.core.pointer import quote_hash
+from muniment.core.scope import quote_hash
 from muniment.runs.compaction.snapshots import snapshot_id_of
 from muniment.runs.compaction.validation import CHECKS, entries_named, validate, validation_of
 from products import for_each

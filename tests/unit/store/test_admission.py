@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from muniment.core.canonical import canonical_text, parse_json, salted_digest
-from muniment.core.policy.policy import LedgerPolicy
+from muniment.core.policy import LedgerPolicy
 from muniment.errors import InvalidInput, MunimentError, TooLarge
 from muniment.store.ledger.admission import admit, place_blob
 from muniment.store.ledger.records import EntryDraft

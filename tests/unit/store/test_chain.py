@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy.policy import LedgerPolicy
+from muniment.core.policy import LedgerPolicy
 from muniment.core.ports.engine import Delete, Insert, Patch, Row, Select, Transaction
 from muniment.core.ports.schema import ENTRIES, EntryRow, column_names
 from muniment.core.scope import Scope

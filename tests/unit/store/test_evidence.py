@@ -11,7 +11,7 @@ from hypothesis import given
 from pydantic import ValidationError
 
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.pointer import ChunkSpan, EventSpan, Span, UrlCitation, derive_evidence_id, quote_hash
+from muniment.core.scope import ChunkSpan, EventSpan, Span, UrlCitation, derive_evidence_id, quote_hash
 from muniment.errors import InvalidInput, QuoteMismatch
 from muniment.store.ledger.evidence import cut, locate_quote, pointer_address
 from products import for_each

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.pointer import EventSpan
+from muniment.core.scope import EventSpan
 from muniment.errors import DuplicateId, InvalidInput, NotFound, UnknownScope
 from muniment.handles.memory import Memory
 

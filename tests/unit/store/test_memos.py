@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.memos import REMEMBERED, TABLES, Memo, remembered
+from muniment.core.limits import REMEMBERED, TABLES, Memo, remembered
 from muniment.handles.memory import Memory
 from muniment.memory.outside.embed_hashed import HashEmbedder
 

@@ -15,8 +15,8 @@ import pytest
 
 import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.pointer import ChunkSpan, EventSpan, Span, UrlCitation
 from muniment.core.ports.engine import Get, Patch, Select
+from muniment.core.scope import ChunkSpan, EventSpan, Span, UrlCitation
 from muniment.errors import (
     BlobCorrupt,
     ClockWentBack,

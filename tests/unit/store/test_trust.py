@@ -6,8 +6,7 @@ import itertools
 
 import pytest
 
-from muniment.core.trust import lowest_trust
-from muniment.core.vocabulary import TRUST_ORDER, Trust
+from muniment.core.scope import TRUST_ORDER, Trust, lowest_trust
 from muniment.errors import InvalidInput
 from muniment.store.ledger.admission import trust_of
 from muniment.store.ledger.orders import reads_like_instructions

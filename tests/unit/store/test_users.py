@@ -10,7 +10,7 @@ import pytest
 
 import muniment
 from muniment import aio
-from muniment.core.owners import RESERVED_PREFIXES, is_reserved
+from muniment.core.scope import RESERVED_PREFIXES, is_reserved
 from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
 from muniment.store import users as user_reading

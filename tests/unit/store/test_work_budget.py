@@ -8,9 +8,9 @@ from unittest import mock
 import pytest
 
 import muniment
-from muniment.core.policy.policy import LedgerPolicy
+from muniment.core.policy import LedgerPolicy
 from muniment.core.text.analyzer import analyze
-from muniment.core.text.work import analysed_chars
+from muniment.core.text.patterns import analysed_chars
 from muniment.handles.run import Run
 from products import for_each
 

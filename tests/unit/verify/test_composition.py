@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 from muniment.verify.composition import Execution, compose_result
 from muniment.verify.facts import SourceText, check_facts
 from muniment.verify.outputs import Finding

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.contracts.runs import FGFCReport, FGFCUnit
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts import (
     SourceText,
     check_facts,

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts import SourceText, check_facts
 from muniment.verify.facts.roles import Phrase, find_breaks, read_roles
 from muniment.verify.facts.words import read_words

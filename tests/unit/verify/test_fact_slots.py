@@ -8,7 +8,7 @@ import pytest
 from benchmarks.swaps import FALSE_KINDS, claims_of
 
 from muniment.contracts.runs import FGFCUnit
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 from muniment.core.text.analyzer import stem
 from muniment.verify.facts import Source, SourceText, check_facts, check_source
 from muniment.verify.facts.checking import judge_units

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 from muniment.core.text.word_lists import read_data
 from muniment.verify.facts import Source, SourceText, check_source
 from muniment.verify.facts.alignment import Signs

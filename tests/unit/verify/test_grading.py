@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.core.policy.policy import Policy
-from muniment.core.ports.grader import Grade
+from muniment.core.policy import Policy
+from muniment.core.ports.models import Grade
 from muniment.errors import InvalidInput, ModelMalformed, ModelUnreachable
 from muniment.verify.facts import SourceText
 from muniment.verify.grading import Grading, Passages

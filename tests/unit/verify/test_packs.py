@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from muniment.core.ports.grader import Grade
+from muniment.core.ports.models import Grade
 from muniment.errors import InvalidInput, InvalidRecord
 from muniment.verify.pack_running import compare_packs, read_pack_report, run_pack
 from muniment.verify.regression.pack_file import read_pack

@@ -1,16 +1,21 @@
-"""The system's clock and its randomness, as the ports want them; and repeatable stand-ins for both."""
+"""The system clock and ids, optional packages, and OpenTelemetry spans where it is installed and on."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import threading
 import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
 
 from muniment.core.canonical import SALT_BYTES
+from muniment.errors import MissingDependency, MunimentError
 
-__all__ = ["CountingIds", "SystemIds", "TickingClock", "system_clock"]
+# -- clock and ids --------------------------------------------------------------------------------------
 
 
 def system_clock() -> datetime:
@@ -78,3 +83,148 @@ class TickingClock:
     def set(self, moment: datetime) -> None:
         with self._lock:
             self._now = moment
+
+
+# -- extras ---------------------------------------------------------------------------------------------
+
+
+class Extra(NamedTuple):
+    """A part of muniment that brings packages of others."""
+
+    serves: str
+    """What it is for, in a few words."""
+    modules: tuple[str, ...]
+    """The modules without which it does not work."""
+
+
+EXTRAS: Mapping[str, Extra] = {
+    "server": Extra("`muniment serve` and its inspector", ("starlette", "uvicorn", "httptools")),
+    "client": Extra("`muniment.connect`", ("httpx2",)),
+    "mcp": Extra("`muniment mcp`, and /mcp of a server", ("mcp",)),
+    "proxy": Extra("`muniment proxy`", ("starlette", "uvicorn", "httptools", "httpx2")),
+    "postgres": Extra("stores in PostgreSQL", ("psycopg", "psycopg_pool")),
+    "vectors": Extra("the embedder wordllama", ("wordllama",)),
+    "tokens": Extra("exact counts of tokens", ("splintr",)),
+    "plots": Extra("flow maps as PNG", ("matplotlib",)),
+    "otel": Extra("traces through OpenTelemetry", ("opentelemetry",)),
+    "otlp": Extra("traces received as protobuf", ("opentelemetry.proto",)),
+}
+"""The extras of muniment itself. Those for agent frameworks are in `muniment.integrations`; `sandbox` brings a program,
+which the system may have by itself (`muniment.verify.sandbox`)."""
+
+
+def install_command(extra: str) -> str:
+    """Double quotes: every shell, also that of Windows, takes them."""
+    return f'pip install "muniment[{extra}]"'
+
+
+def missing_modules(extra: str) -> list[str]:
+    """The modules of an extra that are not installed here."""
+    return [module for module in EXTRAS[extra].modules if not _is_found(module)]
+
+
+def _is_found(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package it is in
+        return False
+
+
+def is_installed(extra: str) -> bool:
+    return not missing_modules(extra)
+
+
+def not_installed(what: str, extra: str, otherwise: str = "") -> MissingDependency:
+    """The error to raise: what cannot be done, and the command that mends it (or what to do `otherwise`)."""
+    return MissingDependency(what, hint=f"{install_command(extra)}{', or ' if otherwise else ''}{otherwise}")
+
+
+def require(extra: str, what: str, otherwise: str = "") -> None:
+    """Raises `MissingDependency` where the extra is not installed, before anything is opened or written."""
+    missing = missing_modules(extra)
+    if missing:
+        raise not_installed(f"{what} (no {', '.join(missing)} here)", extra, otherwise)
+
+
+# -- OpenTelemetry --------------------------------------------------------------------------------------
+
+
+T = TypeVar("T")
+
+SCOPE = "muniment"
+_CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+_ON_SPANS = ("true", "1", "span_only", "span_and_event")
+
+
+class OpenSpan:
+    """A span around what is done. Of an error it tells the code alone: what it says may be somebody's content."""
+
+    def __init__(self, held: Any, failed: Any) -> None:
+        self._held, self._failed = held, failed
+        self._span: Any = None
+
+    def __enter__(self) -> Self:
+        self._span = self._held.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._span.set_attribute("error.type", error.code if isinstance(error, MunimentError) else kind.__name__)
+            self._span.set_status(self._failed)
+        self._held.__exit__(kind, error, traceback)
+
+    def set(self, attributes: Mapping[str, Any]) -> None:
+        """What became known; None is left out."""
+        self._span.set_attributes(_given(attributes))
+
+    def event(self, name: str, attributes: Mapping[str, Any]) -> None:
+        self._span.add_event(name, _given(attributes))
+
+
+def _given(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in attributes.items() if value is not None}
+
+
+class Spans:
+    """Opens spans. Thread-safe."""
+
+    def __init__(self) -> None:
+        try:
+            from opentelemetry import context, trace
+        except ImportError:
+            raise not_installed("OpenTelemetry is not installed", "otel", "leave otel off") from None
+        self._context = context
+        self._tracer = trace.get_tracer(SCOPE)
+        self._kind = trace.SpanKind.INTERNAL
+        self._failed = trace.Status(trace.StatusCode.ERROR)
+
+    @property
+    def captures_content(self) -> bool:
+        """May what was asked and found stand in a span?"""
+        return os.environ.get(_CAPTURE, "").strip().lower() in _ON_SPANS
+
+    def open(self, name: str, attributes: Mapping[str, Any]) -> OpenSpan:
+        """A span, within the one that is open now."""
+        held = self._tracer.start_as_current_span(
+            name,
+            kind=self._kind,
+            attributes=_given(attributes),
+            record_exception=False,
+            set_status_on_exception=False,
+        )
+        return OpenSpan(held, self._failed)
+
+    def carried(self, call: Callable[[], T]) -> Callable[[], T]:
+        """The call under the span that is open now, whichever thread it is made in."""
+        current = self._context.get_current()
+
+        def carry() -> T:
+            token = self._context.attach(current)
+            try:
+                return call()
+            finally:
+                self._context.detach(token)
+
+        return carry

@@ -20,8 +20,8 @@ from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 
-from muniment.core.outside.extras import not_installed
-from muniment.core.ports.tokens import TokenCounter
+from muniment.core.outside.system import not_installed
+from muniment.core.ports.models import TokenCounter
 from muniment.core.text.tokens import ESTIMATE_NAME, estimate_tokens, tokens_of_weight, weigh
 from muniment.errors import InvalidInput
 

@@ -25,7 +25,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 from muniment.core.ports.kept_rows import PlaceRow, PlaceVectorRow, PrefixRow
 from muniment.core.ports.server_rows import ClearingRow, KeyRow, LeaseRow, RateRow, ReplyRow, WorkRow
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import Trust
 
 __all__ = [
     "BACKLOG",

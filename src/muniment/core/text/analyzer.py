@@ -12,10 +12,9 @@ from importlib import import_module
 from itertools import chain, pairwise
 from typing import Any, cast
 
-from muniment.core.memos import Memo
-from muniment.core.text.characters import ascii_digits, numbers_in_han, plain_letters
+from muniment.core.limits import Memo
 from muniment.core.text.latin_names import spelled_hangul, spelled_katakana, spelled_names
-from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.patterns import ascii_digits, lazy_pattern, numbers_in_han, plain_letters
 from muniment.core.text.text_language import LATIN_LANGUAGES, language_signs, text_language
 from muniment.core.text.word_lists import WordList
 

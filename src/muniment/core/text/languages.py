@@ -15,7 +15,7 @@ from zlib import decompress
 
 import numpy as np
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.word_lists import read_data
 
 __all__ = ["ALIASES", "Detected", "detect_language", "known_languages"]

@@ -11,9 +11,8 @@ import unicodedata
 from collections.abc import Iterable, Set
 from functools import cache
 
-from muniment.core.memos import remembered
-from muniment.core.text.characters import plain_letters
-from muniment.core.text.patterns import lazy_pattern
+from muniment.core.limits import remembered
+from muniment.core.text.patterns import lazy_pattern, plain_letters
 from muniment.core.text.word_lists import WordList
 
 __all__ = ["plain", "spelled_hangul", "spelled_katakana", "spelled_names"]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import islice
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.analyzer import MONTHS, stop_words
 from muniment.core.text.latin_names import plain
 from muniment.core.text.patterns import lazy_pattern

@@ -1,10 +1,19 @@
-"""Where sentences begin and end, in Latin, Chinese, Japanese and Korean text; spans, never rewritten words."""
+"""Spans of a text: sentences, passages, byte offsets, citation marks, and texts that repeat each other."""
 
 from __future__ import annotations
 
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
 from muniment.core.text.patterns import lazy_pattern
 
-__all__ = ["sentence_spans"]
+# -- sentences ------------------------------------------------------------------------------------------
+
 
 _SHORT = frozenset(("mr", "mrs", "ms", "dr", "prof", "st", "vs", "etc", "e.g", "i.e", "approx", "jr", "sr"))
 # Possessive, and only from the start of a run: a page of dots is read once, not once for each of them. The sign that it
@@ -41,3 +50,307 @@ def _add(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
     start = end - len(piece.lstrip())
     if start < end:
         spans.append((start, end))
+
+
+# -- passages -------------------------------------------------------------------------------------------
+
+
+PASSAGE_WORDS = 45
+"""About how many words a passage has; of scripts that write no spaces, four times as many signs."""
+_SHORT_CHARS = 240
+"""A text that is no longer is one passage, however it is written."""
+_SHORT_SIGNS = 80
+"""The same of a text that has letters beyond Latin."""
+
+
+def passage_spans(text: str) -> list[tuple[int, int]]:
+    """Half-open spans of the passages of a text, in order, white space between them left out; none of an empty one."""
+    if len(text) <= (_SHORT_CHARS if text.isascii() else _SHORT_SIGNS):
+        return [(0, len(text))] if text.strip() else []
+    spans: list[tuple[int, int]] = []
+    begin, last, held = 0, 0, 0
+    for start, end in _pieces(text):
+        count = _words(text, start, end)
+        if held and held + count > PASSAGE_WORDS * 4 // 3:
+            spans.append((begin, last))
+            held = 0
+        begin = begin if held else start
+        last, held = end, held + count
+    if held:
+        if spans and held < PASSAGE_WORDS // 4:  # a closing remark belongs to what it closes
+            spans[-1] = (spans[-1][0], last)
+        else:
+            spans.append((begin, last))
+    return spans
+
+
+def _pieces(text: str) -> list[tuple[int, int]]:
+    """The sentences; one that is too long for a passage in even parts, cut at spaces where it has any."""
+    pieces: list[tuple[int, int]] = []
+    for start, end in sentence_spans(text):
+        count = _words(text, start, end)
+        if count <= 2 * PASSAGE_WORDS:
+            pieces.append((start, end))
+            continue
+        step = -(-(end - start) * PASSAGE_WORDS // count)
+        while start < end:
+            cut = min(start + step, end)
+            if cut < end and (space := text.rfind(" ", start + step // 2, cut)) > 0:
+                cut = space
+            pieces.append((start, cut))
+            start = cut
+    return pieces
+
+
+def _words(text: str, start: int, end: int) -> int:
+    """How many words a stretch has, about: by its spaces, or by its signs where it has few of them."""
+    spaces = text.count(" ", start, end) + 1
+    return spaces if text.isascii() else max(spaces, _signs(text[start:end]) // 4)
+
+
+def _signs(text: str) -> int:
+    """How many of the signs are of scripts that stand without spaces between words."""
+    return sum(1 for sign in text if sign >= "\u0e00" and not "\uac00" <= sign <= "\ud7a3")
+
+
+# -- offsets --------------------------------------------------------------------------------------------
+
+
+class ByteOffsets:
+    """`offsets[index]` is where the character begins; the text's length is the end of the last."""
+
+    def __init__(self, text: str) -> None:
+        self._offsets = None if text.isascii() else list(accumulate(map(_width, text), initial=0))
+
+    def __getitem__(self, index: int) -> int:
+        return index if self._offsets is None else self._offsets[index]
+
+
+def _width(char: str) -> int:
+    return len(char.encode())
+
+
+def lines_at(text: str | bytes, places: Iterable[int]) -> list[int]:
+    """The line of each place, from 1 on, in one walk; the places are given in their order."""
+    lines: list[int] = []
+    line, at = 1, 0
+    for place in places:
+        line += text.count("\n", at, place) if isinstance(text, str) else text.count(b"\n", at, place)
+        at = place
+        lines.append(line)
+    return lines
+
+
+# -- citation marks -------------------------------------------------------------------------------------
+
+
+_BRACKETS = r"\[\s*({name}\d{{1,9}}(?:\s*[-–,;]\s*\d{{1,9}})*)\s*\]"
+MARK = re.compile(_BRACKETS.format(name=""))
+"""A mark; its group is what stands within the brackets."""
+_CODE_OR_MARK = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`"
+    rf"|(?P<opens>(?<![^\n])(?=\[))?(?P<blank>[^\S\n]?){_BRACKETS.format(name='?P<numbers>')}(?(opens)[^\S\n]*)",
+    re.DOTALL,
+)
+"""Code, or a mark: with the blank before it, or behind one that opens a line."""
+_RANGE = re.compile(r"(\d{1,9})\s*[-–]\s*(\d{1,9})")
+_PARTS = re.compile(r"[,;]")
+_CITATION = re.compile(r" \[[^\[\]\n]{1,256}\]")
+_RANGE_MAX = 50
+"""A longer range is not a citation: its ends count, not what lies between."""
+
+
+def mark_numbers(mark: str) -> list[str]:
+    """The numbers within the brackets of a mark."""
+    return [number for part in _PARTS.split(mark) if part for number in _numbers(part)]
+
+
+def numbers_in(text: str) -> list[str]:
+    """The numbers of all marks of a text, each once, in order."""
+    return list(dict.fromkeys(number for found in MARK.finditer(text) for number in mark_numbers(found[1])))
+
+
+def split_citations(line: str) -> tuple[str, str]:
+    """A line without the ids in brackets that close it, and these; read from the end, each once."""
+    begins = len(line)
+    while line.endswith("]", 0, begins) and (opens := line.rfind(" [", 0, begins)) >= 0:
+        if _CITATION.fullmatch(line, opens, begins) is None:
+            break
+        begins = opens
+    return line[:begins], line[begins:]
+
+
+def named_by_marks(answer: str, evidence_ids: Sequence[str], unknown_marks: Collection[str]) -> dict[str, str]:
+    """What each number of an answer named, of which it is known what it cites, in order, and which marks named nothing.
+
+    A number that named nothing has an empty text. Where the two do not fit each other every number has.
+    """
+    numbers = numbers_in(answer)
+    known = [number for number in numbers if f"[{number}]" not in unknown_marks]
+    if len(known) != len(evidence_ids):
+        return dict.fromkeys(numbers, "")
+    return dict.fromkeys(numbers, "") | dict(zip(known, evidence_ids, strict=True))
+
+
+def with_marks(text: str, named: Mapping[str, str], mark: Callable[[str], str | None] = lambda _: None) -> str:
+    """A text with the marks that the evidence has elsewhere; those of evidence that has none there are left out.
+
+    `named` says what each number names. What stands in code stays, and so do brackets behind a word that name nothing:
+    they are no citation.
+    """
+
+    def written(found: re.Match[str]) -> str:
+        numbers = mark_numbers(found["numbers"] or "")
+        if not numbers or any(number not in named for number in numbers):
+            return found[0]
+        is_apart = found["blank"] or not text[found.start() - 1 : found.start()].isalnum()
+        if not is_apart and not any(named[number] for number in numbers):
+            return found[0]
+        marks = [shown for number in numbers if named[number] and (shown := mark(named[number])) is not None]
+        if not marks:
+            return ""
+        return found["blank"] + " ".join(marks) + (" " if found[0][-1] != "]" else "")
+
+    return _CODE_OR_MARK.sub(written, text) if named else text
+
+
+def _numbers(part: str) -> list[str]:
+    found = _RANGE.search(part)
+    if found is None:
+        return [str(int(part))]
+    first, last = int(found[1]), int(found[2])
+    if not 0 <= last - first <= _RANGE_MAX:
+        return [str(first), str(last)]
+    return [str(number) for number in range(first, last + 1)]
+
+
+# -- duplicates -----------------------------------------------------------------------------------------
+
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+_WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_ASCII_WORD = re.compile("[a-z0-9]+")
+_FIRST_CJK = re.compile(f"[{_CJK}]")
+_TURNS = frozenset(
+    (
+        "not",
+        "no",
+        "never",
+        "dont",
+        "doesnt",
+        "didnt",
+        "isnt",
+        "wasnt",
+        "cant",
+        "wont",
+        "nor",
+        "without",
+        "안",
+        "못",
+    )
+)
+"""Words that turn a sentence round: texts that differ in one say different things."""
+_SIGNS_THAT_TURN = frozenset("不没未无非")
+"""Chinese signs that turn a sentence round, wherever they stand in a pair of signs."""
+
+
+def words_of(text: str) -> list[str]:
+    """Words in order, folded; runs of CJK as pairs of neighbours."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower().replace("'", ""))
+    text = unicodedata.normalize("NFKC", text)
+    words: list[str] = []
+    for run in _WORD.findall(text.casefold().replace("'", "").replace("’", "")):
+        if len(run) > 2 and _FIRST_CJK.match(run):
+            words += [run[at : at + 2] for at in range(len(run) - 1)]
+        else:
+            words.append(run)
+    return words
+
+
+class Words(NamedTuple):
+    """The different words of a text, and the same ones with the longest first."""
+
+    held: frozenset[str]
+    longest: tuple[str, ...]
+
+
+def read_words(text: str) -> Words:
+    held = frozenset(words_of(text))
+    return Words(held, tuple(sorted(sorted(held), key=len, reverse=True)))
+
+
+def cosine(one: Iterable[str], other: Iterable[str]) -> float:
+    """How alike the words of two texts are, counted, from 0 to 1; 0 where either has none."""
+    mine, theirs = Counter(one), Counter(other)
+    product = sum(count * theirs[word] for word, count in mine.items())
+    size = sum(count * count for count in mine.values()) * sum(count * count for count in theirs.values())
+    return product / math.sqrt(size) if size else 0.0
+
+
+class Seen:
+    """Texts taken so far. A text is looked up against those that share one of its first words, the longest being first.
+
+    Two sets that overlap by at least t share a word among the first n - ceil(t n) + 1 of each, so nothing is missed,
+    and long words are rare.
+    """
+
+    def __init__(self, overlap_min: float) -> None:
+        self._min = overlap_min
+        self._exact: dict[str, str] = {}
+        self._texts: list[tuple[frozenset[str], str]] = []
+        self._by_word: dict[str, list[int]] = {}
+        self._known: dict[str, Words] = {}
+
+    def find(self, text: str, words: Words | None = None) -> str | None:
+        """The name under which a near-duplicate was added. `words` are those of the text, where they are known."""
+        if (name := self._exact.get(text.strip())) is not None:
+            return name
+        words = words or self._words(text)
+        looked: set[int] = set()
+        for word in self._first(words):
+            for at in self._by_word.get(word, ()):
+                if at not in looked:
+                    looked.add(at)
+                    other, name = self._texts[at]
+                    if self._alike(words.held, other):
+                        return name
+        return None
+
+    def add(self, text: str, name: str, words: Words | None = None) -> None:
+        self._exact.setdefault(text.strip(), name)
+        words = words or self._words(text)
+        for word in self._first(words):
+            self._by_word.setdefault(word, []).append(len(self._texts))
+        self._texts.append((words.held, name))
+
+    def rename(self, old: str, new: str) -> None:
+        """What was added under one name is found under another from now on."""
+        self._exact = {text: new if name == old else name for text, name in self._exact.items()}
+        self._texts = [(held, new if name == old else name) for held, name in self._texts]
+
+    def _first(self, words: Words) -> tuple[str, ...]:
+        count = len(words.held)
+        return words.longest[: count - math.ceil(self._min * count - 1e-9) + 1]
+
+    def _words(self, text: str) -> Words:
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = read_words(text)
+        return known
+
+    def _alike(self, one: frozenset[str], other: frozenset[str]) -> bool:
+        small, large = len(one), len(other)
+        if small > large:
+            small, large = large, small
+        if small < self._min * large - 1e-9:
+            return False
+        both = len(one & other)
+        if both < self._min * (small + large - both) - 1e-9:
+            return False
+        return not any(map(turns, one ^ other))
+
+
+def turns(word: str) -> bool:
+    """Does a text that has this word, where another has not, say something else? Numbers do, 三 as well as 3."""
+    return word in _TURNS or not _SIGNS_THAT_TURN.isdisjoint(word) or any(map(str.isnumeric, word))

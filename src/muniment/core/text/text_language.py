@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Literal, get_args
 
-from muniment.core.text.characters import plain_letters
-from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.patterns import lazy_pattern, plain_letters
 from muniment.core.text.word_lists import WordList
 
 __all__ = ["LATIN_LANGUAGES", "LatinLanguage", "language_signs", "text_language"]

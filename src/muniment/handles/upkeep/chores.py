@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from muniment.core.owners import is_reserved
 from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import SESSIONS
 from muniment.core.ports.server_rows import UPKEEP
+from muniment.core.scope import is_reserved
 from muniment.errors import EmbedderFailure
 from muniment.handles.upkeep.resting import Rest
 from muniment.memory.backlog.catching_up import catch_up_users, users_behind

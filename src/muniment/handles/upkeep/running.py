@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.core.cancellation import cancellable, checkpoint
+from muniment.core.limits import cancellable, checkpoint
 from muniment.core.ports.rows import chunked
 from muniment.core.ports.server_rows import UPKEEP
 from muniment.errors import (

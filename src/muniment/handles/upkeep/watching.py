@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from muniment.core.cancellation import Cancellation, cancellable
+from muniment.core.limits import Cancellation, cancellable
 from muniment.errors import Interrupted, MunimentError
 from muniment.handles.upkeep.running import Upkeep
 

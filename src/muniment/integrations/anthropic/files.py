@@ -12,7 +12,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.scope import DEFAULT_TENANT
-from muniment.core.text.offsets import lines_at
+from muniment.core.text.sentences import lines_at
 from muniment.errors import InvalidInput
 from muniment.integrations.keyed_documents import KeyedDocuments
 

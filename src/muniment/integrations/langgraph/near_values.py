@@ -13,7 +13,7 @@ from muniment.memory.kept.values import KeptValue, NewValue, Values, micros
 if TYPE_CHECKING:
     from langgraph.store.base import IndexConfig
 
-    from muniment.core.ports.outside import Clock
+    from muniment.core.ports.models import Clock
     from muniment.store.context import Context
     from muniment.store.ledger.records import Receipt
 

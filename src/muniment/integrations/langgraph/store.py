@@ -46,7 +46,7 @@ except ModuleNotFoundError as error:
     raise missing("langgraph", "langgraph", error) from error
 
 if TYPE_CHECKING:
-    from muniment.core.ports.outside import Clock
+    from muniment.core.ports.models import Clock
     from muniment.handles.memory import Memory
     from muniment.store.ledger.records import Receipt
 

@@ -11,7 +11,7 @@ from muniment.memory.kept.features import Features, VectorFeatures, given_name, 
 if TYPE_CHECKING:
     from langgraph.store.base import IndexConfig
 
-    from muniment.core.ports.embedding import Embedder
+    from muniment.core.ports.models import Embedder
 
 __all__ = ["IndexEmbedder", "ItemTexts", "embedder_of", "features_of", "index_fields"]
 

@@ -31,7 +31,7 @@ from muniment.memory.recall.index import FIELDS_KEY
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Fact
-    from muniment.core.ports.outside import Clock
+    from muniment.core.ports.models import Clock
     from muniment.handles import memory as runtime
     from muniment.handles.run import Run
     from muniment.memory.extraction.model import Model

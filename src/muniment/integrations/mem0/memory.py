@@ -34,7 +34,7 @@ from muniment.integrations.mem0.validation import (
 )
 
 if TYPE_CHECKING:
-    from muniment.core.ports.outside import Clock
+    from muniment.core.ports.models import Clock
     from muniment.memory.extraction.model import Model
 
 __all__ = ["Memory"]

@@ -6,8 +6,7 @@ import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.outside.extras import not_installed
-from muniment.core.outside.system import system_clock
+from muniment.core.outside.system import not_installed, system_clock
 from muniment.errors import InvalidInput
 from muniment.integrations.proxy.callers import Defaults
 from muniment.integrations.proxy.settings import ProxySettings, checked

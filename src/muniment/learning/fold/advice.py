@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from muniment.core.predicates.predicate import equal, predicate_of
+from muniment.core.predicates import equal, predicate_of
 from muniment.core.text.patterns import lazy_pattern
 from muniment.errors import InvalidInput
 from muniment.learning.fold.contrast import Separation

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from math import fsum
 from typing import NamedTuple
 
-from muniment.core.policy.learning import FoldPolicy
-from muniment.core.stats.bounds import Bounds
-from muniment.core.stats.stratified import (
+from muniment.core.policy import FoldPolicy
+from muniment.core.stats import (
+    Bounds,
     Stratum,
     chance_of,
     difference_within,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from muniment.contracts.learning import ConditionalTactic, ReasoningMemory, ReuseStateRecord
 from muniment.core.canonical import short_id
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.advice import Advice, advice_of, conditions_of, named_beside, sources_of, support_words

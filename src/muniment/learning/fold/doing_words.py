@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.patterns import lazy_pattern
 
 __all__ = [

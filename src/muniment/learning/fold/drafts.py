@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from muniment.contracts.learning import FoldTriggerKind
 from muniment.contracts.rules import DistillDraft
 from muniment.core.canonical import short_id
-from muniment.core.policy.learning import FoldPolicy
+from muniment.core.policy import FoldPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
-from muniment.core.vocabulary import Level, RuleType
+from muniment.core.scope import Level, RuleType
 from muniment.learning.fold.advice import (
     advice_of,
     conditions_of,

@@ -14,10 +14,9 @@ from typing import Any, Literal, NamedTuple
 from muniment.contracts.learning import MemoryAction, MemoryActionPlan, MemoryActionRecord
 from muniment.core.canonical import short_id
 from muniment.core.instants import parse_instant
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
-from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS
-from muniment.core.vocabulary import ScopeLevel
+from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS, ScopeLevel
 from muniment.errors import InvalidInput, InvalidRecord, Issue
 from muniment.learning.fold.operations import ActionContext, no_secret, perform
 from muniment.learning.fold.payloads import Refused, id_of, lineage_of

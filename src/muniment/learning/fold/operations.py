@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 from muniment.contracts.learning import MemoryAction
 from muniment.core.canonical import digest_of
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.policy.learning import LearnPolicy
+from muniment.core.policy import LearnPolicy
 from muniment.core.record import JsonObject
-from muniment.core.vocabulary import ScopeLevel
+from muniment.core.scope import ScopeLevel
 from muniment.errors import InvalidInput
 from muniment.learning.fold.payloads import Payload, Refused, Status, in_step, issue_words, lineage_of, read_payload
 from muniment.learning.keys import DAYS_MAX, expires_at, has_expired, parse_ttl, ttl_text

@@ -12,7 +12,7 @@ from muniment.contracts.learning import ConditionalTactic, ReasoningMemory, Reus
 from muniment.contracts.rules import RuleRecord
 from muniment.contracts.runs import TraceCapsule
 from muniment.core.canonical import canonical_bytes, child_path
-from muniment.core.predicates.predicate import parse
+from muniment.core.predicates import parse
 from muniment.core.record import JsonObject, RulecraftRecord
 from muniment.errors import InvalidInput, InvalidRecord, Issue
 from muniment.learning.stored_memory import MemoryKind

@@ -22,7 +22,7 @@ from muniment.contracts.learning import (
 )
 from muniment.contracts.rules import DistillDraft
 from muniment.core.canonical import short_id
-from muniment.core.policy.learning import FoldPolicy, LearnPolicy
+from muniment.core.policy import FoldPolicy, LearnPolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
 from muniment.learning.fold.contrast import Separation, associations, contrast, separations_of, window
 from muniment.learning.fold.distill import (

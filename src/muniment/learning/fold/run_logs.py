@@ -27,7 +27,7 @@ from muniment.contracts.runs import (
 from muniment.core.canonical import canonical_text
 from muniment.core.instants import parse_instant
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.vocabulary import Outcome
+from muniment.core.scope import Outcome
 from muniment.learning.fold.features import scalar_text
 from muniment.learning.fold.signals import derived_bucket, derived_cluster, failure_sign, failure_words
 from muniment.learning.fold.strata import task_digest

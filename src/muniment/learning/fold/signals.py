@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from muniment.core.scope import Level
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.vocabulary import Level
 from muniment.learning.fold.results import condition_words, error_shape, is_error_condition, met
 from muniment.learning.stored_memory import IntentParts, StepFacts
 from muniment.verify.buckets import DEFAULT_DOMAIN, bucket_key

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from muniment.contracts.learning import FoldTrigger, FoldTriggerKind
-from muniment.core.policy.learning import FoldPolicy
+from muniment.core.policy import FoldPolicy
 
 __all__ = ["Moment", "triggers_of"]
 

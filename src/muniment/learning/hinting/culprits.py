@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.patterns import lazy_pattern
 from muniment.learning.fold.doing_words import is_cut, name_of, notes_of, step_texts
 from muniment.learning.hinting.episode_words import Episode, episode_of, is_same_task, passed_of, without_asked

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.patterns import lazy_pattern
 
 __all__ = ["LEFT_OPEN", "Form", "Token", "form_of", "make_form", "together"]

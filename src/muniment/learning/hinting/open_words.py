@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.analyzer import MONTHS, stop_words
-from muniment.core.text.characters import plain_letters
 from muniment.core.text.latin_names import plain
 from muniment.core.text.names import is_everyday_word, is_name
-from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.patterns import lazy_pattern, plain_letters
 from muniment.core.text.text_language import text_language
 from muniment.core.text.word_lists import WordList
 from muniment.learning.hinting.forms import Form, Token, make_form

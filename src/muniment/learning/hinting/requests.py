@@ -15,9 +15,8 @@ from functools import cache
 from typing import NamedTuple
 
 from muniment.core.canonical import digest_of
-from muniment.core.memos import remembered
-from muniment.core.text.characters import plain_letters
-from muniment.core.text.patterns import lazy_pattern
+from muniment.core.limits import remembered
+from muniment.core.text.patterns import lazy_pattern, plain_letters
 from muniment.core.text.word_lists import WordList
 from muniment.learning.hinting.forms import Form
 from muniment.learning.hinting.open_words import request_key_form

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from muniment.core.canonical import digest
-from muniment.core.policy.learning import LessonPolicy
+from muniment.core.policy import LessonPolicy
 from muniment.learning.lesson_state import LessonArm, LessonStage
 from muniment.learning.lessons.lately import Lately, share_of
 from muniment.learning.stored_memory import StoredMemory

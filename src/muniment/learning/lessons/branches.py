@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.learning.fold.circumstances import Place
 from muniment.learning.fold.doing_words import (
     THEN,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import log
 from typing import NamedTuple
 
-from muniment.core.stats.counts import Tally
+from muniment.core.stats import Tally
 
 __all__ = ["ChangePoint", "find_drop"]
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from math import sqrt
 from typing import NamedTuple
 
-from muniment.core.policy.learning import LessonPolicy
-from muniment.core.stats.bounds import Bounds, normal_quantile
+from muniment.core.policy import LessonPolicy
+from muniment.core.stats import Bounds, normal_quantile
 from muniment.learning.lesson_state import LessonUse
 from muniment.learning.stored_memory import Tally
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from muniment.core.policy.learning import LessonPolicy
-from muniment.core.stats.bounds import Beta, prob_greater
+from muniment.core.policy import LessonPolicy
+from muniment.core.stats import Beta, prob_greater
 from muniment.learning.lesson_state import LessonStage
 from muniment.learning.lessons.uses import Uses
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from muniment.core.policy.learning import LessonPolicy
-from muniment.core.stats import counts
+from muniment.core import stats as counts
+from muniment.core.policy import LessonPolicy
 from muniment.learning.lesson_state import LessonStage, LessonState, LessonUse
 from muniment.learning.lessons.arms import stage_of
 from muniment.learning.lessons.change import find_drop

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.canonical import digest
-from muniment.core.stats.bounds import normal_quantile
+from muniment.core.stats import normal_quantile
 
 if TYPE_CHECKING:
     import numpy as np

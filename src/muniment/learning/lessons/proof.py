@@ -24,8 +24,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf, log
 from typing import Any, NamedTuple
 
-from muniment.core.policy.learning import LessonPolicy
-from muniment.core.stats.sequential import log_mean
+from muniment.core.policy import LessonPolicy
+from muniment.core.stats import log_mean
 from muniment.learning.lesson_state import LessonUse
 from muniment.learning.stored_memory import StoredMemory
 

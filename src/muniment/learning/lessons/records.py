@@ -7,8 +7,7 @@ that had it or did without.
 from typing import Literal
 
 from muniment.core.record import Absent, Count, Items, Number, Record
-from muniment.core.scope import IdText
-from muniment.core.vocabulary import ScopeLevel
+from muniment.core.scope import IdText, ScopeLevel
 from muniment.learning.lesson_state import LessonArmName, LessonOrigin, LessonStage
 from muniment.learning.stored_memory import Tally
 

@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
 from muniment.core.canonical import read_canonical, short_id
-from muniment.core.owners import bank_holder
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.record import Absent, Count, Items, Number, Record
-from muniment.core.scope import IdText
+from muniment.core.scope import IdText, bank_holder
 from muniment.errors import InvalidRecord
 from muniment.learning.lesson_state import LessonArmName, LessonStage, LessonUse
 from muniment.learning.projection import core_name, held_record, named_id, project_event_log

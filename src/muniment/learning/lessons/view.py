@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
 from muniment.core.canonical import short_id
-from muniment.core.vocabulary import ScopeLevel
+from muniment.core.scope import ScopeLevel
 from muniment.learning.keys import rule_intent_key
 from muniment.learning.lesson_state import LessonOrigin, LessonStage, LessonState, LessonUse
 from muniment.learning.lessons.records import (

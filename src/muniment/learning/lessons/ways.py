@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.learning.fold.doing_words import is_cut, is_given, name_of, notes_of, step_texts, stretches
 from muniment.learning.lessons.process import Posterior, draws_of, posterior_of
 

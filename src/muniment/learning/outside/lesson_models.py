@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, cast, get_args
 
 from muniment.core.outside.calling import caught, outcome_of, settled
-from muniment.core.outside.chat_model import ChatModel
-from muniment.core.policy.learning import WritingPolicy
-from muniment.core.ports.tokens import TokenCounter
+from muniment.core.outside.http import ChatModel
+from muniment.core.policy import WritingPolicy
+from muniment.core.ports.models import TokenCounter
 from muniment.errors import (
     InvalidInput,
     ModelFailure,

@@ -15,7 +15,7 @@ from datetime import datetime
 from math import exp2
 
 from muniment.core.instants import parse_instant
-from muniment.core.policy.learning import EvictionPolicy
+from muniment.core.policy import EvictionPolicy
 from muniment.core.record import JsonValue
 from muniment.learning.keys import has_expired
 from muniment.learning.stored_memory import StoredMemory

@@ -7,7 +7,7 @@ from math import exp, fsum, isfinite, sqrt
 from typing import NamedTuple
 
 from muniment.contracts.learning import Puct, ReuseSelectMeta, ReuseStateRecord
-from muniment.core.policy.learning import PuctPolicy
+from muniment.core.policy import PuctPolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput
 

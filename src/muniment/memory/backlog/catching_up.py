@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from muniment.core.cancellation import checkpoint
+from muniment.core.limits import checkpoint
 from muniment.memory.extract_writing import catch_up_session, sessions_behind
 from muniment.memory.lists.episode_rows import cut_session, sessions_uncut
 

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.core.cancellation import checkpoint
+from muniment.core.limits import checkpoint
 from muniment.core.ports.engine import Condition, LockAll
 from muniment.core.ports.rows import by_ids, find, insert, put, remove, select, stream, texts
 from muniment.core.ports.schema import BACKLOG, ENTRIES, BacklogRow
@@ -26,8 +26,8 @@ from muniment.store.ledger.rows import entry_of_row
 from muniment.store.turns import is_turn, text_of
 
 if TYPE_CHECKING:
-    from muniment.core.ports.embedding import Embedder
     from muniment.core.ports.engine import Reader, Transaction
+    from muniment.core.ports.models import Embedder
     from muniment.memory.recall.segments import IndexedTurn
     from muniment.store.context import Context
     from muniment.store.ledger.records import LedgerEntry

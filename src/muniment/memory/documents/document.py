@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from muniment.core.policy.documents import CorpusPolicy
+from muniment.core.policy import CorpusPolicy
 from muniment.core.requests import Expect, Request, checked, one_of
 from muniment.errors import InvalidInput, TooLarge
 from muniment.memory.documents.blocks import Block, front_title, markdown_blocks, plain_blocks

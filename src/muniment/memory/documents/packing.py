@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from muniment.core.policy.documents import CorpusPolicy
+from muniment.core.policy import CorpusPolicy
 from muniment.core.text.sentences import sentence_spans
 from muniment.memory.documents.blocks import Block
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from muniment.core.owners import is_corpus
+from muniment.core.scope import is_corpus
 from muniment.errors import InvalidRecord
 from muniment.memory.documents.records import StoredDocument
 from muniment.store.items import Change, Item, digest_name

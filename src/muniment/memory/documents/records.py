@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from muniment.core.pointer import Span
 from muniment.core.record import Absent, Count, Integer, Items, JsonObject, NonEmpty, Record
-from muniment.core.scope import IdText
+from muniment.core.scope import IdText, Span
 
 __all__ = ["Chunk", "CorpusDocument", "DocumentRequest", "DocumentStatus", "MediaType", "StoredDocument"]
 

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
-from muniment.core.memos import Memo, remembered
+from muniment.core.limits import Memo, remembered
 from muniment.core.text.analyzer import ascii_words
 from muniment.core.text.patterns import Needles, lazy_pattern, needle_sets_of
 from muniment.core.text.word_lists import WordList, forms_in

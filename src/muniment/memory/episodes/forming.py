@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from muniment.core.canonical import short_id
 from muniment.core.instants import parse_instant
-from muniment.core.trust import lowest_trust
+from muniment.core.scope import lowest_trust
 from muniment.memory.episodes.salience import best_lines
 from muniment.memory.episodes.turns import ReadTurn
 from muniment.memory.turns import EpisodeCandidate

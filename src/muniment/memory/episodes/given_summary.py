@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from muniment.core.record import Items, Record
-from muniment.core.scope import IdText
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import IdText, Trust
 from muniment.errors import InvalidRecord
 from muniment.store.items import Change, Item, digest_name
 from muniment.store.ledger.records import LedgerEntry

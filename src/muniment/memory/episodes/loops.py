@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from muniment.contracts.packet import OpenLoop
-from muniment.core.text.citation_marks import with_marks
+from muniment.core.text.sentences import with_marks
 from muniment.memory.episodes.questions import puts_off, real_questions, takes_back
 from muniment.memory.episodes.turns import ReadTurn
 from muniment.memory.turns import Turn

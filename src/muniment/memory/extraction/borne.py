@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from muniment.core.text.analyzer import MONTHS, stem
-from muniment.core.text.characters import ascii_digits, numbers_in_han
+from muniment.core.text.patterns import ascii_digits, numbers_in_han
 from muniment.core.text.times.when import read_number, resolve
 from muniment.memory.extraction.negations import is_denied
 

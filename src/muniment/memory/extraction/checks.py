@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-from muniment.core.policy.memory import ExtractionPolicy
+from muniment.core.policy import ExtractionPolicy
 from muniment.memory.extraction.borne import bears, folded, words_in
 from muniment.memory.extraction.model import SaidTurn, TurnProposal
 from muniment.memory.extraction.negations import clause_around, is_denied, is_of_speaker, is_question, is_supposed

@@ -3,8 +3,7 @@
 from typing import Literal
 
 from muniment.core.record import Confidence, Count, Items, JsonValue, NonEmpty, Record
-from muniment.core.scope import IdText
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import IdText, Trust
 
 __all__ = ["Candidate", "CandidateStatus", "Proposal", "Unheard"]
 

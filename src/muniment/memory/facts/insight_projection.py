@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from muniment.core.trust import lowest_trust
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import Trust, lowest_trust
 from muniment.errors import InvalidRecord
 from muniment.memory.facts.projection import left_of, level_columns, texts_in
 from muniment.memory.facts.records import Judgement, StoredCandidate, StoredInsight, StoredProcedure

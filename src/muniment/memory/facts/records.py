@@ -9,8 +9,7 @@ from typing import Any
 
 from muniment.contracts.packet import Fact, FactStatus, InsightItem, Procedure, ValidationState, Validity
 from muniment.core.record import Confidence, Count, Items, JsonObject, JsonValue, Record
-from muniment.core.scope import IdText
-from muniment.core.vocabulary import TRUST_ORDER, ScopeLevel, Trust
+from muniment.core.scope import TRUST_ORDER, IdText, ScopeLevel, Trust
 from muniment.memory.facts.candidate_records import CandidateStatus
 
 __all__ = [

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from muniment.contracts.packet import FactStatus
 from muniment.core.canonical import canonical_text
-from muniment.core.policy.memory import FactPolicy
-from muniment.core.vocabulary import TRUST_ORDER, Trust
+from muniment.core.policy import FactPolicy
+from muniment.core.scope import TRUST_ORDER, Trust
 from muniment.memory.facts.records import StoredFact
 
 __all__ = [

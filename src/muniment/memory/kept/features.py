@@ -19,7 +19,7 @@ from muniment.core.text.analyzer import ANALYZER_VERSION, analyze, term_hashes
 from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from muniment.core.ports.embedding import Embedder
+    from muniment.core.ports.models import Embedder
 
 __all__ = [
     "Features",

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from muniment.core.canonical import digest_of, short_id
-from muniment.core.memos import remembered
-from muniment.core.owners import is_corpus, owner_of
+from muniment.core.limits import remembered
 from muniment.core.ports.kept_rows import VALUES_SESSION
-from muniment.core.scope import Scope, scope_given
+from muniment.core.scope import Scope, is_corpus, owner_of, scope_given
 from muniment.errors import InvalidInput
 
 __all__ = [

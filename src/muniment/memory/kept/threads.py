@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text, digest_of, read_canonical
-from muniment.core.owners import corpus_holder, is_reserved
 from muniment.core.ports.engine import Lock
 from muniment.core.ports.kept_rows import LIVE, PlaceRow
 from muniment.core.ports.rows import first, get, select
 from muniment.core.ports.schema import ENTRIES, PLACES
+from muniment.core.scope import corpus_holder, is_reserved
 from muniment.errors import Forbidden, InvalidInput, StoreDamaged
 from muniment.memory.kept.names import THREAD, after_path, labels_of, path_of, scope_of, space_of
 from muniment.memory.kept.states import Channel, Typed, channels_told, pack_typed, state_of, typed_of

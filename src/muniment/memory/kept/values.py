@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text, nests_within, read_canonical
-from muniment.core.owners import is_reserved, owner_of
 from muniment.core.ports.kept_rows import LIVE, REMOVED, SUPERSEDED, VALUES_SESSION, PlaceRow, PlaceVectorRow
 from muniment.core.ports.rows import by_ids, put, select
 from muniment.core.ports.schema import ENTRIES, PLACE_VECTORS, PLACES
+from muniment.core.scope import is_reserved, owner_of
 from muniment.errors import Forbidden, InvalidInput, StoreDamaged
 from muniment.memory.kept.names import after_path, labels_of, name_of, path_of, scope_of, space_of
 from muniment.memory.kept.rows import vector_digest

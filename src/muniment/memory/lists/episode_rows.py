@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from muniment.core.owners import is_corpus, is_reserved
 from muniment.core.ports.engine import Condition, Delete, Lock
 from muniment.core.ports.rows import first, get, put, select, stream
 from muniment.core.ports.schema import ENTRIES, EPISODES, SESSIONS, EpisodeRow
+from muniment.core.scope import is_corpus, is_reserved
 from muniment.memory.episodes.cuts import TurnPlace, cut, unbegun
 from muniment.store.turns import can_be_turn
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.listing import Listing, Placed, listing_given, matches, shown
-from muniment.core.owners import bank_owner
 from muniment.core.requests import checked
+from muniment.core.scope import bank_owner
 from muniment.memory import fact_reading
 from muniment.memory.fact_reading import FactItem, FactQuery, facts_of_level, fallen_of, held_at, read_fact_items
 from muniment.memory.fact_rows import LEVELS, level_of

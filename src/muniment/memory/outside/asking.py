@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from muniment.core.outside.calling import outcome_of
-from muniment.core.policy.memory import ExtractionPolicy
-from muniment.core.ports.tokens import TokenCounter
+from muniment.core.policy import ExtractionPolicy
+from muniment.core.ports.models import TokenCounter
 from muniment.errors import InvalidInput, ModelFailure, ModelMalformed, ModelRefused, ModelUnreachable, MunimentError
 from muniment.memory.extraction.budget import ExtractionBudget, Limit, Spent, answer_room
 from muniment.memory.extraction.model import BatchModel, ModelAnswer, SaidTurn, TurnProposal

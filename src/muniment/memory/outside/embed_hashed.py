@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.core.memos import Memo
+from muniment.core.limits import Memo
 from muniment.memory.outside.weights import DIGEST_HEX, unit_rows
 
 __all__ = ["HashEmbedder"]

@@ -15,7 +15,7 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.core.outside.openai_server import Failures, OpenAiServer
+from muniment.core.outside.http import Failures, OpenAiServer
 from muniment.errors import EmbedderMalformed, EmbedderRefused, EmbedderUnreachable, InvalidInput
 from muniment.memory.outside.weights import DIGEST_HEX, unit_rows
 

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.core.memos import Memo
-from muniment.core.outside.extras import install_command
+from muniment.core.limits import Memo
+from muniment.core.outside.system import install_command
 from muniment.errors import IntegrityFailure
 from muniment.memory.outside.weights import digest_files, map_tensors, package_files, unit_rows
 

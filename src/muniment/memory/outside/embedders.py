@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from muniment.core.outside.extras import not_installed
-from muniment.core.ports.embedding import Embedder
+from muniment.core.outside.system import not_installed
+from muniment.core.ports.models import Embedder
 from muniment.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from muniment.core.outside.chat_model import MODEL_FAILURES, ChatModel
+from muniment.core.outside.http import MODEL_FAILURES, ChatModel
 from muniment.core.record import ValidationError
 from muniment.errors import InvalidInput, ModelMalformed
 from muniment.memory.extraction.model import ModelAnswer, SaidTurn

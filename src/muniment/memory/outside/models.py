@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from muniment.core.outside.chat_model import ChatModel
+from muniment.core.outside.http import ChatModel
 from muniment.errors import InvalidInput
 from muniment.memory.outside.model_http import HttpModel
 

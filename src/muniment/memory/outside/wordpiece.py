@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
-from muniment.core.memos import Memo
+from muniment.core.limits import Memo
 from muniment.errors import IntegrityFailure
 
 __all__ = ["WordPieces"]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.memory.recall.index import Ints, ScopeIndex
 from muniment.memory.recall.query import Query
 from muniment.memory.recall.score import Scores

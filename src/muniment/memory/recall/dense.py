@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 
 __all__ = ["weigh_dense"]
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.memory.recall.fitted import read_fitted
 from muniment.memory.recall.found import FOUND_SIGNS, slot_weights
 from muniment.memory.recall.index import Ints, ScopeIndex

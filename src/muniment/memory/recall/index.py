@@ -16,8 +16,8 @@ import numpy.typing as npt
 from muniment.core.canonical import digest
 from muniment.core.text.analyzer import analyze, ascii_words, term_hash, term_hashes
 from muniment.core.text.names import name_terms
-from muniment.core.text.passages import passage_spans
 from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.sentences import passage_spans
 from muniment.core.text.stated.attributes import marks
 from muniment.core.text.stated.measures import value_marks
 from muniment.core.text.times.turn_dates import date_terms

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.stated.attributes import ADDS, CHANGE, OWN, QUANTITY, ended, mine, name_of, newly
 from muniment.memory.recall.index import ROLES, Ints, ScopeIndex

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from muniment.core.instants import parse_rfc3339
-from muniment.core.text.offsets import ByteOffsets
+from muniment.core.text.sentences import ByteOffsets
 from muniment.core.text.stated.statements import Statement
 from muniment.memory.recall.records import SupersededStatement
 from muniment.memory.recall.supersession import Outdated, Told, covers_all, find_outdated, order_of, outdated_in_pair

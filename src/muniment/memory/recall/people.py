@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.analyzer import analyze, korean_particles, stop_words, term_hash
 from muniment.core.text.latin_names import plain
 from muniment.core.text.names import (
@@ -226,7 +226,7 @@ def _meant(word: _Word, names: Sequence[_Name], holding: Holding | None) -> int 
 
 def _is_odd(folded: str) -> bool:
     """Is it a word that no dictionary has? What an everyday word is, tokenizers know."""
-    from muniment.core.text.token_filter import is_single_token
+    from muniment.core.text.tokens import is_single_token
 
     return not (folded.isascii() and is_single_token(folded))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.memory.recall.call_order import score_calls
 from muniment.memory.recall.coverage import cover
 from muniment.memory.recall.evidence import FIRST, SIGNS, calibration, chances, read_signs

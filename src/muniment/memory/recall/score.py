@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from muniment.core.policy.recall import RecallPolicy
+from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import analyze, term_hash
 from muniment.core.text.stated.attributes import QUANTITY
 from muniment.core.text.times.when import Window

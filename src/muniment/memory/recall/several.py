@@ -6,7 +6,7 @@ one of these: "how many days ago", "which song", "the name of" ask for one thing
 
 from __future__ import annotations
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.analyzer import ascii_words
 from muniment.core.text.patterns import lazy_pattern, sign
 

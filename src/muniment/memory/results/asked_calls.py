@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.analyzer import ascii_words, term_hash
 from muniment.memory.results.call_marks import CALL, FAILED, did, identified, identifiers_in, named, words_of_name
 from muniment.memory.results.effects import WRITE, effects_asked

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from muniment.core.numbers import furthest
+from muniment.core.requests import furthest
 from muniment.core.text.analyzer import analyze
 from muniment.memory.turns import Excerpt, Stretch
 

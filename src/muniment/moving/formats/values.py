@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from muniment.contracts.portable import PortableMemory, PortableMessage, PortableSession
 from muniment.core.canonical import canonical_text
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.origins import Origin
-from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS
+from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS, Origin
 from muniment.errors import MunimentError
 from muniment.moving.records import content_hash
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.ports.engine import Reader
 from muniment.core.text.analyzer import analyze, term_hash
 from muniment.core.text.patterns import lazy_pattern

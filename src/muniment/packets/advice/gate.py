@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.core.instants import parse_instant
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
+from muniment.core.scope import Trust
 from muniment.core.text.analyzer import term_hash
-from muniment.core.vocabulary import Trust
 from muniment.memory.extraction.speakers import is_nameless, why_unheard
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, ROLES, Ints, StoredIndex
 from muniment.memory.turn_reading import LiveTurn

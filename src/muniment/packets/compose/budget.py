@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Any
 
 from muniment.contracts.packet import PacketBudget
-from muniment.core.numbers import furthest
-from muniment.core.ports.tokens import TokenCounter, adds_lines, weighing
+from muniment.core.ports.models import TokenCounter, adds_lines, weighing
+from muniment.core.requests import furthest
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import sentence_spans
 from muniment.packets.page.layout import Page, joined

@@ -10,8 +10,8 @@ from pydantic_core import to_json
 
 from muniment.contracts.packet import MemoryPacket, PacketMeta, PacketScope, ToolEvidence
 from muniment.core.canonical import Written, canonical_bytes
-from muniment.core.policy.compose import ComposePolicy
-from muniment.core.ports.tokens import TokenCounter
+from muniment.core.policy import ComposePolicy
+from muniment.core.ports.models import TokenCounter
 from muniment.core.record import JsonObject
 from muniment.memory.recall.records import SupersededStatement
 from muniment.packets.compose.budget import Usage, measure

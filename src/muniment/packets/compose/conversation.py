@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from muniment.contracts.packet import ToolEvidence
 from muniment.core.text.analyzer import analyze
-from muniment.core.text.duplicates import Words
+from muniment.core.text.sentences import Words
 from muniment.memory.results.asked_calls import asks_how_often
 from muniment.memory.turns import Turn, told_text
 from muniment.packets.compose.budget import typical_mark

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from muniment.contracts.packet import Purpose
 from muniment.core.instants import Instant, parse_rfc3339
-from muniment.core.policy.compose import ComposePolicy
-from muniment.core.ports.tokens import TokenCounter
+from muniment.core.policy import ComposePolicy
+from muniment.core.ports.models import TokenCounter
 from muniment.core.record import JsonObject
+from muniment.core.scope import Trust
 from muniment.core.text.analyzer import analyze
-from muniment.core.text.duplicates import Seen, words_of
-from muniment.core.vocabulary import Trust
+from muniment.core.text.sentences import Seen, words_of
 from muniment.errors import InvalidInput
 from muniment.memory.facts.records import is_instruction
 from muniment.memory.turns import Excerpt, Turn

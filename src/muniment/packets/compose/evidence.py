@@ -18,7 +18,7 @@ from muniment.packets.compose.run_questions import read_question
 from muniment.packets.page.lines import StateUnit, state_line
 
 if TYPE_CHECKING:
-    from muniment.core.policy.compose import ComposePolicy
+    from muniment.core.policy import ComposePolicy
     from muniment.memory.turns import SessionLine
     from muniment.packets.compose.draft import PacketDraft
     from muniment.packets.page.lines import BlockName

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from muniment.contracts.packet import PacketBudget, Purpose
-from muniment.core.policy.compose import ComposePolicy
+from muniment.core.policy import ComposePolicy
 from muniment.core.record import JsonObject
 from muniment.packets.compose.conversation import short_term_prices
 from muniment.packets.compose.draft import PacketDraft

@@ -7,7 +7,7 @@ from typing import Any
 
 from muniment.contracts.packet import Fact, InsightItem, Procedure
 from muniment.core.instants import Instant, parse_rfc3339
-from muniment.core.text.duplicates import Seen
+from muniment.core.text.sentences import Seen
 from muniment.memory.facts.records import is_instruction
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_value, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, instant_order

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.contracts.packet import Fact
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.analyzer import analyze
-from muniment.core.text.offsets import ByteOffsets
 from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.sentences import ByteOffsets
 from muniment.core.text.stated.statement_table import KIN
 from muniment.core.text.stated.statement_values import value_words
 from muniment.core.text.stated.statements import Statement

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from muniment.contracts.packet import ToolEvidence
-from muniment.core.text.citation_marks import with_marks
+from muniment.core.text.sentences import with_marks
 from muniment.memory.results.excerpts import cut_excerpt
 from muniment.memory.results.tool_text import call_of_line, call_without_failure
 from muniment.memory.turns import Turn

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from muniment.core.text.duplicates import Seen
+from muniment.core.text.sentences import Seen
 from muniment.memory.turns import SessionLine
 from muniment.packets.compose.budget import cut_text, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, SummaryWords

@@ -6,8 +6,7 @@ import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from muniment.core.text.citation_marks import MARK, mark_numbers, numbers_in
-from muniment.core.text.sentences import sentence_spans
+from muniment.core.text.sentences import MARK, mark_numbers, numbers_in, sentence_spans
 
 __all__ = ["CitedSentence", "Resolution", "resolve", "unmarked"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.stretches import Window
 from muniment.core.text.times.said_when import said_times
 

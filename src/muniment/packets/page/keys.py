@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.core.origins import origin_note
+from muniment.core.scope import origin_note
 
 __all__ = ["told_key", "told_origin"]
 

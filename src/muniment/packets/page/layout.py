@@ -23,7 +23,7 @@ from muniment.contracts.packet import (
     WorkingState,
 )
 from muniment.core.record import JsonObject, JsonValue
-from muniment.core.text.citation_marks import with_marks
+from muniment.core.text.sentences import with_marks
 from muniment.errors import InvalidRecord
 from muniment.memory.facts.records import is_instruction
 from muniment.memory.results.excerpts import gaps_of

@@ -22,7 +22,7 @@ from muniment.contracts.packet import (
     WorkingState,
 )
 from muniment.core.canonical import canonical_text
-from muniment.core.text.citation_marks import split_citations, with_marks
+from muniment.core.text.sentences import split_citations, with_marks
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.breaks import BREAK, BREAKS, flat

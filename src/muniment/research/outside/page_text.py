@@ -7,7 +7,7 @@ import re
 import zlib
 from typing import Literal, NamedTuple
 
-from muniment.core.outside.http_client import BodyTooLarge
+from muniment.core.outside.http import BodyTooLarge
 from muniment.memory.documents.page import read_page
 
 __all__ = ["CODINGS", "PageText", "inflate", "kind_of", "media_type_of", "read_text"]

@@ -24,8 +24,7 @@ from http.client import HTTPException, HTTPResponse
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from muniment.core.outside.addresses import is_public
-from muniment.core.outside.http_client import Address, BodyTooLarge, get, in_time, look_up, read_body
+from muniment.core.outside.http import Address, BodyTooLarge, get, in_time, is_public, look_up, read_body
 from muniment.errors import InvalidInput
 from muniment.research.outside.page_text import CODINGS, PageText, inflate, kind_of, media_type_of, read_text
 from muniment.research.run_records import CitationStatus

@@ -11,7 +11,7 @@ from itertools import count, cycle
 from typing import Literal, NamedTuple
 
 from muniment.contracts.research import Perspective, PromptContract
-from muniment.core.policy.research import ResearchLimits, ResearchPolicy
+from muniment.core.policy import ResearchLimits, ResearchPolicy
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.script import Written, written_in
 from muniment.errors import InvalidInput

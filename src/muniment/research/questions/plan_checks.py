@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 from muniment.contracts.research import Perspective, PromptContract
 from muniment.core.canonical import child_path
-from muniment.core.policy.research import ResearchLimits, ResearchPolicy, TrackShares
+from muniment.core.policy import ResearchLimits, ResearchPolicy, TrackShares
 from muniment.errors import InvalidRecord, Issue
 from muniment.research.questions.angles import TITLE_CHARS_MAX
 from muniment.research.questions.phrases import on_one_line, tidy

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from muniment.core.policy.research import ResearchPolicy
+from muniment.core.policy import ResearchPolicy
 from muniment.core.text.patterns import lazy_pattern
 from muniment.research.reading.claim_words import has_verb, is_instruction, is_placeholder, is_research_talk, leans_back
 from muniment.research.reading.figures import has_figure

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.word_lists import WordList, forms_in
 
 __all__ = ["Section", "is_sources", "kinds_of", "main_kind", "names_of", "section_kind"]

@@ -13,9 +13,8 @@ from collections import defaultdict
 from math import sqrt
 from typing import Any, NamedTuple
 
-from muniment.core.policy.flow_map import FlowMapPolicy
-from muniment.core.stats.bounds import Bounds, difference_bounds, wilson_bounds
-from muniment.core.stats.counts import Tally
+from muniment.core.policy import FlowMapPolicy
+from muniment.core.stats import Bounds, Tally, difference_bounds, wilson_bounds
 from muniment.rules.flowmap.cells import (
     Change,
     arm_keys,

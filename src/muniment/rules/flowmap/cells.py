@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from muniment.core.stats.counts import Tally
+from muniment.core.stats import Tally
 from muniment.errors import NotFound
 from muniment.rules.flowmap.rows import ALL_BUCKETS, ALL_CODES, NO_TIER, ArmKey
 from muniment.rules.flowmap.tally import FlowTally

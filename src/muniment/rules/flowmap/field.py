@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from muniment.core.canonical import digest_of
-from muniment.core.policy.flow_map import FlowMapPolicy
-from muniment.core.stats.bounds import Bounds, normal_quantile
+from muniment.core.policy import FlowMapPolicy
+from muniment.core.stats import Bounds, normal_quantile
 from muniment.errors import InvalidInput
 from muniment.rules.flowmap.aggregate import cost_gap, gain_of, strata_of, told_hotspot, worst_first
 from muniment.rules.flowmap.cells import BASES, Change, arm_keys, changes_of, code_cells, named, side_of, without

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, Literal, NamedTuple
 
-from muniment.core.policy.flow_map import FlowMapPolicy
-from muniment.core.stats.bounds import Bounds, normal_quantile
+from muniment.core.policy import FlowMapPolicy
+from muniment.core.stats import Bounds, normal_quantile
 from muniment.rules.flowmap.cells import Change, named, rounded
 from muniment.rules.flowmap.tally import COST_UNIT
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muniment.core.canonical import digest_of
-from muniment.core.stats.bounds import Bounds
+from muniment.core.stats import Bounds
 
 __all__ = ["Calibration", "Data", "Features", "Field", "Floats", "calibration_error", "data_of", "fit_field"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from muniment.core.stats.bounds import wilson_bounds
+from muniment.core.stats import wilson_bounds
 from muniment.rules.flowmap.cells import Change, named, rounded
 from muniment.rules.flowmap.gains import Gain, cost_gap_of, error_of_mean, gain_fields
 from muniment.rules.flowmap.rows import ALL_BUCKETS

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from muniment.contracts.rules import FlowMapSnapshot
 from muniment.core.instants import check_window
-from muniment.core.policy.flow_map import FlowEstimatorKind
+from muniment.core.policy import FlowEstimatorKind
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput, NotFound
 from muniment.rules.flowmap import aggregate

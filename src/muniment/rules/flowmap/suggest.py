@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from muniment.contracts.rules import FlowMapSnapshot, Intervention, StageHotspot
-from muniment.core.policy.flow_map import FlowMapPolicy
+from muniment.core.policy import FlowMapPolicy
 from muniment.rules.flowmap.cells import rounded
 from muniment.rules.flowmap.rows import stage_of
 

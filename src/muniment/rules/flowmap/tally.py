@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from muniment.core.policy.flow_map import FlowMapPolicy
+from muniment.core.policy import FlowMapPolicy
 from muniment.errors import InvalidInput
 from muniment.rules.flowmap.ladder import Begun, Climbed, begun, climbed
 from muniment.rules.flowmap.names import Names

@@ -7,7 +7,7 @@ from typing import Any
 from warnings import catch_warnings, filterwarnings
 
 from muniment.contracts.rules import FlowMapSnapshot
-from muniment.core.outside.extras import not_installed
+from muniment.core.outside.system import not_installed
 from muniment.rules.flowmap.heat_grid import STEPS, HeatGrid, Lift, heat_grid, short, step_of
 from muniment.rules.flowmap.heatmap import FOOT, LIGHT, lift_text, percent_text, support_text
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.contracts.rules import PatterningProbe
-from muniment.core.policy.patterning import PatterningPolicy
-from muniment.core.stats.counts import check_number
+from muniment.core.policy import PatterningPolicy
+from muniment.core.stats import check_number
 from muniment.errors import InvalidInput
 
 __all__ = ["Levers", "Matrix", "Step", "Vector", "moved", "named", "planned_steps", "read_levers"]

@@ -8,9 +8,9 @@ import numpy as np
 
 from muniment.contracts.rules import PatterningPlan
 from muniment.core.canonical import short_id
-from muniment.core.policy.patterning import PatterningPolicy
+from muniment.core.policy import PatterningPolicy
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.stats.bounds import MeanBounds
+from muniment.core.stats import MeanBounds
 from muniment.errors import InvalidInput
 from muniment.rules.patterning.levers import Levers, Vector, named, read_levers
 from muniment.rules.patterning.observables import check_observables, target_of

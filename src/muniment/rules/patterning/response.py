@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.contracts.rules import PatterningObservable
-from muniment.core.stats.bounds import MeanBounds, mean_bounds, normal_quantile
+from muniment.core.stats import MeanBounds, mean_bounds, normal_quantile
 from muniment.errors import InvalidInput
 from muniment.rules.patterning.levers import Levers, Matrix, Vector
 from muniment.rules.patterning.observables import read_values

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from muniment.contracts.rules import PatterningObservable
-from muniment.core.policy.patterning import PatterningPolicy
+from muniment.core.policy import PatterningPolicy
 from muniment.errors import IllConditioned
 from muniment.rules.patterning.levers import Levers, Matrix, Vector
 from muniment.rules.patterning.observables import target_of, targets, units

@@ -18,10 +18,8 @@ from typing import Any, Literal
 import numpy as np
 
 from muniment.contracts.rules import PatterningPlan
-from muniment.core.policy.patterning import PatterningPolicy
-from muniment.core.stats.bounds import MeanBounds, mean_bounds
-from muniment.core.stats.counts import check_number
-from muniment.core.stats.sequential import Comparison
+from muniment.core.policy import PatterningPolicy
+from muniment.core.stats import Comparison, MeanBounds, check_number, mean_bounds
 from muniment.errors import InvalidInput, WrongStage
 from muniment.rules.patterning.levers import Vector
 from muniment.rules.patterning.observables import better_sign, read_values, target_of, units

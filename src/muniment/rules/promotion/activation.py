@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from muniment.contracts.rules import RuleRecord
-from muniment.core.policy.rules import CanaryPolicy, RulePolicy
-from muniment.core.stats.counts import Tally
-from muniment.core.stats.sequential import Comparison
+from muniment.core.policy import CanaryPolicy, RulePolicy
+from muniment.core.stats import Comparison, Tally
 from muniment.errors import GateFailed, InvalidInput, WrongStage
 from muniment.learning.keys import has_expired
 from muniment.learning.rule_state import CanaryPlan, RuleStage

@@ -7,18 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 from muniment.contracts.rules import DistillDraft, RuleApplicability, RuleRecord
-from muniment.core.predicates.predicate import (
-    Predicate,
-    all_hold,
-    conjunction,
-    contradiction,
-    denied,
-    equal,
-    one_of,
-    parse,
-    predicate_of,
-)
-from muniment.core.predicates.tree import (
+from muniment.core.predicate_nodes import (
     Call,
     Compare,
     Field,
@@ -31,8 +20,19 @@ from muniment.core.predicates.tree import (
     print_tree,
     walk,
 )
+from muniment.core.predicates import (
+    Predicate,
+    all_hold,
+    conjunction,
+    contradiction,
+    denied,
+    equal,
+    one_of,
+    parse,
+    predicate_of,
+)
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
-from muniment.core.text.duplicates import cosine, turns, words_of
+from muniment.core.text.sentences import cosine, turns, words_of
 from muniment.errors import InvalidInput
 from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.stances import are_opposed, feature_of

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
 from muniment.core.canonical import digest_of
-from muniment.core.policy.rules import GatePolicy
+from muniment.core.policy import GatePolicy
 from muniment.core.record import Record
 from muniment.rules.promotion.clashes import Clash
 from muniment.rules.promotion.examples import Graded

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from muniment.contracts.rules import RuleRecord
-from muniment.core.policy.rules import RulePolicy
-from muniment.core.stats.sequential import Comparison
+from muniment.core.policy import RulePolicy
+from muniment.core.stats import Comparison
 from muniment.learning.rule_state import CanaryPlan
 from muniment.rules.promotion.gate import reasons_of, rule_digest
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from muniment.contracts.rules import RuleRecord
-from muniment.core.text.duplicates import words_of
 from muniment.core.text.patterns import lazy_pattern
+from muniment.core.text.sentences import words_of
 
 __all__ = ["Stance", "are_opposed", "feature_of", "opening_of", "stance_of", "tool_of"]
 

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord
 from muniment.core.canonical import short_id
-from muniment.core.policy.rules import GatePolicy
-from muniment.core.predicates.predicate import all_hold
+from muniment.core.policy import GatePolicy
+from muniment.core.predicates import all_hold
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.rules.promotion.consolidation import conditions_of
 from muniment.rules.promotion.examples import Example

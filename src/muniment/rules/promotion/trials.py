@@ -14,10 +14,8 @@ from math import comb, log
 from typing import Any, Literal, NamedTuple
 
 from muniment.contracts.rules import RuleRecord
-from muniment.core.policy.rules import CanaryPolicy, RulePolicy
-from muniment.core.stats.bounds import Bounds
-from muniment.core.stats.counts import Tally
-from muniment.core.stats.sequential import Comparison, Decision, difference_sequence
+from muniment.core.policy import CanaryPolicy, RulePolicy
+from muniment.core.stats import Bounds, Comparison, Decision, Tally, difference_sequence
 from muniment.errors import GateFailed, InvalidInput
 from muniment.learning.rule_state import CanaryPlan
 from muniment.rules.promotion.gate import faults_of, rule_digest

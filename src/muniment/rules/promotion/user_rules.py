@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from muniment.contracts.rules import RuleRecord
-from muniment.core.policy.rules import PromotePolicy
+from muniment.core.policy import PromotePolicy
 from muniment.core.record import RULECRAFT_VERSION, JsonObject
-from muniment.core.text.duplicates import words_of
-from muniment.core.vocabulary import RuleType, ScopeLevel
+from muniment.core.scope import RuleType, ScopeLevel
+from muniment.core.text.sentences import words_of
 from muniment.errors import Conflict, DuplicateId, InvalidInput, InvalidRecord, Issue, TooLarge
 from muniment.learning.keys import expires_at, has_expired, parse_ttl
 from muniment.learning.stored_memory import StoredMemory

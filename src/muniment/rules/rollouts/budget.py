@@ -12,10 +12,10 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from muniment.contracts.runs import RunCost, VerifierResult
-from muniment.core.policy.routing import RoutePolicy
+from muniment.core.policy import RoutePolicy
 from muniment.core.record import Absent, Integer, Record
-from muniment.core.stats.bounds import wilson_bounds
-from muniment.core.vocabulary import Level, RunMode
+from muniment.core.scope import Level, RunMode
+from muniment.core.stats import wilson_bounds
 from muniment.rules.rollouts.best_attempt import is_confirmed
 from muniment.rules.rollouts.synthesis import needs_repair
 from muniment.rules.routing.records import Tier

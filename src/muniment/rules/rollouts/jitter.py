@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from muniment.contracts.runs import RunConfig
 from muniment.core.canonical import digest
-from muniment.core.policy.rollouts import RolloutPolicy
+from muniment.core.policy import RolloutPolicy
 
 __all__ = ["PLAN_STYLES", "SEED_PROMPTS", "draw_config", "way_of"]
 

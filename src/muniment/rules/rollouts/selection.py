@@ -8,8 +8,8 @@ from math import fsum
 from typing import NamedTuple
 
 from muniment.contracts.runs import RolloutSelectBlock, RolloutSummary
-from muniment.core.policy.rollouts import RolloutPolicy
-from muniment.core.text.duplicates import cosine, words_of
+from muniment.core.policy import RolloutPolicy
+from muniment.core.text.sentences import cosine, words_of
 from muniment.rules.rollouts.summaries import summary_text
 
 __all__ = ["METHOD", "Selection", "diversity_of", "select_summaries"]

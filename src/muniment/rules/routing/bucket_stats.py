@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from muniment.core.stats.counts import Tally
-from muniment.core.vocabulary import RunMode
+from muniment.core.scope import RunMode
+from muniment.core.stats import Tally
 from muniment.rules.routing.log_rows import LogRow
 from muniment.rules.routing.records import Tier
 

@@ -13,8 +13,8 @@ from itertools import combinations
 from math import log, log1p
 from typing import NamedTuple
 
-from muniment.core.policy.routing import RoutePolicy
-from muniment.core.stats.bounds import wilson_bounds
+from muniment.core.policy import RoutePolicy
+from muniment.core.stats import wilson_bounds
 from muniment.rules.routing.bucket_stats import BucketStats
 from muniment.rules.routing.records import TIERS, Expected, Tier
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast, get_args
 
-from muniment.core.vocabulary import RunMode
+from muniment.core.scope import RunMode
 from muniment.rules.routing.records import Tier
 from muniment.verify.verdicts import is_pass
 

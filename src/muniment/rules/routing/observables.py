@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from muniment.core.policy.routing import RoutePolicy
+from muniment.core.policy import RoutePolicy
 from muniment.core.record import JsonObject
-from muniment.core.stats.bounds import wilson_bounds
+from muniment.core.stats import wilson_bounds
 from muniment.rules.routing.log_rows import NOT_EXECUTED, LogRow
 from muniment.rules.routing.records import ClusterCount, Observables, Rate, RouteReason
 

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty, Number, Record
-from muniment.core.vocabulary import Level, Outcome, RunMode, Verdict
+from muniment.core.scope import Level, Outcome, RunMode, Verdict
 
 __all__ = [
     "TIERS",

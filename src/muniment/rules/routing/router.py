@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, Literal, NamedTuple
 
-from muniment.core.policy.routing import RoutePolicy
+from muniment.core.policy import RoutePolicy
 from muniment.core.record import JsonObject
-from muniment.core.stats.bounds import p_lb95, runs_needed, wilson_bounds
-from muniment.core.vocabulary import RunMode
+from muniment.core.scope import RunMode
+from muniment.core.stats import p_lb95, runs_needed, wilson_bounds
 from muniment.rules.routing.bucket_stats import BucketStats
 from muniment.rules.routing.ladders import (
     Ladder,

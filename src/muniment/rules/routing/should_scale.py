@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from muniment.core.policy.routing import RoutePolicy
-from muniment.core.vocabulary import Level
+from muniment.core.policy import RoutePolicy
+from muniment.core.scope import Level
 from muniment.rules.routing.log_rows import NOT_EXECUTED
 from muniment.rules.routing.records import RouteReason, RouteRequest
 from muniment.verify.forms import fails_by_form

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, get_args
 
 from muniment.contracts.rules import CandidateSelectRequest
 from muniment.core.instants import parse_instant
-from muniment.core.predicates.evaluation import Truth
-from muniment.core.vocabulary import Level, RuleType
+from muniment.core.predicate_nodes import Truth
+from muniment.core.scope import Level, RuleType
 from muniment.errors import InvalidInput
 from muniment.learning.keys import has_expired, name_key
 from muniment.rules.rulebook.candidates import Candidate, RefusalCode, RulePlace

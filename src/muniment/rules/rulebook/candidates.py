@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple
 
 from muniment.contracts.rules import PassEstimate, RuleMetrics, RuleRecord
 from muniment.core.canonical import child_path
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.predicates import Predicate, parse
-from muniment.core.text.duplicates import words_of
-from muniment.core.vocabulary import InjectionMode
+from muniment.core.scope import InjectionMode
+from muniment.core.text.sentences import words_of
 from muniment.errors import InvalidInput
 from muniment.learning.keys import name_key
 from muniment.learning.rule_state import RuleStage

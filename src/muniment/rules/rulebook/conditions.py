@@ -7,10 +7,8 @@ from typing import Any
 
 from muniment.contracts.rules import RuleApplicability
 from muniment.core.canonical import child_path
-from muniment.core.predicates import Predicate, parse
-from muniment.core.predicates.evaluation import Truth
-from muniment.core.predicates.predicate import contradiction
-from muniment.core.predicates.tree import Compare, Junction, Node, Not
+from muniment.core.predicate_nodes import Compare, Junction, Node, Not, Truth
+from muniment.core.predicates import Predicate, contradiction, parse
 from muniment.errors import InvalidInput
 from muniment.learning.keys import name_key
 from muniment.rules.promotion.records import LintFinding

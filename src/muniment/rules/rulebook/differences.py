@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from math import ceil, hypot, log, log1p
 from typing import Any, Literal, NamedTuple
 
-from muniment.core.stats.bounds import difference_bounds, p_lb95
-from muniment.core.stats.counts import Tally
-from muniment.core.stats.sequential import STAKES, Capitals, Comparison
+from muniment.core.stats import STAKES, Capitals, Comparison, Tally, difference_bounds, p_lb95
 from muniment.errors import InvalidInput
 
 __all__ = ["Delta", "Needed", "Rate", "delta_of", "needed_runs", "rate_of"]

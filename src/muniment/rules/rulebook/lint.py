@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from muniment.contracts.rules import RuleRecord
 from muniment.core.canonical import child_path
-from muniment.core.policy.rules import LintPolicy
+from muniment.core.policy import LintPolicy
 from muniment.rules.promotion.records import LintFinding
 from muniment.rules.rulebook.candidates import PREDICATES, CountTokens
 from muniment.rules.rulebook.conditions import condition_findings

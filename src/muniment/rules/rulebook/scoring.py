@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from muniment.core.policy.rules import RulePolicy
+from muniment.core.policy import RulePolicy
 from muniment.rules.rulebook.candidates import Candidate
 
 __all__ = ["PublishedRate", "Scoring"]

@@ -16,9 +16,9 @@ from math import fsum
 from typing import NamedTuple
 
 from muniment.contracts.rules import CandidateSelectResponse, Exploration, SelectedRule
-from muniment.core.policy.rules import CanaryPolicy, RulePolicy
+from muniment.core.policy import CanaryPolicy, RulePolicy
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.text.duplicates import cosine, turns
+from muniment.core.text.sentences import cosine, turns
 from muniment.learning.rule_state import Arm, RuleArm
 from muniment.rules.promotion.records import RefusedRule
 from muniment.rules.rulebook.applicability import Refusal, RuleRequest, applying_to

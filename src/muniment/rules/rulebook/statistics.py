@@ -9,9 +9,8 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.policy.rules import RulePolicy
-from muniment.core.stats.counts import Ema, Tally
-from muniment.core.stats.sequential import Comparison
+from muniment.core.policy import RulePolicy
+from muniment.core.stats import Comparison, Ema, Tally
 from muniment.errors import Conflict, InvalidInput
 from muniment.learning.rule_state import Arm
 from muniment.rules.promotion.records import RuleUse

@@ -12,7 +12,7 @@ from heapq import nlargest
 from math import fsum, inf, log
 
 from muniment.core.canonical import Written
-from muniment.core.policy.learning import PuctPolicy
+from muniment.core.policy import PuctPolicy
 from muniment.learning.reuse.puct import puct_score, rank_priors, ranks_of
 from muniment.rules.tree_search.records import TreeNodeStatus
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from muniment.core.policy.tree_search import TreePolicy
+from muniment.core.policy import TreePolicy
 from muniment.core.record import Absent, Confidence, Count, Items, JsonValue, NonEmpty, Number, Record
 
 __all__ = ["TreeEnd", "TreeNodeRecord", "TreeNodeStatus", "TreeSearchRecord"]

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from muniment.contracts.runs import TreeSearchBlock
 from muniment.core.canonical import digest, read_canonical
-from muniment.core.policy.tree_search import TreePolicy
+from muniment.core.policy import TreePolicy
 from muniment.core.record import JsonValue
 from muniment.errors import InvalidInput, InvalidRecord, Issue
 from muniment.rules.tree_search.answers import (

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from math import comb
 from typing import NamedTuple
 
-from muniment.core.policy.compaction import CompactionPolicy
+from muniment.core.policy import CompactionPolicy
 from muniment.runs.compaction.folding import RunFold
 from muniment.runs.compaction.transitions import subject_of
 from muniment.runs.drift import Advice, DriftReport

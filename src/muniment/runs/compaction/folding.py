@@ -16,9 +16,9 @@ from collections.abc import Iterable
 
 from muniment.contracts.snapshot import EvidencePointer, SourceCoverage
 from muniment.core.canonical import digest_of
-from muniment.core.pointer import LEDGER_CORPUS
-from muniment.core.policy.compaction import CompactionPolicy
+from muniment.core.policy import CompactionPolicy
 from muniment.core.record import JsonObject
+from muniment.core.scope import LEDGER_CORPUS
 from muniment.runs.compaction.transitions import (
     claim_after,
     conflict_after,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from muniment.contracts.snapshot import EvidencePointer
-from muniment.core.pointer import Span, derive_evidence_id, quote_hash
+from muniment.core.scope import Span, derive_evidence_id, quote_hash
 from muniment.errors import InvalidRecord
 from muniment.runs.compaction.folding import corpus_of
 

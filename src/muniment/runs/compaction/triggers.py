@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.core.policy.compaction import CompactionPolicy
+from muniment.core.policy import CompactionPolicy
 from muniment.runs.records import RunLog
 
 __all__ = ["due"]

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from muniment.contracts.semantics import RunInvariants, check_snapshot
 from muniment.contracts.snapshot import CompactionSnapshot, EvidencePointer, SnapshotCheck, SnapshotValidation
 from muniment.core.instants import parse_rfc3339
-from muniment.core.policy.compaction import CompactionPolicy
+from muniment.core.policy import CompactionPolicy
 from muniment.errors import InvalidRecord
 from muniment.runs.compaction.agreement import compare_logs
 from muniment.runs.compaction.folding import corpus_of

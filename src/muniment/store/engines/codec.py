@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from muniment.core.ports.engine import Row, Value
 from muniment.core.ports.schema import Column
-from muniment.core.trust import TRUST_RANK
+from muniment.core.scope import TRUST_RANK
 from muniment.errors import InvalidInput
 
 __all__ = [

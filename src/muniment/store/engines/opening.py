@@ -196,7 +196,7 @@ def _need_driver() -> None:
     except ImportError as error:
         if (error.name or "psycopg").partition(".")[0] not in ("psycopg", "psycopg_pool", "psycopg_binary"):
             raise
-        from muniment.core.outside.extras import not_installed
+        from muniment.core.outside.system import not_installed
 
         raise not_installed("PostgreSQL needs psycopg, which is not installed", "postgres") from error
     del _engine

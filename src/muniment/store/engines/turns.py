@@ -14,7 +14,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar, cast
 
-from muniment.core.cancellation import CURRENT, Cancellation
+from muniment.core.limits import CURRENT, Cancellation
 from muniment.core.ports.engine import KeyTaken, Op, Row, Select
 from muniment.errors import InvalidInput, MunimentError, StorageFailure, StoreDamaged
 
@@ -47,7 +47,7 @@ class View(ABC):
 
     After an operation has failed nothing more is done, and the whole is rolled back even where the work
     swallows the error: so it is on a server, so it is everywhere. Before each operation it is looked whether somebody
-    still waits for what is done (`core.cancellation`).
+    still waits for what is done (`core.limits`).
     """
 
     ops: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]]

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_bytes, canonical_text, salted_digest
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.policy.policy import LedgerPolicy
-from muniment.core.text.work import analysed_chars
-from muniment.core.trust import TRUST_RANK
-from muniment.core.vocabulary import TRUST_ORDER, Trust
+from muniment.core.policy import LedgerPolicy
+from muniment.core.scope import TRUST_ORDER, TRUST_RANK, Trust
+from muniment.core.text.patterns import analysed_chars
 from muniment.errors import InvalidInput, TooLarge
 from muniment.store.ledger.orders import reads_like_instructions
 from muniment.store.ledger.records import IMPORTED, INSTRUCTION_LIKE, PARTLY_ANALYSED, EntryDraft, EntryKind, Role

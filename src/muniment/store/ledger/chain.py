@@ -18,10 +18,9 @@ from json.encoder import encode_basestring as _quote
 from typing import Protocol
 
 from muniment.core.canonical import canonical_bytes, canonical_text, digest, salted_digest
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.ports.schema import EntryRow, SessionRow
-from muniment.core.scope import Scope
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import Scope, Trust
 from muniment.errors import InvalidJson
 
 __all__ = ["Head", "Sealable", "genesis", "head_after", "head_of", "header_hash", "link_fault", "seal"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from muniment.core.pointer import (
+from muniment.core.scope import (
     LEDGER_CORPUS,
     ChunkSpan,
     EventSpan,

@@ -13,8 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from muniment.core.canonical import canonical_text, parse_json
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.ports.schema import EntryRow, ItemRow
-from muniment.core.scope import IdText
-from muniment.core.vocabulary import TRUST_ORDER
+from muniment.core.scope import TRUST_ORDER, IdText
 from muniment.errors import InvalidInput, MunimentError
 from muniment.store.ledger.records import LedgerEntry
 

@@ -3,11 +3,8 @@
 from collections.abc import Iterable
 from typing import Literal, Self
 
-from muniment.core.origins import Origin
-from muniment.core.owners import bank_holder, is_reserved
 from muniment.core.record import Absent, Count, Items, JsonObject, Record, Timestamp
-from muniment.core.scope import IdText, Scope
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import IdText, Origin, Scope, Trust, bank_holder, is_reserved
 from muniment.store.ledger.manifest import ContextManifest
 
 __all__ = [

@@ -9,9 +9,8 @@ from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from muniment.core.canonical import read_canonical
-from muniment.core.origins import Origin
 from muniment.core.ports.schema import EntryRow
-from muniment.core.scope import Scope
+from muniment.core.scope import Origin, Scope
 from muniment.errors import InvalidJson, StoreDamaged
 from muniment.store.ledger.chain import header_hash
 from muniment.store.ledger.records import Body, Cited, LedgerEntry, StepEvent, ToolCall

@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from muniment.core.canonical import canonical_text
-from muniment.core.owners import holder_of, is_reserved
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, LinkRow
+from muniment.core.scope import holder_of, is_reserved
 
 __all__ = ["Followed", "are_one_holder_s", "followed"]
 

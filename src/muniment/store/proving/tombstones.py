@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 from muniment.core.canonical import read_canonical
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES, ITEMS, EntryRow

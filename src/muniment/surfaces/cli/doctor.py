@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import muniment
-from muniment.core.outside.extras import EXTRAS, is_installed, require
+from muniment.core.outside.system import EXTRAS, is_installed, require
 from muniment.errors import MunimentError
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.settings import Settings, config_files, open_store, read_config

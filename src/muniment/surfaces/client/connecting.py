@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.outside.extras import not_installed
+from muniment.core.outside.system import not_installed
 from muniment.errors import InvalidInput
 
 if TYPE_CHECKING:

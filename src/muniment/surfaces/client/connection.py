@@ -17,8 +17,8 @@ from pydantic import ConfigDict, TypeAdapter
 
 from muniment.core.canonical import MAX_DEPTH, canonical_bytes, check_text, child_path, parse_json
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.numbers import whole
 from muniment.core.record import JsonValue, Record, ValidationError, issues_of
+from muniment.core.requests import whole
 from muniment.errors import (
     Closed,
     InvalidInput,

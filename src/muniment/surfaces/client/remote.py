@@ -42,7 +42,7 @@ from muniment.surfaces.operations.rows import LOCAL, find_operation
 from muniment.surfaces.operations.table import Handle, Level, Operation
 
 if TYPE_CHECKING:
-    from muniment.core.policy.policy import Policy
+    from muniment.core.policy import Policy
     from muniment.core.ports.engine import EngineInfo
     from muniment.memory.documents.records import CorpusDocument
     from muniment.memory.recall.records import Hit

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 import click
 
-from muniment.core.outside.extras import install_command, is_installed
 from muniment.core.outside.pending import home_folder
+from muniment.core.outside.system import install_command, is_installed
 from muniment.errors import InvalidInput
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.parameters import Word

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from muniment.core.canonical import canonical_bytes, digest, salted_digest
 from muniment.core.ports.engine import Engine, Lock, Reader, Transaction
-from muniment.core.ports.outside import Ids
+from muniment.core.ports.models import Ids
 from muniment.core.ports.rows import get
 from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY_KEYS, IdempotencyKeyRow
 from muniment.errors import Conflict, Forgotten, IdempotencyMismatch, StaleState

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.core.canonical import digest_of
-from muniment.core.owners import is_reserved
-from muniment.core.scope import UserScope, scope_given, scope_of
+from muniment.core.scope import UserScope, is_reserved, scope_given, scope_of
 from muniment.errors import InvalidInput, NotFound
 from muniment.handles.bank import Bank
 from muniment.handles.memory import Memory, granted

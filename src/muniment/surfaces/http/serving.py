@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from muniment.core.outside.extras import not_installed
+from muniment.core.outside.system import not_installed
 from muniment.errors import InvalidInput
 from muniment.surfaces.http.settings import ServerSettings, is_loopback
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
-from muniment.core.outside.extras import not_installed
+from muniment.core.outside.system import not_installed
 from muniment.surfaces.http.metrics.families import BUCKETS_S, METHODS
 
 __all__ = ["Done", "Observer", "otel_observer"]

@@ -10,7 +10,7 @@ from pydantic import ConfigDict
 
 from muniment.contracts.packet import Purpose
 from muniment.core.record import Absent, Count, Items, Number, Record
-from muniment.core.vocabulary import Trust
+from muniment.core.scope import Trust
 
 __all__ = [
     "ANSWER_CHARS_MAX",

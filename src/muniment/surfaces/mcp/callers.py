@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from muniment.core.trust import lowest_trust
+from muniment.core.scope import lowest_trust
 from muniment.errors import InvalidInput
 from muniment.store.items import latest
 from muniment.store.ledger.admission import trust_of
@@ -15,7 +15,7 @@ from muniment.store.proving.proofs import check_proofs
 from muniment.store.reading import check_own
 
 if TYPE_CHECKING:
-    from muniment.core.vocabulary import Trust
+    from muniment.core.scope import Trust
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.packets.builds import Build

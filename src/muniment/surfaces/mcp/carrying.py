@@ -1,6 +1,6 @@
 """How the work of a request is carried out: in a thread, told of while it lasts, stopped when nobody wants it any more.
 
-A client that cancels is believed at once: what is not yet committed is never written (`core.cancellation`). Progress is
+A client that cancels is believed at once: what is not yet committed is never written (`core.limits`). Progress is
 the seconds that have passed, told each second to a client that asked for it, so that it knows to go on waiting.
 """
 
@@ -14,7 +14,7 @@ from anyio import CapacityLimiter, create_task_group, get_cancelled_exc_class, s
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from muniment.core.cancellation import Cancellation, cancellable
+from muniment.core.limits import Cancellation, cancellable
 from muniment.errors import MunimentError, Stopped
 
 __all__ = ["Carry", "Ctx", "InThreads", "accompanied"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.contracts.packet import Cues
 from muniment.core.canonical import canonical_text
-from muniment.core.trust import lowest_trust
+from muniment.core.scope import lowest_trust
 from muniment.errors import InvalidInput, NotFound
 from muniment.surfaces.mcp import words
 from muniment.surfaces.mcp.answers import (

@@ -14,7 +14,7 @@ from datetime import datetime
 from types import NoneType
 from typing import Any, Union, get_args, get_origin
 
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.core.scope import ID_MAX_CHARS
 from muniment.surfaces.operations.argument_words import words_of
 from muniment.surfaces.operations.bounds import bound_schema, without_null

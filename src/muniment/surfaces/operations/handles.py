@@ -12,10 +12,8 @@ from typing import Any, NamedTuple, cast
 from muniment.contracts.packet import MemoryPacket
 from muniment.contracts.snapshot import CompactionSnapshot
 from muniment.core.canonical import canonical_bytes
-from muniment.core.owners import bank_names
-from muniment.core.pointer import Span
-from muniment.core.policy.policy import Policy
-from muniment.core.scope import Scope
+from muniment.core.policy import Policy
+from muniment.core.scope import Scope, Span, bank_names
 from muniment.handles.bank import Bank
 from muniment.handles.run import Run
 from muniment.handles.study import Study

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from muniment.core.canonical import canonical_bytes, parse_json, salted_digest
 from muniment.core.instants import format_instant
 from muniment.core.ports.engine import Condition, Engine, Patch, Transaction
-from muniment.core.ports.outside import Clock, Ids
+from muniment.core.ports.models import Clock, Ids
 from muniment.core.ports.rows import get, put, select
 from muniment.core.ports.schema import REPLIES
 from muniment.core.ports.server_rows import ReplyRow

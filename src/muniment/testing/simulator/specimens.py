@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from muniment.core.canonical import SALT_BYTES
 from muniment.core.outside.system import TickingClock
-from muniment.core.policy.policy import LedgerPolicy, Policy
+from muniment.core.policy import LedgerPolicy, Policy
 from muniment.core.ports.engine import Engine
 from muniment.errors import MunimentError, StorageFull, StorageLost
 from muniment.handles.derived import new_context

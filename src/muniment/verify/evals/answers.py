@@ -15,11 +15,10 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.analyzer import NUMBER_WORDS, plain_number, stem, take_dates
-from muniment.core.text.characters import ascii_digits, plain_letters
-from muniment.core.text.citation_marks import MARK
-from muniment.core.text.sentences import sentence_spans
+from muniment.core.text.patterns import ascii_digits, plain_letters
+from muniment.core.text.sentences import MARK, sentence_spans
 from muniment.core.text.word_lists import WordList
 from muniment.packets.page.answers import resolve
 from muniment.verify.evals.answer_dates import one_form

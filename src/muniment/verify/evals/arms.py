@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from muniment.core.policy.policy import Policy
+from muniment.core.policy import Policy
 from muniment.errors import InvalidInput
 
 __all__ = ["BUDGETS", "Arm", "ArmKind", "K", "make_arms"]

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from muniment.core.record import Items, JsonObject, OpenRecord
-from muniment.core.stats.paired import PAIRS_MIN, paired_bounds
+from muniment.core.stats import PAIRS_MIN, paired_bounds
 from muniment.verify.evals.measures import MEASURES, MODEL_MEASURES
 from muniment.verify.evals.report import FORMAT, EvalReport, Scored
 from muniment.verify.regression.junit import JUnitCase

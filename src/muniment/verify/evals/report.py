@@ -12,7 +12,7 @@ from statistics import fmean, median
 from typing import Any, NamedTuple
 
 from muniment.core.canonical import canonical_bytes
-from muniment.core.stats.paired import PAIRS_MIN, paired_bounds
+from muniment.core.stats import PAIRS_MIN, paired_bounds
 from muniment.verify.evals.arms import Arm
 from muniment.verify.evals.measures import MEASURES, Given, Miss
 from muniment.verify.evals.questions import EvalQuestion

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from muniment.contracts.runs import FGFCEvidence, FGFCOverall, FGFCReport, FGFCUnit
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.verify.facts.claims import Claim, Unit, read_claim, split_units, unmarked
 from muniment.verify.facts.doubts import Doubt, word_doubts

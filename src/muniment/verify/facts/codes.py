@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from muniment.contracts.runs import FGFCOverall, FGFCReport, FGFCUnit
-from muniment.core.vocabulary import Verdict
+from muniment.core.scope import Verdict
 
 __all__ = ["REASON_OF_ERROR", "agree", "fact_reason_codes", "fact_score", "fact_verdict", "unit_score"]
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Collection
 
 from muniment.contracts.runs import FGFCEvidence
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts.claims import Claim
 from muniment.verify.facts.source import Source
 

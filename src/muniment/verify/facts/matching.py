@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal, NamedTuple
 
-from muniment.core.policy.verify import FactCheckPolicy
+from muniment.core.policy import FactCheckPolicy
 from muniment.verify.facts.alignment import Seen, Signs, is_settled, look_at_slots
 from muniment.verify.facts.claims import Claim
 from muniment.verify.facts.doubts import Doubt, DoubtKind, ErrorType

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Set
 from functools import cache
 from typing import NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.word_lists import read_data
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 Two chances are multiplied: that the source speaks of what is said (by its wording), and that nothing in it was changed
 (by doubts and slots). So a doubt weighs much where the wording is the source's, and little where it is not: there the
-claim has no support anyway. Each is the logistic function of a weighted sum of *signs* (`core.policy.verify`), and the
+claim has no support anyway. Each is the logistic function of a weighted sum of *signs* (`core.policy`), and the
 scale of the product was learned on sets that had no part in the weights. The verdict has the last word on which side of
 one half the number stands. Sums are taken in the order in which the signs are written here, and the result is rounded:
 the same texts give the same number on every machine.
@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from muniment.core.policy.verify import DoubtWeights, FactCheckPolicy
+from muniment.core.policy import DoubtWeights, FactCheckPolicy
 from muniment.verify.facts.doubts import Doubt
 from muniment.verify.facts.matching import Alignment
 from muniment.verify.facts.nearness import Nearness

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Literal, NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.analyzer import MONTHS, korean_particles, stem, stop_words
 from muniment.core.text.patterns import lazy_pattern
 from muniment.verify.facts.lexicon import TURNS, WEIGHTY_STOP_WORDS, negates

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from muniment.core.canonical import canonical_text, digest_of
-from muniment.core.outside.chat_model import ChatModel
-from muniment.core.ports.grader import Grade
+from muniment.core.outside.http import ChatModel
+from muniment.core.ports.models import Grade
 from muniment.core.text.sentences import sentence_spans
 from muniment.errors import InvalidInput, ModelMalformed
 from muniment.store.ledger.orders import reads_like_instructions

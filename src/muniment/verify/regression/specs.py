@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from muniment.contracts.rules import RegressionTestSpec, RuleRecord, TestAssertion, TestExpectation
 from muniment.core.canonical import digest_of
-from muniment.core.ports.grader import RubricJudge
+from muniment.core.ports.models import RubricJudge
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.errors import InvalidInput, InvalidRecord, Issue
 from muniment.verify.outputs import Finding, Output

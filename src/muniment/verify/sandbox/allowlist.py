@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from muniment.core.outside.addresses import is_public
+from muniment.core.outside.http import is_public
 from muniment.errors import InvalidInput
 
 __all__ = ["Entry", "allows", "may_reach", "parse_entries", "parse_target"]

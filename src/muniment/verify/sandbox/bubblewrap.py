@@ -10,9 +10,9 @@ from pathlib import Path
 
 from muniment.contracts.runs import SandboxPolicy
 from muniment.core.outside.system import SystemIds
-from muniment.core.ports.outside import Ids
+from muniment.core.ports.models import Ids
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.vocabulary import Network
+from muniment.core.scope import Network
 from muniment.errors import InvalidInput, SandboxDenied, SandboxUnavailable
 from muniment.verify.sandbox.allowlist import parse_entries
 from muniment.verify.sandbox.arguments import STEP_DOWN, Tree, stage_arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from muniment.core.text.offsets import lines_at
+from muniment.core.text.sentences import lines_at
 from muniment.errors import InvalidInput
 
 __all__ = ["insert_text", "listing", "numbered", "parts_of", "replace_text"]

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 from muniment.contracts.runs import SandboxActionTrace, SandboxBlock, SandboxPolicy
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.vocabulary import JudgeKind, Outcome
+from muniment.core.scope import JudgeKind, Outcome
 from muniment.errors import InvalidInput, SandboxFailure
 from muniment.verify.sandbox.bubblewrap import BubblewrapSandbox
 from muniment.verify.sandbox.external_judge import Heard, Suite, hear_inside, hear_outside

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from muniment.core.vocabulary import Outcome
+from muniment.core.scope import Outcome
 from muniment.verify.sandbox.port import Observation
 
 __all__ = [

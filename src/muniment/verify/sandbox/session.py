@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from muniment.contracts.runs import SandboxActionTrace, SandboxPolicy
-from muniment.core.ports.outside import Ids
-from muniment.core.vocabulary import SandboxTool
+from muniment.core.ports.models import Ids
+from muniment.core.scope import SandboxTool
 from muniment.errors import Closed, InvalidInput, NotFound, TooLarge
 from muniment.verify.sandbox import editing
 from muniment.verify.sandbox.arguments import Descriptors, Tools, action_arguments, environment

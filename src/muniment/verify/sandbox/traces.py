@@ -14,7 +14,7 @@ from typing import Any
 
 from muniment.contracts.runs import SandboxActionTrace, SandboxBlock, SandboxPolicy
 from muniment.core.record import RULECRAFT_VERSION
-from muniment.core.vocabulary import SandboxTool
+from muniment.core.scope import SandboxTool
 from muniment.store.ledger.secrets import may_hold_secret, redact_text, redact_value
 from muniment.verify.sandbox.port import Cap, ErrorClass
 

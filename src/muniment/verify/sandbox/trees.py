@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from muniment.core.vocabulary import Network
+from muniment.core.scope import Network
 from muniment.errors import InvalidInput, SandboxUnavailable
 from muniment.verify.sandbox.arguments import Tree
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from pydantic import ValidationError, model_validator
 
 from muniment.core.canonical import parse_json
-from muniment.core.ports.grader import RubricJudge
+from muniment.core.ports.models import RubricJudge
 from muniment.core.record import Absent, Count, Record, issues_of
 from muniment.core.text.languages import Detected, detect_language
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from muniment.core.ports.grader import RubricJudge
-from muniment.core.vocabulary import Verdict
+from muniment.core.ports.models import RubricJudge
+from muniment.core.scope import Verdict
 from muniment.errors import InvalidRecord, Issue, TooLarge
 from muniment.verify.outputs import Finding, Output
 from muniment.verify.static.base import Constraint, View

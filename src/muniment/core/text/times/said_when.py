@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Literal, NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.analyzer import MONTHS
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans

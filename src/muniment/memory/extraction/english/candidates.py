@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.core.text.stated.places import is_known_place
 from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.english.classes import noun_class, verb_class

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.memory.extraction.instructions.forms import Language, languages_of, plain_text
 from muniment.memory.extraction.instructions.topics import Topic, has_occasion, is_negative, topic_of
 from muniment.memory.extraction.sentences import Sentence, sentences

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from muniment.core.memos import remembered
-from muniment.core.text.characters import plain_letters
+from muniment.core.limits import remembered
+from muniment.core.text.patterns import plain_letters
 from muniment.core.text.text_language import text_language
 from muniment.core.text.word_lists import WordList
 from muniment.memory.extraction.languages.tables import LANGUAGES, LATIN, signs_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from muniment.core.memos import remembered
+from muniment.core.limits import remembered
 from muniment.memory.extraction.grammar import USER, TakenBack, Talk
 from muniment.memory.extraction.languages.mentions import Mention, mentions_in, owner_at, owner_of_name
 from muniment.memory.extraction.languages.tables import Rule, Table, table

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from muniment.core.cancellation import CURRENT
+from muniment.core.limits import CURRENT
 from muniment.errors import Closed, StorageBusy, StorageLost
 from muniment.store.engines.sqlite.failures import is_busy, translate
 from muniment.store.engines.sqlite.handles import enter, leave

@@ -350,7 +350,7 @@ def _verify_output(
     ] = "never",
     run_id: Annotated[str | None, Word("Keep the result with this run (needs --db).")] = None,
 ) -> VerifierResult:
-    from muniment.core.policy.policy import Policy
+    from muniment.core.policy import Policy
     from muniment.surfaces.settings import open_store
     from muniment.verify import verifying
     from muniment.verify.facts import SourceText

@@ -72,8 +72,8 @@ _Finding = tuple[dict[str, Any], Any]  # what is shown; the data, where it fits 
 
 
 def _judged(kind: str, documents: Iterator[Document], semantic: bool, strict: bool) -> Iterator[_Finding]:
-    from muniment.contracts.schemas import validate as validate_data
     from muniment.contracts.schemas import unknown_keys
+    from muniment.contracts.schemas import validate as validate_data
     from muniment.contracts.semantics import check_semantics
 
     for document in documents:

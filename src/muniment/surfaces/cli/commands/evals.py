@@ -22,7 +22,7 @@ from muniment.surfaces.settings import Settings, open_store
 from muniment.verify.evals.arms import K
 
 if TYPE_CHECKING:
-    from muniment.core.outside.chat_model import ChatModel
+    from muniment.core.outside.http import ChatModel
     from muniment.handles.memory import Memory
     from muniment.verify.evals.first_questions import KnownValue
     from muniment.verify.evals.gate import BaselineDiff, Least
@@ -72,7 +72,7 @@ def _policies_given(given: Sequence[str]) -> dict[str, Any]:
 
 def _model_given(address: str) -> ChatModel:
     """`URL#NAME`; the key, where one is needed, is in the environment."""
-    from muniment.core.outside.chat_model import ChatModel
+    from muniment.core.outside.http import ChatModel
 
     base_url, name, key = model_address(address)
     return ChatModel(base_url, name, api_key=key)

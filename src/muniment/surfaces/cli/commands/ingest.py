@@ -86,7 +86,7 @@ def _ingest_bulk(
 ) -> BulkTally:
     """Everything is checked and put in order on disk before the store is opened."""
     from muniment.core.outside.spool import spool
-    from muniment.core.policy.policy import Policy
+    from muniment.core.policy import Policy
     from muniment.store.load import LoadEvent, spool_events
 
     policy = Policy.from_wire(dict(settings.policy)).ledger
@@ -190,7 +190,7 @@ def _has_parts(draft: EntryDraft) -> bool:
 
 def _check(sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool) -> int:
     """Bring every event to the door without letting one in; answers how many there are."""
-    from muniment.core.policy.policy import Policy
+    from muniment.core.policy import Policy
     from muniment.store.ledger.admission import admit
 
     policy = Policy.from_wire(dict(settings.policy)).ledger

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import click
 
-from muniment.core.outside.extras import require
-from muniment.core.vocabulary import Outcome, Verdict
+from muniment.core.outside.system import require
+from muniment.core.scope import Outcome, Verdict
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.stored_memory import Store
 from muniment.surfaces.cli.calling import Call, Command, wire
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from muniment.contracts.learning import FoldResult, MemoryActionPlan, MemoryActionRecord
     from muniment.contracts.rules import DistillDraft, FlowMapSnapshot, Intervention, StageHotspot
     from muniment.contracts.runs import EventLog, TraceCapsule, VerifierResult
-    from muniment.core.policy.learning import InjectionBudget
+    from muniment.core.policy import InjectionBudget
     from muniment.handles.bank import Bank
     from muniment.handles.run import Run
     from muniment.learning.folding import Learned

@@ -15,7 +15,7 @@ from muniment.surfaces.cli.terminal import Cell, coloured, one_line, strong, tab
 
 if TYPE_CHECKING:
     from muniment.contracts.rules import PatterningPlan
-    from muniment.core.policy.patterning import PatterningPolicy
+    from muniment.core.policy import PatterningPolicy
     from muniment.rules.patterning.records import PatterningMeasurements
 
 __all__ = ["plan", "rollback", "show", "try_"]
@@ -85,7 +85,7 @@ def _plan(
 
 
 def _policy(**numbers: Any) -> PatterningPolicy:
-    from muniment.core.policy.patterning import PatterningPolicy
+    from muniment.core.policy import PatterningPolicy
 
     return PatterningPolicy.from_wire({name: value for name, value in numbers.items() if value is not None})
 

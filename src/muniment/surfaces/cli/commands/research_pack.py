@@ -39,7 +39,7 @@ def page_named(given: str) -> dict[str, Any]:
 
 def _page_from(url: str, file: str, title: str | None) -> dict[str, Any]:
     """A page as a file of text, Markdown or HTML; which of them, its suffix says."""
-    from muniment.core.policy.documents import CorpusPolicy
+    from muniment.core.policy import CorpusPolicy
     from muniment.memory.corpus import read_text_file
     from muniment.memory.documents.document import media_type_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.surfaces.cli.terminal import Cell, bar, one_line, spanned, style, table
 
 if TYPE_CHECKING:
-    from muniment.core.stats.counts import Tally
+    from muniment.core.stats import Tally
     from muniment.handles.rulebook import Rulebook
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import GateReport, LintFinding
@@ -146,7 +146,7 @@ def _is_tested(memory: StoredMemory) -> bool:
 
 def tally_with(tallies: Mapping[Any, Tally], *, had_it: bool) -> Tally:
     """The tally of the runs that had a rule, or of those that left it out."""
-    from muniment.core.stats.counts import Tally
+    from muniment.core.stats import Tally
 
     found = Tally()
     for arm, tally in tallies.items():
@@ -161,7 +161,7 @@ def rate_text(tally: Tally) -> str:
 
 def span_of(tally: Tally, thin_n: int) -> tuple[str, str]:
     """A pass rate as a picture, and its 95 % bounds; unknown where there are few runs."""
-    from muniment.core.stats.bounds import wilson_bounds
+    from muniment.core.stats import wilson_bounds
 
     if tally.n < thin_n:
         return " " * 20, f"unknown: under {thin_n} runs"

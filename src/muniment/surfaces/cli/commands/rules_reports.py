@@ -26,7 +26,7 @@ from muniment.surfaces.cli.terminal import Cell, as_is, counted, labelled, said,
 
 if TYPE_CHECKING:
     from muniment.contracts.rules import RuleRecord
-    from muniment.core.policy.rules import RulePolicy
+    from muniment.core.policy import RulePolicy
     from muniment.handles.rulebook import Rulebook
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import GateReport, LintFinding, ReplayReport

@@ -38,7 +38,7 @@ from muniment.surfaces.cli.terminal import (
 
 if TYPE_CHECKING:
     from muniment.contracts.rules import RegressionTestSpec
-    from muniment.core.vocabulary import RuleType
+    from muniment.core.scope import RuleType
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import AdvancedRule, AdvanceReport, GateReport, ReplayReport
     from muniment.rules.rule_drafting import Submitted

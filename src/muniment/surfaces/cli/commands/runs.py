@@ -17,7 +17,7 @@ from muniment.surfaces.cli.terminal import coloured, counted, one_line, strong, 
 
 if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot, EvidencePointer, SnapshotValidation
-    from muniment.core.policy.compaction import CompactionPolicy
+    from muniment.core.policy import CompactionPolicy
     from muniment.core.record import JsonObject
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run

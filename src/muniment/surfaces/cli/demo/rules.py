@@ -13,7 +13,7 @@ from muniment.errors import GateFailed, WrongStage
 from muniment.surfaces.cli.terminal import bar, echo, one_line, style
 
 if TYPE_CHECKING:
-    from muniment.core.stats.counts import Tally
+    from muniment.core.stats import Tally
     from muniment.handles.memory import Memory
     from muniment.handles.rulebook import Rulebook
     from muniment.handles.runner import AgentTask

@@ -1,7 +1,7 @@
 """Requests carried out in threads, in the order that `shares` decides, until they are done, too late or wanted no more.
 
 Nobody waits for a thread that does not stop: whoever asked is answered at the deadline, and what the thread does after
-it is rolled back (`core.cancellation`). While a request runs of who has had least, others wait where they hold nothing
+it is rolled back (`core.limits`). While a request runs of who has had least, others wait where they hold nothing
 that anybody needs, and long ones so while quick ones run: the interpreter is not shared with them then. They wait at
 most three times as long as they have run.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from muniment.core.cancellation import Cancellation, cancellable
+from muniment.core.limits import Cancellation, cancellable
 from muniment.errors import MunimentError, Stopped
 from muniment.surfaces.http.lanes.shares import Job, Lane, LaneCounts, Limits, Shares
 

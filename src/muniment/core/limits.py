@@ -1,12 +1,11 @@
-"""Whether somebody still waits for what a thread does.
+"""Limits on what a process keeps and does: bounded memos of pure functions, and work that can be stopped.
 
-A server hands each request a `Cancellation` and stops it when its time is up or its caller has gone; whoever carries
-the work out looks at it before each operation on the store, and between the parts of what takes long. Outside of a
-server there is none, and nothing is ever stopped. It holds no clock: whoever stops it knows why.
+A memo remembers answers by the text that users gave. It belongs to no store, so a forget in any store empties them all.
 
-Stopping and committing exclude each other. `settle` is asked for just before a commit: from then on the work can no
-longer be stopped, so that nothing is written of work that was stopped, and no work whose writing stands is told to have
-failed.
+A server hands each request a `Cancellation` and stops it when its time is up or its caller has gone. The work checks it
+before each operation on the store and between the parts of a long computation. Outside a server there is none. Stopping
+and committing exclude each other: `settle` is called just before a commit, and from then on the work cannot be stopped,
+so nothing is written by stopped work and no committed work is reported as failed.
 """
 
 from __future__ import annotations
@@ -15,10 +14,46 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any, ParamSpec, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from muniment.errors import MunimentError
 
-__all__ = ["CURRENT", "Cancellation", "cancellable", "checkpoint"]
+# -- memos ----------------------------------------------------------------------------------------------
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+REMEMBERED: list[Callable[[], None]] = []
+"""What empties the memos of functions."""
+TABLES: WeakValueDictionary[int, dict[Any, Any]] = WeakValueDictionary()
+"""The tables that live, by nothing but what they are."""
+
+
+class Memo(dict[K, V]):
+    """A table of answers. Whoever fills it bounds it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        TABLES[id(self)] = self
+
+
+def remembered(size_max: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A function that remembers its last answers."""
+
+    def remember(function: Callable[P, T]) -> Callable[P, T]:
+        found = lru_cache(maxsize=size_max)(function)
+        REMEMBERED.append(found.cache_clear)
+        return cast("Callable[P, T]", found)
+
+    return remember
+
+
+# -- cancellation ---------------------------------------------------------------------------------------
 
 
 class Cancellation:

@@ -1,0 +1,1549 @@
+"""The policy: one frozen document of numbers and switches, a section for each room, and one hash that builds refer to.
+
+Units stand last in names. `Policy` is the whole document; `policy_given` reads one as callers give it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from muniment.core.canonical import Written, canonical_text, digest_of
+from muniment.core.record import Confidence, Count, Integer, Items, NonEmpty, Number, Record
+from muniment.core.scope import JudgeKind, Trust
+from muniment.errors import InvalidInput, InvalidRecord, NotFound
+
+# -- memory ---------------------------------------------------------------------------------------------
+
+
+Positive = Annotated[Integer, Field(ge=1)]
+
+KeyPattern = Annotated[NonEmpty, Field(max_length=256)]
+"""A key, in which `*` stands for any run of characters: `user.allergy`, `user.likes.*`."""
+
+
+class TrustConfidence(Record):
+    """The confidence of what is remembered without one: 0.5, whoever said it, unless it is set otherwise here."""
+
+    user: Confidence = 0.5
+    """Of what the user said."""
+    assistant: Confidence = 0.5
+    """Of what the assistant said."""
+    tool: Confidence = 0.5
+    """Of what a tool answered."""
+    external: Confidence = 0.5
+    """Of what comes from outside: pages, files, mail of others."""
+    user_quote: Confidence = 0.9
+    """Of what the user said, where the words themselves are quoted and were found there. The fact's notes say so."""
+
+
+class FactPolicy(Record):  # MP-06, MP-09
+    """How facts stand beside each other, and which of them are preferences."""
+
+    many_valued: Items[KeyPattern] = (
+        "*.likes",
+        "*.dislikes",
+        "*.avoids",
+        "*.allergy",
+        "*.allergies",
+        "*.language",
+        "*.languages",
+        "*.hobby",
+        "*.hobbies",
+        "*.pet",
+        "*.pets",
+        "*.dog",
+        "*.cat",
+        "*.sibling",
+        "*.brother",
+        "*.sister",
+        "*.child",
+        "*.son",
+        "*.daughter",
+        "*.friend",
+        "*.colleague",
+        "*.uncle",
+        "*.aunt",
+        "*.cousin",
+        "*.nephew",
+        "*.niece",
+        "*.roommate",
+        "*.neighbor",
+        "*.teammate",
+        "*.classmate",
+        "*.parents",
+        "*.children",
+        "*.health",
+        "*.medication",
+        "*.owns",
+        "*.goal",
+        "*.habit",
+        "*.schedule",
+        "*.study",
+        "*.companion",
+    )
+    """Keys that may have several active values at once."""
+    preferences: Items[KeyPattern] = (
+        "preference.*",
+        "*.preference",
+        "*.preference.*",
+        "*.preferences.*",
+        "*.likes",
+        "*.dislikes",
+        "*.diet",
+        "*.favorite.*",
+        "*.favourite.*",
+    )
+    """Keys whose facts are preferences, unless the caller says otherwise."""
+    lower_trust_disputes: bool = True
+    """Evidence of lower trust than the active fact's disputes it instead of superseding it."""
+    confidence: TrustConfidence = TrustConfidence.model_construct()
+
+
+class PromotionPolicy(Record):  # MP-17
+    """Which candidates become facts without anyone being asked. What does not qualify waits for `decide`."""
+
+    automatic: bool = True
+    """False: every candidate waits for `decide`."""
+    confidence_min: Confidence = 0.8
+    """Candidates below it wait."""
+    trust: Items[Trust] = ("user",)
+    """Evidence of any other trust waits."""
+    needs_quote: bool = True
+    """A quote that was checked against its source."""
+    decline_contradictions: bool = True
+    """What contradicts an active fact of higher trust is declined; otherwise it waits."""
+
+
+class ExtractionPolicy(Record):  # MP-17
+    """What a model is given to read, how much at once, and what its proposals have to be."""
+
+    roles: Items[Literal["user", "assistant", "system", "developer"]] = ("user",)
+    """Whose messages are read for facts; all others are context at the most."""
+    batch_turns_max: Positive = 8
+    """Turns that are read in one call."""
+    batch_tokens_max: Positive = 2_000
+    """Tokens of the turns of one call. A turn that is longer is read alone."""
+    turn_chars_max: Positive = 16_384
+    """A longer turn is read up to here."""
+    context_turns_max: Count = 4
+    """Turns before the first of a batch that are shown so that it is understood, and are not read."""
+    context_chars_max: Positive = 600
+    """A longer turn is shown up to here as context."""
+    facts_per_turn_max: Positive = 8
+    """Proposals from one turn; what is over is left out and counted."""
+    answer_tokens_max: Positive = 1_024
+    """Tokens of one answer."""
+    attempts_max: Positive = 3
+    """How often a call is made that fails in a way that may pass, or that is answered with something else."""
+    claim_s: Positive = 300
+    """Seconds for which a batch is one worker's. One that takes longer may be taken over, and writes nothing then."""
+    confidence_max: Confidence = 0.7
+    """The most that a model named by its address, or a function, is believed of itself: below what is promoted."""
+    doubtful_confidence_max: Confidence = 0.5
+    """The most for a proposal on words that suppose, that name nobody, or that are the bare value."""
+    keys: Items[KeyPattern] = ("user.*", "person.*.*")
+    """Keys that a model may propose for."""
+    keys_refused: Items[KeyPattern] = (
+        "*.role", "*.roles", "*.admin", "*.is_admin", "*.permission", "*.permissions", "*.trust", "*.password",
+        "*.passphrase", "*.pin", "*.secret", "*.token", "*.api_key", "*.apikey", "*.credentials", "*.card_number",
+        "*.iban", "*.privilege", "*.privileges", "*.access", "*.access_level", "*.clearance", "*.rights",
+        "user.instruction*",
+    )  # fmt: skip
+    """And those it may not: what somebody may do is not theirs to say, orders are the user's own words alone, and
+    secrets are nobody's fact.
+    """
+
+
+class MemoryPolicy(Record):
+    """What becomes of what is said: candidates, facts, insights."""
+
+    extract_on_observe: bool = False
+    """Look for candidates in each message as it is observed (patterns, no model)."""
+    facts: FactPolicy = FactPolicy.model_construct()
+    promotion: PromotionPolicy = PromotionPolicy.model_construct()
+    extraction: ExtractionPolicy = ExtractionPolicy.model_construct()
+    insight_confidence: Confidence = 0.3
+    """The confidence of an insight that names none."""
+
+
+# -- recall ---------------------------------------------------------------------------------------------
+
+
+Weight = Annotated[Number, Field(ge=0)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+
+
+class RecallPolicy(Record):
+    """How candidates are scored and ordered.
+
+    The unit of every weight is the best match in words: the turn whose words, in context, answer the query best has 1.
+    Set by hand on three LoCoMo conversations and fifty LongMemEval questions. `benchmarks.learn_recall` searches
+    around them with cross-validation and found nothing that holds better on folds it had not seen.
+    """
+
+    policy_id: str = "default"
+    schema_version: Literal["recall_policy.v1"] = "recall_policy.v1"
+
+    # -- words in context --
+    own: Weight = 2.0
+    """How often a turn's own words count."""
+    before_1: Weight = 1.0
+    """How often the words of the turn before count: it is often the question that this one answers."""
+    before_2: Weight = 0.5
+    """How often the words of the turn two before count."""
+    after_1: Weight = 0.5
+    """How often the words of the turn after count."""
+    after_2: Weight = 0.25
+    """How often the words of the turn two after count."""
+    chat_context: Share = 0.5
+    """How much of that a turn hears in a session with a nameless assistant, whose long answers repeat what they answer.
+    """
+    chat_length: Annotated[Number, Field(gt=0)] = 120.0
+    """Where it hears half of that: a turn of so many words. A longer one stands for itself."""
+    session_date: Weight = 1.0
+    """How often the date of the session counts, as if it were said in every turn."""
+    saturation: Annotated[Number, Field(gt=0)] = 1.2
+    """BM25's k1: how soon more of the same word stops to help."""
+    length: Share = 0.5
+    """BM25's b: how much a long turn's words are worth less, 0 not at all."""
+    term_repeats_max: Positive = 2
+    """A word that stands more often in the query counts this often."""
+
+    # -- common knowledge --
+    kinds: Weight = 1.0
+    """Terms that may stand for what was asked ("pets" → dog), against a term of the query itself."""
+    kinds_damping: Share = 0.5
+    """How much of `kinds` is taken back where some turn already holds every word of the query."""
+    kinds_before: Weight = 0.5
+    """Terms that may stand for what was asked, where they stand in the turn before."""
+    kinds_after: Weight = 0.2
+    """Terms that may stand for what was asked, where they stand in the turn after."""
+
+    # -- who, when, what sort of turn --
+    called: Share = 0.3
+    """How much a word of the query counts that is what somebody is called who speaks in the scope."""
+    speaker: Weight = 0.3
+    """Said by the one person whom the query names."""
+    company: Weight = 0.5
+    """Said in a session in which somebody speaks whom the query names, where there are others."""
+    role: Weight = 0.35
+    """Said by the user where the user asks about themselves; by the assistant where they ask what it said."""
+    question: Weight = 0.04
+    """Taken off a turn that ends in a question mark: questions seldom hold the answer."""
+    question_only: Weight = 0.1
+    """Taken off a turn that is nothing but a question."""
+    number: Weight = 0.1
+    """Has a number, or says how often, where that is asked for."""
+    time: Weight = 0.1
+    """Said within the stretch of time that the query names."""
+    recency: Weight = 0.05
+    """For the newest turn of the scope, falling to 0 for the oldest, where the query asks how things are now."""
+
+    # -- vectors, where there are any --
+    dense_turn: Weight = 0.15
+    """For each standard deviation by which a turn's vector is nearer to the query's than the mean."""
+    dense_window: Weight = 0.05
+    """For each standard deviation by which the vector of a window of turns is nearer to the query's than the mean."""
+    dense_light: dict[str, Share] = Field(default_factory=lambda: {"wordllama": 0.35})
+    """Embedders (by the name before the `@` of their identity) whose vectors count for less, and how much of it."""
+    dense_english: Items[str] = ("wordllama", "minilm")
+    """Embedders that know English alone: a question in another script is asked by its words only."""
+
+    # -- what was learnt --
+    ranking: Annotated[str, Field(pattern=r"^([0-9a-f]{16,64})?$")] = "df9c268b8d39465d"
+    """The digest (its first 16 signs or more) of the ranking that was learnt over the best candidates; empty: none."""
+
+    # -- several answers --
+    diversity: Weight = 0.03
+    """Taken off a session's other turns for each one already taken, where the query asks for several things."""
+    stretch: Weight = 0.3
+    """How much of what the turns around one score is added to its own score, where the query asks for an account of
+    what was said."""
+    diversity_pool: Positive = 60
+    """How many of the best candidates `diversity` and `stretch` are applied to."""
+
+    # -- how likely it is evidence --
+    evidence: Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")] = "87678262445a61a7"
+    """The digest (its first 16 signs or more) of the calibration by which a hit's signs become a chance."""
+
+    # -- what changed --
+    newest_pool: Positive = 10
+    """How many of the best candidates are compared: those that answer alike are put in order of time, the newest first.
+    """
+    anchor_match: Share = 0.75
+    """The anchor that others are compared with is the best candidate that holds this share of the most weight of words
+    that any of them holds."""
+    newest_match: Share = 0.6
+    """Candidates answer alike only if each holds this share of the weight of words that the anchor holds."""
+    newest_overlap: Share = 0.65
+    """Candidates answer alike only if this share of the words that either holds is held by both."""
+    supposed_overlap: Share = 0.8
+    """What takes the place of `newest_overlap` where neither the present nor a number is asked for, and it is only
+    likely that things may change.
+    """
+    newest_score: Share = 0.3
+    """Candidates answer alike only if each has this share of the anchor's score: a weak match is not lifted for being
+    late."""
+    newest_reach: Positive = 30
+    """How many of the best candidates are searched for turns that tell of a change, or state the same attribute in
+    other words.
+    """
+    changed_match: Share = 0.4
+    """What takes the place of `newest_match` and `newest_overlap` for a turn that tells of a change."""
+    changed_score: Share = 0.25
+    """What takes the place of `newest_score` for a turn that tells of a change."""
+    restated_match: Share = 0.95
+    """What takes the place of `newest_match` and `newest_overlap` for turns of one session, of which more is asked."""
+    restated_overlap: Share = 0.5
+    """Turns of one session answer alike only if they have this share of the shorter one's words in common, while each
+    says something of its own.
+    """
+    superseded_match: Share = 0.75
+    """An older one that restates the newest is marked superseded if both hold this share of the query's weight."""
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.model_dump(mode="json"))
+
+
+# -- documents ------------------------------------------------------------------------------------------
+
+
+class CorpusPolicy(Record):
+    """A chunk is what a pointer names and a search answers: long enough to stand alone, short enough to be read."""
+
+    chunk_chars: Annotated[Integer, Field(ge=16)] = 1_200
+    """What a chunk should have, at most; a paragraph over it stays whole up to the next."""
+    chunk_chars_max: Annotated[Integer, Field(ge=16)] = 2_000
+    """What no chunk exceeds."""
+    chunk_chars_min: Annotated[Integer, Field(ge=0)] = 120
+    """A section below it is joined with the next one."""
+    document_bytes_max: Positive = 16 * 1024 * 1024
+    """A document over this is refused."""
+    title_chars_max: Positive = 300
+    """A longer title is refused; one that was found in the text is cut."""
+    reason_chars_max: Positive = 2_000
+    """Why a document was retracted."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if not self.chunk_chars_min <= self.chunk_chars <= self.chunk_chars_max:
+            raise ValueError("chunk_chars should lie between chunk_chars_min and chunk_chars_max")
+        return self
+
+
+# -- compose --------------------------------------------------------------------------------------------
+
+
+class SectionShares(Record):
+    """Caps of the sections as shares of max_tokens. They may add up to more than 1: max_tokens binds as well."""
+
+    working_state: Share = 0.6
+    """Goal, plan and slots of the run."""
+    facts: Share = 0.4
+    """Facts that stand."""
+    procedures: Share = 0.25
+    """How to go about the task."""
+    short_term_summary: Share = 1.0
+    """The rolling summary, quotes, recent turns and what tools answered."""
+    episodes: Share = 0.35
+    """Stretches of earlier sessions."""
+    insights: Share = 0.15
+    """Hypotheses and sketches; never in a responder's packet unless allowed below."""
+
+
+class SectionFloors(Record):  # TM-04
+    """Shares of max_tokens that are kept for a section until it had its turn. Together at most 1.
+
+    What a section has no use for is not kept. A cap (`shares`, `per_section`) binds a floor too.
+    """
+
+    working_state: Share = 0.0
+    """Goal, plan and slots of the run."""
+    facts: Share = 0.0
+    """Facts that stand."""
+    procedures: Share = 0.0
+    """How to go about the task."""
+    short_term_summary: Share = 0.0
+    """The rolling summary, quotes, recent turns and what tools answered; quotes take what nobody else needs besides."""
+    episodes: Share = 0.0
+    """Stretches of earlier sessions."""
+    insights: Share = 0.0
+    """Hypotheses and sketches."""
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        total = sum(getattr(self, section) for section in type(self).model_fields)
+        if total > 1 + _ROUNDING:
+            raise ValueError(f"the floors of the sections add up to {total:g}, which is more than 1")
+        return self
+
+
+_ROUNDING = 1e-9
+"""Ten times a tenth is a little more than one."""
+
+
+class PlannerFloors(SectionFloors):
+    """State, facts and procedures strong; summary, quotes and episodes medium; insights are allowed."""
+
+    working_state: Share = 0.25
+    facts: Share = 0.15
+    procedures: Share = 0.15
+    short_term_summary: Share = 0.2
+    episodes: Share = 0.08
+    insights: Share = 0.08
+
+
+class ToolFloors(SectionFloors):
+    """State strong; facts, procedures and quotes medium; episodes weak; no insights."""
+
+    working_state: Share = 0.25
+    facts: Share = 0.1
+    procedures: Share = 0.1
+    short_term_summary: Share = 0.2
+    episodes: Share = 0.04
+
+
+class ResponderFloors(SectionFloors):
+    """Summary, quotes and facts strong; state medium; a few episodes; insights only where they are allowed at all."""
+
+    working_state: Share = 0.1
+    facts: Share = 0.15
+    short_term_summary: Share = 0.4
+    episodes: Share = 0.06
+    insights: Share = 0.08
+
+
+class PurposeFloors(Record):
+    """What each purpose keeps for each section: as much as the table of what a packet injects says it weighs."""
+
+    planner: PlannerFloors = PlannerFloors.model_construct()
+    """In a planner's packet."""
+    tool: ToolFloors = ToolFloors.model_construct()
+    """In a tool's."""
+    responder: ResponderFloors = ResponderFloors.model_construct()
+    """In a responder's."""
+
+
+class ComposePolicy(Record):  # MP-18
+    """Counts bound what has no match with the query; tokens bound the rest."""
+
+    max_tokens: Annotated[int, Field(ge=256)] = 2048
+    """The whole budget of a packet's text, where the caller names none."""
+    shares: SectionShares = SectionShares.model_construct()
+    floors: PurposeFloors = PurposeFloors.model_construct()
+    floor_tokens_min: Count = 48
+    """A floor of fewer tokens is not kept: it would hold next to nothing, and take the place of a quote."""
+    claims_max: Count = 24
+    """What the run has verified so far: those that match the question, then the newest."""
+    questions_max: Count = 8
+    """Questions of the run that are open, the latest."""
+    conflicts_max: Count = 6
+    """Conflicts of the run that are not settled, the latest."""
+    failures_max: Count = 6
+    """What was tried in the run and failed: what it told of itself first, then what tools answered."""
+    instructions_max: Count = 24
+    """What the user asked for once and for all: the latest,"""
+    instruction_share: Share = 0.2
+    """within this share of max_tokens."""
+    facts_max: Count = 30
+    """Facts."""
+    procedures_max: Count = 5
+    """Procedures."""
+    episodes_max: Count = 20
+    """Episodes."""
+    episode_window_days: Count = 30
+    """Episodes older than this need a match with the query, or a cue."""
+    insights_max: Count = 10
+    """Insights."""
+    quotes_max: Count = 10
+    """Quotes, where there is no query to match."""
+    window_turns: Count = 5
+    """The latest turns of the session that stand as they are."""
+    tool_evidence_max: Count = 3
+    """Tool results of the session that stand as evidence."""
+    candidates_max: Count = 100
+    """Turns that a search may hand to one packet."""
+    raw_days: Count = 7
+    """Episodes younger than this stand raw."""
+    phase_days: Count = 30
+    """Younger than this as a phase summary; older as a milestone."""
+    milestone_days: Count = 90
+    """Older than this only on a cue."""
+    raw_lines: Count = 6
+    """Sentences of a raw episode; then of a phase summary and of a milestone."""
+    phase_lines: Count = 3
+    """Of a phase summary."""
+    milestone_lines: Count = 1
+    """Of a milestone."""
+    recency_half_life_days: Annotated[float, Field(gt=0)] = 14.0
+    """After so many days an episode's recency_score has halved."""
+    unmatched_share: Share = 0.15
+    """Facts, and recent turns, with no match may take this share of max_tokens before what matches the query."""
+    summary_share: Share = 0.12
+    """The rolling summary may take this share of max_tokens before quotes do."""
+    settled_share: Share = 0.12
+    """Of the summary, what was settled (constraints, decisions, commitments) may take this share besides, and first."""
+    quote_share: Share = 0.35
+    """One quote takes no more than this share of max_tokens; a longer one is cut to the sentences that match best."""
+    cut_tokens_min: Count = 16
+    """With less room than this nothing is cut to fit: it is left out."""
+    short_tokens: Annotated[int, Field(ge=1)] = 64
+    """Of turns of about so many tokens the likeliest comes first. A longer one is worth less for its room,"""
+    length_discount: Share = 0.75
+    """by its length to this power: at 1 one of twice the tokens needs twice the chance, at 0 length does not count."""
+    evidence_share: Share = 0.01
+    """Quotes that are worth less than this share of the best one are left out, though there is room; half of
+    it where several things are asked for,"""
+    evidence_min: Share = 0.0005
+    """and so are those that are less likely evidence than this."""
+    found_min: Share = 0.095
+    """Something on the question is held to be found where a quote is evidence with this chance or more,"""
+    match_min: Share = 0.5
+    """or where a fact, or a line of the run's state, has this share of what is asked for."""
+    nearest_max: Count = 12
+    """Where nothing was found, so many of the nearest quotes stand all the same."""
+    confidence_min: Confidence = 0.2
+    """Facts below are left out."""
+    near_duplicate: Share = 0.9
+    """Overlap of words (Jaccard) from which a second text is a duplicate."""
+    barred_trust_responder: Items[Trust] = ()
+    """Evidence of these sources is kept out of a responder's packet,"""
+    barred_trust_planner: Items[Trust] = ()
+    """out of a planner's,"""
+    barred_trust_tool: Items[Trust] = ()
+    """out of a tool's."""
+    quote_instruction_like: bool = False
+    """May text that reads like instructions, from a tool or outside, be quoted? It is omitted and said so otherwise."""
+    allow_validated_insights_in_responder: bool = False  # MP-12
+    """May a responder's packet hold insights that were validated? Others never stand there."""
+
+
+# -- compaction -----------------------------------------------------------------------------------------
+
+
+class CompactionPolicy(Record):
+    """The defaults are those of the contract; `drift` says whether they should move."""
+
+    auto: bool = True
+    """Compact when a step makes it due. Otherwise only `run.log.compact()` does."""
+    event_threshold: Positive = 18
+    """Counted events since the last snapshot that make one due."""
+    step_fallback: Positive = 8
+    """Steps since the last snapshot that make one due."""
+    own_words_verify: bool = False
+    """May what the agent itself said verify a claim?"""
+    claim_chars_max: Positive = 2_000  # CS-03
+    """The longest statement, description or reason: a snapshot holds pointers, not texts."""
+    seen_max: Positive = 256
+    """Chunks a snapshot lists as seen: the most recent ones."""
+    manifests_max: Positive = 18
+    """Context manifests a snapshot names: the latest ones."""
+    next_actions_max: Annotated[Integer, Field(ge=1, le=3)] = 3
+    """Next actions that a snapshot may name."""
+    loop_actions: Annotated[Integer, Field(ge=2)] = 3
+    """Identical actions in a row that make a loop."""
+    stall_steps: Annotated[Integer, Field(ge=1)] = 3
+    """Steps without new evidence and without progress on a claim that make a stall."""
+    drift_steps_min: Positive = 30
+    """With fewer steps in its window, `drift` does not advise."""
+    loop_rate_max: float = Field(default=0.05, ge=0, le=1)
+    """Loops an action; above it the thresholds are too high or the agent is stuck."""
+    stall_rate_max: float = Field(default=0.05, ge=0, le=1)
+    """Stalls a step."""
+    forgotten_rate_max: float = Field(default=0.02, ge=0, le=1)
+    """Forgotten constraints a step."""
+    drift_p_max: float = Field(default=0.05, gt=0, lt=0.5)
+    """The chance of being wrong at which `drift` still advises to move a threshold."""
+
+
+# -- verify ---------------------------------------------------------------------------------------------
+
+
+class DoubtWeights(Record):
+    """What each kind of doubt takes off, in log-odds of being supported."""
+
+    number_absent: Weight = 1.2343
+    """A number that the source does not have."""
+    unit_changed: Weight = 0.3212
+    """A number with another unit."""
+    number_elsewhere: Weight = 0.3212
+    """A number that the source has for something else."""
+    date_absent: Weight = 0.3212
+    """A date that the source does not have."""
+    name_absent: Weight = 0.6703
+    """A name that the source does not have."""
+    name_elsewhere: Weight = 0.3212
+    """A name that the source has in another place."""
+    negation_added: Weight = 0.3212
+    """A denial that the source does not make."""
+    negation_dropped: Weight = 0.3212
+    """A denial of the source that is missing."""
+    opposed: Weight = 1.6472
+    """A word whose opposite the source has."""
+    certainty: Weight = 0.3212
+    """Said with more or less certainty than in the source."""
+    roles_swapped: Weight = 0.3212
+    """Who did it and whom it was done to have changed places."""
+    link_changed: Weight = 3.6144
+    """The claim names another cause, order or condition than the source."""
+    no_antecedent: Weight = 0.3828
+    """A pronoun that can stand for nobody."""
+    wrong_gender: Weight = 1.4166
+    """A pronoun of another gender than the one it stands for."""
+    words_absent: Weight = 0.3212
+    """Words in a row that the source does not have."""
+    subject_unmatched: Weight = 0.05
+    """Someone else than in the source is said to do or be it."""
+    object_unmatched: Weight = 0.05
+    """It is said of someone or something else than in the source."""
+    place_unmatched: Weight = 0.205
+    """Another place than in the source."""
+    time_unmatched: Weight = 0.05
+    """Another time than in the source."""
+    number_unmatched: Weight = 0.1154
+    """Another number than in the source, or one of something else."""
+    verb_unmatched: Weight = 0.05
+    """Something else than in the source is said to be done."""
+    polarity_changed: Weight = 0.05
+    """Denied where the source does not deny it, or the other way round."""
+    word_unmatched: Weight = 0.05
+    """Another word where the source has one, or its opposite."""
+
+
+class WordingWeights(Record):
+    """The chance that the source speaks of what a claim says: log-odds for each 1 of nearness in wording."""
+
+    base: Number = -1.8364
+    """Of a claim whose wording is not near at all."""
+    ties: Weight = 2.1327
+    """How near words that stand close in the claim come to each other in the source (its square root)."""
+    anchors: Weight = 0.7214
+    """The share of words that stand near one of their neighbours in the source too, up to a half."""
+    window: Weight = 1.8035
+    """The share of words that one stretch of the source holds."""
+
+
+class ChangeWeights(Record):
+    """The chance that nothing of what the source says was changed, besides what `doubts` take off."""
+
+    base: Number = 2.2464
+    """Log-odds of a claim against which nothing speaks."""
+    swapped: Weight = 1.1792
+    """Taken off as the most doubtful slot comes to its limit and passes it: 0 to 1."""
+    swapped_far: Weight = 0.3622
+    """Taken off for each 1 of log-odds by which it passes the limit."""
+
+
+class SlotLimits(Record):
+    """From which log-odds on a slot counts as swapped. Lower: fewer false claims pass, more true ones fail."""
+
+    name: Number = 0.75
+    """Who, whom and where."""
+    number: Number = 0.25
+    """How many."""
+    time: Number = 0.25
+    """When."""
+    verb: Number = 1.5
+    """What is done."""
+    word: Number = 0.0
+    """What else is said."""
+
+
+class FactCheckPolicy(Record):
+    """How the fact checker weighs what it finds.
+
+    Learned by `benchmarks.learn_facts` on six sets of cited answers, BUMP and four domains of SummEdits. Provenance is
+    in benchmarks/results/fact_check_policy.json, what it is worth on sets left out in verify_support.json there.
+    """
+
+    policy_id: str = "default"
+    schema_version: Literal["fact_check_policy.v1"] = "fact_check_policy.v1"
+
+    wording: WordingWeights = WordingWeights.model_construct()
+    change: ChangeWeights = ChangeWeights.model_construct()
+    doubts: DoubtWeights = DoubtWeights.model_construct()
+    doubts_max: Positive = 2
+    """More doubts of one kind in one output do not count."""
+    slope: Weight = 0.9694
+    """What the log-odds of both chances together are multiplied with, …"""
+    shift: Number = 0.0202
+    """… and what is added to them, so that the support is a chance."""
+    slots: SlotLimits = SlotLimits.model_construct()
+    cover_min: Share = 0.25
+    """A claim of which the best sentence and its neighbours hold less has no evidence."""
+    absent_share: Share = 0.5
+    """A claim of whose words this share is unknown to the source has no evidence."""
+    evidence_max: Positive = 3
+    """Sentences that are cited for a claim, at most."""
+    evidence_gain_min: Share = 0.15
+    """A further sentence is cited only if it holds this share of the weight of the claim's words that those before
+    lack.
+    """
+    quote_words_max: Annotated[Integer, Field(ge=1, le=25)] = 25
+    """Words of a quote that is cited as evidence, at most."""
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.model_dump(mode="json"))
+
+
+# -- learning -------------------------------------------------------------------------------------------
+
+Whole = Annotated[Integer, Field(ge=0)]
+
+
+class InjectionBudget(Record):  # RC-09
+    """What recalled memory may take of a prompt, rules apart."""
+
+    hint_tokens_max: Positive = 120
+    """Of one hint."""
+    tactic_tokens_max: Positive = 160
+    """Of one tactic."""
+    total_tokens_max: Positive = 256
+    """Of everything that is recalled."""
+
+
+class RecallWeights(Record):
+    """S = sem·similarity + tools·likeness + intent·likeness + state·compatibility + quality·quality, each from 0 to 1.
+
+    Learnt from runs of three sets, each counting the same (`benchmarks.learn_recall_weights`, which also tells how they
+    hold on families and sets they were not learnt from); `state` was the same in all of them and is set by hand.
+    """
+
+    sem: Weight = 0.31
+    """Of likeness in words and meaning to the task."""
+    intent: Weight = 0.62
+    """Of likeness of intent."""
+    tools: Weight = 1.9
+    """Of likeness of the tools called; those that act and those that few runs call weigh more."""
+    state: Weight = 0.3
+    """Of fitting the conditions of the run."""
+    quality: Weight = 0.97
+    """Of how often it led to a pass."""
+
+
+class PuctPolicy(Record):  # RC-21
+    """How a seed is chosen: Q + c·P·√T/(1+N)."""
+
+    c: Weight = 1.0
+    """How much is explored."""
+    q_method: Literal["max_reward", "mean_reward"] = "max_reward"
+    """Q: the best reward of a seed, or the mean."""
+    p_method: Literal["rank_prior", "uniform"] = "rank_prior"
+    """P: by the rank of the rewards, or the same for all."""
+    alpha: Weight = 0.5
+    """Of the rank prior P ∝ exp(−α·rank)."""
+
+
+class EvictionPolicy(Record):
+    """How large each store may be, and what goes first when it is full."""
+
+    method: Literal["lru", "score_decay", "hybrid"] = "hybrid"
+    """Longest unused first, lowest decayed score first, or both."""
+    half_life_days: Annotated[Number, Field(gt=0)] = 14
+    """Of a score, under score_decay."""
+    reasoning_max: Positive = 10_000
+    """Episodes and tactics of the bank."""
+    tactics_max: Positive = 2_000
+    """Conditional tactics."""
+    seeds_max: Positive = 1_000
+    """Seeds."""
+    capsules_max: Positive = 100_000
+    """Logs of runs."""
+
+
+class FoldPolicy(Record):
+    """When a contrast between passing and failing runs is worth telling."""
+
+    peers_max: Positive = 200
+    """Runs of the same intent that are looked at, newest first."""
+    recent_max: Positive = 50
+    """The newest of them are compared by themselves as well: what holds now is found though older runs outvote it."""
+    support_min: Positive = 3
+    """The fewest runs in which a feature was seen."""
+    separation_min: Share = 0.2
+    """By how much the passing rate of runs with a feature must exceed that of runs without it."""
+    confidence_min: Share = 0.9
+    """The least probability that the passing rate of runs with a feature does exceed the other."""
+    tactics_max: Whole = 3
+    """New tactics a fold may propose."""
+    drafts_max: Whole = 3  # RC-18
+    """Drafts of each type."""
+    cluster_min: Positive = 3
+    """A failure that came back so often in the window is a cluster."""
+    working_set_bytes_max: Positive = 8 * 1024
+    """A working set over this is folded (ws_overflow)."""
+    summary_tokens_max: Positive = 110
+    """Of an episode or tactic, so that it can be recalled whole."""
+    protect_days: Whole = 1
+    """A record is not pruned before it is so old."""
+
+
+class LessonPolicy(Record):
+    """Who is handed a lesson, and when what came of it moves it: the life of a lesson, in numbers."""
+
+    holdout_share: Share = 0.1
+    """Of the runs that an active lesson fits, so many do without it, so that it is measured as long as it lives."""
+    trial_share: Share = 0.5
+    """Of the runs that lessons on trial fit, so many get one of them while nothing is known; then what came of them
+    lately decides, between a holdout's share and all but the holdout of trials."""
+    trial_holdout_share: Share = 0.2
+    """Of the runs that lessons on trial fit, so many at least get none: with few to compare with, nothing is proven."""
+    suspended_share: Share = 0.1
+    """Of the runs that suspended lessons fit, so many get one of them, to see whether the world came back."""
+    trial_places: Whole = 2
+    """Lessons of one family that are on trial at a time; the others wait."""
+    trial_uses_min: Positive = 10
+    """Judged runs, with it or held out, before a trial is decided."""
+    trial_uses_max: Positive = 120
+    """A trial that does not look like helping by then is over; one that does goes on until it is proven or no longer
+    looks so."""
+    trial_idle_max: Positive = 60
+    """A trial ends when so many judged runs of its family came and it was among what was handed out in none."""
+    suspended_uses_min: Positive = 5
+    """Runs with a suspended lesson before it is decided on."""
+    suspended_uses_max: Positive = 12
+    """A suspended lesson that shows no good in so many runs with it is retired."""
+    uses_max: Positive = 240
+    """Judged runs of a family that figures are made of, newest first."""
+    half_life_uses: Annotated[Number, Field(gt=0)] = 80
+    """After so many uses, a use weighs half as much in the effect of a lesson."""
+    half_life_runs: Annotated[Number, Field(gt=0)] = 12
+    """After so many judged runs of its kind of work, an outcome counts half as much where records are chosen."""
+    exploration: Share = 0.3
+    """Of the ways of doing a task that passed, the one to try is drawn from so much of the doubt about each; at 0 it is
+    always the one that is expected to pass most often."""
+    false_max: Share = 0.1
+    """Of kinds of work in which no lesson helps, so many at most ever have an active one, however long and often they
+    are looked at; where some help, so many of the active ones at most are idle, on average."""
+    confidence: Annotated[Number, Field(gt=0, lt=1)] = 0.97
+    """Of the interval that must lie above the margin for a lesson that costs less."""
+    doubt: Annotated[Number, Field(gt=0, lt=1)] = 0.9
+    """Of the interval that must lie below nought for a lesson to go: it is doubted sooner than it is believed."""
+    hope: Annotated[Number, Field(gt=0, lt=1)] = 0.8
+    """Of the interval that it must clear when its trial is over, or to come back from suspension."""
+    margin: Share = 0.1
+    """A lesson that costs less may pass so much less often, at most, and still count as as good."""
+    change_threshold: Annotated[Number, Field(gt=0)] = 7.0
+    """The log likelihood ratio at which a lesson's own history is told to have changed. At 7, about one in twenty-five
+    lessons whose rate stays the same is told so within a hundred uses."""
+
+
+class PraxisPolicy(Record):
+    """What version 0.1 retired tactics by. Settings and clients of then may still give it; `lessons` decides."""
+
+    margin: Share = 0.1
+    """Without effect since lessons are measured against their holdout."""
+    alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.05
+    """Without effect."""
+    fails_in_a_row_max: Positive = 6
+    """Without effect."""
+
+
+class WritingPolicy(Record):
+    """What a model is shown when it writes lessons, how long it may take, and how long a lesson may be."""
+
+    events_max: Positive = 16
+    """Events that are shown of a run: its first, those that went wrong, its last."""
+    event_chars_max: Positive = 400
+    """Of one event, half from its beginning and half from its end."""
+    lessons_max: Positive = 3
+    """Lessons that one run may teach."""
+    text_tokens_max: Positive = 60
+    """Of one lesson with its condition, whoever writes it."""
+    answer_tokens_max: Positive = 512
+    """Of the model's answer."""
+    timeout_s: Annotated[Number, Field(gt=0)] = 60
+    """So long one call may take; a run is folded without it then."""
+    attempts_max: Positive = 2
+    """Calls for one run: once more where the answer is no list of lessons."""
+    likeness_min: Share = 0.7
+    """Of the words of two lessons that name the same things: so many in common, and they are one."""
+
+
+class LearnPolicy(Record):
+    """How runs are folded into memory, recalled, and let go."""
+
+    policy_id: NonEmpty = "default"
+    schema_version: Literal["learn_policy.v1"] = "learn_policy.v1"
+
+    judges: Items[JudgeKind] = ("external_process",)
+    """Kinds of judge whose word on a run in a sandbox is learnt from. The code under test can forge the others'."""
+    injection: InjectionBudget = InjectionBudget.model_construct()
+    weights: RecallWeights = RecallWeights.model_construct()
+    top_k: Positive = 5
+    """Hints that one recall answers, at most."""
+    gather_max: Positive = 64
+    """Candidates of one source before the filter."""
+    fit_min: Share = 0.25
+    """What is less like the task than this, in words, tools and intent alike, is not recalled; 0: everything may be."""
+    hopeless_rate: Share = 0.2
+    """A record whose pass rate lies below this beyond doubt is not recalled."""
+    quality_prior_passes: Weight = 1.0
+    """Passes that a record is taken to have before it has any."""
+    quality_prior_fails: Weight = 1.0
+    """Fails that a record is taken to have before it has any."""
+    recency_half_life_days: Annotated[Number, Field(gt=0)] = 30
+    """After so many days without use, what a record's age adds has halved."""
+    puct: PuctPolicy = PuctPolicy.model_construct()
+    eviction: EvictionPolicy = EvictionPolicy.model_construct()
+    fold: FoldPolicy = FoldPolicy.model_construct()
+    lessons: LessonPolicy = LessonPolicy.model_construct()
+    praxis: PraxisPolicy = PraxisPolicy.model_construct()
+    writing: WritingPolicy = WritingPolicy.model_construct()
+    reasoning_ttl: NonEmpty = "days:90"
+    """How long an episode is kept unless it is used: `session`, `hours:6`, `days:90`."""
+    tactic_ttl: NonEmpty = "days:60"
+    """A tactic."""
+    seed_ttl: NonEmpty = "days:30"
+    """A seed."""
+    working_set_ttl: NonEmpty = "session"
+    """A working set."""
+    record_bytes_max: Positive = 16 * 1024
+    """A record over this is refused."""
+    plan_actions_max: Positive = 1_000
+    """Actions of one plan."""
+
+
+# -- rules ----------------------------------------------------------------------------------------------
+
+OpenShare = Annotated[Number, Field(gt=0, lt=1)]
+
+
+class SelectPolicy(Record):  # RC-15
+    """How rules are chosen for a run."""
+
+    max_rules: Positive = 8
+    """Rules of one run."""
+    tokens_max: Positive = 512
+    """Of all rules in one prompt; they are counted apart from recalled memory."""
+    domain_weight: Weight = 2
+    """Of a rule's domain being that of the run."""
+    family_weight: Weight = 2
+    """Of its task family being that of the run."""
+    bucket_weight: Weight = 1
+    """Of its bucket being that of the run."""
+    guardrail_weight: Weight = 1
+    """Of being a guardrail."""
+    statistics_weight: Weight = 1
+    """Of the rule's published pass rate: the lower bound where the impact is high."""
+    near_duplicate: Share = 0.95
+    """Two rules whose words are so alike (cosine) are one."""
+    debias: bool = False
+    """Weigh by 1/(p + 0.05), clipped, so that rules that seldom pass are tried too. Coverage, never an objective."""
+    debias_floor: OpenShare = 0.05
+    """What is added to p there."""
+    debias_max: Weight = 4
+    """Where it is clipped."""
+    novelty_weight: Weight = 0
+    """Of rules that have hardly been used."""
+    novelty_n: Positive = 10
+    """Fewer runs than this are hardly any."""
+
+
+class RuleStatsPolicy(Record):  # RC-16
+    """When numbers are worth reading."""
+
+    thin_n: Positive = 6
+    """Fewer judged runs say nothing: `unknown`."""
+    ema_rate: OpenShare = 0.1
+    """How fast the moving average follows."""
+    uses_max: Positive = 100_000
+    """Judged runs of one rule that are read, newest first."""
+
+
+class LintPolicy(Record):
+    """What a rule's text may be."""
+
+    body_tokens_max: Positive = 160
+    """Of a rule's text."""
+    title_chars_max: Positive = 200
+    """Of its title."""
+    predicates_max: Positive = 16
+    """Conditions of one rule."""
+    forbidden: Items[NonEmpty] = ()
+    """Patterns (literal, any case) that no rule may hold, beside those that are always refused."""
+
+
+class GatePolicy(Record):  # RC-18
+    """What a rule must show before anybody tries it."""
+
+    regressions_min: Positive = 1
+    """Regression tests."""
+    cluster_counterexamples_min: Positive = 1
+    """Counterexamples from the failures it is for."""
+    boundary_counterexamples_min: Positive = 1
+    """Counterexamples from just beyond where it applies."""
+    micro_min: Positive = 5
+    """Micro-regressions: one constraint each."""
+    predicted_failures_min: Positive = 2
+    """Failures that its author predicts."""
+    tries: Positive = 5
+    """How often each test is asked of the agent; most of the answers must pass."""
+    test_timeout_s: Annotated[Number, Field(gt=0)] = 60
+    """Of one answer of the agent."""
+    replay_pairs_min: Whole = 5
+    """Earlier tasks tried with and without. 0: replay may be left out."""
+
+
+class CanaryPolicy(Record):
+    """How a rule is tried on real runs, and when the trial speaks."""
+
+    share: OpenShare = 0.05
+    """The share of runs that a trial begins with."""
+    share_max: OpenShare = 0.5
+    """The largest share that a trial may be given."""
+    margin: OpenShare = 0.05
+    """Harmful means an effect of this much or more."""
+    alpha: OpenShare = 0.05
+    """How often a trial may speak wrongly, however often it is looked at."""
+    runs_max: Positive = 20_000
+    """A trial that has said nothing after so many runs ends: the rule goes back to temporary, with a report."""
+    needs: Literal["better", "not_harmful"] = "better"
+    """What a trial must show. That a harm is excluded is shown sooner, and wrongly of one harmful rule in twenty."""
+    counts_replay: bool = True
+    """A trial goes on from what its replay showed: the same comparison, the same alpha, and the trial's own runs decide
+    whether that holds. False: what was shown before the trial does not count."""
+    runs_min: Positive = 8
+    """Of a trial that goes on from a replay: runs with the rule, and runs without, before it may promote."""
+    holdout_share: Annotated[Number, Field(ge=0, lt=1)] = 0.05
+    """Of runs that leave an active strategy out, so that its worth stays known. Guardrails are never left out."""
+
+
+class AdvancePolicy(Record):
+    """How far `advance` goes in one call."""
+
+    calls_max: Positive = 400
+    """Calls of the agent in one call of it, for all rules together, unless the caller says."""
+    tasks_max: Positive = 40
+    """Earlier tasks that a rule is replayed on, each with it and without, unless the caller says."""
+    replay_tries: Positive = 2
+    """How often each of them is asked with the rule, and as often without. Agents draw lots: asked once, a task says
+    little."""
+    tasks_more: Positive = 5
+    """While it is on trial: its replay goes on once so many tasks have come that it was not tried on."""
+    gates_max: Positive = 3
+    """How often a rule may go through the gate as it is. One that was refused so often waits for a person."""
+
+
+class PromotePolicy(Record):
+    """Who may make a rule active."""
+
+    signature: Literal["required", "policy"] = "required"
+    """`policy`: the numbers alone may, and the report names this policy."""
+    retire_signature: Literal["required", "policy"] = "policy"
+    """A rule that is shown to be harmful goes without waiting for anybody."""
+    user_ttl: NonEmpty = "days:30"
+    """Of rules that a person submits, unless they say."""
+    user_rules_max: Positive = 100
+    """Rules of one user."""
+
+
+class RulePolicy(Record):
+    """How rules are chosen, counted, tested, tried and taken back."""
+
+    policy_id: NonEmpty = "default"
+    schema_version: Literal["rule_policy.v1"] = "rule_policy.v1"
+    select: SelectPolicy = SelectPolicy.model_construct()
+    stats: RuleStatsPolicy = RuleStatsPolicy.model_construct()
+    lint: LintPolicy = LintPolicy.model_construct()
+    gate: GatePolicy = GatePolicy.model_construct()
+    canary: CanaryPolicy = CanaryPolicy.model_construct()
+    advance: AdvancePolicy = AdvancePolicy.model_construct()
+    promote: PromotePolicy = PromotePolicy.model_construct()
+
+
+# -- routing --------------------------------------------------------------------------------------------
+
+
+class TierBudget(Record):
+    """What one attempt of a tier may take."""
+
+    tokens_max: Positive
+    """Tokens."""
+    tool_calls_max: Positive
+    """Calls of tools."""
+    latency_ms_max: Positive
+    """Milliseconds."""
+
+
+class ObservePolicy(Record):  # RC-04
+    """When an observable is worth acting on."""
+
+    thin_n: Positive = 6
+    """Fewer judged runs say nothing: `unknown`."""
+    high_rate: OpenShare = 0.2
+    """A rate is high when its lower bound is above this."""
+    cause_share: OpenShare = 0.5
+    """UNKNOWN is put down to a cause that so many of the unknown runs show."""
+    clusters_top: Positive = 5
+    """Clusters that a report names, the most frequent first."""
+    clusters_max: Positive = 4_096
+    """Clusters that are counted. Of more, those whose ids hash lowest: which they are depends on no order of runs."""
+
+
+class RoutePolicy(Record):  # RC-20, RC-26
+    """How much is spent on a task before it is tried, and after."""
+
+    policy_id: NonEmpty = "default"
+    schema_version: Literal["route_policy.v1"] = "route_policy.v1"
+    hot: TierBudget = TierBudget.model_construct(tokens_max=1_200, tool_calls_max=1, latency_ms_max=2_500)
+    probe: TierBudget = TierBudget.model_construct(tokens_max=2_500, tool_calls_max=2, latency_ms_max=6_000)
+    full: TierBudget = TierBudget.model_construct(tokens_max=6_000, tool_calls_max=6, latency_ms_max=15_000)
+    k_probe: Positive = 3
+    """Attempts of a probe."""
+    k_full_min: Positive = 6
+    """The fewest attempts of a full search."""
+    k_full_max: Positive = 8
+    """The most attempts of a full search."""
+    frontier_low: Share = 0.3
+    """The lowest pass rate of the frontier, where more attempts are worth most."""
+    frontier_high: Share = 0.7
+    """The highest pass rate of the frontier, where more attempts are worth most."""
+    easy_rate: Share = 0.85
+    """From here on nothing is scaled beforehand; read as p_lb95 where the impact is high."""
+    deadzone_rate: Share = 0.05
+    """A bucket is a dead zone only if p_lb95 of its tasks, tried as often as they were, is below this."""
+    deadzone_k: Positive = 6
+    """A bucket is a dead zone only after this many tasks, and this many attempts beyond the plain ones."""
+    deadzone_upper: Share = 0.4
+    """A bucket is a dead zone only if the upper bound of its pass rate is below this: 0 of 6 is one, 1 of 6 is chance.
+    """
+    thin_n: Positive = 6
+    """Fewer judged runs say nothing: `unknown`."""
+    floor_low: Share = 0.9
+    """At low impact, the share that a choice must keep of the pass rate that the most generous one is expected to have.
+    """
+    floor_med: Share = 0.98
+    """At medium impact, the share that a choice must keep of the pass rate that the most generous one is expected to
+    have.
+    """
+    floor_high: Share = 0.995
+    """At high impact, the share that a choice must keep of the pass rate that the most generous one is expected to
+    have.
+    """
+    prior_rate: OpenShare = 0.5
+    """The pass rate that a tier is taken to have before anybody has tried it."""
+    prior_runs: Positive = 2
+    """How many runs of a tier weigh as much as `prior_rate`."""
+    explore_n: Whole = 20
+    """A tier is not left out before so many attempts at it were judged: it is reached by those alone that need it."""
+    likeness_runs: Annotated[Number, Field(gt=0)] = 16
+    """How alike a bucket's tasks are, until its runs tell: after n failed attempts the next passes with p·s/(s + n)."""
+    cluster_min: Positive = 3
+    """A failure that came back so often in the window recurs."""
+    utility_fall: OpenShare = 0.05
+    """Utility that fell by more is falling."""
+    repairs_max: Whole = 1
+    """Attempts to repair an answer whose form is wrong."""
+    window_days: Positive = 30
+    """Days that a decision looks back."""
+    runs_max: Positive = 5_000
+    """Runs that a decision reads, newest first."""
+    observe: ObservePolicy = ObservePolicy.model_construct()
+
+
+# -- rollouts -------------------------------------------------------------------------------------------
+
+
+class RolloutPolicy(Record):  # RC-20
+    """How attempts at one task differ, and what is read of them. How many there are is the route policy's."""
+
+    policy_id: NonEmpty = "default"
+    schema_version: Literal["rollout_policy.v1"] = "rollout_policy.v1"
+
+    refines_max: Annotated[Integer, Field(ge=0, le=1)] = 1
+    """How often a contrasting attempt may go over its own answer."""
+
+    top_m: Positive = 3
+    """Summaries that a synthesis reads."""
+    diversity_weight: Share = 0.3
+    """Of unlikeness to what is chosen already, against score."""
+    summary_tokens_max: Annotated[Integer, Field(ge=256, le=512)] = 512
+    """Of the summary of one attempt."""
+    temperatures: Items[Weight] = (0.7, 0.3, 1.0, 0.5)
+    """Of the attempts, in turn."""
+    sot_profile: NonEmpty = "sot_mini_v1"
+    """The name that a log gives to one call in which roles talk."""
+    sot_turns_max: Annotated[Integer, Field(ge=2, le=3)] = 3
+    """Turns of that talk."""
+    output_bytes_max: Positive = 4 * 1024 * 1024
+    """An answer over this is refused where it was made, before it is sent or stored."""
+
+
+# -- tree search ----------------------------------------------------------------------------------------
+
+Seconds = Annotated[Number, Field(gt=0)]
+
+TreeAlgo = Literal["puct_guided_tree_v1", "beam_guided_tree_v1"]
+
+
+class TreePuctPolicy(PuctPolicy):
+    """Q is the best (`max_reward`) or the mean value below a state, P its prior among its siblings."""
+
+    c: Weight = 0.1
+    """Smaller than among seeds: a state has a value before it is chosen, and not only after it was tried."""
+
+
+class TreePolicy(Record):
+    """How a space of states is searched, and how far."""
+
+    policy_id: NonEmpty = "default"
+    schema_version: Literal["tree_policy.v1"] = "tree_policy.v1"
+    algo: TreeAlgo = "puct_guided_tree_v1"
+    """Best first by PUCT, or a beam."""
+    puct: TreePuctPolicy = TreePuctPolicy.model_construct()
+    beam_width: Positive = 2
+    """States that a beam keeps at each depth."""
+
+    nodes_max: Positive = 1_000
+    """States that are expanded."""
+    depth_max: Positive = 64
+    """How deep the search goes."""
+    frontier_max: Positive = 10_000
+    """States that wait; over this the least promising go, and the search says so."""
+    children_max: Positive = 256
+    """Of one state; a function may offer more, even without end."""
+    calls_max: Positive = 50_000
+    """Of expand, score and verify together."""
+    cost_max: Weight | None = None
+    """In the problem's own unit."""
+    failures_max: Positive = 32
+    """Calls that raised, hung or answered nonsense, before the search gives up."""
+    state_bytes_max: Positive = 16 * 1024
+    """Of one state as canonical JSON."""
+
+    call_timeout_s: Seconds = 60
+    """Of one call of expand, score or verify."""
+    time_max_s: Seconds | None = None
+    """Of the whole search, by the clock, each time it is taken up."""
+    checkpoint_answers: Positive = 256
+    """Answers that may have to be asked for again after a crash, at most: then they are saved."""
+    checkpoint_s: Seconds = 5
+    """Seconds whose answers may have to be asked for again after a crash, at most: then they are saved."""
+
+
+# -- flow map -------------------------------------------------------------------------------------------
+
+AboveZero = Annotated[Number, Field(gt=0)]
+
+FlowEstimatorKind = Literal["aggregate_v1", "logit_field_v1"]
+
+
+class FlowMapPolicy(Record):  # RC-23
+    """How logs are made into a map. The four sizes bound its memory, whatever the number of logs."""
+
+    policy_id: NonEmpty = "default"
+    schema_version: Literal["flow_policy.v1"] = "flow_policy.v1"
+
+    estimator: FlowEstimatorKind = "aggregate_v1"
+    """Counts alone, or a field learned from features of the runs."""
+    buckets_max: Positive = 128
+    """Buckets that are told apart."""
+    stages_max: Positive = 12
+    """Stages that are told apart."""
+    codes_max: Positive = 48
+    """Reason codes that are told apart; those of the contract come first."""
+    levels_max: Positive = 8
+    """Modes, and tiers."""
+
+    confidence: OpenShare = 0.95
+    """Of the bounds of a cell."""
+    thin_n: Positive = 6
+    """Fewer runs say little: such a cell is marked `thin`."""
+    hotspots_max: Positive = 100
+    """Cells that a map lists, worst first."""
+    gain_min: OpenShare = 0.02
+    """An intervention that gains less is not worth a suggestion."""
+    cost_epsilon: AboveZero = 1.0
+    """The least cost that a gain is divided by, in the unit of the logs (tokens, or calls)."""
+
+    features_max: Positive = 256
+    """Of the learned estimator: those with most runs behind them."""
+    ridges: Annotated[Items[AboveZero], Field(min_length=1)] = (1.0, 3.0, 10.0, 30.0)
+    """Strengths of shrinkage to choose from, by what was held out."""
+
+
+# -- patterning -----------------------------------------------------------------------------------------
+
+
+class PatterningPolicy(Record):  # RC-24
+    """How a response is measured and turned round, and when a plan may be applied."""
+
+    policy_id: NonEmpty = "default"
+    schema_version: Literal["patterning_policy.v1"] = "patterning_policy.v1"
+    epsilon: OpenShare = 0.05
+    """The share of the data that is moved to a probe, from all others in proportion, to see what follows."""
+    difference: Literal["central", "one_sided"] = "central"
+    """`central` also moves the share away, where the probe has it, and so cancels curvature: twice the evaluations."""
+    repeats: Positive = 1
+    """Each evaluation with so many seeds; without at least two nothing is known of the noise."""
+    ridge_share: Weight = 1e-4
+    """Of the square of the largest singular value: the least that is added. The measured noise comes on top."""
+    condition_max: Annotated[Number, Field(ge=1)] = 100
+    """A response whose singular values differ by more is ill-conditioned."""
+    ill_conditioned: Literal["refuse", "plan"] = "refuse"
+    """`refuse`: a typed error. `plan`: a plan that keeps the base weights, says why, and can never be applied."""
+    weight_max: Annotated[Number, Field(gt=0, le=1)] = 1
+    """Of a probe that names no `max_weight`."""
+    step_max: Annotated[Number, Field(gt=0, le=1)] = 0.25
+    """No weight moves by more in one plan: a response is local. A longer step is shortened as a whole."""
+    regress_max: Weight = 0.01
+    """An observable may get so much worse: a rate as it stands, a cost as a share of what it was."""
+    judged_by: Literal["mean", "bound"] = "mean"
+    """`bound`: also the worse end of the 95 % interval over the seeds must be within that."""
+    rollback_on_regress: bool = True
+    """A replay or canary that regresses rolls the plan back by itself; otherwise it has failed."""
+    evaluation_timeout_s: Annotated[Number, Field(gt=0)] | None = None
+    """Of one evaluation on an executor. None: as long as it takes."""
+
+
+# -- research -------------------------------------------------------------------------------------------
+
+Kilobytes = Annotated[Number, Field(gt=0, le=1024 * 1024)]
+
+
+class ResearchLimits(Record):
+    """What a run is bounded by: said when it starts, kept in its manifest, repeated word for word in its pack."""
+
+    max_summary_kb: Kilobytes = 5
+    """One summary, in KB on disk."""
+    max_total_summary_kb: Kilobytes = 60
+    """All summaries together, in KB on disk."""
+    max_key_claims: Positive = 12
+    """In one summary."""
+    max_wave1_agents: Positive = 6
+    """Perspectives of the first wave."""
+    max_wave2_agents: Whole = 6
+    """Perspectives of the second; 0 is no second wave."""
+    max_review_rounds: Positive = 4
+    """How often a draft may be checked."""
+
+    @property
+    def summary_bytes_max(self) -> int:
+        return int(self.max_summary_kb * 1024)
+
+    @property
+    def total_bytes_max(self) -> int:
+        return int(self.max_total_summary_kb * 1024)
+
+
+class TrackShares(Record):
+    """How perspectives are dealt to tracks, by largest remainder; ties go to the track named first."""
+
+    standard: Weight = 50
+    """Perspectives that go by the usual sources."""
+    independent: Weight = 25
+    """Perspectives that go by sources of their own."""
+    contrarian: Weight = 25
+    """Perspectives that look for what speaks against it."""
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not self.standard + self.independent + self.contrarian > 0:
+            raise ValueError("at least one track should have a share")
+        return self
+
+
+class ContractDefaults(Record):
+    """What a perspective's prompt contract says unless somebody says otherwise."""
+
+    max_words: Positive = 900
+    """Words of an output."""
+    max_sources: Positive = 12
+    """Sources of an output."""
+    search_calls: Whole = 4
+    """Searches that an agent may make."""
+    fetch_calls: Whole = 6
+    """Pages that an agent may fetch."""
+    must_include_sections: Items[NonEmpty] = ("Findings", "Sources", "Gaps")
+    """Headings that an output must have."""
+
+
+class PivotPolicy(Record):
+    """When a second wave is worth it: one P0, or so many P1, or so many gaps of which so many are P1 or P2."""
+
+    p0_min: Positive = 1
+    """Gaps of priority P0 that are enough."""
+    p1_min: Positive = 2
+    """Gaps of priority P1 that are enough."""
+    gaps_min: Positive = 4
+    """Gaps that are enough, whatever their priority, if `gaps_p1_p2_min` of them are P1 or P2."""
+    gaps_p1_p2_min: Positive = 3
+    """Gaps of priority P1 or P2 that must be among the `gaps_min`."""
+
+
+class RankWeights(Record):
+    """What makes a sentence worth its bytes in a summary."""
+
+    support: Weight = 1.0
+    """How well its source supports it, 0 to 1."""
+    coverage: Weight = 0.6
+    """How much it says of what the question and the perspective ask, and of what other findings turn around."""
+    novelty: Weight = 0.8
+    """How little of it is said by the sentences that are in already."""
+    figure: Weight = 0.15
+    """It gives a figure."""
+
+
+class ResearchPolicy(Record):
+    """How research runs are routed, checked and bounded."""
+
+    policy_id: str = "default"
+    schema_version: Literal["research_policy.v1"] = "research_policy.v1"
+
+    limits: ResearchLimits = ResearchLimits.model_construct()
+    tracks: TrackShares = TrackShares.model_construct()
+    contract: ContractDefaults = ContractDefaults.model_construct()
+    pivot: PivotPolicy = PivotPolicy.model_construct()
+    rank: RankWeights = RankWeights.model_construct()
+    agent_types: Items[NonEmpty] = ("ClaudeResearcher", "GeminiResearcher", "PerplexityResearcher", "GrokResearcher")
+    """The agents that exist, unless the run says which."""
+    perspectives_min: Positive = 3
+    """A plain question gets so many; one with more to it gets more, up to the limits."""
+
+    output_bytes_max: Positive = 4 * 1024 * 1024
+    """An agent's output over this is refused before it is read."""
+    attempts_max: Positive = 3
+    """After so many outputs that break the contract, a perspective takes no more: it is given up, or the run is."""
+    sources_max: Positive = 2_000
+    """Different sources in one run."""
+    snippet_chars_max: Positive = 600
+    """Of a source's text in citations.jsonl."""
+    claims_checked_max: Positive = 400
+    """Sentences of one output that are checked against their sources; the first by rank."""
+    claim_chars_max: Positive = 600
+    """A longer sentence is no key claim."""
+    claim_words_min: Positive = 4
+    """A shorter one says too little (a Han or kana character counts as half a word)."""
+    claim_cids_max: Positive = 5
+    """Citations that stand beside one claim."""
+    near_duplicate: Share = 0.9
+    """Overlap of words (Jaccard) from which a claim says what another says already."""
+    gaps_max: Positive = 20
+    """Gaps that are kept of one output."""
+    flagged_max: Positive = 12
+    """Claims of one perspective that are listed as not supported; the rest are counted."""
+    unchecked_confidence: Annotated[Integer, Field(ge=0, le=100)] = 25
+    """Of a claim whose source may be cited but has no text to check against."""
+    support_min: Share = 0.5
+    """Confidence (0 to 1) below which a claim is not supported. Every claim that the checker calls supported has one
+    half: more than 0.5 asks for nearer wording."""
+
+    validated_share_min: Share = 0.9
+    """Gate C: citations that are valid or paywalled."""
+    invalid_share_max: Share = 0.1
+    """Gate C: citations that are invalid."""
+    accepted_share_min: Share = 0.5
+    """Gate B: perspectives whose output was accepted; each of the others must be given up with a reason."""
+    summarised_share_min: Share = 0.9
+    """Gate D: perspectives with a summary."""
+    report_sections: Items[NonEmpty] = ("Summary", "Findings", "Limitations", "Sources")
+    """Gate E: what a report must have, unless the check is told otherwise."""
+
+
+# -- policy ---------------------------------------------------------------------------------------------
+
+
+class LedgerPolicy(Record):
+    """What the door of the ledger does."""
+
+    redact_secrets: bool = True  # LG-10
+    """Replace keys, tokens and card numbers before anything is hashed or stored."""
+    flag_instructions: bool = True  # LG-08
+    """Flag text from tools and outside that reads like instructions."""
+    inline_bytes_max: Positive = 64 * 1024  # LG-09
+    """Content over this lies in a blob."""
+    content_bytes_max: Positive = 32 * 1024 * 1024
+    """Content over this is refused."""
+    body_bytes_max: Positive = 1024 * 1024
+    """Metadata, tags, entities and tool arguments together, as canonical JSON."""
+    analysis_chars_max: Positive = 64 * 1024
+    """Characters of an event that are analysed for sentences, dates, names and facts. What stands behind them is stored
+    and found by its words."""
+    analysis_pieces_max: Positive = 4_096
+    """Sentences, clauses and lines of an event that are analysed; the rest is stored and found by its words."""
+    batch_entries_max: Positive = 100_000
+    """Entries in one `observe_many`, which is one transaction."""
+    index_turns: bool = True
+    """Index messages and tool results as they are written, so that `search` finds them."""
+    clock_back_ms_max: Annotated[Integer, Field(ge=0)] = 300_000
+    """How far the clock may step back within a session before we refuse; less is held."""
+
+
+class Policy(Record):
+    """Everything that can be tuned. `policy_id` names it, `digest` pins it."""
+
+    policy_id: str = "default"
+    schema_version: Literal["policy.v1"] = "policy.v1"
+    ledger: LedgerPolicy = LedgerPolicy.model_construct()
+    memory: MemoryPolicy = MemoryPolicy.model_construct()
+    recall: RecallPolicy = RecallPolicy.model_construct()
+    compose: ComposePolicy = ComposePolicy.model_construct()
+    corpus: CorpusPolicy = CorpusPolicy.model_construct()
+    compaction: CompactionPolicy = CompactionPolicy.model_construct()
+    verify: FactCheckPolicy = FactCheckPolicy.model_construct()
+    research: ResearchPolicy = ResearchPolicy.model_construct()
+    learn: LearnPolicy = LearnPolicy.model_construct()
+    rules: RulePolicy = RulePolicy.model_construct()
+    rollout: RolloutPolicy = RolloutPolicy.model_construct()
+    route: RoutePolicy = RoutePolicy.model_construct()
+    flow: FlowMapPolicy = FlowMapPolicy.model_construct()
+    tree: TreePolicy = TreePolicy.model_construct()
+    patterning: PatterningPolicy = PatterningPolicy.model_construct()
+
+    @classmethod
+    def from_earlier(cls, value: dict[str, Any]) -> Self:
+        """A policy as some version wrote it, less the settings that this one does not have."""
+        return cls.from_wire(_known_settings(cls, value))
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.model_dump(mode="json"))
+
+    @cached_property
+    def written(self) -> Written:
+        """`to_wire` as canonical JSON: it is stored with every build."""
+        return Written(canonical_text(self.to_wire()))
+
+
+def _known_settings(record: type[Record], value: dict[str, Any]) -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for name in value.keys() & record.model_fields.keys():
+        kind, setting = record.model_fields[name].annotation, value[name]
+        if isinstance(kind, type) and issubclass(kind, Record) and isinstance(setting, dict):
+            setting = _known_settings(kind, setting)
+        known[name] = setting
+    return known
+
+
+# -- given ----------------------------------------------------------------------------------------------
+
+
+_POLICY_HINT = "give a muniment.Policy, or an object of what differs from the default"
+
+
+def policy_given(given: Policy | Mapping[str, Any]) -> Policy:
+    """A policy as it is, or of an object that names what differs from the default."""
+    if isinstance(given, Policy):
+        return given
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"a policy is an object, not {type(given).__name__}", path="$.policy", hint=_POLICY_HINT)
+    try:
+        return Policy.from_wire(dict(given))
+    except InvalidRecord as error:
+        raise error.within("$.policy") from None
+
+
+def policy_named(own: Policy, given: str | Policy | Mapping[str, Any]) -> Policy:
+    """The store's own policy, where `given` is its id; else the policy that `given` is or describes."""
+    if not isinstance(given, str):
+        return policy_given(given)
+    if given not in ("default", own.policy_id):
+        raise NotFound(f"no policy {given!r:.60} is known here", path="$.policy", hint=_POLICY_HINT)
+    return own
