@@ -28,7 +28,7 @@ from muniment.core.ports.engine import (
     Row,
     Select,
 )
-from muniment.core.ports.schema import TABLES, Table
+from muniment.core.ports.schema import OPAQUE, TABLES, Table
 from muniment.errors import InvalidInput, StorageFailure
 from muniment.testing.rows import row_with, sample_key, sample_row
 
@@ -52,7 +52,7 @@ class EngineWalls:
         fixed = {*spec.key}.union(*spec.unique)
         free = next((column for column in spec.columns if column.name not in fixed), None)
         for name, value in zip(names, rows[0], strict=True):
-            if spec.columns[names.index(name)].form == "packed":
+            if spec.columns[names.index(name)].form in OPAQUE:
                 continue  # nothing can be asked of it
             where = ((name, "=", value),)
             for op, nothing in ((Select(spec.name, where), []), (Count(spec.name, where), 0)):  # type: ignore[arg-type]
@@ -218,7 +218,7 @@ class EngineWalls:
         [
             Insert("links", [("a", "b")]),
             Put("links", [("a", "b")]),
-            Advance("users", [("a", 1, 0, 0, 0)]),
+            Advance("users", [("a", 1, 0, 0, 0, 0)]),
             Patch("items", (("id", "=", "a"),), {"body": "x"}),
             Delete("links", (("item_id", "=", "b"),)),
             Lock(("a",)),

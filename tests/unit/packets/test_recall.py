@@ -45,7 +45,7 @@ def tell(mem: Memory, user_id: str = "ana", tenant_id: str = "default") -> dict[
     return ids
 
 
-@pytest.fixture(params=[":memory:", "file", "postgres"])
+@pytest.fixture(params=["file", "postgres"])
 def mem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     target = tmp_path / "store.db" if request.param == "file" else request.param
     if request.param == "postgres":

@@ -83,7 +83,7 @@ WRITTEN = {
 
 
 @pytest.mark.req("BL-01")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"] if SOAK else ["sqlite"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"] if SOAK else ["sqlite"])
 def test_rows_do_not_depend_on_transactions(make: Maker, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     """In large transactions as in small ones: into an empty store, then behind what is there, in several loads."""
     stores = []

@@ -76,7 +76,7 @@ def test_whatever_was_changed_in_what_is_derived_is_named(tmp_path: Path, edit: 
         assert mem.verify(quick=True).sampled
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_every_engine_proves(make: Callable[..., Memory], engine: str) -> None:
     mem = make(engine)
     tell(mem)
@@ -133,7 +133,7 @@ def test_a_quick_one_walks_a_sample_and_says_so(mem: Memory, monkeypatch: pytest
     assert (whole.sampled, whole.sessions) == (False, 12)
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_a_store_whose_policy_indexes_no_turns_is_sound(make: Callable[..., Memory], engine: str) -> None:
     """What its index holds of a time when the policy was another one is checked all the same."""
     mem = make(engine, policy={"ledger": {"index_turns": False}})
@@ -165,7 +165,7 @@ def test_receipts_say_whose_they_are_themselves(mem: Memory) -> None:
     assert mem.verify().ok
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_a_tenant_whose_row_was_taken_out_is_named_when_it_is_asked_for(
     make: Callable[..., Memory], engine: str
 ) -> None:

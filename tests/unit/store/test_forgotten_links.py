@@ -20,7 +20,7 @@ from muniment.store.items import Item, links_of, row_digest
 pytestmark = pytest.mark.req("TM-12")
 
 Edit = Callable[[Transaction], Any]
-ENGINES = ("memory", "sqlite", "postgres")
+ENGINES = ("sqlite", "postgres")
 NOBODY, OTHER = "evt_nobody", "ev-bob"
 
 

@@ -46,7 +46,7 @@ FORGED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 @pytest.mark.parametrize("kind", ["fact", "working_state", "procedure", "build"])
 def test_a_reworded_item_is_told_by_no_door(make: Callable[..., Memory], engine: str, kind: str) -> None:
     mem = make(engine)
@@ -99,7 +99,7 @@ def test_every_column_counts() -> None:
     assert row_digest(item._replace(user_id=None, agent_id="ana")) != row_digest(item)
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_items_of_before_are_read_and_sealed_by_a_rebuild(make: Callable[..., Memory], engine: str) -> None:
     mem = make(engine)
     run = tell(mem)

@@ -54,7 +54,7 @@ def redone(mem: Memory, id_: str, **values: Any) -> None:
     alter(mem, "items", id_, {**values, "digest": row_digest(row)})
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_each_version_has_a_link_and_the_chains_hold(make: Callable[..., Memory], engine: str) -> None:
     mem = make(engine)
     builds = tell(mem)
