@@ -152,11 +152,7 @@ def test_where_she_lives_after_a_move(mem: Memory) -> None:
     new = mem.run(user_id="mia", session_id="s2").observe("user", "I moved to Berlin.")
     run = mem.run(user_id="mia", session_id="s3")
     hits = {hit.id: hit for hit in run.search("Where does she live?")}
-    assert next(iter(hits)) == new.id
-    assert hits[old.id].superseded_by == new.id
-    assert "superseded by a later statement" in hits[old.id].why
-    text = run.compose("responder", query="Where does she live?").text
-    assert "(superseded by" in text
+    assert list(hits)[:2] == [new.id, old.id]
 
 
 @pytest.mark.soak

@@ -12,7 +12,8 @@ import muniment
 from muniment.core.ports.engine import Delete, Patch
 from muniment.errors import UnknownScope
 from muniment.handles.memory import Memory
-from muniment.store import derived_checking, verifying
+from muniment.store import replay
+from muniment.store import verify as verifying
 from muniment.store.items import latest
 from stored_rows import stored_rows
 
@@ -115,7 +116,7 @@ def test_what_was_forgotten_is_no_difference(any_mem: Memory) -> None:
 def test_memory_is_bounded_by_what_is_held(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for two items the others are read again, and the answer is the same."""
     tell(mem)
-    monkeypatch.setattr(derived_checking, "HELD_MAX", 2)
+    monkeypatch.setattr(replay, "HELD_MAX", 2)
     assert mem.verify().ok
     mem._ctx.engine.write(
         "default", lambda tx: tx.do(Patch("items", (("kind", "=", "fact"),), {"status": "deprecated"}))

@@ -13,7 +13,7 @@ from muniment.core.ports.engine import Delete, Insert, Reader
 from muniment.core.ports.schema import SessionRow
 from muniment.handles.memory import Memory
 from muniment.store.engines.sqlite.engine import SqliteEngine
-from muniment.store.proving.sampling import middle, sampled_sessions
+from muniment.store.sampling import middle, sampled_sessions
 from muniment.store.turns import names_of
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=12) | st.from_regex(

@@ -9,7 +9,7 @@ import pytest
 from muniment.core.ports.engine import Delete, Patch
 from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
-from muniment.store import verifying
+from muniment.store import verify as verifying
 from muniment.store.reports import VerifyReport
 from products import for_each
 
