@@ -173,7 +173,7 @@ def lost_rollback() -> Iterator[None]:
 def other_keys() -> Iterator[None]:
     """The key of an event depends on when it is loaded."""
     numbers = (f"ingest:{number}" for number in itertools.count())
-    with mock.patch("muniment.memory.backlog.loading.event_key", side_effect=numbers):
+    with mock.patch("muniment.memory.loading.event_key", side_effect=numbers):
         yield
 
 
@@ -186,8 +186,8 @@ FORGETTING = f"{SAYING},remember,correct,compose,search,forget_event,forget_sess
 SABOTAGES = (
     Sabotage(
         "a forget leaves the index as it was",
-        _patch("muniment.memory.indexing.unindex", lambda tx, lost: 0),
-        FORGETTING,
+        _patch("muniment.memory.index.drop_from_blocks", lambda *_: 0),
+        f"{FORGETTING},index",
     ),
     Sabotage(
         "a forget follows no links", _patch("muniment.store.forget._close_over_links", lambda *_: None), FORGETTING
@@ -226,9 +226,14 @@ SABOTAGES = (
     Sabotage("one engine orders rows otherwise", other_order, f"{SAYING},compose,transfer"),
     Sabotage("a load given again is written again", other_keys, f"{SAYING},load,load_again"),
     Sabotage(
-        "what was loaded is indexed by half",
-        _patch("muniment.memory.backlog.indexing.build_segment", lambda turns: build_segment(turns[::2])),
+        "turns are indexed by half",
+        _patch("muniment.memory.index.build_segment", lambda turns: build_segment(turns[::2])),
         "load,index,search",
+    ),
+    Sabotage(
+        "the watermark goes further than the index",
+        _patch("muniment.memory.index.append_block", lambda *_: None),
+        "observe,load,index,search",
     ),
 )
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.memory.documents.projection import document_without, project_document
 from muniment.memory.episodes.given_summary import GIVEN_SUMMARY, project_given_summary
-from muniment.memory.extract_writing import SessionExtracts
 from muniment.memory.extraction.projection import EXTRACTION, extraction_without, project_extraction
 from muniment.memory.facts.insight_projection import (
     candidate_without,
@@ -24,9 +23,9 @@ from muniment.memory.facts.insight_projection import (
 )
 from muniment.memory.facts.projection import fact_without, project_fact
 from muniment.memory.facts.state_projection import project_state, state_without
-from muniment.memory.indexing import RecallIndex
+from muniment.memory.index import RecallIndex
 from muniment.memory.kept.rows import SessionPlaces
-from muniment.memory.lists.episode_rows import SessionEpisodes, SessionFolds
+from muniment.memory.session_rows import SessionRows
 from muniment.packets.build_checking import build_fault
 from muniment.packets.mark_checking import mark_faults
 from muniment.packets.projection import project_answer
@@ -111,9 +110,11 @@ def derivations() -> Mapping[str, Derivation]:
 
 def derived(kinds: Mapping[str, Derivation] | None = None) -> Derived:
     """What a store is opened with."""
-    folds = SessionFolds(SessionEpisodes(), SessionExtracts(), corpora=(SessionPlaces(),))
     return Derived(
-        kinds=derivations() if kinds is None else kinds, index=RecallIndex(), extracts=folds, marks=mark_faults
+        kinds=derivations() if kinds is None else kinds,
+        index=RecallIndex(),
+        extracts=SessionRows(SessionPlaces()),
+        marks=mark_faults,
     )
 
 

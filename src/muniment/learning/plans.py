@@ -125,7 +125,7 @@ def make_plan(
         write_bank(ctx, tx, scope.tenant_id, owner, [made_draft(plan, kept, sources=sources)])
         return plan
 
-    return ctx.engine.write(scope.tenant_id, work)
+    return ctx.write(scope.tenant_id, work)
 
 
 def _same_plan(found: Item, owner: str, plan: MemoryActionPlan, payloads: Mapping[str, Any]) -> MemoryActionPlan:
@@ -319,7 +319,7 @@ def apply_plan(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str
             write_bank(ctx, tx, tenant_id, state.owner, [*ran.drafts, ended])
         return ran.applied
 
-    return ctx.engine.write(tenant_id, work)
+    return ctx.write(tenant_id, work)
 
 
 def plan_in(
@@ -378,7 +378,7 @@ def undo(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str) -> t
         write_bank(ctx, tx, tenant_id, state.owner, drafts)
         return undone.records
 
-    return ctx.engine.write(tenant_id, work)
+    return ctx.write(tenant_id, work)
 
 
 def version_of(reader: Reader, memory_id: str, version: int) -> StoredMemory | None:

@@ -176,7 +176,7 @@ def _add_as(
     if not batches:
         return ctx.engine.read(tenant_id, seen)
     try:
-        return ctx.engine.write(tenant_id, work)
+        return ctx.write(tenant_id, work)
     except KeyTaken:
         named = f"the document {added[0][1].document_id!r:.80} needs" if len(added) == 1 else "these documents need"
         raise DuplicateId(
@@ -251,4 +251,4 @@ def retract_document(ctx: Context, corpus: CorpusScope, document_id: str, reason
         append_in(ctx, tx, _scope(corpus, item.id, run_id), [told, _END], _opening(ctx), item.created_at)
         return view_document(tx, corpus, find_newest(tx, corpus, document_id))
 
-    return ctx.engine.write(corpus.tenant_id, work)
+    return ctx.write(corpus.tenant_id, work)

@@ -117,7 +117,7 @@ def write_patches(
         append_decided(tx, writer, decide(tx))
         return answer(tx)
 
-    return ctx.engine.write(scope.tenant_id, work)
+    return ctx.write(scope.tenant_id, work)
 
 
 def append_decided(tx: Transaction, writer: Writer, decided: Decided) -> None:

@@ -206,7 +206,7 @@ def commit(
         check_revision(item.version if item is not None else 0, revision - 1)
         append_in(ctx, tx, scope, drafts, writer.opening, item.created_at if item else "", repairs=writer.repairs)
 
-    ctx.engine.write(scope.tenant_id, work)
+    ctx.write(scope.tenant_id, work)
 
 
 def check_revision(current: int, expected: int) -> None:
@@ -290,7 +290,7 @@ def keep_checks(writer: Writer, checks: Sequence[SourceCheck]) -> None:
         append_in(ctx, tx, scope, drafts, writer.opening, "", repairs=writer.repairs)
 
     if drafts:
-        ctx.engine.write(scope.tenant_id, work)
+        ctx.write(scope.tenant_id, work)
 
 
 def checks_of(ctx: Context, scope: Scope) -> dict[str, SourceCheck]:

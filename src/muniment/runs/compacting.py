@@ -272,7 +272,7 @@ def _keep(writer: Writer, made: _Made, unlocks: str | None) -> CompactionSnapsho
         _insert_parts(tx, owner, made.stored.parts)
         return "kept"
 
-    done = ctx.engine.write(scope.tenant_id, work)
+    done = ctx.write(scope.tenant_id, work)
     if done == "second":
         return ctx.engine.read(scope.tenant_id, lambda reader: load_snapshot(reader, scope.tenant_id, scope.run_id))
     return made.snapshot if done == "kept" else None
@@ -322,7 +322,7 @@ def _lock(writer: Writer, validation: SnapshotValidation) -> NoReturn:
             append_in(ctx, tx, scope, [_system(RUN_LOCKED, {"diagnosis": diagnosis})], writer.opening, "", repairs=True)
         return locked(run_item(tx, scope.run_id))
 
-    raise ctx.engine.write(scope.tenant_id, work)
+    raise ctx.write(scope.tenant_id, work)
 
 
 def check_snapshot(ctx: Context, scope: Scope, sequence: int | None) -> SnapshotValidation:

@@ -126,7 +126,7 @@ def write_step(
         draft = _draft(writer, plain, said | {"step": number})
         return append_in(writer.ctx, tx, scope, [draft], writer.opening, "", repairs=writer.repairs)[0]
 
-    return writer.ctx.engine.write(scope.tenant_id, work)
+    return writer.ctx.write(scope.tenant_id, work)
 
 
 def _draft(writer: Writer, plain: dict[str, Any], said: dict[str, Any]) -> EntryDraft:

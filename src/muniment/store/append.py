@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from muniment.core.canonical import canonical_bytes, digest, salted_digest
 from muniment.core.instants import format_instant, parse_instant
-from muniment.core.limits import checkpoint
+from muniment.core.limits import checkpoint, drop_tenant
 from muniment.core.ports.engine import Condition, KeyTaken, Lock, LockAll, Patch, Reader, Transaction, Value
 from muniment.core.ports.rows import advance, by_ids, find, first, get, insert, put, select
 from muniment.core.ports.schema import (
-    BACKLOG,
     BLOBS,
     ENTRIES,
     IDEMPOTENCY_KEYS,
@@ -31,7 +30,6 @@ from muniment.core.ports.schema import (
     SESSIONS,
     TENANTS,
     USERS,
-    BacklogRow,
     BlobRow,
     EntryRow,
     IdempotencyKeyRow,
@@ -62,7 +60,6 @@ from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
 from muniment.store.tombstones import forgotten, load_entry
-from muniment.store.turns import can_be_turn, is_turn
 
 if TYPE_CHECKING:
     from muniment.core.policy import LedgerPolicy
@@ -101,11 +98,6 @@ class Admissible(Sealable, Protocol):
     @property
     def body(self) -> dict[str, Any]: ...
     @property
-    def text(self) -> str:
-        """The content, in the body or beside it."""
-        ...
-
-    @property
     def event(self) -> Any:
         """Which event its metadata name; None of most."""
         ...
@@ -127,8 +119,6 @@ class Batch:
     """Where the caller gave an id that was not minted, for errors; None for one that was."""
     blobs: Mapping[str, BlobRow] = field(default_factory=dict)
     """By the id of the entry."""
-    prepared: Mapping[str, Any] = field(default_factory=dict)
-    """By the id of the entry, what the index of turns made of it beforehand."""
     after: str = ""
     """When the newest item was made that these entries build on; "" if they build on none.
 
@@ -154,7 +144,6 @@ class Batch:
             keys=[self.keys[place] for place in left],
             chosen=[self.chosen[place] for place in left],
             blobs={id_: self.blobs[id_] for id_ in ids if id_ in self.blobs},
-            prepared={id_: self.prepared[id_] for id_ in ids if id_ in self.prepared},
         )
 
 
@@ -174,7 +163,7 @@ def append(
     """
     batch = _prepare(ctx, scope, drafts, opening, ctx.policy.ledger, repairs=repairs, expected_seq=expected_seq)
     try:
-        return ctx.engine.write(scope.tenant_id, lambda tx: _append_one(ctx, tx, batch))
+        return ctx.write(scope.tenant_id, lambda tx: _append_one(ctx, tx, batch))
     except KeyTaken:
         said = "an id of this call is taken"
         raise DuplicateId(said, path="$.id", hint="leave ids out to have them minted") from None
@@ -208,20 +197,20 @@ def prepare_batch(
     after: str = "",
     repairs: bool = False,
 ) -> Batch:
-    """Admit, salt and embed drafts that the caller has redacted: all the work on them that needs no transaction."""
+    """Admit and salt drafts that the caller has redacted: all the work on them that needs no transaction."""
     policy = ctx.policy.ledger.model_copy(update={"redact_secrets": False})
     return _prepare(ctx, scope, drafts, opening, policy, after=after, repairs=repairs)
 
 
 def append_batches(
-    ctx: Context, tx: Transaction, batches: Sequence[Batch], *, indexes: bool = True, is_wary: bool = False
+    ctx: Context, tx: Transaction, batches: Sequence[Batch], *, is_load: bool = False, is_wary: bool = False
 ) -> None:
     """Write prepared batches in the caller's transaction, each behind the chain of its session.
 
-    Their idempotency keys are stored as new ones: the caller has taken out what was written before. `indexes`: else
-    their index and extracts are left for later. `is_wary`: each session is compared with its last entries.
+    Their idempotency keys are stored as new ones: the caller has taken out what was written before. `is_load`: the
+    caller indexes what it has appended, or leaves it. `is_wary`: each session is compared with its last entries.
     """
-    _write(ctx, tx, batches, indexes=indexes, is_wary=is_wary)
+    _write(ctx, tx, batches, is_load=is_load, is_wary=is_wary)
 
 
 def opening_draft(said: dict[str, Any]) -> EntryDraft:
@@ -250,9 +239,7 @@ def _prepare(
             admitted[place] = named = place_blob(admitted[place], salts[place])
             blobs[id_] = BlobRow(bytes.fromhex(named.body["blob"]), id_, len(data), data)
         keys.append(None if draft.idempotency_key is None else key_of(scope, draft))
-    made = ctx.derived.index.prepare(ctx, drafts, admitted) if policy.index_turns else {}
-    prepared = {ids[place]: held for place, held in made.items()}
-    return Batch(scope, opening, admitted, ids, salts, keys, chosen, blobs, prepared, **more)
+    return Batch(scope, opening, admitted, ids, salts, keys, chosen, blobs, **more)
 
 
 def _admit_all(drafts: Sequence[EntryDraft], policy: LedgerPolicy) -> list[Admitted]:
@@ -317,7 +304,7 @@ class _Part:
 
 
 def _write(
-    ctx: Context, tx: Transaction, batches: Sequence[Batch], *, indexes: bool = True, is_wary: bool = False
+    ctx: Context, tx: Transaction, batches: Sequence[Batch], *, is_load: bool = False, is_wary: bool = False
 ) -> list[_Part]:
     """Write the entries of batches that nobody wrote before."""
     _lock_sessions(tx, batches)
@@ -325,15 +312,18 @@ def _write(
     filled = [part for part in parts if part.ids]
     if not filled:
         return parts  # a run that is only to be started was
-    last = _count_entries(tx, filled)
+    users = _count_entries(tx, filled)
+    if not is_load:
+        ctx.tails.note(batches[0].scope.tenant_id, *users)
+    last = {user.user_id: user.tail for user in users}
+    for part in filled:
+        last[part.place[0]] -= len(part.ids)
     _extend_chains(ctx, tx, filled, last, is_wary=is_wary)
     _check_ids(tx, filled)
     _store_entries(tx, filled)
     _project(ctx, tx, filled)
-    if indexes:
-        _index(ctx, tx, filled)
-    else:
-        _index_later(ctx, tx, filled)
+    for part in filled:
+        ctx.derived.extracts.extend(tx, *part.place, part.rows[-1].seq, len(part.rows))
     return parts
 
 
@@ -402,9 +392,8 @@ def _check_open(reader: Reader, run: _Run, batch: Batch) -> None:
         check_pinned(item, batch.opening)
 
 
-def _count_entries(tx: Transaction, parts: Sequence[_Part]) -> dict[str, int]:
-    """Count the new entries and keys in their users' rows, which are held from now on; answers by user the number of
-    the last entry before them."""
+def _count_entries(tx: Transaction, parts: Sequence[_Part]) -> list[UserRow]:
+    """Count the new entries and keys in their users' rows, which are held from now on; answers the rows."""
     entries: dict[str, int] = {}
     keys: dict[str, int] = {}
     for part in parts:
@@ -413,12 +402,14 @@ def _count_entries(tx: Transaction, parts: Sequence[_Part]) -> dict[str, int]:
         named = [number_of_key(key[0], id_) for key, id_ in zip(batch.keys, batch.ids, strict=True) if key is not None]
         keys[user_id] = keys.get(user_id, 0) + sum(named)
     users = sorted(entries, key=lock_rank) if len(entries) > 1 else entries
-    rows = advance(tx, USERS, [UserRow(user, entries[user], 0, 0, 0, keys[user]) for user in users])
-    return {row.user_id: row.tail - entries[row.user_id] for row in rows}
+    return advance(tx, USERS, [UserRow(user, entries[user], 0, 0, 0, keys[user]) for user in users])
 
 
-def number_entries(tx: Transaction, rows: Sequence[EntryRow]) -> list[EntryRow]:
-    """Number imported entries, in the order in which they are written, behind those that their users have."""
+def number_entries(tx: Transaction, rows: Sequence[EntryRow]) -> tuple[list[EntryRow], list[UserRow]]:
+    """Number imported entries, in the order in which they are written, behind those that their users have.
+
+    Answers the entries, and the rows of their users as they are now.
+    """
     added: dict[str, int] = {}
     for row in rows:
         added[row.user_id] = added.get(row.user_id, 0) + 1
@@ -428,7 +419,7 @@ def number_entries(tx: Transaction, rows: Sequence[EntryRow]) -> list[EntryRow]:
     for row in rows:
         last[row.user_id] += 1
         numbered.append(row._replace(n=last[row.user_id]))
-    return numbered
+    return numbered, users
 
 
 # -- chains -------------------------------------------------------------------------------------------
@@ -455,9 +446,9 @@ class _KnownEnds:
         with self._lock:
             return self._ends.get((tenant_id, place))
 
-    def clear(self) -> None:
+    def clear(self, tenant_id: str | None = None) -> None:
         with self._lock:
-            self._ends.clear()
+            drop_tenant(self._ends, tenant_id)
 
 
 def _extend_chains(
@@ -712,40 +703,6 @@ def _project(ctx: Context, tx: Transaction, parts: Sequence[_Part]) -> None:
                     write_changes(tx, [change])
     if held:
         add_items(tx, list(held.values()))
-
-
-# -- index and extracts, which follow the entries in the same transaction -----------------------------
-
-
-def _index(ctx: Context, tx: Transaction, parts: Sequence[_Part]) -> None:
-    """Extend the extracts of sessions and the index of their users by the new turns."""
-    turns: dict[str, tuple[Scope, list[tuple[LedgerEntry, str]], list[tuple[str, Any]]]] = {}
-    for part in parts:
-        batch, end = part.batch, part.rows[-1].seq
-        entries = [part.entry(place) for place in range(len(part.rows))]
-        said = [(entry, item.text) for entry, item in zip(entries, part.admitted, strict=True) if is_turn(entry)]
-        ctx.derived.extracts.extend(tx, *part.place, end, len(part.rows), said)
-        _, of_user, prepared = turns.setdefault(batch.scope.user_id, (batch.scope, [], []))
-        of_user += said
-        prepared += batch.prepared.items()
-    if ctx.policy.ledger.index_turns:
-        for scope, of_user, prepared in turns.values():
-            ctx.derived.index.add(ctx, tx, scope, of_user, prepared)
-
-
-def _index_later(ctx: Context, tx: Transaction, parts: Sequence[_Part]) -> None:
-    """Note what waits for the index and for the extracts."""
-    ends: dict[Place, tuple[int, int]] = {}
-    turns: dict[Place, list[tuple[int, str]]] = {}
-    for part in parts:
-        first, _ = ends.get(part.place, (part.rows[0].seq, 0))
-        ends[part.place] = (first, part.rows[-1].seq)
-        of_session = turns.setdefault(part.place, [])
-        of_session += [(row.seq, row.ts) for row in part.rows if can_be_turn(row.kind, row.role)]
-    for place, (first, last) in ends.items():
-        ctx.derived.extracts.postpone(tx, *place, last, last - first + 1, turns[place])
-    if ctx.policy.ledger.index_turns:
-        insert(tx, BACKLOG, [BacklogRow(*place, *stretch) for place, stretch in ends.items()])
 
 
 # -- runs ---------------------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
             tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, files, waiting)
         )
     _index_again(ctx, tenant_id, erasure)
-    ctx.clear_caches()
+    ctx.clear_caches(tenant_id)
     report = ctx.engine.scrub(erasure.needles)
     return ctx.engine.write(tenant_id, lambda tx: note_scrubbed(ctx, tx, receipt_id, 1, report)) or receipt
 
@@ -557,12 +557,10 @@ def empty_rows(
         counts["extracts"] = ctx.derived.extracts.remove(tx, entry_ids)
         return counts | ctx.derived.index.remove(tx, entry_ids)
     except StoreDamaged:  # what was made of many goes whole where it cannot be made without these
-        for name in (INDEX_DROPPED, *_OF_MANY):
-            counts[name] = 0
+        counts[INDEX_DROPPED] = 0
         for user_id in users_of(tx, entry_ids):
             counts[INDEX_DROPPED] += 1
-            for name in _OF_MANY:
-                counts[name] += tx.do(Delete(name, (("user_id", "=", user_id),)))
+            counts["blocks"] = counts.get("blocks", 0) + ctx.derived.index.reset(tx, user_id)
         return counts
 
 
@@ -571,13 +569,10 @@ def _index_again(ctx: Context, tenant_id: str, erasure: _Erasure) -> None:
     if not erasure.counts.get(INDEX_DROPPED):
         return
 
-    def work(tx: Transaction) -> None:
-        for user_id in sorted(users_of(tx, list(erasure.entries)), key=lock_rank):
-            ctx.derived.extracts.rebuild(tx, user_id)
-            ctx.derived.index.rebuild(tx, tenant_id, user_id)
-
+    users = ctx.engine.read(tenant_id, lambda reader: users_of(reader, list(erasure.entries)))
     with suppress(StoreDamaged):  # told by `verify`, and by a search
-        ctx.engine.write(tenant_id, work)
+        for user_id in users:
+            ctx.derived.index.follow(ctx, tenant_id, user_id)
 
 
 def _clear(tx: Transaction, spec: Table[Any], ids: Sequence[str], receipt_id: str) -> int:

@@ -2,7 +2,7 @@
 
 Nothing is written before all events were found to be in order. Every event has an idempotency key, so a load that broke
 off at any moment is run again and passes over what is there. Never more is in memory than a transaction takes, and what
-the spool sorts. The index follows afterwards (`memory.backlog`).
+the spool sorts. The index follows as for any other entry.
 """
 
 from __future__ import annotations
@@ -128,11 +128,6 @@ class _Checked(NamedTuple):
     def body(self) -> dict[str, Any]:
         body: dict[str, Any] = read_canonical(self.body_text)
         return body
-
-    @property
-    def text(self) -> str:
-        content: str = self.body["content"] if self.blob is None else self.blob.decode()
-        return content
 
 
 def spool_events(
@@ -292,7 +287,7 @@ def _write_portion(ctx: Context, tenant_id: str, parts: Sequence[_Part], opening
         def work(tx: Transaction, batches: list[Batch] = batches, is_wary: bool = number > 0) -> Loaded:
             skipped, forgotten = _find_written(tx, parts)
             fresh = [batch.without(places) for batch, places in zip(batches, skipped, strict=True)]
-            append_batches(ctx, tx, [batch for batch in fresh if batch.ids], indexes=False, is_wary=is_wary)
+            append_batches(ctx, tx, [batch for batch in fresh if batch.ids], is_load=True, is_wary=is_wary)
             events = sum(len(part.events) for part in parts)
             known = sum(map(len, skipped))
             return Loaded(events, events - known, known - forgotten, forgotten)

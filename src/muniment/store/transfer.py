@@ -256,7 +256,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         emptied_there.update(row.id for row in _rows_of(batch, EntryRow) if row.receipt_id is not None)
         emptied_there.update(row.id for row in _rows_of(batch, ItemRow) if row.body is None)
         try:
-            done, more, salts = ctx.engine.write(
+            done, more, salts = ctx.write(
                 dump.tenant_id, partial(_write_batch, ctx, dump.tenant_id, batch, gone, emptied_there)
             )
         except KeyTaken as error:
@@ -270,7 +270,8 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         skipped.update(Counter(line.table for line in batch) - done)
         if progress is not None:
             progress(len(batch))
-    ctx.clear_caches()
+    ctx.index_tails()
+    ctx.clear_caches(dump.tenant_id)
     if emptied:
         due = ctx.engine.read(dump.tenant_id, due_receipts)
         longer = {id_: due[id_] for id_ in set(gone.values()).difference(waited) if id_ in due}
@@ -317,12 +318,13 @@ def _write_batch(
     _write_heads(tx, tenant_id, _rows_of(batch, SessionRow), new_entries, done)
     fresh = {row.id for row in new_entries}
     new_blobs = [row for row in _rows_of(batch, BlobRow) if row.entry_id in fresh]
-    insert(tx, ENTRIES, number_entries(tx, new_entries))
+    numbered, users = number_entries(tx, new_entries)
+    ctx.tails.note(tenant_id, *users)
+    insert(tx, ENTRIES, numbered)
     insert(tx, BLOBS, new_blobs)
     for (user_id, session_id), rows in groupby(new_entries, key=lambda row: (row.user_id, row.session_id)):
         added = list(rows)
         ctx.derived.extracts.extend(tx, user_id, session_id, added[-1].seq, len(added))
-    ctx.derived.index.add_rows(tx, tenant_id, new_entries)
     done.update(entries=len(new_entries), blobs=len(new_blobs))
     items = _rows_of(batch, ItemRow)
     lost = _lost_of_runs(ctx, tx, gone | more) if items else {}

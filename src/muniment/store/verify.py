@@ -11,6 +11,7 @@ import base64
 import binascii
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any, Literal, NamedTuple
@@ -40,7 +41,7 @@ from muniment.core.ports.schema import (
 )
 from muniment.core.record import Items, Record
 from muniment.core.scope import lock_rank
-from muniment.errors import InvalidInput, MunimentError, StoreDamaged, UnknownScope
+from muniment.errors import EmbedderFailure, InvalidInput, MunimentError, StoreDamaged, UnknownScope
 from muniment.store.append import number_of_key
 from muniment.store.chain import blob_fault
 from muniment.store.context import Context
@@ -62,6 +63,7 @@ from muniment.store.replay import Replay
 from muniment.store.reports import BrokenLink, Differing, RebuildReport, VerifyReport
 from muniment.store.sampling import sampled_sessions
 from muniment.store.tombstones import listed_by
+from muniment.store.watermark import users_behind
 
 __all__ = ["SAMPLE_SESSIONS", "VerifyCursor", "key_fault", "lost_keys", "rebuild", "verify"]
 
@@ -131,6 +133,9 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         turns = sum(ctx.derived.index.rebuild(tx, tenant_id, user_id) for user_id in users)
         return RebuildReport(items=replay.items, repaired=tuple(repaired), turns=turns)
 
+    for user in ctx.engine.read(tenant_id, users_behind):  # a rebuild makes no vectors: they come before it
+        with suppress(StoreDamaged, EmbedderFailure):
+            ctx.derived.index.follow(ctx, tenant_id, user.user_id)
     return ctx.engine.write(tenant_id, work)
 
 
@@ -391,9 +396,8 @@ class _TenantCheck:
         """Make the search index of each user behind a place again."""
         where: Where = (("user_id", ">", cursor.place[0]),) if cursor.place else ()
         for user_id in sorted(set(stream_texts(self.reader, SESSIONS, "user_id", where))):
-            is_complete = self.ctx.policy.ledger.index_turns
             try:
-                fault = self.ctx.derived.index.fault(self.reader, self.tenant, user_id, is_complete=is_complete)
+                fault = self.ctx.derived.index.fault(self.reader, self.tenant, user_id)
             except StoreDamaged as error:
                 fault = error.message
             if fault is not None:

@@ -97,8 +97,7 @@ def test_a_forget_keeps_numbers_and_is_counted(any_mem: Memory) -> None:
 def test_verify_names_a_user_whose_entries_were_not_counted(any_mem: Memory, values: dict[str, int]) -> None:
     fill(any_mem)
     any_mem._ctx.engine.write("default", lambda tx: tx.do(Patch("users", (("user_id", "=", "u1"),), values)))
-    (fault,) = any_mem.verify().differing
-    assert (fault.kind, fault.id) == ("user", "u1")
+    assert ("user", "u1") in {(fault.kind, fault.id) for fault in any_mem.verify().differing}
 
 
 # -- statements ---------------------------------------------------------------------------------------
@@ -131,7 +130,6 @@ def statements_of(mem: Memory, monkeypatch: pytest.MonkeyPatch, act: Callable[[]
 def test_an_event_takes_few_statements(make: Maker, monkeypatch: pytest.MonkeyPatch, engine: str, most: int) -> None:
     """Into a session and a run that exist: one event, many at once, and one under an idempotency key."""
     mem = make(engine)
-    monkeypatch.setattr(append, "_index", lambda *_: None, raising=False)  # the index of turns follows the entries
     run = mem.run(user_id="ana", session_id="s1")
     run.observe("user", "The first.", idempotency_key="k0")
     one = statements_of(mem, monkeypatch, lambda: run.observe("user", "The next."))

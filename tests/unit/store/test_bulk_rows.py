@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import count
 from typing import Any
 
 import pytest
@@ -23,8 +22,7 @@ from muniment.core.ports.engine import (
 from muniment.core.ports.schema import ENTRIES, TABLES, column_names
 from muniment.errors import InvalidInput, StoreDamaged
 from muniment.handles.memory import Memory
-from muniment.memory.indexing import SEGMENTS, segments_of
-from muniment.store import blocks, load
+from muniment.store import load
 from muniment.store.ledger.drafts import draft_of
 from muniment.store.load import LoadEvent, spool_events
 
@@ -64,13 +62,6 @@ def _story(start: int, end: int) -> list[dict[str, Any]]:
     return events
 
 
-def _one_by_one(tx: Transaction, name: str, column: str, codec: Any, made: dict[str, Any]) -> None:
-    """In the place of `append_blocks`: the same, place by place."""
-    assert (name, column) == ("segments", "user_id")
-    for user_id, block in made.items():
-        blocks.append_block(tx, segments_of(user_id), codec, block)
-
-
 WRITTEN = {
     "users": ("user_id", "tail", "generation"),
     "sessions": ("user_id", "session_id", "head_seq", "head_recorded_at", "created_at"),
@@ -104,32 +95,6 @@ def test_rows_do_not_depend_on_transactions(make: Maker, monkeypatch: pytest.Mon
 def _written(mem: Memory, name: str) -> list[Row]:
     rows = mem._ctx.engine.read("default", lambda reader: reader.do(Select(name, columns=WRITTEN[name])))
     return sorted(rows, key=repr)
-
-
-def test_blocks_are_appended_to_many_places_as_to_each(any_mem: Memory) -> None:
-    """Sixty rounds of portions of every size: the same blocks, levels and bytes."""
-    from muniment.memory.recall.segments import IndexedPassage, IndexedTurn, build_segment
-
-    engine, numbers = any_mem._ctx.engine, count()
-
-    def turns(size: int) -> list[IndexedTurn]:
-        made = [next(numbers) for _ in range(size)]
-        return [
-            IndexedTurn(f"e{n}", f"s{n % 3}", n, f"{n % 2:016x}", "user", n, [IndexedPassage(2, [n, n % 7])])
-            for n in made
-        ]
-
-    for round_ in range(60):
-        made = {
-            f"u{user}": build_segment(turns(1 + (round_ * 7 + user * 5) % 40))
-            for user in range(5)
-            if (round_ + user) % 3
-        }
-        engine.write("a", lambda tx, made=made: blocks.append_blocks(tx, "segments", "user_id", SEGMENTS, made))  # type: ignore[misc]
-        engine.write("b", lambda tx, made=made: _one_by_one(tx, "segments", "user_id", SEGMENTS, made))  # type: ignore[misc]
-    both = [engine.read(tenant, lambda reader: reader.do(Select("segments"))) for tenant in ("a", "b")]
-    assert both[0] == both[1]
-    assert len({row[3] for row in both[0]}) > 1  # of several levels
 
 
 def _event(number: int, **more: Any) -> dict[str, Any]:

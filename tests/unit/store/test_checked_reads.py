@@ -328,6 +328,7 @@ def test_deleting_rows_through_the_engine_needs_no_file(make: Callable[..., Memo
     mem = make("memory")
     run = mem.run(user_id="ana", session_id="s1")
     entry = run.observe("user", SAID)
+    mem.store.index()
     mem._ctx.engine.write("default", lambda tx: tx.do(Delete("entries", (("id", "=", entry.id),))))
     with pytest.raises(StoreDamaged, match="it is missing"):
         run.search("peanuts")

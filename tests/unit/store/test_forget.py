@@ -786,6 +786,7 @@ def test_a_faked_forget_is_found(tmp_path: Path) -> None:
     with muniment.open(path) as mem:
         run = mem.run(user_id="ana", session_id="s1")
         kept, gone = run.observe("user", "keep me"), run.observe("user", "forget me")
+        mem.store.index()
         receipt = mem.forget(event=gone.id)
         assert (mem.verify().ok, mem.verify().unreceipted) == (True, 0)
         for receipt_id, ok, unreceipted in (("rcp_invented", False, 1), (receipt.receipt_id, False, 0)):

@@ -28,7 +28,6 @@ from muniment.core.ports.server_rows import ClearingRow, KeyRow, LeaseRow, RateR
 from muniment.core.scope import Trust
 
 __all__ = [
-    "BACKLOG",
     "BLOBS",
     "CLEARINGS",
     "ENTRIES",
@@ -56,7 +55,6 @@ __all__ = [
     "USERS",
     "VECTORS",
     "WORKS",
-    "BacklogRow",
     "BlobRow",
     "Column",
     "EntryRow",
@@ -375,10 +373,7 @@ class ExtractRow(NamedTuple):
 
 
 class EpisodeRow(NamedTuple):
-    """A stretch of a session that belongs together in time, as numbers of its entries. It holds no word.
-
-    A row whose `first` is 0 says that the session was not gone through yet: it is of a store of before.
-    """
+    """A stretch of a session that belongs together in time, as numbers of its entries. It holds no word."""
 
     user_id: str
     session_id: str
@@ -388,15 +383,6 @@ class EpisodeRow(NamedTuple):
     """How many entries of it are turns or were, before they were forgotten: a forget moves no cut."""
     started_at: str
     ended_at: str
-
-
-class BacklogRow(NamedTuple):
-    """Entries of a session, from a number to a number, that were loaded in bulk and are not in the index yet."""
-
-    user_id: str
-    session_id: str
-    first: int
-    last: int
 
 
 TENANTS = _table("tenants", TenantRow, key=(), forget="keep")
@@ -546,7 +532,6 @@ EPISODES = _table(
     forget="keep",
     forms=_forms(name="user_id session_id", instant="started_at ended_at"),
 )
-BACKLOG = _table("backlog", BacklogRow, key=("user_id", "session_id", "first"), forget="keep")
 PLACES = _table(
     "places",
     PlaceRow,
@@ -610,7 +595,6 @@ TABLES: tuple[Table[Any], ...] = (
     MARKS,
     EXTRACTS,
     EPISODES,
-    BACKLOG,
     PLACES,
     PREFIXES,
     PLACE_VECTORS,

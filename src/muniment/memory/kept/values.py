@@ -140,7 +140,7 @@ class Values:
             _put_features(tx, ids, {name: [features[id_] for id_ in ids]})
             return len(ids)
 
-        return self.ctx.engine.write(self.tenant_id, work)
+        return self.ctx.write(self.tenant_id, work)
 
     def _is_of_user(self, row: PlaceRow) -> bool:
         return self._user_id is None or row.user_id == owner_of(self.space, self._user_id)
@@ -198,7 +198,7 @@ class Values:
             if beside is not None:
                 beside(tx, ids)
 
-        self.ctx.engine.write(self.tenant_id, work)
+        self.ctx.write(self.tenant_id, work)
 
     def _holder(self, labels: Labels) -> str | None:
         """Whose a namespace is; one that is not the user's, where there is one alone, is refused."""

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.outside.spool import Spool, spool
 from muniment.errors import InvalidInput, MunimentError
-from muniment.memory.backlog.indexing import index_backlog
-from muniment.memory.backlog.reading import count_waiting
+from muniment.memory.index import count_unindexed, index_tenant
 from muniment.store.ledger.drafts import draft_of
 from muniment.store.load import LoadEvent, LoadReport, event_key, spool_events, write_spooled
 
@@ -35,7 +34,7 @@ def load_events(
     index: bool,
     progress: Progress | None,
 ) -> LoadReport:
-    """Check all events, write those that are not there, and index what waits of the tenant."""
+    """Check all events, write those that are not there, and index the tails of the tenant's users."""
     tell = progress or _tell_nobody
     if not isinstance(events, Spool) and (
         isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable)
@@ -48,7 +47,7 @@ def load_events(
             named = _named(events, agent_id)  # type: ignore[arg-type] # no spool, as was just seen
             spool_events(named, ctx.policy.ledger, checked, tenant_id, tell)
         done = write_spooled(ctx, tenant_id, checked, tell)
-    indexed = index_backlog(ctx, tenant_id, lambda count: tell("indexed", count)) if index else 0
+    indexed = index_tenant(ctx, tenant_id, progress=lambda count: tell("indexed", count)) if index else 0
     return LoadReport(
         events=done.events,
         written=done.written,
@@ -56,7 +55,7 @@ def load_events(
         forgotten=done.forgotten,
         sessions=done.sessions,
         indexed=indexed,
-        waiting=ctx.engine.read(tenant_id, count_waiting),
+        waiting=count_unindexed(ctx, tenant_id),
     )
 
 
