@@ -190,11 +190,11 @@ SABOTAGES = (
         f"{FORGETTING},index",
     ),
     Sabotage(
-        "a forget follows no links", _patch("muniment.store.forget._close_over_links", lambda *_: None), FORGETTING
+        "a forget follows no links", _patch("muniment.store.forget._follow_evidence", lambda *_: None), FORGETTING
     ),
     Sabotage(
         "a forget leaves the files as they were",
-        _patch("muniment.store.engines.sqlite.residue.scrub", _clean),
+        _patch("muniment.store.engines.sqlite.residue.confirm", _clean),
         FORGETTING,
     ),
     Sabotage("one tenant reads another's events", open_tenants, f"{SAYING},trespass"),

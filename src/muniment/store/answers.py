@@ -1,15 +1,18 @@
 """What servers keep of answers (LG-07): replies under idempotency keys, and results of long works.
 
-Nobody can tell whose words an answer holds, so a forget or an import in a tenant takes all that is kept for it, in its
-own transaction. What was asked before that and is answered after it is not kept at all: the number of clearings moved.
+An answer to a request for one user holds words of that user's memory, or of what is shared. So a forget of one user's
+memory drops, in its own transaction, that user's answers and those that are for nobody in particular; a forget of
+something shared and an import drop all of the tenant. A request that began before that is answered, and its answer is
+not kept: the number of clearings moved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
-from muniment.core.ports.engine import Delete, Lock, Patch, Reader, Transaction
-from muniment.core.ports.rows import get, put, select
+from muniment.core.ports.engine import Condition, Delete, Lock, Patch, Reader, Transaction
+from muniment.core.ports.rows import chunked, get, put, select
 from muniment.core.ports.schema import CLEARINGS, REPLIES, WORKS
 from muniment.core.ports.server_rows import ClearingRow
 
@@ -41,14 +44,25 @@ def hold_answers(tx: Transaction) -> int:
     return clearing_of(tx)
 
 
-def clear_answers(tx: Transaction) -> Cleared:
-    """Take what answers hold of the tenant. A work stays, without what it was asked and what came of it."""
+def clear_answers(tx: Transaction, users: Collection[str] | None = None) -> Cleared:
+    """Drop the content of answers that are kept for these users or for nobody in particular; None: for anybody.
+
+    A work stays, without what it was asked and what came of it.
+    """
     number = hold_answers(tx)
-    salts = [row.salt for spec in (WORKS, REPLIES) for row in select(tx, spec, into=_KeptSalt) if row.salt is not None]
+    works: list[Condition] = [("id", ">=", "")]
+    replies: list[Condition] = [("user_id", ">=", "")]
+    if users is not None:
+        works = [("user_id", "=", None), *(("user_id", "in", some) for some in chunked(sorted(users)))]
+        replies = [("user_id", "in", some) for some in chunked(sorted({"", *users}))]
     emptied = {column.name: None for column in WORKS.columns if column.content}
-    counts = {
-        "works": tx.do(Patch("works", (("id", ">=", ""),), emptied)) if salts else 0,
-        "replies": tx.do(Delete("replies", (("user_id", ">=", ""),))) if salts else 0,
-    }
+    cleared = Cleared([], {"works": 0, "replies": 0})
+    for spec, conditions in ((WORKS, works), (REPLIES, replies)):
+        for where in conditions:
+            salts = [row.salt for row in select(tx, spec, (where,), into=_KeptSalt) if row.salt is not None]
+            if salts:
+                op = Patch("works", (where,), emptied) if spec is WORKS else Delete("replies", (where,))
+                cleared.counts[spec.name] += tx.do(op)
+                cleared.salts.extend(salts)
     put(tx, CLEARINGS, [ClearingRow(number + 1)])
-    return Cleared(salts, counts)
+    return cleared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar
@@ -288,8 +288,9 @@ def lineage_fault(reader: Reader, item: Item) -> str | None:
 
 
 def lineage_digest(reader: Reader, item: Item) -> bytes:
-    """Of an item's row, and of what it was made from."""
-    return digest(row_digest(item) + _made_from(reader, [item.id])[item.id])
+    """Of an item's row, and of what it was made from: a receipt of nothing."""
+    made_from = canonical_bytes([None]) if item.kind == "receipt" else _made_from(reader, [item.id])[item.id]
+    return digest(row_digest(item) + made_from)
 
 
 def _made_from(reader: Reader, ids: Sequence[str]) -> dict[str, bytes]:
@@ -531,12 +532,17 @@ def links_of(reader: Reader, item_id: str) -> list[LinkRow]:
     return sorted({*links, *(LinkRow(turn, item_id) for turn in lineage_of(reader, item_id))})
 
 
-def links_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> list[LinkRow]:
-    """What says of an item that it was made from one of these; `users` are those whose own are among them."""
-    found = dict.fromkeys(by_ids(reader, LINKS, ids, column="source_id"))
+def links_from(reader: Reader, ids: Sequence[str], users: Iterable[str], known: Collection[str] = ()) -> list[LinkRow]:
+    """The links from these sources to items, but for those that are known already.
+
+    `users` are those in whose memory the sources are: a lineage names sources of one user.
+    """
+    found = {link: None for link in by_ids(reader, LINKS, ids, column="source_id") if link.item_id not in known}
     wanted = frozenset(ids)
     for user_id in users:
         for lineage in stream(reader, LINEAGES, (("user_id", "=", user_id),)):
+            if lineage.item_id in known:
+                continue
             for turn in wanted.intersection(lineage.turns.split(_BETWEEN)):
                 found[LinkRow(turn, lineage.item_id)] = None
     return list(found)

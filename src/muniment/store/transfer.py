@@ -41,8 +41,7 @@ from muniment.store.append import enter_tenant, number_entries, put_keys
 from muniment.store.chain import ChainWalk, blob_fault, blobs_of, check_sessions, damaged_session
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
-from muniment.store.forget import SCRUB_DUE, empty_rows, receipt_change
-from muniment.store.item_entries import entries_of_items
+from muniment.store.forget import SCRUB_DUE, carriers_of, empty_rows, receipt_change
 from muniment.store.items import (
     Item,
     checked_item,
@@ -553,9 +552,9 @@ def _empty_carriers(ctx: Context, tx: Transaction, gone: dict[str, str]) -> list
     too; the receipts list them, and wait for a scrub."""
     emptied: dict[str, dict[str, bytes]] = {}
     salts: list[bytes] = []
-    for entry_of_item in entries_of_items(tx, gone):
-        emptied.setdefault(gone[entry_of_item.item_id], {})[entry_of_item.entry_id] = entry_of_item.hash
-        salts.append(entry_of_item.salt)
+    for carrier in carriers_of(tx, gone):
+        emptied.setdefault(gone[carrier.item_id], {})[carrier.id] = carrier.hash
+        salts.append(carrier.salt)
     if emptied:
         lock_receipts(tx)
     for receipt_id, entries in emptied.items():

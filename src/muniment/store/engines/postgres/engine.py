@@ -20,7 +20,15 @@ from typing import Any, TypeVar
 import psycopg
 import psycopg_pool
 
-from muniment.core.ports.engine import Durability, EngineInfo, Reader, ScrubReport, StoreSizes, Transaction
+from muniment.core.ports.engine import (
+    NOT_SCRUBBED,
+    Durability,
+    EngineInfo,
+    Reader,
+    ScrubReport,
+    StoreSizes,
+    Transaction,
+)
 from muniment.core.ports.server_rows import SERVER
 from muniment.errors import Closed, InvalidInput, StorageFailure, StorageLost, StorageReadOnly
 from muniment.store.engines.checks import TENANT_ANY, check_tenant
@@ -102,8 +110,7 @@ def _try_again(pool: Pool) -> None:
 class PostgresEngine:
     """One schema of one database. The pool grows from `pool_min` to `pool_max` connections as threads ask.
 
-    A table of more than `rebuild_bytes_max` is rebuilt by a thorough scrub alone, not after each forget. With a
-    `replica`, reads are answered there, writes and long views by the primary.
+    With a `replica`, reads are answered there, writes and long views by the primary.
     """
 
     is_shared_between_processes = True
@@ -122,7 +129,6 @@ class PostgresEngine:
         replica: ReplicaSettings | None = None,
         connect_timeout_s: int = 5,
         busy_timeout_s: float = 30.0,
-        rebuild_bytes_max: int = 16 << 20,
     ) -> None:
         for name in (schema, app_role):
             check_name(name)
@@ -132,7 +138,6 @@ class PostgresEngine:
         self._pool_sizes = (pool_min, pool_max)
         self._patience_s = max(busy_timeout_s, connect_timeout_s)
         self._has_several_hosts = has_several_hosts(dsn)
-        self._rebuild_bytes_max = rebuild_bytes_max
         self._replica_settings = replica
         self._ready = self._prepare()
         self._said = self._said_first()
@@ -265,25 +270,24 @@ class PostgresEngine:
             return StoreSizes(int(size_bytes), int(entries))
 
     def scrub(self, needles: Sequence[bytes], *, thorough: bool = False) -> ScrubReport:
-        """Rebuild the tables that hold content, the large ones only if `thorough`.
-
-        What the server's own log and backups keep, only its operator knows.
-        """
+        """Rebuild the tables that hold content if `thorough`; otherwise say that this is due, and touch nothing."""
         del needles
         if self._target.read_only:
             raise StorageReadOnly(f"{self._ready.location} was opened for reading only")
         with self._turns:
             self._here()
+        if not thorough:
+            return NOT_SCRUBBED
         from muniment.store.engines.postgres.residue import scrub
 
         with connect(self._target) as connection:
-            bytes_max = None if thorough else self._rebuild_bytes_max
             ready = self._ready
-            report = scrub(connection, self.schema, ready.location, bytes_max=bytes_max, is_pooled=ready.is_pooled)
+            report = scrub(connection, self.schema, ready.location, is_pooled=ready.is_pooled)
             if self._replica is None:
                 return report
             self._replica.written(connection)
-            return report._replace(note=f"{report.note}; {_APPLIED[self._replica.has_applied()]}")
+            applied = self._replica.has_applied()
+            return report._replace(clean=report.clean and applied is True, note=f"{report.note}; {_APPLIED[applied]}")
 
     def close(self) -> None:
         with self._turns, self._forking:

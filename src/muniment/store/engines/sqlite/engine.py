@@ -48,7 +48,7 @@ _ENTRIES = "SELECT coalesce(max(rowid), 0) FROM entries"
 class SqliteEngine:
     """One file, or `:memory:`. `durability="normal"` survives a crash of the process, `"full"` a loss of power as well.
 
-    A file of more than `look_bytes_max` is looked through by a thorough scrub alone, not after each forget.
+    A file of more than `look_bytes_max` is not looked through after a forget.
     """
 
     is_walled_by_the_server = False
@@ -238,11 +238,13 @@ class SqliteEngine:
         with self._turns:
             if isinstance(connections, MemoryConnections):
                 return ScrubReport(clean=True, vacuumed=False, note="the store has no files")
-            connections.take_writer(time.monotonic() + connections.place.busy_timeout_s)
+            connection = connections.take_writer(time.monotonic() + connections.place.busy_timeout_s)
             try:
-                from muniment.store.engines.sqlite.residue import scrub
+                from muniment.store.engines.sqlite import residue
 
-                return scrub(connections.place, needles, look_bytes_max=None if thorough else self._look_bytes_max)
+                if thorough:
+                    return residue.rebuild(connections.place, needles)
+                return residue.confirm(connection, connections.place, needles, look_bytes_max=self._look_bytes_max)
             finally:
                 connections.leave_writer()
 

@@ -1,7 +1,9 @@
-"""Bytes left behind in the files of a SQLite store: looking for them, and rebuilding the file without them.
+"""Bytes left behind in the files of a SQLite store: emptying the log, looking for them, rebuilding the file.
 
-`traces_of` says what to look for: a needle may be cut in two by a page boundary, or half overwritten, so parts
-of it count as well. After a rebuild nothing is left but live rows, so then only whole needles count.
+A forget overwrites rows where they lie (`secure_delete`), and tables with content never move a row to another page
+(`engines.ddl`). So nothing is left once the write-ahead log is empty, and no file has to be read. Needles are for what
+may have moved, and for tests: one may be cut in two by a page boundary, or half overwritten, so parts of it count as
+well (`traces_of`). After a rebuild nothing is left but live rows, so then only whole needles count.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 
 from muniment.core.ports.engine import ScrubReport
 from muniment.errors import StorageFailure
@@ -18,7 +20,7 @@ from muniment.store.engines.sqlite.connections import FileTarget, connect, patie
 from muniment.store.engines.sqlite.failures import translate
 from muniment.store.engines.sqlite.handles import read_chunks
 
-__all__ = ["found_in", "scrub", "traces_of"]
+__all__ = ["confirm", "found_in", "rebuild", "traces_of"]
 
 _CHUNK_BYTES = 1 << 23
 _PART_BYTES = 64
@@ -26,48 +28,77 @@ _HALF_BYTES_MIN = 16
 _WORD_BYTES = 8
 _FEW = 16
 _CHECKPOINT_WAIT_S = 2.0
-_LOG_HELD = "; a reader kept the write-ahead log from emptying"
+_READ_LOCKS = range(123, 128)
+"""The bytes of the shared-memory file that SQLite's readers of the log lock."""
 
 
-def scrub(place: FileTarget, needles: Sequence[bytes], *, look_bytes_max: int | None) -> ScrubReport:
-    """Empty the log, look, rebuild if anything is found, look again. The caller keeps other writers out.
+def confirm(
+    connection: sqlite3.Connection, place: FileTarget, needles: Sequence[bytes], *, look_bytes_max: int
+) -> ScrubReport:
+    """After a forget: empty the log into the file, where rows were overwritten. The caller keeps other writers out.
 
-    A file of more than so many bytes is not looked through, and is due a thorough scrub. Without a bound it is a
-    thorough one, which rebuilds the file whatever is found.
+    Given needles, it looks for them and rebuilds the file if it finds one; but a file of more than `look_bytes_max` is
+    left to a thorough scrub.
     """
+    try:
+        if not _empty_log(connection, place):
+            return _held(place)
+        if not needles:
+            return ScrubReport(clean=True, vacuumed=False, note="the rows were overwritten and the log emptied")
+        if os.path.getsize(place.path) > look_bytes_max:
+            note = (
+                "the rows were overwritten; the file has more than"
+                f" {look_bytes_max >> 20} MiB, and was not looked through for residue: scrub the store"
+            )
+            return ScrubReport(clean=False, vacuumed=False, note=note, due=True)
+        if not found_in(_files(place), traces_of(needles)):
+            return ScrubReport(clean=True, vacuumed=False, note="no residue found")
+    except (sqlite3.Error, StorageFailure) as error:
+        return _failed(error, place)
+    return rebuild(place, needles)
+
+
+def rebuild(place: FileTarget, needles: Sequence[bytes] = ()) -> ScrubReport:
+    """Write the file anew with nothing but live rows, and look for the needles. The caller keeps other writers out."""
     deadline = time.monotonic() + place.busy_timeout_s
     try:
         with closing(connect(place, timeout_s=0)) as connection:
-            emptied = _empty_log(connection, place)
-            if look_bytes_max is not None and os.path.getsize(place.path) > look_bytes_max:
-                return _unseen(look_bytes_max, emptied=emptied)
-            if look_bytes_max is not None and not found_in(_files(place), traces_of(needles)):
-                clean = emptied or bool(needles)
-                note = f"no residue found{'' if emptied else _LOG_HELD}"
-                return ScrubReport(clean, vacuumed=False, note=note, due=not clean)
-            if not emptied:
-                note = "a reader holds the write-ahead log: scrub again when it is done"
-                return ScrubReport(clean=False, vacuumed=False, note=note, due=True)
+            if not _empty_log(connection, place):
+                return _held(place)
             connection.execute("PRAGMA temp_store = FILE")  # a rebuild may be larger than memory
             patiently(connection, "VACUUM", deadline, place.path)
-            emptied = _empty_log(connection, place)
-    except sqlite3.Error as error:
-        return ScrubReport(clean=False, vacuumed=False, note=str(translate(error, place.path)), due=True)
-    except StorageFailure as error:
-        return ScrubReport(clean=False, vacuumed=False, note=str(error), due=True)
-    if found_in(_files(place), needles) or not (emptied or needles):
-        note = "rebuilt; still in rows that were not forgotten" if emptied else "rebuilt; a reader holds the old log"
-        return ScrubReport(clean=False, vacuumed=True, note=note, due=not emptied)
-    return ScrubReport(clean=True, vacuumed=True, note="rebuilt the file", due=False)
+            if not _empty_log(connection, place):
+                return _held(place)._replace(vacuumed=True)
+    except (sqlite3.Error, StorageFailure) as error:
+        return _failed(error, place)
+    if found_in(_files(place), needles):
+        return ScrubReport(clean=False, vacuumed=True, note="rebuilt; still in rows that were not forgotten")
+    return ScrubReport(clean=True, vacuumed=True, note="rebuilt the file")
 
 
-def _unseen(look_bytes_max: int, *, emptied: bool) -> ScrubReport:
-    """Of a file that is too large to be looked through while everybody waits."""
-    note = (
-        "the rows were overwritten; the file has more than"
-        f" {look_bytes_max >> 20} MiB, and was not looked through for residue: scrub the store"
-    )
-    return ScrubReport(clean=False, vacuumed=False, note=f"{note}{'' if emptied else _LOG_HELD}", due=True)
+def _held(place: FileTarget) -> ScrubReport:
+    readers = ", ".join(_readers(f"{place.path}-shm")) or "a reader"
+    note = f"{readers} holds the write-ahead log open: scrub the store when that is done"
+    return ScrubReport(clean=False, vacuumed=False, note=note, due=True)
+
+
+def _failed(error: sqlite3.Error | StorageFailure, place: FileTarget) -> ScrubReport:
+    why = str(translate(error, place.path) if isinstance(error, sqlite3.Error) else error)
+    return ScrubReport(clean=False, vacuumed=False, note=why, due=True)
+
+
+def _readers(path: str) -> list[str]:
+    """The processes that hold a read lock on the log, as far as the system tells: Linux lists locks by inode."""
+    found: dict[int, None] = {}
+    with suppress(OSError, ValueError, IndexError):
+        inode = os.stat(path).st_ino
+        with open("/proc/locks", encoding="ascii") as locks:
+            for line in locks:
+                # "1: POSIX  ADVISORY  READ 4321 fd:01:123456 124 124"; a waiting lock has "->" behind its number
+                _, kind, _, _, pid, file, first, _ = line.replace("->", "").split()
+                if kind == "POSIX" and int(file.rpartition(":")[2]) == inode and int(first) in _READ_LOCKS:
+                    found[int(pid)] = None
+    return ["this process" if pid == os.getpid() else f"process {pid}" for pid in found if pid > 0]
 
 
 def _empty_log(connection: sqlite3.Connection, place: FileTarget) -> bool:
