@@ -17,7 +17,7 @@ from muniment.core.ports.schema import ENTRIES, USERS, EntryRow, UserRow
 from muniment.errors import DuplicateId
 from muniment.handles.memory import Memory
 from muniment.store import append
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 
 Maker = Callable[..., Memory]
 
