@@ -34,9 +34,9 @@ from muniment.core.ports.schema import (
 )
 from muniment.core.scope import holder_of, is_corpus, is_reserved, lock_rank
 from muniment.errors import NotFound, StoreDamaged, UnknownScope
+from muniment.store.answers import clear_answers
 from muniment.store.chain import blob_fault
 from muniment.store.context import Context
-from muniment.store.idempotency import clear_answers
 from muniment.store.items import (
     HOLDS_BODY,
     Change,
