@@ -25,10 +25,10 @@ from muniment.memory.document_reading import (
 from muniment.memory.documents.records import CorpusDocument
 from muniment.memory.patches import check_open, draft_patch
 from muniment.store.admission import admit
+from muniment.store.append import Batch, append_batches, append_in, opening_draft, prepare_batch
 from muniment.store.context import Context
 from muniment.store.items import Item, digest_name, lock_memory
 from muniment.store.ledger import DOCUMENT_ADDED, DOCUMENT_RETRACTED, RUN_FINISHED, EntryDraft, ToolCall
-from muniment.store.writing import Batch, append_batches, append_in, opening_draft, prepare_batch
 
 if TYPE_CHECKING:
     from muniment.memory.documents.document import Passage

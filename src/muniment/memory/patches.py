@@ -32,13 +32,13 @@ from muniment.errors import (
 )
 from muniment.memory.facts.records import QuoteRef
 from muniment.store.admission import Admitted
+from muniment.store.append import append_in
 from muniment.store.context import Context
 from muniment.store.items import Item, latest, lock_memory
 from muniment.store.ledger import CITING, INSTRUCTION_LIKE, EntryDraft, imported_from, locate_quote
 from muniment.store.reading import content_in
 from muniment.store.secrets import redact_value
 from muniment.store.tombstones import forgotten, load_entry
-from muniment.store.writing import append_in
 
 __all__ = [
     "GRANTS",

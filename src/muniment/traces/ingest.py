@@ -15,7 +15,7 @@ from muniment.core.canonical import digest_of, short_id
 from muniment.core.record import Count, Items, Record
 from muniment.errors import IdempotencyMismatch, InvalidInput, StaleState
 from muniment.store.admission import admit
-from muniment.store.idempotency import match_keys
+from muniment.store.append import match_keys
 from muniment.store.items import latest
 from muniment.store.ledger import draft_of
 from muniment.traces.otlp import read_export

@@ -23,10 +23,10 @@ from muniment.memory.kept.names import THREAD, after_path, labels_of, path_of, s
 from muniment.memory.kept.states import Channel, Typed, channels_told, pack_typed, state_of, typed_of
 from muniment.memory.kept.values import micros
 from muniment.store.admission import admit
+from muniment.store.append import append_in, opening_draft
 from muniment.store.forget import Selector, forget
 from muniment.store.ledger import CHECKPOINT_KEPT, WRITES_KEPT, EntryDraft, check_header, read_body
 from muniment.store.turns import blob_text
-from muniment.store.writing import append_in, opening_draft
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction
