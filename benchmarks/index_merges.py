@@ -16,13 +16,14 @@ import time
 from datetime import date
 from typing import Any, NamedTuple
 
+from muniment.memory.indexing import SEGMENTS, SegmentCache, segments_of
+
 from benchmarks.harness import report, without_collections
 from muniment.core.ports.engine import Delete, Insert, Op, Transaction
-from muniment.memory.indexing import SEGMENTS, SegmentCache, segments_of
 from muniment.memory.recall.index import index_text
 from muniment.memory.recall.segments import IndexedPassage, IndexedTurn, build_segment
 from muniment.store.blocks import append_block
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 
 __all__ = ["main"]
 

@@ -12,9 +12,9 @@ import pytest
 from effort import SOAK
 from kept_schemas import kept_engine, kept_schema
 from muniment.core.ports.engine import Engine
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.replicas import ReplicaSettings
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines._postgres_replica import ReplicaSettings
+from muniment.store.engines.postgres import PostgresEngine
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.testing.engine_contract import EngineContract
 from muniment.testing.postgres_cluster import PostgresProcess
 

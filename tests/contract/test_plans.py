@@ -13,11 +13,9 @@ import pytest
 
 from muniment.core.ports.engine import Engine, Find, Insert, Reader, Row, Select
 from muniment.core.ports.schema import TABLES
-from muniment.store.engines.ddl import NAMES_TABLE, index_name
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.views import PostgresReader
-from muniment.store.engines.sqlite.engine import SqliteEngine
-from muniment.store.engines.sqlite.views import SqliteReader
+from muniment.store.engines.layout import NAMES_TABLE, index_name
+from muniment.store.engines.postgres import PostgresEngine, PostgresReader
+from muniment.store.engines.sqlite import SqliteEngine, SqliteReader
 from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.rows import sample_row
 

@@ -18,10 +18,10 @@ import muniment
 from muniment.core.ports.engine import Count, Delete, Insert, Reader
 from muniment.core.ports.server_rows import SERVER
 from muniment.errors import InvalidInput, StorageLost
+from muniment.store.engines._postgres_opening import replica_dsn, writable_dsn
+from muniment.store.engines._postgres_replica import Replica, ReplicaSettings
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.addresses import replica_dsn, writable_dsn
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.replicas import Replica, ReplicaSettings
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.pooler import pooled
 from muniment.testing.postgres_cluster import PostgresProcess, Servers
 from muniment.testing.postgres_server import Unavailable, fresh_schema

@@ -35,8 +35,7 @@ from muniment.core.ports.engine import (
 )
 from muniment.core.ports.schema import TABLES, column_names
 from muniment.errors import MunimentError
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.views import COPY_ROWS_MIN
+from muniment.store.engines.postgres import COPY_ROWS_MIN, PostgresEngine
 from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.rows import sample_key, sample_row
 from muniment.testing.run_stories import Teller, random_script

@@ -13,8 +13,8 @@ import muniment
 from muniment.core.ports.engine import NOT_SCRUBBED, Insert, Patch, Select
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.residue import scrub
+from muniment.store.engines._postgres_residue import scrub
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import latest
 from muniment.testing.rows import row_with

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from muniment.core.ports.engine import Delete, Insert, Patch, Select
-from muniment.store.engines.sqlite import residue
-from muniment.store.engines.sqlite.engine import SqliteEngine
-from muniment.store.engines.sqlite.handles import read_chunks
-from muniment.store.engines.sqlite.residue import found_in, traces_of
+from muniment.store.engines import _sqlite_residue as residue
+from muniment.store.engines._sqlite_files import read_chunks
+from muniment.store.engines._sqlite_residue import found_in, traces_of
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.testing.rows import row_with
 
 
@@ -116,7 +116,7 @@ def test_needles_are_found_wherever_they_lie(
     tmp_path: Path, many: int, length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At any offset, across the edges of the stretches that are read, alone or among many."""
-    monkeypatch.setattr("muniment.store.engines.sqlite.residue._CHUNK_BYTES", 1024)
+    monkeypatch.setattr("muniment.store.engines._sqlite_residue._CHUNK_BYTES", 1024)
     chance = random.Random(length)
     needle = chance.randbytes(length)
     others = [b"never there" + chance.randbytes(20) for _ in range(many - 1)]

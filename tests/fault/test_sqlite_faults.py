@@ -29,7 +29,7 @@ from muniment.errors import (
     StorageReadOnly,
 )
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 
 
 def links(engine: SqliteEngine) -> int:

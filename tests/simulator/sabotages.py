@@ -18,8 +18,7 @@ from muniment.errors import NotFound
 from muniment.handles.run import Run
 from muniment.memory.recall.segments import build_segment
 from muniment.store import reading, writing
-from muniment.store.engines.sqlite.engine import SqliteEngine
-from muniment.store.engines.sqlite.views import SqliteReader
+from muniment.store.engines.sqlite import SqliteEngine, SqliteReader
 from muniment.testing.simulator.simulating import Failure, Tally, acts_named, tell
 from muniment.testing.simulator.specimens import open_specimens
 
@@ -165,7 +164,7 @@ def lost_rollback() -> Iterator[None]:
     def commit(_connections: Any, connection: Any) -> None:
         connection.execute("COMMIT")
 
-    with mock.patch("muniment.store.engines.sqlite.engine.SqliteEngine._roll_back", commit):
+    with mock.patch("muniment.store.engines.sqlite.SqliteEngine._roll_back", commit):
         yield
 
 
@@ -194,7 +193,7 @@ SABOTAGES = (
     ),
     Sabotage(
         "a forget leaves the files as they were",
-        _patch("muniment.store.engines.sqlite.residue.confirm", _clean),
+        _patch("muniment.store.engines._sqlite_residue.confirm", _clean),
         FORGETTING,
     ),
     Sabotage("one tenant reads another's events", open_tenants, f"{SAYING},trespass"),

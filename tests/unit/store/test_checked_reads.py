@@ -22,7 +22,7 @@ from muniment.errors import BlobCorrupt, Forgotten, StoreDamaged
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.memory.turn_reading import check_cited
-from muniment.store.engines.sqlite.views import SqliteReader
+from muniment.store.engines.sqlite import SqliteReader
 from muniment.store.ledger.chain import header_hash
 from stored_rows import stored_rows
 
@@ -364,7 +364,7 @@ def test_the_neighbours_of_what_is_cited_are_read_at_once_and_nothing_else(tmp_p
             ]
             cited += [said[number % 3], said[-1]]
         context = mem._ctx
-        with mock.patch("muniment.store.engines.sqlite.views.SqliteReader._fetch", _counting(answered)):
+        with mock.patch("muniment.store.engines.sqlite.SqliteReader._fetch", _counting(answered)):
             context.engine.read("default", lambda reader: check_cited(context, reader, "default", cited))
     heads = 20  # a session's last entry is held against the session's own row
     assert len(answered) <= 2 + heads

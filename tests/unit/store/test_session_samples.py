@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from muniment.core.ports.engine import Delete, Insert, Reader
 from muniment.core.ports.schema import SessionRow
 from muniment.handles.memory import Memory
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.store.sampling import middle, sampled_sessions
 from muniment.store.turns import names_of
 

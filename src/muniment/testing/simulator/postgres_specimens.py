@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from muniment.core.ports.schema import TABLES
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.replicas import ReplicaSettings
+from muniment.store.engines._postgres_replica import ReplicaSettings
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.pooler import pooled
 from muniment.testing.postgres_cluster import Servers
 from muniment.testing.postgres_server import fresh_schema, server_dsn

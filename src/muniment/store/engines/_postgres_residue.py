@@ -15,10 +15,10 @@ import psycopg
 
 from muniment.core.ports.engine import ScrubReport
 from muniment.core.ports.schema import TABLES
-from muniment.store.engines.postgres.failures import translate
-from muniment.store.engines.postgres.opening import Connection
+from muniment.store.engines._postgres_opening import Connection, translate
 
 __all__ = ["scrub"]
+
 
 _LOCK_WAIT = "5s"
 _REPLAY_WAIT_S = 2.0

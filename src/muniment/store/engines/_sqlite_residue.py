@@ -16,11 +16,10 @@ from contextlib import closing, suppress
 
 from muniment.core.ports.engine import ScrubReport
 from muniment.errors import StorageFailure
-from muniment.store.engines.sqlite.connections import FileTarget, connect, patiently
-from muniment.store.engines.sqlite.failures import translate
-from muniment.store.engines.sqlite.handles import read_chunks
+from muniment.store.engines._sqlite_files import FileTarget, connect, patiently, read_chunks, translate
 
 __all__ = ["confirm", "found_in", "rebuild", "traces_of"]
+
 
 _CHUNK_BYTES = 1 << 23
 _PART_BYTES = 64
