@@ -293,7 +293,7 @@ class _HeldVectors(NamedTuple):
     """The vectors of the first turns of an index, in the order in which these were written."""
 
     generation: int
-    count: int
+    count: int  # type: ignore[assignment]
     chunks: tuple[Singles, ...]
 
     @property
