@@ -250,12 +250,18 @@ def test_every_statement_on_sqlite_addresses_one_shard(tmp_path: Path, monkeypat
     heard: dict[str, None] = {}
 
     class Listening(sqlite3.Connection):
+        """To the store; a replay has a file of its own besides."""
+
+        def __init__(self, database: str, *args: Any, **more: Any) -> None:
+            super().__init__(database, *args, **more)
+            self._heard = heard if "store.db" in database else {}
+
         def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-            heard[sql] = None
+            self._heard[sql] = None
             return super().execute(sql, *parameters)
 
         def executemany(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-            heard[sql] = None
+            self._heard[sql] = None
             return super().executemany(sql, *parameters)
 
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Listening))
