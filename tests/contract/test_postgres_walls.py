@@ -13,8 +13,8 @@ from muniment.core.ports.engine import Count, Insert
 from muniment.core.ports.schema import TABLES, Table, column_names, table
 from muniment.errors import InvalidInput, StorageFailure, StorageReadOnly
 from muniment.store.engines.codec import shard_of
-from muniment.store.engines.ddl import TENANTS_SHARD
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.layout import TENANTS_SHARD
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.postgres_server import fresh_schema
 from muniment.testing.rows import sample_row, stored_row
 
@@ -215,7 +215,7 @@ def test_an_ordinary_owner_is_bound_too(postgres_dsn: str, postgres_schema: str)
                 assert connection.execute(f'SELECT * FROM "{postgres_schema}".links').fetchall() == []
             with raw(engine, "other") as connection:
                 assert connection.execute(f'DELETE FROM "{postgres_schema}".links').rowcount == 0
-            assert engine.scrub([b"x"]).vacuumed
+            assert engine.scrub([b"x"], thorough=True).vacuumed
         finally:
             engine.close()
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from muniment.runs.reading import Resumed
     from muniment.store import transfer
     from muniment.store.derivation import Derived
-    from muniment.store.ledger.records import Receipt, RunState
+    from muniment.store.ledger import Receipt, RunState
     from muniment.store.reports import ImportReport, VerifyReport
 
 # What a process does not need to open a store and to search is imported by what does need it (decision 0001).
@@ -510,9 +510,9 @@ class Memory:
         `quick` walks a sample of the sessions, makes nothing again, and says so. With `entries_max` it stops behind so
         many entries, and the report's `resume` is where to go on: give it back, until it is None.
         """
-        from muniment.store import verifying
+        from muniment.store.verify import verify
 
-        return verifying.verify(self._ctx, tenant_id, quick=quick, entries_max=entries_max, resume=resume)
+        return verify(self._ctx, tenant_id, quick=quick, entries_max=entries_max, resume=resume)
 
     @told
     def forget(
@@ -556,5 +556,5 @@ class Memory:
         return transfer.import_dump(self._ctx, dump, progress)
 
     def close(self) -> None:
-        """Release the store. Everything acknowledged is already kept."""
-        self._ctx.engine.close()
+        """Release the store, once what was appended here is indexed. Everything acknowledged is already kept."""
+        self._ctx.close()

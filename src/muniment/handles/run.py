@@ -16,9 +16,7 @@ from muniment.errors import InvalidInput, RunFinished
 from muniment.handles.given import answer_given, check_stop_reason, event_given, opening_given, plain
 from muniment.handles.telling import told
 from muniment.store.items import latest
-from muniment.store.ledger.drafts import drafts_of, make_draft, refuse_reserved
-from muniment.store.ledger.records import EntryDraft, RunState
-from muniment.store.ledger.run_events import RUN_FINISHED
+from muniment.store.ledger import RUN_FINISHED, EntryDraft, RunState, drafts_of, make_draft, refuse_reserved
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import FoldResult
@@ -36,10 +34,10 @@ if TYPE_CHECKING:
     from muniment.memory.patches import Writer
     from muniment.memory.recall.records import Hit
     from muniment.packets.builds import Build
+    from muniment.store.admission import Admitted
     from muniment.store.context import Context
     from muniment.store.items import Item
-    from muniment.store.ledger.admission import Admitted
-    from muniment.store.ledger.records import Cited, LedgerEntry, StopReason
+    from muniment.store.ledger import Cited, LedgerEntry, StopReason
     from muniment.verify.outputs import Output
     from muniment.verify.sandbox.harness import Harness
 
@@ -90,7 +88,7 @@ class Run:
         if found is None:  # a store that was closed says so now, and not at the first write
             found = ctx.engine.read(scope.tenant_id, lambda reader: None if is_new else latest(reader, scope.run_id))
         if found is not None:
-            from muniment.store.writing import check_pinned, check_run
+            from muniment.store.append import check_pinned, check_run
 
             check_run(found, scope)
             if self._said != _SILENT:
@@ -532,7 +530,7 @@ class Run:
         item = self._ctx.engine.read(self._scope.tenant_id, lambda reader: latest(reader, self.run_id))
         if item is None or item.kind != "run" or item.user_id != self._scope.user_id:
             return None  # another user may have taken the id meanwhile (LG-02)
-        from muniment.store.writing import check_run
+        from muniment.store.append import check_run
 
         check_run(item, self._scope)
         return None if item.body is None else RunState.from_wire(item.plain())
@@ -588,7 +586,7 @@ class Run:
         return Writer(self._ctx, self._scope, self._opening, self._grants, self._repairs)
 
     def _append(self, drafts: list[EntryDraft], expected_seq: int | None = None) -> list[LedgerEntry]:
-        from muniment.store.writing import append
+        from muniment.store.append import append
 
         entries = append(
             self._ctx, self._scope, drafts, self._opening, repairs=self._repairs, expected_seq=expected_seq

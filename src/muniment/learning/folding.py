@@ -65,12 +65,11 @@ from muniment.learning.rule_state import RuleArm
 from muniment.learning.stored_memory import RunFacts, StoredMemory
 from muniment.memory.patches import Decided, append_decided, draft_patch
 from muniment.packets.builds import builds_of_run
+from muniment.store.injection import has_injection_form
 from muniment.store.items import Item, latest, latest_of_run, newest_items, select_items
-from muniment.store.ledger.memory_events import DRAFT_MADE, FOLD_MADE, LESSONS_PROPOSED, RUN_LOGGED
-from muniment.store.ledger.orders import is_worded_as_orders
-from muniment.store.ledger.rows import EntryReceipt
-from muniment.store.ledger.secrets import redact_text
+from muniment.store.ledger import DRAFT_MADE, FOLD_MADE, LESSONS_PROPOSED, RUN_LOGGED, EntryReceipt
 from muniment.store.reading import list_entries
+from muniment.store.secrets import redact_text
 from muniment.verify.judges import taught_by
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ if TYPE_CHECKING:
     from muniment.learning.proposals.records import LessonReport
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft, LedgerEntry
+    from muniment.store.ledger import EntryDraft, LedgerEntry
 
 BUILDS_MAX = 64
 """So many of a run's last packets are named in its log."""
@@ -433,7 +432,7 @@ def _is_clean(text: str) -> bool:
     """Nothing secret in it, and nothing that is worded as orders are (LG-08, LG-10)."""
     found: Counter[str] = Counter()
     redact_text(text, found)
-    return not found and not is_worded_as_orders(text)
+    return not found and not has_injection_form(text)
 
 
 class _Ready(NamedTuple):

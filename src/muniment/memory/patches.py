@@ -31,16 +31,14 @@ from muniment.errors import (
     TooLarge,
 )
 from muniment.memory.facts.records import QuoteRef
+from muniment.store.admission import Admitted
+from muniment.store.append import append_in
 from muniment.store.context import Context
-from muniment.store.item_entries import CITING
 from muniment.store.items import Item, latest, lock_memory
-from muniment.store.ledger.admission import Admitted
-from muniment.store.ledger.evidence import locate_quote
-from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, imported_from
-from muniment.store.ledger.secrets import redact_value
-from muniment.store.proving.tombstones import forgotten, told_entry
+from muniment.store.ledger import CITING, INSTRUCTION_LIKE, EntryDraft, imported_from, locate_quote
 from muniment.store.reading import content_in
-from muniment.store.writing import append_in
+from muniment.store.secrets import redact_value
+from muniment.store.tombstones import forgotten, load_entry
 
 __all__ = [
     "GRANTS",
@@ -117,7 +115,7 @@ def write_patches(
         append_decided(tx, writer, decide(tx))
         return answer(tx)
 
-    return ctx.engine.write(scope.tenant_id, work)
+    return ctx.write(scope.tenant_id, work)
 
 
 def append_decided(tx: Transaction, writer: Writer, decided: Decided) -> None:
@@ -224,7 +222,7 @@ def read_evidence(reader: Reader, scope: Scope, ids: Sequence[str], path: str = 
         if row is None or row.user_id != scope.user_id:
             raise NotFound(f"no event {id_!r:.80} in this scope", path=here)
         if row.receipt_id is not None:
-            raise forgotten(told_entry(reader, scope.tenant_id, row), f"the event {id_} was forgotten", path=here)
+            raise forgotten(load_entry(reader, scope.tenant_id, row), f"the event {id_} was forgotten", path=here)
         if row.kind == "state_patch":
             raise InvalidInput(
                 f"the event {id_} is a change of memory, which is no evidence", path=here, hint="name what was said"

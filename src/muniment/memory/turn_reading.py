@@ -15,11 +15,10 @@ from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.memory.caches import PlaceCache, TurnCache
 from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
-from muniment.store.chain_reading import Linked, check_places
+from muniment.store.chain import Linked, check_places, damaged_entry
 from muniment.store.items import HOLDS_BODY
-from muniment.store.ledger.records import PARTLY_ANALYSED, LedgerEntry, imported_from
-from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, read_body
-from muniment.store.proving.tombstones import told_entries
+from muniment.store.ledger import PARTLY_ANALYSED, EntryReceipt, LedgerEntry, check_header, imported_from, read_body
+from muniment.store.tombstones import load_entries
 from muniment.store.turns import blob_text, can_be_turn
 
 if TYPE_CHECKING:
@@ -214,7 +213,7 @@ def _readers() -> _Readers:
 
 def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[LedgerEntry]:
     """The entries with these ids, in their order; those that are not there are left out."""
-    found = {entry.id: entry for entry in told_entries(reader, tenant_id, list(by_ids(reader, ENTRIES, ids)))}
+    found = {entry.id: entry for entry in load_entries(reader, tenant_id, list(by_ids(reader, ENTRIES, ids)))}
     return [found[id_] for id_ in ids if id_ in found]
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes, canonical_text, digest, digest_of
-from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Row, Transaction
+from muniment.core.ports.engine import Condition, KeyTaken, Lock, LockAll, Patch, Reader, Row, Transaction
 from muniment.core.ports.rows import by_ids, chunked, first, get, insert, put, select, stream
-from muniment.core.ports.schema import IDS, ITEMS, LINEAGES, LINKS, IdRow, ItemRow, LineageRow, LinkRow
+from muniment.core.ports.schema import ENTRIES, ITEMS, LINEAGES, LINKS, ItemRow, LineageRow, LinkRow
 from muniment.core.scope import BANK_PREFIX, Trust, is_reserved
 from muniment.errors import DuplicateId, Forgotten, InvalidJson, StoreDamaged
 
@@ -21,11 +21,13 @@ __all__ = [
     "LINKED",
     "LISTED",
     "PROVEN",
+    "SAID",
     "WRITTEN",
     "Change",
     "Item",
     "Rewritten",
     "add_item",
+    "add_items",
     "checked_item",
     "digest_name",
     "emptied_item",
@@ -56,12 +58,13 @@ __all__ = [
     "seal_lineages",
     "select_items",
     "stream_items",
+    "taken_ids",
     "write_changes",
 ]
 
 
 PROVEN = frozenset({"build", "receipt"})
-"""Kinds that no entry gives: each version has a link in a chain of proofs (`store.proving.proofs`)."""
+"""Kinds that no entry gives: each version has a link in a chain of proofs (`store.proofs`)."""
 
 
 LINKED = 3
@@ -70,6 +73,8 @@ _DIGEST_BYTES = 32
 
 WRITTEN = ItemRow._fields[: ItemRow._fields.index("newest")]
 """Columns of what a version says. Those behind them follow from the versions of the item, and no digest covers them."""
+SAID = WRITTEN[: WRITTEN.index("digest")]
+"""Those of them that a dump has, too."""
 
 LISTED = frozenset(
     ("run", "build", "fact", "candidate", "claim", "conflict", "question", "verification", "document", "reasoning",
@@ -111,7 +116,7 @@ class Item(ItemRow):
         return value
 
     def check(self) -> None:
-        """A row that is read is what was written (TM-12). Only rows of before may have no digest, until a rebuild."""
+        """Raise if the row is not what was written (TM-12)."""
         if not self.is_sound:
             raise self.damaged("the row was altered")
 
@@ -120,8 +125,8 @@ class Item(ItemRow):
         """Whether its row is what was written, as far as its digest tells."""
         if (self.body is None) != (self.receipt_id is not None):  # a forget empties, and nothing else does
             return False
-        if self.digest is None:  # of before: rows without a digest, and what a forget left of any
-            return self.checked == 0 or (self.body is None and self.checked != LINKED)
+        if self.digest is None:  # what a forget left of a row that was altered before
+            return self.body is None and self.checked != LINKED
         is_whole = len(self.digest) == _DIGEST_BYTES * (2 if self.checked == LINKED else 1)
         return is_whole and self.digest[:_DIGEST_BYTES] == row_digest(self)
 
@@ -283,8 +288,9 @@ def lineage_fault(reader: Reader, item: Item) -> str | None:
 
 
 def lineage_digest(reader: Reader, item: Item) -> bytes:
-    """Of an item's row, and of what it was made from."""
-    return digest(row_digest(item) + _made_from(reader, [item.id])[item.id])
+    """Of an item's row, and of what it was made from: a receipt of nothing."""
+    made_from = canonical_bytes([None]) if item.kind == "receipt" else _made_from(reader, [item.id])[item.id]
+    return digest(row_digest(item) + made_from)
 
 
 def _made_from(reader: Reader, ids: Sequence[str]) -> dict[str, bytes]:
@@ -382,8 +388,6 @@ def write_changes(tx: Transaction, changes: Iterable[Change]) -> list[Item]:
 def _write_change(tx: Transaction, change: Change) -> Item:
     before = latest(tx, change.id)
     if before is None:
-        if get(tx, IDS, (change.id,)) is not None:
-            raise _taken(change)
         return add_item(tx, change)
     if before.kind != change.kind:
         raise _taken(change)  # whoever has it may be another user, so not even what it is is told
@@ -395,10 +399,34 @@ def _write_change(tx: Transaction, change: Change) -> Item:
 def add_item(tx: Transaction, change: Change) -> Item:
     """The first version of an item. Of two who take an id of their tenant at once, one is refused (X-09)."""
     try:
-        insert(tx, IDS, [IdRow(change.id, change.kind)])
+        return add_items(tx, [change])[0]
     except KeyTaken:
         raise _taken(change) from None
-    return _write(tx, change, 1)
+
+
+def add_items(tx: Transaction, changes: Sequence[Change]) -> list[Item]:
+    """The first versions of items that nobody else has; raises `KeyTaken` if an item has one of their ids."""
+    by_id = {change.id: change for change in changes}
+    tx.do(LockAll([("id", id_) for id_ in sorted(by_id)]))
+    for entry in by_ids(tx, ENTRIES, list(by_id), into=_Id):
+        raise _taken(by_id[entry.id])
+    items = [item_of(change, 1) for change in changes]
+    insert(tx, ITEMS, items)
+    links = [LinkRow(source, change.id) for change in changes for source in dict.fromkeys(change.sources)]
+    if links:
+        put(tx, LINKS, links)
+    for change in changes:
+        put_lineage(tx, change.id, change.user_id or "", tuple(dict.fromkeys(change.turns)))
+    return items
+
+
+class _Id(NamedTuple):
+    id: str
+
+
+def taken_ids(reader: Reader, ids: Sequence[str]) -> set[str]:
+    """Those of these ids that an event or an item of the tenant has, also one that was forgotten (X-09)."""
+    return {row.id for spec in (ENTRIES, ITEMS) for row in by_ids(reader, spec, ids, into=_Id)}
 
 
 def _write(tx: Transaction, change: Change, version: int, placed_at: str | None = None) -> Item:
@@ -504,12 +532,17 @@ def links_of(reader: Reader, item_id: str) -> list[LinkRow]:
     return sorted({*links, *(LinkRow(turn, item_id) for turn in lineage_of(reader, item_id))})
 
 
-def links_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> list[LinkRow]:
-    """What says of an item that it was made from one of these; `users` are those whose own are among them."""
-    found = dict.fromkeys(by_ids(reader, LINKS, ids, column="source_id"))
+def links_from(reader: Reader, ids: Sequence[str], users: Iterable[str], known: Collection[str] = ()) -> list[LinkRow]:
+    """The links from these sources to items, but for those that are known already.
+
+    `users` are those in whose memory the sources are: a lineage names sources of one user.
+    """
+    found = {link: None for link in by_ids(reader, LINKS, ids, column="source_id") if link.item_id not in known}
     wanted = frozenset(ids)
     for user_id in users:
         for lineage in stream(reader, LINEAGES, (("user_id", "=", user_id),)):
+            if lineage.item_id in known:
+                continue
             for turn in wanted.intersection(lineage.turns.split(_BETWEEN)):
                 found[LinkRow(turn, lineage.item_id)] = None
     return list(found)

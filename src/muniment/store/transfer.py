@@ -10,17 +10,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
 from hashlib import sha256
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes
-from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Transaction
+from muniment.core.ports.engine import Condition, Count, KeyTaken, Lock, Reader, Transaction
 from muniment.core.ports.rows import by_ids, get, insert, put, select, stream, texts
 from muniment.core.ports.schema import (
     BLOBS,
     ENTRIES,
-    IDEMPOTENCY,
-    IDS,
+    IDEMPOTENCY_KEYS,
     ITEMS,
     LINKS,
     MARKS,
@@ -28,8 +27,7 @@ from muniment.core.ports.schema import (
     SESSIONS,
     BlobRow,
     EntryRow,
-    IdempotencyRow,
-    IdRow,
+    IdempotencyKeyRow,
     ItemRow,
     LinkRow,
     MarkRow,
@@ -38,12 +36,21 @@ from muniment.core.ports.schema import (
 )
 from muniment.core.scope import lock_rank
 from muniment.errors import BlobCorrupt, Conflict, InvalidInput, StoreDamaged, UnknownKind, UnknownScope
-from muniment.store.chain_reading import ChainWalk
+from muniment.store.answers import clear_answers
+from muniment.store.append import enter_tenant, number_entries, put_keys
+from muniment.store.chain import (
+    ChainWalk,
+    Head,
+    blob_fault,
+    blobs_of,
+    check_sessions,
+    damaged_session,
+    genesis,
+    head_after,
+)
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
-from muniment.store.forget import SCRUB_DUE, empty_rows, receipt_change
-from muniment.store.idempotency import clear_answers, put_keys
-from muniment.store.item_entries import entries_of_items
+from muniment.store.forget import SCRUB_DUE, carriers_of, empty_rows, receipt_change
 from muniment.store.items import (
     Item,
     checked_item,
@@ -55,25 +62,18 @@ from muniment.store.items import (
     listed_versions,
     lock_receipts,
     lock_shared,
-    put_links,
     relist,
     seal_lineages,
     stream_items,
     write_changes,
 )
-from muniment.store.ledger.chain import Head, genesis, head_after
-from muniment.store.ledger.records import Erased, Receipt
-from muniment.store.ledger.rows import check_content, check_header
-from muniment.store.proving.blob_checking import blob_fault, blobs_of
-from muniment.store.proving.mark_checking import check_marks
-from muniment.store.proving.proofs import check_proof, prove
-from muniment.store.proving.session_checking import check_sessions, damaged_session
-from muniment.store.proving.table_checking import key_fault, lost_keys
-from muniment.store.proving.tombstones import Listed, check_dumped, emptied_since
+from muniment.store.ledger import Erased, Receipt, check_content, check_header
+from muniment.store.proofs import check_proof, prove
 from muniment.store.reports import ImportReport
 from muniment.store.scrub import due_receipts, note_scrub
+from muniment.store.tombstones import Listed, is_receipted, listed_by
 from muniment.store.turns import names_of
-from muniment.store.writing import enter_tenant, number_entries
+from muniment.store.verify import key_fault, lost_keys
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
 
@@ -156,7 +156,7 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
         for entry in stream(reader, ENTRIES, of_session, order=(*order, "seq")):
             check_header(tenant_id, entry)
             check_content(entry)
-            check_dumped(reader, entry, listed, is_part=bool(scope))
+            _check_receipted(reader, entry, listed, is_part=bool(scope))
             walk.see(reader, entry)
             if entry.seq == 1 and entry.recorded_at != begun:
                 raise damaged_session(session)
@@ -180,18 +180,49 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
             if item.kind == "snapshot":
                 for part in stream(reader, PARTS, (("owner", "=", item.id),)):
                     yield "parts", part
-    check_marks(ctx, reader, where)
+    _check_marks(ctx, reader, where)
     for mark in stream(reader, MARKS, where):
         yield "marks", mark
     users: tuple[Condition, ...] = (("user_id", "=", scope["user_id"]),) if "user_id" in scope else ()
-    for key in stream(reader, IDEMPOTENCY, users):
+    for key in stream(reader, IDEMPOTENCY_KEYS, users):
         fault = key_fault(reader, key)
         if fault is not None:
             raise StoreDamaged(fault, details={"id": key.entry_id})
         if not scope or _in_scope(reader, key.entry_id, scope):
             yield "idempotency", key
-    for event_id, fault in () if scope else lost_keys(reader):
-        raise StoreDamaged(f"the event {event_id!r:.80}: {fault}", details={"id": event_id})
+    for user_id, fault in () if scope else lost_keys(reader):
+        raise StoreDamaged(f"the user {user_id!r:.80}: {fault}", details={"id": user_id})
+
+
+def _check_receipted(reader: Reader, row: EntryRow, listed: Listed, *, is_part: bool) -> None:
+    """A forgotten entry goes out with the receipt that lists it. A part of a store goes without, so that what took one
+    in may lack it; a dump of the whole that lacks it could be read back by nobody. `listed` grows with each receipt."""
+    if row.receipt_id is not None and row.receipt_id not in listed:
+        listed |= listed_by(reader, (row.receipt_id,))
+    if not is_receipted(row, listed) and not is_part:
+        raise StoreDamaged(
+            f"the event {row.id!r:.80} was forgotten, and its receipt is not in this store",
+            hint="the store was altered, or took in a part of another: of such a one export user by user",
+            details={"id": row.id},
+        )
+
+
+def _check_marks(ctx: Context, reader: Reader, where: tuple[Condition, ...]) -> None:
+    """Every mark is one that a build gave, and stands in a session that is there, or was composed for before anything
+    was said in it."""
+    for mark in stream(reader, MARKS, where):
+        is_there = get(reader, SESSIONS, (mark.user_id, mark.session_id)) is not None
+        if mark.number < 1 or not (is_there or _is_composed_for(reader, mark.user_id, mark.session_id)):
+            raise StoreDamaged(
+                f"the mark of {mark.evidence_id!r:.80} is of no session", details={"id": mark.evidence_id}
+            )
+    for id_, reason in () if ctx.derived.marks is None else ctx.derived.marks(reader, where):
+        raise StoreDamaged(f"a mark of {id_!r:.80} is not as it was written: {reason}", details={"id": id_})
+
+
+def _is_composed_for(reader: Reader, user_id: str, session_id: str) -> bool:
+    of_session: tuple[Condition, ...] = (("user_id", "=", user_id), ("session_id", "=", session_id))
+    return reader.do(Count("items", (("kind", "=", "build"), *of_session))) > 0
 
 
 def _blobs_of(reader: Reader, entry: EntryRow) -> Sequence[BlobRow]:
@@ -227,11 +258,11 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
     emptied: list[bytes] = []
     emptied_there: set[str] = set()
     waited = ctx.engine.read(dump.tenant_id, due_receipts)
-    for batch in _batches(read_dump(dump.open())):
+    for batch in _batches(chain(read_dump(dump.open()), dump.left())):
         emptied_there.update(row.id for row in _rows_of(batch, EntryRow) if row.receipt_id is not None)
         emptied_there.update(row.id for row in _rows_of(batch, ItemRow) if row.body is None)
         try:
-            done, more, salts = ctx.engine.write(
+            done, more, salts = ctx.write(
                 dump.tenant_id, partial(_write_batch, ctx, dump.tenant_id, batch, gone, emptied_there)
             )
         except KeyTaken as error:
@@ -245,9 +276,8 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         skipped.update(Counter(line.table for line in batch) - done)
         if progress is not None:
             progress(len(batch))
-    if dump.links:
-        ctx.engine.write(dump.tenant_id, lambda tx: _complete_links(tx, dump.links, gone))
-    ctx.clear_caches()
+    ctx.index_tails()
+    ctx.clear_caches(dump.tenant_id)
     if emptied:
         due = ctx.engine.read(dump.tenant_id, due_receipts)
         longer = {id_: due[id_] for id_ in set(gone.values()).difference(waited) if id_ in due}
@@ -255,15 +285,6 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         ctx.engine.write(dump.tenant_id, lambda tx: note_scrub(ctx, tx, longer, report))
     proven = written.pop(_PROVEN, 0)
     return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped), proven=proven)
-
-
-def _complete_links(tx: Transaction, links: Sequence[LinkRow], gone: dict[str, str]) -> None:
-    """Links that the ledger gives and the dump did not bring, of the items that came whole and still are."""
-    lock_shared(tx)
-    for item_id, own in groupby(links, key=lambda link: link.item_id):
-        there = None if item_id in gone else latest(tx, item_id)
-        if there is not None and there.body is not None:
-            put_links(tx, item_id, [link.source_id for link in own])
 
 
 def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -299,17 +320,17 @@ def _write_batch(
     lock_shared(tx)  # whoever forgets takes it; after the sessions, as every writer of memory does
     new_entries, more = _sort_entries(tx, entries)
     owners = [row.owner for row in _rows_of(batch, PartRow)]
-    more |= emptied_since(tx, [*(link.source_id for link in links), *owners], emptied_there)
+    more |= _emptied_since(tx, [*(link.source_id for link in links), *owners], emptied_there)
     _write_heads(tx, tenant_id, _rows_of(batch, SessionRow), new_entries, done)
     fresh = {row.id for row in new_entries}
     new_blobs = [row for row in _rows_of(batch, BlobRow) if row.entry_id in fresh]
-    insert(tx, IDS, [IdRow(row.id, "event") for row in new_entries])
-    insert(tx, ENTRIES, number_entries(tx, new_entries))
+    numbered, users = number_entries(tx, new_entries)
+    ctx.tails.note(tenant_id, *users)
+    insert(tx, ENTRIES, numbered)
     insert(tx, BLOBS, new_blobs)
     for (user_id, session_id), rows in groupby(new_entries, key=lambda row: (row.user_id, row.session_id)):
         added = list(rows)
         ctx.derived.extracts.extend(tx, user_id, session_id, added[-1].seq, len(added))
-    ctx.derived.index.add_rows(tx, tenant_id, new_entries)
     done.update(entries=len(new_entries), blobs=len(new_blobs))
     items = _rows_of(batch, ItemRow)
     lost = _lost_of_runs(ctx, tx, gone | more) if items else {}
@@ -329,7 +350,7 @@ def _write_batch(
     new_marks = _new_marks(tx, _rows_of(batch, MarkRow))
     insert(tx, MARKS, new_marks)
     done[_PROVEN] = prove(ctx, tx, written)
-    new_keys = [row for row in _rows_of(batch, IdempotencyRow) if _lacks_key(tx, row)]
+    new_keys = [row for row in _rows_of(batch, IdempotencyKeyRow) if _lacks_key(tx, row)]
     put_keys(tx, new_keys)
     done.update(
         items=len(written), links=len(new_links), parts=len(new_parts), marks=len(new_marks), idempotency=len(new_keys)
@@ -463,8 +484,8 @@ def _write_item(
 
     Answers the receipt of that forget, where it happened here and not where the dump was made, and what was added.
     """
-    id_, kind = versions[0].id, versions[0].kind
-    is_known = _check_kind(tx, id_, kind)
+    id_ = versions[0].id
+    _check_kind(tx, id_, versions[0].kind)
     here = {row.version: row for row in select(tx, ITEMS, (("id", "=", id_),))}
     receipt_id = _receipt_of_versions(versions, here) or gone.get(
         id_
@@ -475,8 +496,6 @@ def _write_item(
     new = [row for row in versions if row.version not in here]
     if receipt_id is not None:
         new = [row if row.body is None else emptied_item(row, receipt_id) for row in new]
-    if not is_known:
-        insert(tx, IDS, [IdRow(id_, kind)])
     known = {row.version: row for row in (*here.values(), *new)}
     listed = listed_versions([row for _, row in sorted(known.items())])
     sealed = [checked_item(row) for row in listed if row.version not in here]
@@ -486,12 +505,13 @@ def _write_item(
     return receipt_id, sealed
 
 
-def _check_kind(tx: Transaction, id_: str, kind: str) -> bool:
-    """Whether the id is known here already. Refuses one that something of another kind has."""
-    known = get(tx, IDS, (id_,))
-    if known is not None and known.kind != kind:
-        raise Conflict(f"the id {id_!r} of a {kind!r} is here already, as a {known.kind!r}", details={"id": id_})
-    return known is not None
+def _check_kind(tx: Transaction, id_: str, kind: str) -> None:
+    """Refuse an id that an event or an item of another kind has here. It is held until the transaction ends."""
+    tx.do(Lock(("id", id_)))
+    item = latest(tx, id_)
+    held = item.kind if item is not None else "event" if get(tx, ENTRIES, (id_,)) is not None else kind
+    if held != kind:
+        raise Conflict(f"the id {id_!r} of a {kind!r} is here already, as a {held!r}", details={"id": id_})
 
 
 def _receipt_of_versions(versions: list[ItemRow], here: dict[int, ItemRow]) -> str | None:
@@ -539,9 +559,9 @@ def _empty_carriers(ctx: Context, tx: Transaction, gone: dict[str, str]) -> list
     too; the receipts list them, and wait for a scrub."""
     emptied: dict[str, dict[str, bytes]] = {}
     salts: list[bytes] = []
-    for entry_of_item in entries_of_items(tx, gone):
-        emptied.setdefault(gone[entry_of_item.item_id], {})[entry_of_item.entry_id] = entry_of_item.hash
-        salts.append(entry_of_item.salt)
+    for carrier in carriers_of(tx, gone):
+        emptied.setdefault(gone[carrier.item_id], {})[carrier.id] = carrier.hash
+        salts.append(carrier.salt)
     if emptied:
         lock_receipts(tx)
     for receipt_id, entries in emptied.items():
@@ -571,8 +591,8 @@ def _lost_source(tx: Transaction, item_id: str, sources: list[str], gone: dict[s
     return None
 
 
-def _lacks_key(tx: Transaction, key: IdempotencyRow) -> bool:
-    if get(tx, IDEMPOTENCY, (key.user_id, key.key_hash)) is not None:
+def _lacks_key(tx: Transaction, key: IdempotencyKeyRow) -> bool:
+    if get(tx, IDEMPOTENCY_KEYS, (key.user_id, key.key_hash)) is not None:
         return False
     entry = get(tx, ENTRIES, (key.entry_id,))
     if entry is None or entry.user_id != key.user_id:
@@ -580,3 +600,20 @@ def _lacks_key(tx: Transaction, key: IdempotencyRow) -> bool:
             f"an idempotency key names the event {key.entry_id!r}, which is not this user's", path="$.row.entry_id"
         )
     return True
+
+
+class _Emptied(NamedTuple):
+    id: str
+    receipt_id: str | None
+
+
+def _emptied_since(reader: Reader, ids: Sequence[str], emptied_there: Set[str]) -> dict[str, str]:
+    """Those of these entries and items that are forgotten here, by their receipts, and were not where a dump was made.
+
+    The dump may have brought them whole a moment ago: what it has of them elsewhere is not to come in either.
+    """
+    asked = sorted(set(ids) - emptied_there)
+    is_gone: tuple[Condition, ...] = (("receipt_id", ">=", ""),)
+    found = [*by_ids(reader, ENTRIES, asked, where=is_gone, into=_Emptied)]
+    found += by_ids(reader, ITEMS, asked, where=(*is_gone, ("body", "=", None)), into=_Emptied)
+    return {row.id: row.receipt_id for row in found if row.receipt_id is not None}

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.core.ports.engine import Delete, Insert, Patch
+from muniment.core.ports.engine import Delete, Patch
 from muniment.errors import UnknownScope
 from muniment.handles.memory import Memory
-from muniment.store import derived_checking, verifying
+from muniment.store import replay
+from muniment.store import verify as verifying
 from muniment.store.items import latest
 from stored_rows import stored_rows
 
@@ -96,8 +97,6 @@ def test_an_item_that_no_entry_gives_is_named(make: Callable[..., Memory]) -> No
     engine = mem._ctx.engine
     (fact, *_) = engine.read("default", lambda reader: select(reader, ITEMS, (("kind", "=", "fact"),)))
     engine.write("default", lambda tx: insert(tx, ITEMS, [fact._replace(id="fct_forged")]))
-    assert {each.id for each in mem.verify().differing} == {"fct_forged"}
-    engine.write("default", lambda tx: tx.do(Insert("ids", [("fct_forged", "fact")])))
     assert [(each.id, each.reason) for each in mem.verify().differing] == [
         ("fct_forged", "no entry of the ledger says so")
     ]
@@ -117,7 +116,7 @@ def test_what_was_forgotten_is_no_difference(any_mem: Memory) -> None:
 def test_memory_is_bounded_by_what_is_held(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for two items the others are read again, and the answer is the same."""
     tell(mem)
-    monkeypatch.setattr(derived_checking, "HELD_MAX", 2)
+    monkeypatch.setattr(replay, "HELD_MAX", 2)
     assert mem.verify().ok
     mem._ctx.engine.write(
         "default", lambda tx: tx.do(Patch("items", (("kind", "=", "fact"),), {"status": "deprecated"}))

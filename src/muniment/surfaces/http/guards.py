@@ -14,12 +14,12 @@ from muniment.core.canonical import canonical_bytes, digest, salted_digest
 from muniment.core.ports.engine import Engine, Lock, Reader, Transaction
 from muniment.core.ports.models import Ids
 from muniment.core.ports.rows import get
-from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IdempotencyRow
+from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY_KEYS, IdempotencyKeyRow
 from muniment.errors import Conflict, Forgotten, IdempotencyMismatch, StaleState
+from muniment.store.append import put_keys
 from muniment.store.context import Context
-from muniment.store.idempotency import put_keys
 from muniment.store.items import Item, latest
-from muniment.store.proving.tombstones import forgotten, told_entry
+from muniment.store.tombstones import forgotten, load_entry
 
 __all__ = ["Repeated", "Request", "Versioned", "guarded", "key_hash"]
 
@@ -104,7 +104,7 @@ def _must_be(tx: Transaction, versioned: Versioned, versions: tuple[int, ...]) -
 def _check_key(tx: Transaction, request: Request) -> None:
     named = key_hash(request)
     tx.do(Lock(("idempotency", request.user_id, named.hex())))
-    key = get(tx, IDEMPOTENCY, (request.user_id, named))
+    key = get(tx, IDEMPOTENCY_KEYS, (request.user_id, named))
     if key is None:
         return
     entry_id = key.entry_id
@@ -112,7 +112,7 @@ def _check_key(tx: Transaction, request: Request) -> None:
     said = "what this idempotency key wrote was forgotten"
     if entry_row is None:
         raise Forgotten(said, details={"id": entry_id, "receipt_id": None})
-    entry = told_entry(tx, request.tenant_id, entry_row)
+    entry = load_entry(tx, request.tenant_id, entry_row)
     if entry.is_forgotten:
         raise forgotten(entry, said)
     if key.request_hash != salted_digest(entry_row.salt or b"", request.said):
@@ -130,7 +130,7 @@ def _last(request: Request | None, noted: _NotedIds) -> Callable[[Transaction], 
             row = get(tx, ENTRIES, (entry_id,))
             if row is not None:
                 said = salted_digest(row.salt or b"", request.said)
-                put_keys(tx, [IdempotencyRow(request.user_id, key_hash(request), entry_id, said)])
+                put_keys(tx, [IdempotencyKeyRow(request.user_id, key_hash(request), entry_id, said)])
                 return True
         return False
 

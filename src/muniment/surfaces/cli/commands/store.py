@@ -19,7 +19,7 @@ from muniment.surfaces.cli.rates import rates
 from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, visible, when
 
 if TYPE_CHECKING:
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
     from muniment.store.reports import VerifyReport
 
 __all__ = [
@@ -317,7 +317,7 @@ class _Copied(NamedTuple):
 
 
 def _backup(call: Call, file: str) -> _Copied:
-    from muniment.store.engines.sqlite.copying import copy_file
+    from muniment.store.engines._sqlite_files import copy_file
 
     number = copy_file(_file(call, "copied"), file)
     return _Copied(file, number, os.path.getsize(file))
@@ -346,7 +346,7 @@ class _Restored(NamedTuple):
 
 
 def _restore(call: Call, file: str) -> _Restored:
-    from muniment.store.engines.sqlite.copying import replace_file, schema_number
+    from muniment.store.engines._sqlite_files import replace_file, schema_number
 
     path, number = _file(call, "restored"), schema_number(file)
     if os.path.exists(path):
