@@ -407,7 +407,9 @@ class Quotes:
                 draft.tally.omit(name, "empty")
             elif turn.id in taken:
                 draft.tally.omit(name, "duplicate")
-            elif turn.id not in strong and turn.id not in draft.carrying and hit.standing is None:
+            elif hit.reasons == (SAID_LATELY,) or (
+                turn.id not in strong and turn.id not in draft.carrying and hit.standing is None
+            ):
                 draft.tally.omit(name, "weak_evidence")
                 if SAID_LATELY in hit.reasons:
                     self._own.append((name, hit))
