@@ -15,8 +15,17 @@ from typing import NamedTuple
 from muniment.core.canonical import canonical_bytes, digest, salted_digest
 from muniment.core.ports.engine import Condition, Delete, Lock, Patch, Reader, Transaction
 from muniment.core.ports.rows import chunked, get, insert, put, select
-from muniment.core.ports.schema import CLEARINGS, ENTRIES, IDEMPOTENCY, IDS, REPLIES, WORKS, IdempotencyRow, IdRow
-from muniment.core.ports.server_rows import ClearingRow
+from muniment.core.ports.schema import (
+    CLEARINGS,
+    ENTRIES,
+    IDEMPOTENCY,
+    IDS,
+    REPLIES,
+    WORKS,
+    ClearingRow,
+    IdempotencyRow,
+    IdRow,
+)
 from muniment.core.scope import Scope
 from muniment.store.ledger.records import EntryDraft
 
