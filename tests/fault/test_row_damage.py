@@ -133,8 +133,9 @@ UNTOLD = {
     "an emptied item": (f"UPDATE items SET body = NULL {ANAS_FACT}", "export"),
     "deleted items": (f"DELETE FROM items {ANAS_FACT}", None),
     "a mark": ("UPDATE marks SET evidence_id = id('evt_other') WHERE user_id = name('ana') AND number = 1", None),
-    "an id": ("UPDATE ids SET kind = 'fact' WHERE kind = 'event'", None),
-    "an id that is gone": ("DELETE FROM ids WHERE kind = 'event'", None),
+    "a user's count": ("UPDATE users SET tail = tail + 1 WHERE user_id = name('ana')", None),
+    "a user that is gone": ("DELETE FROM users WHERE user_id = name('ana')", None),
+    "an entry's number": ("UPDATE entries SET n = 1000 WHERE user_id = name('ana') AND n = 2", None),
     "a tenant": ("DELETE FROM tenants", None),
     "a tenant's beginning": ("UPDATE tenants SET created_at = '2020-01-01T00:00:00Z'", None),
     "a tenant's beginning that is no time": ("UPDATE tenants SET created_at = replace(created_at, ':', 'x')", None),
@@ -142,7 +143,7 @@ UNTOLD = {
     "a session's end": ("UPDATE sessions SET head_seq = head_seq + 1 WHERE user_id = 'ana'", "write"),
     "a session's hash": ("UPDATE sessions SET head_hash = x'00' WHERE user_id = 'ana'", "write"),
     "a key's event": (
-        "UPDATE idempotency SET entry_id = id('evt_whole00000002') WHERE user_id = name('bob')",
+        "UPDATE idempotency_keys SET entry_id = id('evt_whole00000002') WHERE user_id = name('bob')",
         "export",
     ),
 }

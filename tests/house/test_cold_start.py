@@ -61,7 +61,7 @@ NOT_TO_SEARCH = (
     "store.derivation", "store.dumps", "store.engines.postgres", "store.engines._sqlite_residue",
     "store.forget", "store.ledger.admission", "store.ledger.evidence", "store.ledger.secrets",
     "store.positions", "store.reading", "store.reports", "store.scrub",
-    "store.transfer", "store.users", "store.verify", "store.writing",
+    "store.transfer", "store.users", "store.verify", "store.append",
 )  # fmt: skip
 
 

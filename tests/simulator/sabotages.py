@@ -17,7 +17,7 @@ from muniment.core.ports.engine import ScrubReport, Select
 from muniment.errors import NotFound
 from muniment.handles.run import Run
 from muniment.memory.recall.segments import build_segment
-from muniment.store import reading, writing
+from muniment.store import append, reading
 from muniment.store.engines.sqlite import SqliteEngine, SqliteReader
 from muniment.testing.simulator.simulating import Failure, Tally, acts_named, tell
 from muniment.testing.simulator.specimens import open_specimens
@@ -153,7 +153,7 @@ def unheld_clock() -> Iterator[None]:
     def believed(ctx: Any, _head: Any, _after: str) -> str:
         return str(ctx.now())
 
-    with mock.patch.object(writing, "recorded_now", believed):
+    with mock.patch.object(append, "_recorded_now", believed):
         yield
 
 
@@ -203,7 +203,9 @@ SABOTAGES = (
     Sabotage("a batch is several transactions", half_batches, SAYING),
     Sabotage("what was broken off is kept", lost_rollback, SAYING, ("memory",)),
     Sabotage(
-        "a repeat is written again", _patch("muniment.store.writing._earlier", lambda tx, batch: {}), "observe,again"
+        "a repeat is written again",
+        _patch("muniment.store.append.written_before", lambda tx, batch: {}),
+        "observe,again",
     ),
     Sabotage("a replay is not what was sent", drifting_replay, f"{SAYING},compose,replay"),
     Sabotage(

@@ -34,9 +34,9 @@ from muniment.core.ports.schema import (
 )
 from muniment.core.scope import holder_of, is_corpus, is_reserved, lock_rank
 from muniment.errors import NotFound, StoreDamaged, UnknownScope
+from muniment.store.answers import clear_answers
 from muniment.store.chain import blob_fault
 from muniment.store.context import Context
-from muniment.store.idempotency import clear_answers
 from muniment.store.items import (
     HOLDS_BODY,
     Change,
@@ -554,7 +554,8 @@ def _reach(ctx: Context, tx: Transaction, plan: _Plan) -> _Derived:
         new_carriers = {carrier.id: carrier for carrier in carriers if carrier.id not in found.holders}
         found.holders |= {id_: _holder(carrier.user_id) for id_, carrier in new_carriers.items()}
         runs: dict[str, _Entry | Carrier] = {}
-        for entry in (*entries, *new_carriers.values()):
+        written: list[_Entry | Carrier] = [*entries, *new_carriers.values()]
+        for entry in written:
             for id_of in ids_of_run:
                 runs.setdefault(id_of(entry.run_id), entry)
         for id_, entry in runs.items():

@@ -23,9 +23,9 @@ from muniment.core.ports.schema import TABLES, Table, column_names
 from muniment.errors import Forgotten, InvalidInput, NotFound, UnknownScope
 from muniment.handles.derived import derivations
 from muniment.handles.memory import Memory
+from muniment.store.answers import CLEARED
 from muniment.store.derivation import Derivation, Lookup, declare
 from muniment.store.engines.codec import encode_id
-from muniment.store.idempotency import CLEARED
 from muniment.store.items import Change, Item, latest, receipts_of
 from muniment.store.ledger.records import LedgerEntry, Receipt
 from muniment.testing.rows import row_with
@@ -38,7 +38,6 @@ Maker = Callable[..., Memory]
 STAYS = {
     "backlog": {"user_id": "a name", "session_id": "a name"},
     "tenants": {"created_at": "when the tenant's first session began"},
-    "ids": {"id": "an id", "kind": "event, run, receipt …"},
     "users": {"user_id": "a name"},
     "sessions": {
         "user_id": "a name",
@@ -106,7 +105,7 @@ STAYS = {
     "place_vectors": {"entry_id": "an id", "embedder": "a name", "digest": "a digest, dropped with the row"},
     "segments": {"user_id": "a name", "digest": "of the block, which is made again without what went"},
     "vectors": {"user_id": "a name", "embedder": "a name", "digest": "of the block, which is made again"},
-    "idempotency": {"user_id": "a name", "key_hash": "a digest of the key, never of content", "entry_id": "an id"},
+    "idempotency_keys": {"user_id": "a name", "key_hash": "a digest of the key, never of content", "entry_id": "an id"},
     "works": {
         "id": "an id",
         "name": "of a list",
@@ -270,7 +269,7 @@ def test_an_event_goes_and_its_place_stays(any_mem: Memory) -> None:
         said[1].prev_hash,
         said[1].ts,
     )
-    assert {"entries": 1, "idempotency": 1}.items() <= receipt.counts.items()
+    assert {"entries": 1, "idempotency_keys": 1}.items() <= receipt.counts.items()
     assert receipt.to_wire() | {"note": "", "scrubbed": True, "counts": {}} == {
         "receipt_id": receipt.receipt_id,
         "tenant_id": "default",

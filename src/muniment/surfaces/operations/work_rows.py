@@ -18,8 +18,8 @@ from muniment.core.instants import format_instant
 from muniment.core.ports.engine import Delete, Engine, Patch, Reader, Transaction, Value
 from muniment.core.ports.rows import chunked, get, insert, select, texts
 from muniment.core.ports.schema import LEASES, SERVER, WORKS, LeaseRow, WorkRow
+from muniment.store.answers import hold_answers
 from muniment.store.background.leases import count_on, open_leases, take_over
-from muniment.store.idempotency import hold_answers
 
 __all__ = ["KEPT", "KEPT_MAX", "RESULT_BYTES_MAX", "StoredWork", "WorkRows", "answer_of"]
 
