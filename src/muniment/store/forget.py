@@ -554,7 +554,8 @@ def _reach(ctx: Context, tx: Transaction, plan: _Plan) -> _Derived:
         new_carriers = {carrier.id: carrier for carrier in carriers if carrier.id not in found.holders}
         found.holders |= {id_: _holder(carrier.user_id) for id_, carrier in new_carriers.items()}
         runs: dict[str, _Entry | Carrier] = {}
-        for entry in (*entries, *new_carriers.values()):
+        written: list[_Entry | Carrier] = [*entries, *new_carriers.values()]
+        for entry in written:
             for id_of in ids_of_run:
                 runs.setdefault(id_of(entry.run_id), entry)
         for id_, entry in runs.items():

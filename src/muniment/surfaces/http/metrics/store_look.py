@@ -47,8 +47,7 @@ class _Turns(NamedTuple):
 
 
 def look_at(ctx: Context, tenants: Sequence[str], now_s: float) -> Look:
-    """Ask the store, which answered already who its tenants are. The index of words has no lag: it is written with the
-    turns."""
+    """Ask the store, which answered already who its tenants are."""
     sizes = ctx.engine.sizes()
     embedder = ctx.embedder
     due = lag = 0
@@ -60,7 +59,7 @@ def look_at(ctx: Context, tenants: Sequence[str], now_s: float) -> Look:
 
 
 def _lag(reader: Reader, embedder: str) -> int:
-    """Turns of the index of words that lack a vector of this embedder."""
+    """Turns of the stored index that lack a vector of this embedder."""
     turns = sum(row.count for row in stream(reader, SEGMENTS, into=_Turns))
     return max(
         0, turns - sum(row.count for row in stream(reader, VECTORS, (("embedder", "=", embedder),), into=_Turns))
