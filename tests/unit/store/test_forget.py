@@ -27,7 +27,7 @@ from muniment.store.answers import CLEARED
 from muniment.store.derivation import Derivation, Lookup, declare
 from muniment.store.engines.codec import encode_id
 from muniment.store.items import Change, Item, latest, receipts_of
-from muniment.store.ledger.records import LedgerEntry, Receipt
+from muniment.store.ledger import LedgerEntry, Receipt
 from muniment.testing.rows import row_with
 from products import for_each
 
