@@ -134,8 +134,7 @@ def _counts_of_file(db: Path) -> tuple[int, int]:
 
 def _counts_of_schema(admin: Any, schema: str) -> tuple[int, int]:
     row = admin.execute(
-        f"SELECT (SELECT count(*) FROM {schema}.entries),"
-        f" (SELECT coalesce(sum(tail - indexed), 0) FROM {schema}.users)"
+        f"SELECT (SELECT count(*) FROM {schema}.entries), (SELECT coalesce(sum(tail - indexed), 0) FROM {schema}.users)"
     ).fetchone()
     assert row is not None
     return int(row[0]), int(row[1])

@@ -57,12 +57,11 @@ NOT_TO_SEARCH = (
     "memory.corpus", "memory.document", "memory.episode", "memory.extraction", "memory.facts", "memory.insight",
     "memory.outside", "memory.patches", "memory.extracting", "memory.recall.vectors",
     "memory.fact_writing", "memory.state", "memory.vectors", "packets.builds",
-    "packets.compose", "packets.gathering", "packets.page", "packets.pool", "packets.rendering", "store.item_entries",
-    "store.changes",
-    "store.derivation", "store.dumps", "store.engines.postgres", "store.engines.sqlite.residue",
+    "packets.compose", "packets.gathering", "packets.page", "packets.pool", "packets.rendering", "store.changes",
+    "store.derivation", "store.dumps", "store.engines.postgres", "store.engines._sqlite_residue",
     "store.forget", "store.ledger.admission", "store.ledger.evidence", "store.ledger.secrets",
     "store.positions", "store.reading", "store.reports", "store.scrub",
-    "store.transfer", "store.users", "store.verify", "store.writing",
+    "store.transfer", "store.users", "store.verify", "store.append",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 import muniment
 from muniment.core.outside.system import CountingIds
-from muniment.core.ports.engine import Delete, Patch
+from muniment.core.ports.engine import Patch
 from muniment.errors import InvalidInput, MunimentError, NotFound
 from muniment.handles.memory import Memory
 

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from muniment.handles.value_space import ValueSpace
     from muniment.memory.documents.records import CorpusDocument
     from muniment.moving.records import MoveReport, System
-    from muniment.store.bulk.loading import Progress
-    from muniment.store.bulk.records import LoadEvent, LoadReport
     from muniment.store.context import Context
+    from muniment.store.load import LoadEvent, LoadReport, Progress
     from muniment.store.reports import (
         RebuildReport,
         ScrubbedFiles,

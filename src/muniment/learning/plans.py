@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from muniment.contracts.learning import MemoryActionPlan, MemoryActionRecord
 from muniment.core.canonical import canonical_bytes, short_id
 from muniment.core.ports.engine import Condition
-from muniment.core.ports.rows import get
-from muniment.core.ports.schema import IDS
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import bank_level, bank_owner
 from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
@@ -20,7 +18,7 @@ from muniment.learning.fold.payloads import id_of, named_traces
 from muniment.learning.fold.undoing import undo_plan
 from muniment.learning.stored_memory import StoredMemory
 from muniment.memory.patches import draft_patch
-from muniment.store.items import Item, get_version, latest, newest_of, stream_items
+from muniment.store.items import Item, get_version, latest, newest_of, stream_items, taken_ids
 from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.memory_events import PLAN_ENDED, PLAN_MADE
 from muniment.store.ledger.secrets import find_secret
@@ -297,7 +295,7 @@ def _memories(reader: Reader, owner: str, ids: Iterable[str]) -> dict[str, Store
 
 def _taken(reader: Reader, ids: Iterable[str]) -> frozenset[str]:
     """Of ids that are no records of the bank, those that something else has, or had before it was forgotten."""
-    return frozenset(id_ for id_ in ids if is_id(id_) and get(reader, IDS, (id_,)) is not None)
+    return frozenset(taken_ids(reader, [id_ for id_ in ids if is_id(id_)]))
 
 
 def _no_secret(_value: Any) -> None:

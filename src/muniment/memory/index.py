@@ -527,8 +527,6 @@ def index_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
     """The first difference between a user's blocks and what the entries up to the watermark give; None where there is
     none. Blocks of another version of the analyzer cannot be made again: of these, only which turns they hold."""
     user = read_user(reader, user_id)
-    if not (0 <= user.indexed <= user.tail and 0 <= user.embedded <= user.tail):
-        return f"the index covers {user.indexed} and the vectors {user.embedded} of {user.tail} entries"
     turns = read_turns(reader, tenant_id, user_id, 0, user.indexed)
     place = segments_of(user_id)
     for listed in list_blocks(reader, place):

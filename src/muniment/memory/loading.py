@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.outside.spool import Spool, spool
 from muniment.errors import InvalidInput, MunimentError
 from muniment.memory.index import count_unindexed, index_tenant
-from muniment.store.bulk.loading import event_key, spool_events, write_spooled
-from muniment.store.bulk.records import LoadEvent, LoadReport
 from muniment.store.ledger.drafts import draft_of
+from muniment.store.load import LoadEvent, LoadReport, event_key, spool_events, write_spooled
 
 if TYPE_CHECKING:
-    from muniment.store.bulk.loading import LoadPhase, Progress
     from muniment.store.context import Context
+    from muniment.store.load import LoadPhase, Progress
 
 __all__ = ["load_events"]
 

@@ -293,7 +293,7 @@ class _HeldVectors(NamedTuple):
     """The vectors of the first turns of an index, in the order in which these were written."""
 
     generation: int
-    count: int
+    turns: int
     chunks: tuple[Singles, ...]
 
     @property
@@ -306,7 +306,7 @@ class _HeldVectors(NamedTuple):
             chunks = (chunks[0], np.concatenate(chunks[1:]))
         if len(chunks) == 2 and len(chunks[1]) * CHUNKS_MAX > len(chunks[0]):
             chunks = (np.concatenate(chunks),)
-        return _HeldVectors(self.generation, self.count + len(rows), chunks)
+        return _HeldVectors(self.generation, self.turns + len(rows), chunks)
 
 
 class VectorCache:
@@ -362,13 +362,13 @@ def _vectors_for(
         return None
     cache, key = ctx.cache(VectorCache), (tenant_id, user_id, embedder.identity)
     held = cache.get(key)
-    if held is None or held.generation != user.generation or held.count > index.written:
+    if held is None or held.generation != user.generation or held.turns > index.written:
         held = _HeldVectors(user.generation, 0, ())
-    ids = index.written_ids(held.count)
+    ids = index.written_ids(held.turns)
     if not ids:
         return held
     stored: dict[str, npt.NDArray[np.floating]] = {}
-    if len(ids) > BATCH or not held.count:
+    if len(ids) > BATCH or not held.turns:
         place = vectors_of(user_id, embedder.identity)
         covered = sum(listed.turns for listed in list_blocks(reader, place))
         if index.written - covered > user.tail - user.embedded:

@@ -30,11 +30,11 @@ from muniment.research.run_records import (
     Stage,
     StageMove,
 )
+from muniment.store.append import append_in
 from muniment.store.items import Item, latest, lock_memory, newest_of, select_items, stream_items
 from muniment.store.ledger.memory_events import ARTIFACT_KEPT, SOURCE_CHECKED, STUDY_CHANGED
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.reading import content_in
-from muniment.store.writing import append_in
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction

@@ -19,12 +19,12 @@ from muniment.runs.compaction.triggers import due
 from muniment.runs.compaction.validation import Known, entries_named, validate, validation_of
 from muniment.runs.resuming import Loaded, count_tail, is_whole, load_log, load_snapshot, run_item, tail_of
 from muniment.runs.steps import ENDS
+from muniment.store.append import append_in, locked
 from muniment.store.items import Change, latest, lock_memory, write_changes
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import COUNTED_EVENTS, RUN_LOCKED, RUN_UNLOCKED, SNAPSHOT_TAKEN
 from muniment.store.turns import text_of
-from muniment.store.writing import append_in, locked
 
 if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotCheck, SnapshotValidation

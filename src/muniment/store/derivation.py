@@ -58,8 +58,6 @@ class Derivation:
     """Which entries of these kinds it is made from, by the event they name; None for all."""
     project: Project | None = None
     """How entries become items: pure, so that `rebuild` can run it again over the whole ledger."""
-    cites: bool = False
-    """Its body names what it was made from, each by its id: that is its lineage too, whatever the links say."""
     copies: bool = True
     """May hold what the items it came from said, so that one that was rewritten counts as lost too."""
     id_of_run: Callable[[str], str] | None = None

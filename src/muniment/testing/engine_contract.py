@@ -462,7 +462,7 @@ class EngineContract(EngineWalls):
             transaction.do(Delete("links", (("source_id", "=", "a"),)))
             transaction.do(Patch("items", (("version", "=", 1),), {"body": "is", "name": None}))
             transaction.do(Put("items", [row_with("items", 2), row_with("items", 1, status="new")]))
-            transaction.do(Insert("ids", [("new", "k")]))
+            transaction.do(Insert("rates", [("new", 1, 1)]))
             assert transaction.do(Count("links")) == 2
             if error is KeyTaken:
                 transaction.do(Insert("links", [("d", "x"), ("b", "x")]))
@@ -473,7 +473,7 @@ class EngineContract(EngineWalls):
         with pytest.raises(error):
             engine.write("t1", work)
         assert self._everything(engine) == before
-        write(engine, Insert("ids", [("new", "k")]))
+        write(engine, Insert("rates", [("new", 1, 1)]))
         write(engine, Insert("links", [("c", "x")]))  # still usable
 
     def _everything(self, engine: Engine) -> dict[str, list[Row]]:
@@ -543,19 +543,19 @@ class EngineContract(EngineWalls):
         def advance(*rows: Row) -> list[Row]:
             return engine.write("t1", lambda transaction: transaction.do(Advance("users", rows)))
 
-        engine.write("t2", lambda transaction: transaction.do(Advance("users", [("ana", 50, 0, 0, 0)])))
+        engine.write("t2", lambda transaction: transaction.do(Advance("users", [("ana", 50, 0, 0, 0, 0)])))
         assert advance() == []
-        assert advance(("ana", 2, 0, 0, 1)) == [("ana", 2, 0, 0, 1)]
-        assert advance(("zoe", 1, 1, 1, 1), ("ana", 3, 1, 0, 0), ("bob", 7, 0, 0, 0)) == [
-            ("zoe", 1, 1, 1, 1),
-            ("ana", 5, 1, 0, 1),
-            ("bob", 7, 0, 0, 0),
+        assert advance(("ana", 2, 0, 0, 1, 0)) == [("ana", 2, 0, 0, 1, 0)]
+        assert advance(("zoe", 1, 1, 1, 1, 0), ("ana", 3, 1, 0, 0, 0), ("bob", 7, 0, 0, 0, 0)) == [
+            ("zoe", 1, 1, 1, 1, 0),
+            ("ana", 5, 1, 0, 1, 0),
+            ("bob", 7, 0, 0, 0, 0),
         ]
-        many: list[Row] = [(f"user {number:04d}", number, 0, 0, 0) for number in range(1300)]
+        many: list[Row] = [(f"user {number:04d}", number, 0, 0, 0, 0) for number in range(1300)]
         assert advance(*many) == many
-        assert advance(*reversed(many)) == [(name, 2 * number, 0, 0, 0) for name, number, *_ in reversed(many)]  # type: ignore[operator]
-        assert engine.read("t2", lambda reader: reader.do(Select("users"))) == [("ana", 50, 0, 0, 0)]
-        for op in (Advance("users", [("a", 1, 0, 0, 0)] * 2), Advance("sessions", [row_with("sessions")])):
+        assert advance(*reversed(many)) == [(name, 2 * number, 0, 0, 0, 0) for name, number, *_ in reversed(many)]  # type: ignore[operator]
+        assert engine.read("t2", lambda reader: reader.do(Select("users"))) == [("ana", 50, 0, 0, 0, 0)]
+        for op in (Advance("users", [("a", 1, 0, 0, 0, 0)] * 2), Advance("sessions", [row_with("sessions")])):
             with pytest.raises(InvalidInput):
                 write(engine, op)
 
@@ -563,7 +563,7 @@ class EngineContract(EngineWalls):
         write(engine, Insert("sessions", [row_with("sessions", 1, user_id="u", session_id="s", head_seq=0)]))
 
         def work(transaction: Transaction) -> None:
-            (user,) = transaction.do(Advance("users", [("u", 1, 0, 0, 0)]))
+            (user,) = transaction.do(Advance("users", [("u", 1, 0, 0, 0, 0)]))
             row = transaction.do(Get("sessions", ("u", "s")))
             assert row is not None
             assert row[2] == user[1] - 1  # type: ignore[operator]
@@ -621,11 +621,11 @@ class EngineContract(EngineWalls):
 
         def work(transaction: Transaction) -> Row:
             row = next(transaction.stream(Select("links", descending=True, limit=9)))
-            transaction.do(Insert("ids", [("after", "k")]))
+            transaction.do(Insert("rates", [("after", 1, 1)]))
             return row
 
         assert engine.write("t1", work) == ("1999", "x")
-        assert read(engine, Count("ids")) == 1
+        assert read(engine, Count("rates")) == 1
 
     def test_a_stream_takes_every_part_of_a_select(self, engine: Engine) -> None:
         write(engine, Insert("links", [(f"{n:04d}", "x") for n in range(50)]))

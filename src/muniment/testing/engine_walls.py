@@ -90,15 +90,15 @@ class EngineWalls:
             engine.write("other", lambda t: t.do(Delete(spec.name, ((names[0], "=", other[0]),))))
         assert engine.read("mine", lambda reader: self._all(reader, spec)) == [mine]
 
-    def test_an_id_is_taken_in_its_own_tenant_and_in_no_other(self, engine: Engine) -> None:
-        engine.write("t1", lambda transaction: transaction.do(Insert("ids", [("one", "k")])))
-        engine.write("t2", lambda transaction: transaction.do(Insert("ids", [("two", "k"), ("one", "other")])))
+    def test_a_key_is_taken_in_its_own_tenant_and_in_no_other(self, engine: Engine) -> None:
+        engine.write("t1", lambda transaction: transaction.do(Insert("rates", [("one", 1, 1)])))
+        engine.write("t2", lambda transaction: transaction.do(Insert("rates", [("two", 1, 1), ("one", 2, 2)])))
         with pytest.raises(KeyTaken) as caught:
-            engine.write("t1", lambda transaction: transaction.do(Insert("ids", [("two", "k"), ("one", "k")])))
-        assert caught.value.table == "ids"
-        assert engine.read("t1", lambda reader: reader.do(Select("ids"))) == [("one", "k")]
-        engine.write("t1", lambda transaction: transaction.do(Delete("ids", (("id", "=", "one"),))))
-        assert engine.read("t2", lambda reader: reader.do(Get("ids", ("one",)))) == ("one", "other")
+            engine.write("t1", lambda transaction: transaction.do(Insert("rates", [("two", 1, 1), ("one", 1, 1)])))
+        assert caught.value.table == "rates"
+        assert engine.read("t1", lambda reader: reader.do(Select("rates"))) == [("one", 1, 1)]
+        engine.write("t1", lambda transaction: transaction.do(Delete("rates", (("name", "=", "one"),))))
+        assert engine.read("t2", lambda reader: reader.do(Get("rates", ("one",)))) == ("one", 2, 2)
 
     def test_names_that_are_nearly_the_same(self, engine: Engine) -> None:
         tenants = ["t", "T", "t ", " t", "t%", "t_", "é", "e\u0301", "'; --", "\\", '"', "😀"]
@@ -218,7 +218,7 @@ class EngineWalls:
         [
             Insert("links", [("a", "b")]),
             Put("links", [("a", "b")]),
-            Advance("users", [("a", 1, 0, 0, 0)]),
+            Advance("users", [("a", 1, 0, 0, 0, 0)]),
             Patch("items", (("id", "=", "a"),), {"body": "x"}),
             Delete("links", (("item_id", "=", "b"),)),
             Lock(("a",)),

@@ -14,7 +14,7 @@ from muniment.handles.memory import Memory
 from muniment.memory.episodes.extracts import CARRIED_MAX, FAN, STRETCH, decode_extract, encode_extract
 from muniment.memory.session_rows import read_extracts
 from muniment.packets.builds import Build
-from muniment.store.engines.sqlite import views
+from muniment.store.engines import sqlite as views
 
 pytestmark = pytest.mark.req("TM-06")
 Maker = Callable[..., Memory]
@@ -138,7 +138,9 @@ def test_a_long_session_is_read_in_few_rows(make: Maker, monkeypatch: pytest.Mon
     build = run.compose("responder", max_tokens=1024)
     assert seen["rows"] < 700
     assert [line.text for line in build.pool.summary if line.kind] == [BAN, "Please never use exclamation marks."]
-    extracts = mem._ctx.engine.read("default", lambda reader: read_extracts(mem._ctx, reader, "default", "ana", "s1", 5001))
+    extracts = mem._ctx.engine.read(
+        "default", lambda reader: read_extracts(mem._ctx, reader, "default", "ana", "s1", 5001)
+    )
     assert len(extracts.extracts) <= 3 * FAN
     assert extracts.covered == 5001 // STRETCH * STRETCH
 

@@ -18,7 +18,7 @@ from muniment.handles.memory import Memory
 from muniment.memory import index as memory_index
 from muniment.memory.index import IndexCache, follow
 from muniment.memory.outside.embed_hashed import HashEmbedder
-from muniment.store.engines.sqlite.views import SqliteReader
+from muniment.store.engines.sqlite import SqliteReader
 from muniment.store.watermark import TAIL_MAX, read_user
 
 Maker = Callable[..., Memory]

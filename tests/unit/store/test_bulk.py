@@ -31,7 +31,7 @@ from muniment.errors import (
 from muniment.handles.memory import Memory
 from muniment.memory import index as indexing
 from muniment.memory.outside.embed_hashed import HashEmbedder
-from muniment.store.bulk import loading
+from muniment.store import load as loading
 from products import for_each
 
 Maker = Callable[..., Memory]
@@ -293,9 +293,7 @@ def test_a_load_that_loses_races_goes_on(any_mem: Memory, monkeypatch: pytest.Mo
     assert any_mem.verify().ok
 
 
-@pytest.mark.parametrize(
-    ("table", "error"), [("entries", StorageBusy), ("idempotency", StorageBusy), ("ids", DuplicateId)]
-)
+@pytest.mark.parametrize(("table", "error"), [("entries", StorageBusy), ("idempotency_keys", StorageBusy)])
 def test_a_load_that_loses_every_race_says_so(
     any_mem: Memory, monkeypatch: pytest.MonkeyPatch, table: str, error: type[MunimentError]
 ) -> None:

@@ -8,7 +8,7 @@ to the transaction. So no operation can be written that crosses a tenant (LG-02)
 - `erase`: the row stays as a tombstone, its `content` columns become NULL and `receipt_id` is set;
 - `drop`:  the row goes;
 - `reindex`: the row is made of many subjects; the room that owns it makes it anew without those that went;
-- `clear`: nobody can tell whose words the row holds, so what all rows of the tenant hold goes (`store.idempotency`);
+- `clear`: nobody can tell whose words the row holds, so what all rows of the tenant hold goes (`store.answers`);
 - `keep`:  the row holds nothing that was said, so it stays. Such a table may have no `content` column.
 
 Content columns are never part of a key or an index: moving an index cell leaves stale bytes behind.
@@ -33,8 +33,7 @@ __all__ = [
     "ENTRIES",
     "EPISODES",
     "EXTRACTS",
-    "IDEMPOTENCY",
-    "IDS",
+    "IDEMPOTENCY_KEYS",
     "ITEMS",
     "KEYS",
     "LEASES",
@@ -61,8 +60,7 @@ __all__ = [
     "EntryRow",
     "EpisodeRow",
     "ExtractRow",
-    "IdRow",
-    "IdempotencyRow",
+    "IdempotencyKeyRow",
     "ItemRow",
     "LineageRow",
     "LinkRow",
@@ -177,13 +175,6 @@ class TenantRow(NamedTuple):
     created_at: str
 
 
-class IdRow(NamedTuple):
-    """Every record id of the tenant, whatever its kind, and also after what it named was forgotten (X-09)."""
-
-    id: str
-    kind: str
-
-
 class UserRow(NamedTuple):
     """How far a user's entries and what follows them have come. Corpora and banks have a row under their names, too."""
 
@@ -196,6 +187,9 @@ class UserRow(NamedTuple):
     """How many of them, from the first on, the vectors cover."""
     generation: int
     """How many forgets touched entries of the user."""
+    key_sum: int = 0
+    """The sum of a number for each idempotency key of the user's (`store.append.number_of_key`): one that is deleted or
+    altered is missed by `verify`."""
 
 
 class SessionRow(NamedTuple):
@@ -323,7 +317,7 @@ class ProofRow(NamedTuple):
     hash: bytes
 
 
-class IdempotencyRow(NamedTuple):
+class IdempotencyKeyRow(NamedTuple):
     """Idempotency keys (LG-06), hashed; `request_hash` is salted like the entry and goes with it."""
 
     user_id: str
@@ -392,7 +386,6 @@ class EpisodeRow(NamedTuple):
 
 
 TENANTS = _table("tenants", TenantRow, key=(), forget="keep")
-IDS = _table("ids", IdRow, key=("id",), forget="keep", forms=_forms(id="id"))
 USERS = _table("users", UserRow, key=("user_id",), forget="keep", forms=_forms(name="user_id"))
 SESSIONS = _table(
     "sessions",
@@ -490,9 +483,9 @@ PROOFS = _table(
     unique={("item_id", "version"): "the proof of an item"},
     forms=_forms(id="item_id", name="user_id session_id"),
 )
-IDEMPOTENCY = _table(
-    "idempotency",
-    IdempotencyRow,
+IDEMPOTENCY_KEYS = _table(
+    "idempotency_keys",
+    IdempotencyKeyRow,
     key=("user_id", "key_hash"),
     content=("request_hash",),
     forget="erase",
@@ -587,7 +580,6 @@ KEYS = _table("keys", KeyRow, key=("key_id",), forget="keep", indexes={("number"
 
 TABLES: tuple[Table[Any], ...] = (
     TENANTS,
-    IDS,
     USERS,
     SESSIONS,
     ENTRIES,
@@ -597,7 +589,7 @@ TABLES: tuple[Table[Any], ...] = (
     LINEAGES,
     PARTS,
     PROOFS,
-    IDEMPOTENCY,
+    IDEMPOTENCY_KEYS,
     SEGMENTS,
     VECTORS,
     MARKS,

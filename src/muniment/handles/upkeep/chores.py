@@ -17,7 +17,7 @@ from muniment.core.scope import is_reserved
 from muniment.errors import EmbedderFailure
 from muniment.handles.upkeep.resting import Rest
 from muniment.memory.index import index_tenant
-from muniment.store.scrub import due_receipts, scrub
+from muniment.store.scrub import count_due, scrub
 from muniment.store.watermark import users_behind
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class _Scrub:
 
     def waiting(self, ctx: Context, place: str) -> list[str]:
         assert place == UPKEEP
-        return [FILES] if any(ctx.engine.read(each, due_receipts) for each in ctx.engine.tenants()) else []
+        return [FILES] if any(ctx.engine.read(each, count_due) for each in ctx.engine.tenants()) else []
 
     def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
         """Its receipts are fenced by themselves: who finds that one waits no longer leaves it as it is. Another process

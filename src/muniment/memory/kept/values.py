@@ -18,6 +18,7 @@ from muniment.core.scope import is_reserved, owner_of
 from muniment.errors import Forbidden, InvalidInput, StoreDamaged
 from muniment.memory.kept.names import after_path, labels_of, name_of, path_of, scope_of, space_of
 from muniment.memory.kept.rows import vector_digest
+from muniment.store.append import append_batches, opening_draft, prepare_batch
 from muniment.store.forget import Selector, forget
 from muniment.store.ledger.admission import admit
 from muniment.store.ledger.memory_events import VALUE_KEPT, VALUE_REMOVED, VALUES_PROLONGED
@@ -25,7 +26,6 @@ from muniment.store.ledger.records import EntryDraft
 from muniment.store.ledger.rows import check_header, read_body
 from muniment.store.ledger.secrets import redact_value
 from muniment.store.turns import blob_text
-from muniment.store.writing import append_batches, opening_draft, prepare_batch
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction

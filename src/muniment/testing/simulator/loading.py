@@ -41,7 +41,7 @@ def _plan_again(model: Model, rng: Random, number: int) -> Args | None:
 
 @contextmanager
 def _small_portions() -> Iterator[None]:
-    with mock.patch("muniment.store.bulk.loading.PORTION_EVENTS", _PORTION):
+    with mock.patch("muniment.store.load.PORTION_EVENTS", _PORTION):
         yield
 
 

@@ -22,11 +22,18 @@ import psycopg_pool
 
 from muniment.core.ports.engine import ReplicaState
 from muniment.errors import InvalidInput, MunimentError, StorageBusy, StorageLost
-from muniment.store.engines.postgres.failures import NoConnection, translate
-from muniment.store.engines.postgres.opening import Connection, Target, connect, is_pooled
-from muniment.store.engines.postgres.patience import NoAnswer
+from muniment.store.engines._postgres_opening import (
+    Connection,
+    NoAnswer,
+    NoConnection,
+    Target,
+    connect,
+    is_pooled,
+    translate,
+)
 
 __all__ = ["Behind", "Pool", "Position", "Replica", "ReplicaSettings"]
+
 
 _POSITION = """
 SELECT pg_walfile_name(at), (at - '0/0'::pg_lsn)::bigint, (SELECT system_identifier FROM pg_control_system())

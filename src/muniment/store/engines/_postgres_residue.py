@@ -2,70 +2,75 @@
 
 An emptied row stays in its page as a dead version. `VACUUM` frees its place and moves its neighbours together, but
 overwrites nothing: what was said can still be read in the page's hole (decision 0001 has figures). Only `VACUUM FULL`
-leaves it behind, at the price of an exclusive lock and of writing the whole table again. So a forget rebuilds the
-tables that are small, and leaves the larger to a thorough scrub at an hour of the operator's.
+leaves it behind, at the price of an exclusive lock and of writing the whole table again. So a forget leaves its receipt
+pending, and a scrub in the background rebuilds the tables.
 """
 
 from __future__ import annotations
 
 import re
+import time
 
 import psycopg
 
 from muniment.core.ports.engine import ScrubReport
 from muniment.core.ports.schema import TABLES
-from muniment.store.engines.postgres.failures import translate
-from muniment.store.engines.postgres.opening import Connection
+from muniment.store.engines._postgres_opening import Connection, translate
 
 __all__ = ["scrub"]
 
+
 _LOCK_WAIT = "5s"
-_SIZE = "SELECT pg_table_size(%s::regclass)"
-_COPIES = """SELECT (SELECT count(*) FROM pg_stat_replication),
-               (SELECT count(*) FROM pg_replication_slots WHERE NOT active), current_setting('archive_mode')"""
+_REPLAY_WAIT_S = 2.0
+_COPIES = """SELECT (SELECT count(*) FROM pg_replication_slots WHERE NOT active), current_setting('archive_mode')"""
+_BEHIND = "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn IS NULL OR replay_lsn < %s"
 _NUMBER = re.compile(r"\d+")
 
 
-def scrub(
-    connection: Connection, schema: str, location: str, *, bytes_max: int | None, is_pooled: bool = False
-) -> ScrubReport:
-    """Rebuild the tables that hold content, of at most so many bytes each; without a bound, all of them.
+def scrub(connection: Connection, schema: str, location: str, *, is_pooled: bool = False) -> ScrubReport:
+    """Rebuild the tables that hold content, and ask the servers that copy them.
 
-    Behind a pooler there is no session to be told how long to wait for a lock: what is locked is left for later.
+    The report is clean once every table is rebuilt, streaming replicas have replayed that, and nothing else is known to
+    keep the log. Behind a pooler there is no session to be told how long to wait for a lock: what is locked is left for
+    later.
     """
     tables = [each.name for each in TABLES if any(column.content for column in each.columns)]
-    names = {each: f'"{schema}"."{each}"' for each in tables}
     notes: list[str] = []
     try:
         if not is_pooled:
             connection.execute(f"SET lock_timeout = '{_LOCK_WAIT}'")
             connection.execute("SET client_min_messages = warning")  # what it skips, the server says by warnings alone
-        large = [] if bytes_max is None else [each for each in names if _size(connection, names[each]) > bytes_max]
-        for each in large:
-            connection.execute(f"VACUUM (SKIP_LOCKED) {names[each]}")
-        for each in [name for name in names if name not in large]:
-            notes += _rebuild(connection, each, names[each], skip_locked=is_pooled)
+        for each in tables:
+            notes += _rebuild(connection, each, f'"{schema}"."{each}"', skip_locked=is_pooled)
+        unchecked = _checkpoint(connection)
+        behind, copies = _behind(connection), _copies(connection)
     except psycopg.Error as error:
         raise translate(error, location) from error
-    if large:
-        notes.append(f"too large to be rebuilt at every forget: {', '.join(large)}; scrub the store")
-    due = bool(notes)
-    notes += _checkpoint(connection)
-    notes += _copies(connection)
-    notes.append("the server's write-ahead log, replicas and backups are its operator's to expire")
-    return ScrubReport(clean=False, vacuumed=not due, note="; ".join(notes), due=due)
+    is_rebuilt = not notes
+    notes = [*(notes or ["rebuilt the tables"]), *unchecked, *behind, *copies]
+    notes.append("the server's write-ahead log and backups are its operator's to expire")
+    is_clean = is_rebuilt and not behind and not copies
+    return ScrubReport(clean=is_clean, vacuumed=is_rebuilt, note="; ".join(notes), due=not is_rebuilt or bool(behind))
+
+
+def _behind(connection: Connection) -> list[str]:
+    """Streaming replicas that have not replayed the rebuilding, after a moment."""
+    (position,) = connection.execute("SELECT pg_current_wal_lsn()").fetchone() or (None,)
+    deadline = time.monotonic() + _REPLAY_WAIT_S
+    while True:
+        (count,) = connection.execute(_BEHIND, (position,)).fetchone() or (0,)
+        if not count or time.monotonic() >= deadline:
+            break
+        time.sleep(0.05)
+    return [f"{_counted(count, 'replica has', 'replicas have')} not applied it yet"] if count else []
 
 
 def _copies(connection: Connection) -> list[str]:
-    """Who else is known to have what was said. A copy of the disk, of which the server knows nothing, is not."""
+    """What else is known to keep the server's log. A copy of the disk, of which the server knows nothing, is not."""
     row = connection.execute(_COPIES).fetchone()
     assert row is not None
-    streaming, slots, archive = row
+    slots, archive = row
     notes = []
-    if streaming:
-        notes.append(
-            f"{_counted(streaming, 'replica streams', 'replicas stream')} from the server, as far as it has come"
-        )
     if slots:
         notes.append(f"{_counted(slots, 'replication slot keeps', 'replication slots keep')} its log for nobody now")
     if archive != "off":
@@ -75,12 +80,6 @@ def _copies(connection: Connection) -> list[str]:
 
 def _counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
-
-
-def _size(connection: Connection, name: str) -> int:
-    row = connection.execute(_SIZE, (name,)).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def _rebuild(connection: Connection, table: str, name: str, *, skip_locked: bool) -> list[str]:

@@ -1,8 +1,4 @@
-"""`SqliteEngine`: the port over one SQLite file in WAL mode, or over a SQLite database in memory.
-
-Writers take turns (`BEGIN IMMEDIATE`), readers see a consistent view and wait for nobody. After any failure
-nothing is half-written and the engine is usable. Knows nothing of what rows mean.
-"""
+"""The engine over one SQLite file, or over a database in memory: the default. Many processes may share the file."""
 
 from __future__ import annotations
 
@@ -12,21 +8,172 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, TypeVar
+from itertools import islice
+from typing import Any, ClassVar, Literal, TypeVar
 
-from muniment.core.ports.engine import Count, EngineInfo, Reader, ScrubReport, StoreSizes, Transaction
-from muniment.errors import InvalidInput, StorageReadOnly
-from muniment.store.engines.checks import check_tenant
+from muniment.core.ports.engine import (
+    Count,
+    EngineInfo,
+    Find,
+    KeyTaken,
+    Reader,
+    Remove,
+    Row,
+    ScrubReport,
+    Select,
+    StoreSizes,
+    Transaction,
+)
+from muniment.errors import InvalidInput, MunimentError, StorageReadOnly
+from muniment.store.engines._sql import NestedCallGuard, Question, SqlReader, SqlTransaction, Statements, key_values
+from muniment.store.engines._sqlite_files import (
+    Connections,
+    FileTarget,
+    MemoryConnections,
+    begin_immediate,
+    is_broken_text,
+    is_taken_key,
+    prepare,
+    prepare_memory,
+    refuse_damaged_log,
+    translate,
+)
+from muniment.store.engines.checks import check_tenant, shape_of
 from muniment.store.engines.codec import BUCKETS, NameBook
-from muniment.store.engines.ddl import NAMES_TABLE, TENANTS_SHARD
-from muniment.store.engines.sqlite.connections import Connections, FileTarget, MemoryConnections, begin_immediate
-from muniment.store.engines.sqlite.failures import translate
-from muniment.store.engines.sqlite.log_damage import refuse_damaged_log
-from muniment.store.engines.sqlite.opening import prepare, prepare_memory
-from muniment.store.engines.sqlite.views import MemoryReader, SqliteReader, SqliteTransaction, with_marks
-from muniment.store.engines.turns import Turns
+from muniment.store.engines.layout import NAMES_TABLE, TENANTS_SHARD
 
-__all__ = ["SqliteEngine"]
+__all__ = ["MemoryReader", "SqliteEngine", "SqliteReader", "SqliteTransaction", "with_marks"]
+
+# -- transactions -------------------------------------------------------------------------------------
+#
+# Operations on one SQLite transaction of one tenant: how SQLite runs statements, streams and fails.
+
+_STREAM_ROWS = 256
+_STATEMENTS = Statements(mark="?")
+
+
+def with_marks(data: bytes) -> str:
+    """A text of which some bytes are no UTF-8."""
+    return data.decode("utf-8", "replace")
+
+
+class SqliteReader(SqlReader):
+    def __init__(self, connection: sqlite3.Connection, tenant_id: str, location: str, book: NameBook) -> None:
+        super().__init__(tenant_id, location, _STATEMENTS, book)
+        self._connection = connection
+
+    def _interrupt(self) -> None:
+        self._connection.interrupt()
+
+    def _run(self, table: str, statement: str, parameters: Any) -> sqlite3.Cursor:
+        try:
+            return self._connection.execute(statement, parameters)
+        except sqlite3.Error as error:
+            raise self._failure(error, table) from error
+
+    def _failure(self, error: sqlite3.Error, table: str) -> MunimentError | KeyTaken:
+        return KeyTaken(table) if is_taken_key(error) else translate(error, self._location, is_open=True)
+
+    def _fetch(self, table: str, statement: str, parameters: Any) -> list[Row]:
+        try:
+            return self._connection.execute(statement, parameters).fetchall()
+        except sqlite3.Error as error:
+            if is_broken_text(error):
+                return list(self._fetch_broken(statement, parameters))
+            raise self._failure(error, table) from error
+        except UnicodeDecodeError:
+            return list(self._fetch_broken(statement, parameters))
+
+    def _fetch_broken(self, statement: str, parameters: Any) -> Iterator[Row]:
+        """Rows of which a text is no UTF-8: it comes with marks in place of what is none, which no hash is of."""
+        self._connection.text_factory = with_marks
+        try:
+            yield from self._connection.execute(statement, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise translate(error, self._location, is_open=True) from error
+        finally:
+            self._connection.text_factory = str
+
+    def _streamed(self, select: Select) -> Iterator[Row]:
+        question = self._question(select)
+        if question is None:
+            return
+        decode = self._decoder(shape_of(select.table), select.columns)
+        rows = self._stored_rows(select.table, question)
+        yield from rows if decode is None else map(decode, rows)
+
+    def _stored_rows(self, table: str, question: Question) -> Iterator[Row]:
+        cursor = self._run(table, *question)
+        given = 0
+        try:
+            while True:
+                try:
+                    rows = cursor.fetchmany(_STREAM_ROWS)
+                except sqlite3.Error as error:
+                    if is_broken_text(error):
+                        yield from islice(self._fetch_broken(*question), given, None)
+                        return
+                    raise translate(error, self._location, is_open=True) from error
+                if not rows:
+                    return
+                yield from rows
+                given += len(rows)
+        finally:
+            cursor.close()
+
+
+class MemoryReader(SqliteReader):
+    """Holds the one connection of a store in memory while it is open."""
+
+    can_wait: ClassVar[bool] = False
+
+
+_NEW_NUMBER = f"SELECT coalesce(max(number), 0) + 1 FROM {NAMES_TABLE} WHERE shard = ?"
+_NEW_NAME = f"INSERT INTO {NAMES_TABLE} (shard, number, name) VALUES (?, ?, ?)"
+
+
+class SqliteTransaction(SqliteReader, SqlTransaction):
+    def __init__(self, connection: sqlite3.Connection, tenant_id: str, location: str, book: NameBook) -> None:
+        SqlTransaction.__init__(self, tenant_id, location, _STATEMENTS, book)
+        self._connection = connection
+
+    def _new_number(self, shard: int, name: str) -> int:
+        """The next one: a file has one writer at a time."""
+        ((number,),) = self._fetch(NAMES_TABLE, _NEW_NUMBER, (shard,))
+        self._run(NAMES_TABLE, _NEW_NAME, (shard, number, name))
+        return number  # type: ignore[return-value]
+
+    def _run_many(self, table: str, statement: str, rows: Any) -> None:
+        self._each(table, statement, rows)
+
+    def _each(self, table: str, statement: str, rows: Sequence[Row]) -> int:
+        """How many rows it changed."""
+        shard = self._writing_shard
+        try:
+            if len(rows) == 1:
+                return self._connection.execute(statement, (shard, *rows[0])).rowcount
+            return self._connection.executemany(statement, ((shard, *row) for row in rows)).rowcount
+        except sqlite3.Error as error:
+            raise self._failure(error, table) from error
+
+    def _remove(self, op: Remove) -> int:
+        """One by one: given a list of keys, SQLite walks through all rows of the tenant."""
+        shape = shape_of(op.table)
+        if not shape.check_find(Find(op.table, op.by, op.keys)):
+            return 0
+        keys = [key_values(shape, op.by, key, self) for key in dict.fromkeys(op.keys)]
+        return self._each(op.table, self._statements.remove_one(shape, tuple(op.by)), keys)
+
+    def _lock(self, names: Sequence[tuple[str, ...]]) -> None:
+        """A file has one writer at a time, so every lock is held already."""
+
+
+# -- the engine ---------------------------------------------------------------------------------------
+#
+# `SqliteEngine`: the port over one SQLite file in WAL mode, or over a SQLite database in memory.
+#
+# Writers take turns (`BEGIN IMMEDIATE`), readers see a consistent view and wait for nobody. After any failure nothing
+# is half-written and the engine is usable. Knows nothing of what rows mean.
 
 R = TypeVar("R")
 
@@ -48,7 +195,7 @@ _ENTRIES = "SELECT coalesce(max(rowid), 0) FROM entries"
 class SqliteEngine:
     """One file, or `:memory:`. `durability="normal"` survives a crash of the process, `"full"` a loss of power as well.
 
-    A file of more than `look_bytes_max` is looked through by a thorough scrub alone, not after each forget.
+    A file of more than `look_bytes_max` is not looked through after a forget.
     """
 
     is_walled_by_the_server = False
@@ -76,7 +223,7 @@ class SqliteEngine:
         self._look_bytes_max = look_bytes_max
         self._forking = threading.Lock()
         self._left_behind: list[Connections] = []
-        self._turns = Turns()
+        self._turns = NestedCallGuard()
         self._book = NameBook()
 
     @property
@@ -238,11 +385,13 @@ class SqliteEngine:
         with self._turns:
             if isinstance(connections, MemoryConnections):
                 return ScrubReport(clean=True, vacuumed=False, note="the store has no files")
-            connections.take_writer(time.monotonic() + connections.place.busy_timeout_s)
+            connection = connections.take_writer(time.monotonic() + connections.place.busy_timeout_s)
             try:
-                from muniment.store.engines.sqlite.residue import scrub
+                from muniment.store.engines import _sqlite_residue as residue
 
-                return scrub(connections.place, needles, look_bytes_max=None if thorough else self._look_bytes_max)
+                if thorough:
+                    return residue.rebuild(connections.place, needles)
+                return residue.confirm(connection, connections.place, needles, look_bytes_max=self._look_bytes_max)
             finally:
                 connections.leave_writer()
 

@@ -29,6 +29,7 @@ __all__ = [
     "sqlite_tables",
 ]
 
+
 LAYOUT = 2
 LAYOUT_TABLE = "layout"
 NAMES_TABLE = "names"
