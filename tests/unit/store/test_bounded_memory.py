@@ -14,8 +14,8 @@ import muniment
 from muniment.handles.derived import check_dump
 from muniment.handles.memory import Memory
 from muniment.store import replay, upgrade
-from muniment.store.engines.sqlite import views
-from muniment.store.engines.sqlite.views import SqliteReader
+from muniment.store.engines import sqlite
+from muniment.store.engines.sqlite import SqliteReader
 
 pytestmark = pytest.mark.req("LG-05")
 
@@ -73,7 +73,7 @@ WORKS: dict[str, Callable[[Memory, Path], object]] = {
 def test_a_store_of_four_times_the_size_takes_less_than_twice_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str
 ) -> None:
-    monkeypatch.setattr(views, "_STREAM_ROWS", 8)
+    monkeypatch.setattr(sqlite, "_STREAM_ROWS", 8)
     monkeypatch.setattr(replay, "HELD_MAX", 8)
     peaks = [peak(tmp_path / f"{users}", users, WORKS[work]) for users in (15, 60)]
     assert peaks[1] < 2 * peaks[0], peaks
