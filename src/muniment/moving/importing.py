@@ -31,12 +31,11 @@ from muniment.memory.patches import Writer, cleaned
 from muniment.moving.fact_importing import FactImport
 from muniment.moving.reading import Source
 from muniment.moving.records import LEFT_OUT_MAX, Found, LeftOut, MoveReport, kind_of, not_carried
+from muniment.store.admission import admit, trust_of
 from muniment.store.append import append, opening_draft
 from muniment.store.context import Context
 from muniment.store.items import taken_ids
-from muniment.store.ledger.admission import admit, trust_of
-from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import INSTRUCTION_LIKE, EntryDraft, entry_of_row
 from muniment.store.turns import text_of
 
 __all__ = ["BATCH_ITEMS", "check_source", "import_source"]
