@@ -175,7 +175,7 @@ def _add_as(
         return ctx.engine.read(tenant_id, seen)
     try:
         return ctx.write(tenant_id, work)
-    except KeyTaken:
+    except (KeyTaken, DuplicateId):
         named = f"the document {added[0][1].document_id!r:.80} needs" if len(added) == 1 else "these documents need"
         raise DuplicateId(
             f"an id that {named} is taken", path="$.document_id", hint="add it under another id"

@@ -95,8 +95,8 @@ def verify(
         raise InvalidInput("quick should be true or false", path="$.quick")
     if entries_max is not None and (type(entries_max) is not int or entries_max < 1):
         raise InvalidInput("entries_max should be a whole number from 1 on", path="$.entries_max")
-    start = VerifyCursor(asked=tenant_id) if resume is None else VerifyCursor.decode(resume, tenant_id)
     tenants = _tenants(ctx, tenant_id)
+    start = VerifyCursor(asked=tenant_id) if resume is None else VerifyCursor.decode(resume, tenant_id)
     check = _Check(ctx, entries_max)
     if quick:
         for tenant in tenants:
