@@ -64,3 +64,16 @@ def test_what_is_left_out_on_purpose_does_not_come_back(mem: Memory) -> None:
 def test_a_turn_is_not_shown_twice(mem: Memory) -> None:
     tell(mem, SAFETY, SAFETY)
     assert ask(mem, "Which tie goes with a grey suit?").count("EpiPen") == 1
+
+
+@pytest.mark.req("TM-18")
+def test_acknowledgements_come_after_everything_else(mem: Memory) -> None:
+    words = ("I'm sorry.", "I agree.", "I see.", "Thanks!", "I'm fine.", "Fish?", "Wonderful.", "Ok.", "Sure, thanks!")
+    remarks = [f"Remark {number}: the heron stood in the reeds near post {number * 7}." for number in range(60)]
+    for number, text in enumerate(remarks):
+        run = mem.run(user_id="ana", session_id=f"s{number}")
+        run.observe("user", text, ts=f"2026-03-01T10:{number:02d}:00Z")
+        run.observe("user", words[number % len(words)], ts=f"2026-03-01T10:{number:02d}:30Z")
+    text = ask(mem, "Which tie goes with a grey suit?", max_tokens=512)
+    assert len([each for each in words if f": {each}" in text]) <= 3, "what fits where no remark does"
+    assert sum(each in text for each in remarks) > 10

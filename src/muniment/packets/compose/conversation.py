@@ -224,6 +224,7 @@ _RESULT_TOKENS = 160
 back where room is left."""
 _FILLERS_MAX = 4
 """So many turns that are hardly evidence stand beside those that tell of the one who asks for advice."""
+_WORDS_MIN = 2
 _BATCH = 24
 """Hits priced in one go: most of a long list is never looked at."""
 
@@ -346,10 +347,13 @@ class Quotes:
         return True
 
     def fill_room(self) -> None:
-        """Place what the user said last in any session, newest first, in the room that nothing else needs."""
+        """Place what the user said last in any session, newest first, in the room that nothing else needs.
+
+        Turns of one word that counts ("Thanks!", "I see.") come after all others.
+        """
         draft = self._draft
         newest = sorted(self._own, key=lambda named: (instant_order(named[1].turn.ts), named[1].turn.seq), reverse=True)
-        for name, hit in newest:
+        for name, hit in sorted(newest, key=lambda named: len(set(analyze(named[1].turn.text))) < _WORDS_MIN):
             turn = hit.turn
             if turn.id in draft.shown or draft.summed_up(turn) is not None:
                 continue
