@@ -16,7 +16,7 @@ from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.sqlite import opening
 from muniment.store.engines.sqlite.connections import FileTarget, connect
-from muniment.testing.postgres_server import throwaway_schema
+from muniment.testing.postgres import throwaway_schema
 from products import for_each
 
 

@@ -15,8 +15,8 @@ from muniment.store.engines.codec import shard_of
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.sql import Question, Statements
 from muniment.store.engines.sqlite.engine import SqliteEngine
-from muniment.testing.postgres_server import fresh_schema
-from muniment.testing.rows import row_with
+from muniment.testing.engine_contract import row_with
+from muniment.testing.postgres import fresh_schema
 
 QUESTIONS = {
     "key": Select("entries", (("id", "=", "e7"),)),

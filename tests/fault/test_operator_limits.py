@@ -18,7 +18,7 @@ from muniment.core.ports.engine import Count, Insert, Reader, Select, Transactio
 from muniment.errors import StorageBusy, StorageFailure, StorageLost
 from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.store.engines.postgres.views import COPY_ROWS_MIN, PostgresTransaction
-from muniment.testing.pooler import pooled
+from muniment.testing.postgres import pooled
 
 pytestmark = pytest.mark.req("LG-06")
 

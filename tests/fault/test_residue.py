@@ -13,7 +13,7 @@ from muniment.store.engines.sqlite import residue
 from muniment.store.engines.sqlite.engine import SqliteEngine
 from muniment.store.engines.sqlite.handles import read_chunks
 from muniment.store.engines.sqlite.residue import found_in, traces_of
-from muniment.testing.rows import row_with
+from muniment.testing.engine_contract import row_with
 
 
 @pytest.fixture

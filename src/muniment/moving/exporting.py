@@ -34,7 +34,7 @@ from muniment.core.scope import Scope, scope_given
 from muniment.errors import InvalidInput, UnknownScope
 from muniment.memory.fact_reading import facts_of_level
 from muniment.memory.facts.records import Assertion, StoredFact
-from muniment.moving.records import content_hash
+from muniment.moving.portable import content_hash
 from muniment.store.context import Context
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import check_content, check_header, entry_of_row

@@ -27,7 +27,7 @@ from muniment.store.derivation import Derivation, Lookup, declare
 from muniment.store.idempotency import CLEARED
 from muniment.store.items import Change, Item, latest, receipts_of
 from muniment.store.ledger.records import LedgerEntry, Receipt
-from muniment.testing.rows import row_with
+from muniment.testing.engine_contract import row_with
 from products import for_each
 
 Maker = Callable[..., Memory]
