@@ -18,7 +18,7 @@ from muniment.packets.page.dated import dated, day_heading, day_named, day_of, n
 from muniment.packets.page.layout import NOT_FOUND_LINES, Quoted, Sheet, sheet_of
 from muniment.packets.page.lines import NEAREST_FOUND, NOTHING_FOUND, quoted
 from muniment.packets.page.opening import PREAMBLE, today_line
-from muniment.packets.page.superseded import note_text
+from muniment.packets.page.superseded import superseded_note
 from muniment.packets.rendering import NOT_SAID, REMINDER
 
 __all__ = ["CITING", "INLINE", "PLAIN", "SECOND", "SECOND_CITING", "SOFTER", "WIDE", "Wording", "numbers_of", "told"]
@@ -41,8 +41,6 @@ class Wording:
     """`first` on the line, `last` on it, or `none`."""
     order: str = "page"
     """`page`: as the product has it. `time`: oldest first. `best last`, `best first`."""
-    superseded: str = "note"
-    """`note`: as the product has it. `none`, `drop` (the line), `outdated`: that word in place of `superseded`."""
     notes: str = "behind"
     """Of days that are named: `behind` the quote, `iso` behind it, `before` it, `inline`, or `none`."""
     not_found: str = "heading"
@@ -94,9 +92,6 @@ PLAIN: tuple[Wording, ...] = (
     Wording("best first", order="best first", day="line"),
     Wording("no title", title=""),
     Wording("title in plain words", title="## What was said"),
-    Wording("superseded not told", superseded="none"),
-    Wording("superseded dropped", superseded="drop"),
-    Wording("outdated", superseded="outdated"),
     Wording("days not resolved", notes="none"),
     Wording("days resolved inline", notes="inline"),
     Wording("days resolved in digits", notes="iso"),
@@ -276,12 +271,8 @@ def _lines(build: Build, sheet: Sheet, wording: Wording, numbers: Mapping[str, s
     scores = {found[1]: float(found[2]) for each in build.packet.explain.selected if (found := _SCORE.match(each))}
     lines = []
     for quote in sheet.quotes:
-        outdated = sheet.superseded.get(quote.evidence_id, ())
-        if outdated and wording.superseded == "drop":
-            continue
-        note = "" if wording.superseded == "none" else note_text(outdated, mark)
-        if wording.superseded == "outdated":
-            note = note.replace("superseded", "outdated")
+        newer = sheet.superseded.get(quote.evidence_id)
+        note = superseded_note(mark(newer) if newer else None) if quote.evidence_id in sheet.superseded else ""
         lines.append(_Line(quote, mark(quote.evidence_id), note, scores.get(quote.evidence_id, 0.0)))
     best = max((line.score for line in lines), default=0.0)
     lines = [line for line in lines if line.score >= wording.share * best]

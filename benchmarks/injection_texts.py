@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-__all__ = ["LANGUAGES", "Attack", "attacks", "carriers", "harmless", "held_back", "told_families"]
+__all__ = ["LANGUAGES", "Attack", "attacks", "carriers", "harmless", "held_back", "own_texts", "told_families"]
 
 LANGUAGES = ("en", "de", "fr", "es", "zh", "ja", "ko")
 _FOLDER = Path(__file__).parent / "data" / "injection"
@@ -54,6 +54,11 @@ def _of(language: str) -> dict[str, list[str]]:
 def told_families(language: str) -> list[str]:
     """The families that are written out in a language."""
     return [name for name in _of(language) if name not in (*_PARTS, *_BENIGN)]
+
+
+def own_texts(language: str, family: str) -> list[str]:
+    """The texts of a family that is written out in a language."""
+    return _of(language)[family]
 
 
 def carriers(language: str) -> list[str]:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from muniment.contracts.packet import Cues, Fact, InsightItem, OpenLoop, PacketBudget, Procedure, WorkingState
 from muniment.core.policy import ComposePolicy
 from muniment.core.scope import Scope
-from muniment.memory.recall.records import SupersededStatement
 from muniment.memory.turns import EpisodeCandidate, SessionLine, SummaryLine, Turn
 from muniment.packets.pool import (
     ComposeRequest,
@@ -262,22 +261,6 @@ def _loops() -> st.SearchStrategy[OpenLoop]:
     ).map(OpenLoop.from_wire)
 
 
-def _superseded() -> st.SearchStrategy[SupersededStatement]:
-    """Whatever a pool may say, right or wrong: places that are none, words that stand nowhere."""
-    return st.fixed_dictionaries(
-        {
-            "quote": texts(),
-            "start": st.integers(0, 40),
-            "end": st.integers(0, 40),
-            "by": _IDS,
-            "by_start": st.integers(0, 40),
-            "by_end": st.integers(0, 40),
-            "is_whole": st.booleans(),
-        },
-        optional={"key": st.sampled_from(["home", "sister.home", "city", "favorite.color"])},
-    ).map(SupersededStatement.from_wire)
-
-
 def _episodes() -> st.SearchStrategy[EpisodeCandidate]:
     words = st.lists(st.sampled_from(["trip", "berlin", "She may be vegetarian."]), max_size=2)
     return st.builds(
@@ -302,7 +285,6 @@ def pools(max_size: int = 8) -> st.SearchStrategy[Pool]:
         "score": _SCORES,
         "parts": st.just({}),
         "reasons": st.sampled_from([(), ("lexical", "speaker match"), (" score=9",)]),
-        "superseded": st.lists(_superseded(), max_size=2).map(tuple),
     }
     standing = st.lists(texts(), min_size=1, max_size=2).map(tuple)
     hits = st.builds(HitCandidate, **hit) | st.builds(HitCandidate, **hit, standing=standing)

@@ -1,5 +1,5 @@
-"""Write docs/reference as the code has it: API, commands, constraints, settings, HTTP, logs, MCP, metrics, schemas and
-errors.
+"""Write docs/reference as the code has it: API, commands, constraints, settings, HTTP, logs, MCP, metrics, schemas,
+errors and the format of a store.
 
 `--check` writes nothing, and fails where a page is not what the code says.
 """
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from reference import api, cli, constraints, errors, http, logs, mcp, metrics, schemas, settings
+from reference import api, cli, constraints, errors, format, http, logs, mcp, metrics, schemas, settings
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 PAGES: Mapping[str, Callable[[], str]] = {
@@ -18,6 +18,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "cli.md": cli.page,
     "constraints.md": constraints.page,
     "errors.md": errors.page,
+    "format.md": format.page,
     "http.md": http.page,
     "logs.md": logs.page,
     "mcp.md": mcp.page,

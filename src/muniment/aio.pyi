@@ -7,26 +7,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from muniment.contracts.rules import FlowMapSnapshot
-from muniment.contracts.learning import FoldResult, MemoryActionPlan, MemoryActionRecord
-from muniment.contracts.learning import ReasoningBank, ReuseBuffer, ReuseSelectMeta, WorkingSet, WorkingSetRecord
+from muniment.contracts.learning import FoldResult, MemoryActionPlan, MemoryActionRecord, ReasoningBank, ReuseBuffer, ReuseSelectMeta, WorkingSet, WorkingSetRecord
 from muniment.contracts.packet import Fact, InsightItem, Procedure, Purpose, ValidationState, WorkingState
 from muniment.contracts.research import Perspective, SummaryPack
-from muniment.contracts.rules import DistillDraft, RegressionTestSpec, RuleRecord
+from muniment.contracts.rules import DistillDraft, FlowMapSnapshot, RegressionTestSpec, RuleRecord
 from muniment.contracts.runs import EventLog, RunConfig, RunCost, VerifierResult
 from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation
 from muniment.core.outside.spool import Spool
-from muniment.core.scope import Pointer
-from muniment.core.policy import FlowEstimatorKind
-from muniment.core.policy import Policy
-from muniment.core.policy import ResearchLimits
-from muniment.core.ports.models import Embedder
+from muniment.core.policy import FlowEstimatorKind, Policy, ResearchLimits
 from muniment.core.ports.engine import EngineInfo
-from muniment.core.ports.models import Clock, Ids
-from muniment.core.ports.models import TokenCounter
+from muniment.core.ports.models import Clock, Embedder, Ids, TokenCounter
 from muniment.core.record import JsonObject, JsonValue
-from muniment.core.scope import Scope
-from muniment.core.scope import RuleType, ScopeLevel, Trust
+from muniment.core.scope import Pointer, RuleType, Scope, ScopeLevel, Trust
 from muniment.handles.attention import Overview, Waiting, WaitingKind
 from muniment.handles.openings import StoreKey
 from muniment.handles.study import Agent, StudyStatus

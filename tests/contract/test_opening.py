@@ -40,7 +40,7 @@ def test_sqlite(tmp_path: Path, form: str) -> None:
     assert os.listdir(tmp_path) in (["a.db"], ["with space.db"])
 
 
-@pytest.mark.parametrize(("made_with", "held"), [(None, 1024), (4096, 4096)])
+@pytest.mark.parametrize(("made_with", "held"), [(None, 2048), (4096, 4096)])
 def test_a_new_file_has_small_pages_and_one_of_before_keeps_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_with: int | None, held: int
 ) -> None:

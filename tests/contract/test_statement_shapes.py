@@ -1,4 +1,4 @@
-"""Every statement that the library makes on PostgreSQL: each names its shard by equality.
+"""Every statement that the library makes names its shard by equality.
 
 They are caught where the driver is given them, while every operation of an engine is carried out on every table, and
 while a memory is used. What does not name a tenant is on a short list, with a reason.
@@ -7,8 +7,11 @@ while a memory is used. What does not name a tenant is on a short list, with a r
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
@@ -19,6 +22,7 @@ from muniment.core.ports.engine import (
     Advance,
     Count,
     Delete,
+    Engine,
     Find,
     Get,
     Insert,
@@ -53,6 +57,13 @@ WITHOUT_A_TENANT = {
 }
 COPIED = re.compile(r'INSERT INTO \S+ \(("shard"(?:, "\w+")*)\) SELECT (.+) FROM pg_temp\."\w+"')
 """From a table of the transaction's own, into which the driver wrote the tenant with every row."""
+
+
+NAMES_SORTED = re.compile(
+    r'\(SELECT "name" FROM "\w+"\."names" AS sorted'
+    r' WHERE sorted\."shard" = ("\w+"\."\w+")\."shard" AND sorted\."number" = \1\."\w+"\)'
+)
+"""The names that rows are sorted by: rows of the same shard."""
 
 
 class Said(NamedTuple):
@@ -100,7 +111,7 @@ def _listen(patch: pytest.MonkeyPatch, heard: dict[str, Said]) -> None:
     wrap(psycopg.Cursor, "copy")
 
 
-def _use_the_engine(engine: PostgresEngine) -> None:
+def _use_the_engine(engine: Engine) -> None:
     """Every operation on every table, with every comparison on every column."""
     for spec in TABLES:
         rows = [sample_row(spec, number) for number in ((1, 2, 3) if spec.key else (1,))]
@@ -117,7 +128,7 @@ def _use_the_engine(engine: PostgresEngine) -> None:
             if value is None:
                 continue
             form = spec.columns[names.index(name)].form
-            signs = {"packed": (), "name": ("=", "in")}.get(form, ("=", "<", "<=", ">", ">=", "in"))
+            signs = {"body": (), "packed": (), "name": ("=", "in")}.get(form, ("=", "<", "<=", ">", ">=", "in"))
             for sign in signs:
                 if sign == "in":
                     asked.append(Count(spec.name, ((name, "in", (value,)),)))
@@ -219,10 +230,58 @@ def test_every_statement_addresses_one_shard(said: tuple[PostgresEngine, list[Sa
         elif each.text.startswith("INSERT"):
             assert re.match(r'INSERT INTO \S+ \("shard"(, "\w+")*\) VALUES \(%s(, %s)*\)', each.text), each.text
         else:
-            named = re.findall(r'"shard" = %s', each.text)
-            used = re.findall(rf'(?:FROM|JOIN|UPDATE) "{engine.schema}"\."\w+"', each.text)
+            text = NAMES_SORTED.sub("", each.text)
+            named = re.findall(r'"shard" = %s', text)
+            used = re.findall(rf'(?:FROM|JOIN|UPDATE) "{engine.schema}"\."\w+"', text)
             assert len(named) == len(used) == 1, each.text
             assert " OR " not in each.text, each.text
+
+
+ON_SQLITE = {
+    r"(BEGIN|COMMIT|ROLLBACK|PRAGMA|VACUUM|CREATE|ANALYZE)": "touches no row",
+    r"SELECT coalesce\(max\(rowid\), 0\) FROM entries": "how large the store is",
+    r"(SELECT|INSERT INTO) .*\b(layout|sqlite_schema|sqlite_stat1)\b": "the tables themselves",
+    r"\s*SELECT (count\(\*\)|name|tenant\.name) FROM (names|tenants)\b": "lists the tenants, or counts them",
+}
+
+
+@pytest.mark.req("TM-18", "LG-02")
+def test_every_statement_on_sqlite_addresses_one_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a file holds what could be handed to any server."""
+    heard: dict[str, None] = {}
+
+    class Listening(sqlite3.Connection):
+        def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+            heard[sql] = None
+            return super().execute(sql, *parameters)
+
+        def executemany(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+            heard[sql] = None
+            return super().executemany(sql, *parameters)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Listening))
+    with muniment.open(tmp_path / "store.db") as mem:
+        _use_the_engine(mem._ctx.engine)
+        _use_the_memory(mem)
+    ours = [_as_on_postgres(each) for each in heard if not any(re.match(form, each) for form in ON_SQLITE)]
+    assert len(ours) > 300
+    for text in ours:
+        if text.startswith("INSERT"):
+            assert re.match(r'INSERT INTO \S+ \("shard"(, "\w+")*\) VALUES \(%s(, %s)*\)', text), text
+            continue
+        rest = NAMES_SORTED.sub("", text)
+        used = re.findall(r'(?:FROM|JOIN|UPDATE) "s"\."\w+"', rest)
+        assert len(re.findall(r'"shard" = %s', rest)) == len(used) == 1, text
+        assert " OR " not in text, text
+
+
+def _as_on_postgres(statement: str) -> str:
+    """A statement with the names and marks of the other dialect, so that one form is looked for."""
+    text = re.sub(r"\[(\w+)\]", r'"\1"', statement).replace("?", "%s")
+    if " names " in text:
+        text = re.sub(r"\b(names|shard|number|name)\b", r'"\1"', text)
+    text = re.sub(r'\b(FROM|JOIN|UPDATE|INTO) "', r'\1 "s"."', text)
+    return re.sub(r'(?<![."])("\w+"\.")', r'"s".\1', text).replace('"s"."s"', '"s"')
 
 
 def test_statements_call_no_functions(said: tuple[PostgresEngine, list[Said]]) -> None:

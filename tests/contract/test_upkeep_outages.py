@@ -35,17 +35,12 @@ Opened = Callable[..., Memory]
 WAIT_S = 60
 
 
-@pytest.fixture(params=("memory", "sqlite", "postgres"))
+@pytest.fixture(params=("sqlite", "postgres"))
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
-    """Opens the store once more, as another process does; that of memory once."""
+    """Opens the store once more, as another process does."""
     with ExitStack() as stack:
-        first: list[Memory] = []
 
         def open_(**parts: Any) -> Memory:
-            if request.param == "memory":
-                if not first:
-                    first.append(stack.enter_context(muniment.open(":memory:", **parts)))
-                return first[0]
             target = str(tmp_path / "store.db")
             if request.param == "postgres":
                 schema = request.getfixturevalue("kept_postgres_schema")

@@ -146,19 +146,29 @@ def reader() -> Iterator[Server]:
         yield server
 
 
-@pytest.mark.parametrize("answer", ["Try a nut-free place in Berlin.", "Try Thai [7].", "Berlin [1], or so [1][9]."])
-def test_the_first_program_runs_whatever_the_model_cites(tmp_path: Path, model: Server, answer: str) -> None:
+def test_the_first_program_runs_whatever_the_model_cites(tmp_path: Path, model: Server) -> None:
     """As a newcomer pastes it: the first page's Python until its first command."""
     pytest.importorskip("openai")
     blocks = blocks_of((ROOT / "README.md").read_text("utf-8"))[:2]
     assert [block.language for block in blocks] == ["python", "python"]
-    model.answers += [Chat().says(said) for said in ("Congratulations!", answer)]
+    answers = ["Try a nut-free place in Berlin.", "Try Thai [7].", "Berlin [1], or so [1][9]."]
+    for answer in answers:
+        model.answers += [Chat().says(said) for said in ("Congratulations!", answer)]
+    program = "\n".join(block.body for block in blocks)
+    each_in_its_folder = (
+        "import os, sys\n"
+        "for place in sys.argv[1:]:\n"
+        "    os.mkdir(place), os.chdir(place)\n"
+        f"    exec({program!r}, {{'__name__': '__main__'}})\n"
+        "    os.chdir('..')\n"
+    )
     environ = {**os.environ, "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_KEY": "none"}
-    command = [sys.executable, "-c", "\n".join(block.body for block in blocks)]
+    command = [sys.executable, "-c", each_in_its_folder, "none", "wrong", "right"]
     done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     said = "I moved to Berlin in May. I am allergic to nuts."
-    assert done.stdout.endswith(f"{answer}\n{said}\n" if "[1]" in answer else f"{answer}\n")
+    ends = [f"{answer}\n{said}\n" if "[1]" in answer else f"{answer}\n" for answer in answers]
+    assert re.fullmatch(".*".join(["", *map(re.escape, ends)]), done.stdout, re.DOTALL), done.stdout
 
 
 def play(page: Path, place: str | None, folder: Path, environ: dict[str, str]) -> None:

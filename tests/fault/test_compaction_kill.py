@@ -108,7 +108,7 @@ def begin(mem: Memory, run_id: str) -> Run:
 
 @pytest.mark.soak
 @pytest.mark.req("CS-08", "CS-12", "LG-06")
-@on("memory", "sqlite", "postgres")
+@on("memory", "postgres")
 @pytest.mark.parametrize(("name", "call"), CALLS, ids=[name for name, _ in CALLS])
 def test_a_crash_at_every_boundary(
     deployment: str, fresh_store: FreshStore, name: str, call: Callable[[Run], Any]

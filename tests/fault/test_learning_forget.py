@@ -225,14 +225,14 @@ def test_what_was_forgotten_can_be_learnt_anew(mem: Memory) -> None:
 # -- races --------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     with ExitStack() as stack:
         if request.param == "postgres":
             schema = request.getfixturevalue("kept_postgres_schema")
             engine: Any = PostgresEngine(request.getfixturevalue("postgres_dsn"), schema=schema)
         else:
-            engine = open_engine(":memory:" if request.param == "memory" else tmp_path / "store.db")
+            engine = open_engine(tmp_path / "store.db")
         yield stack.enter_context(
             Memory(new_context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds()))
         )

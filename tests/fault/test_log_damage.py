@@ -13,10 +13,11 @@ from muniment.core.ports.engine import Count, Insert, Put
 from muniment.errors import StoreDamaged
 from muniment.store.engines.sqlite.copying import copy_file
 from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite.opening import PAGE_BYTES
 
 pytestmark = pytest.mark.req("TM-12")
 
-PAGE = 1024
+PAGE = PAGE_BYTES
 FRAME = PAGE + 24
 COMMITS = 12
 

@@ -272,7 +272,7 @@ def test_how_a_file_is_written_makes_no_difference(study: Study, tmp_path: Path,
     assert b"\xef\xbb\xbf" not in files(study.directory)["wave-1/p1.md"]
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_a_null_byte_is_kept_or_refused_alike_everywhere(
     engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

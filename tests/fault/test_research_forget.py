@@ -164,7 +164,7 @@ def test_a_directory_that_is_gone_stops_no_forget(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("LG-04", "RP-07")
-@pytest.mark.parametrize(("engine", "other"), [("memory", "sqlite"), ("sqlite", "postgres"), ("postgres", "memory")])
+@pytest.mark.parametrize(("engine", "other"), [("sqlite", "postgres"), ("postgres", "sqlite")])
 def test_a_run_goes_on_in_another_store(
     engine: str, other: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -226,7 +226,7 @@ def told(engine: str, tmp_path: Path, dsn: str = "") -> str:
 @pytest.mark.req("RP-07")
 def test_same_inputs_same_bytes_on_every_engine(tmp_path: Path, postgres_dsn: str) -> None:
     seen = set()
-    for engine in ("memory", "sqlite", "postgres"):
+    for engine in ("sqlite", "postgres"):
         (tmp_path / engine).mkdir()
         seen.add(told(engine, tmp_path / engine, postgres_dsn))
     assert len(seen) == 1

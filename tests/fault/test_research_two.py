@@ -20,7 +20,7 @@ from muniment.research import study_files
 from muniment.research.outside.run_directory import RunDirectory
 from muniment.testing.stories import PAGES, TOOL_USE, draft_for, output_for, walk_to
 
-ENGINES = ["memory", "sqlite", "postgres"]
+ENGINES = ["sqlite", "postgres"]
 
 
 @pytest.fixture(params=ENGINES)

@@ -48,8 +48,8 @@ def left_in(path: Path, user: str) -> list[str]:
 
 
 REOWNED = {
-    "an event": "UPDATE entries SET user_id = name('bob'), seq = 90 WHERE user_id = name('ana') AND seq = 3",
-    "a last event": "UPDATE entries SET user_id = name('bob'), seq = 90 WHERE user_id = name('ana') AND seq ="
+    "an event": "UPDATE entries SET user_id = name('bob'), seq = 90, n = 90 WHERE user_id = name('ana') AND seq = 3",
+    "a last event": "UPDATE entries SET user_id = name('bob'), seq = 90, n = 90 WHERE user_id = name('ana') AND seq ="
     " (SELECT max(seq) FROM entries WHERE user_id = name('ana'))",
     "a fact": "UPDATE items SET user_id = name('bob') WHERE kind = word('fact') AND user_id = name('ana')",
     "a build": "UPDATE items SET user_id = name('bob') WHERE kind = word('build') AND user_id = name('ana')",

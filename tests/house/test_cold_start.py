@@ -61,8 +61,8 @@ NOT_TO_SEARCH = (
     "store.changes",
     "store.derivation", "store.dumps", "store.engines.postgres", "store.engines.sqlite.residue",
     "store.forget", "store.ledger.admission", "store.ledger.evidence", "store.ledger.secrets",
-    "store.positions", "store.reading", "store.rebuild", "store.reports", "store.scrub",
-    "store.transfer", "store.users", "store.verifying", "store.writing",
+    "store.positions", "store.reading", "store.reports", "store.scrub",
+    "store.transfer", "store.users", "store.verify", "store.writing",
 )  # fmt: skip
 
 

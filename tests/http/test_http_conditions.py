@@ -337,16 +337,16 @@ def test_logs_are_json_and_hold_no_content(client: TestClient, caplog: pytest.Lo
 
 def test_closing_waits_for_what_is_under_way(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A work that has begun ends before the store is closed."""
-    from muniment.store import rebuild as rebuilding
+    from muniment.store import verify as verifying
 
-    entered, release, real = threading.Event(), threading.Event(), rebuilding.rebuild
+    entered, release, real = threading.Event(), threading.Event(), verifying.rebuild
 
     def slow(*args: Any) -> Any:
         entered.set()
         release.wait(10)
         return real(*args)
 
-    monkeypatch.setattr(rebuilding, "rebuild", slow)
+    monkeypatch.setattr(verifying, "rebuild", slow)
     client = serve()
     said(client)
     begun = client.post(f"{TENANT}/rebuild", headers={"Prefer": "respond-async"})

@@ -35,6 +35,8 @@ from products import for_each
 
 WAIT_S = 30
 SAID = {"role": "user", "content": "x"}
+PATIENCE = (0.2, 2, 20)
+"""Deadlines in seconds, the next where a slow machine did not come far enough within the one before."""
 
 
 def until(happened: Callable[[], bool]) -> None:
@@ -82,13 +84,16 @@ def test_what_takes_too_long_is_stopped_on_every_engine(
     client = serve(any_store)
     assert client.post(f"{ANA}/runs/r1/events", json=SAID).status_code == 201
     endless = Endless(monkeypatch)
-    late = client.post(f"{ANA}/search", json={"query": "x"}, headers={"Prefer": "wait=0.2"})
-    assert late.status_code == 504
-    told = late.json()
-    assert (told["code"], told["details"]) == ("deadline_exceeded", {"seconds": 0.2})
-    assert "0.2 seconds" in told["detail"]
-    assert "nothing was written" in told["hint"]
-    until(partial(idle, client.app.state.lanes))  # type: ignore[attr-defined]
+    for seconds in PATIENCE:
+        late = client.post(f"{ANA}/search", json={"query": "x"}, headers={"Prefer": f"wait={seconds}"})
+        assert late.status_code == 504
+        told = late.json()
+        assert (told["code"], told["details"]) == ("deadline_exceeded", {"seconds": seconds})
+        assert f"{seconds} seconds" in told["detail"]
+        assert "nothing was written" in told["hint"]
+        until(partial(idle, client.app.state.lanes))  # type: ignore[attr-defined]
+        if endless.reads:
+            break
     assert endless.reads > 0
     assert endless.reads_after == 0
     assert client.get(f"{ANA}/runs/r1/status").status_code == 200, "the store is as usable as before"
@@ -115,12 +120,12 @@ def test_a_write_that_is_late_writes_nothing_and_one_that_is_done_stands(
 
         answer = real(self, tenant_id, late)
         if not waits_before:
-            time.sleep(0.4)
+            assert not cancellation.stop(lambda: DeadlineExceeded("late"))
         return answer
 
     monkeypatch.setattr(engine, "write", write)
-    ask = partial(client.post, f"{ANA}/runs/r1/events", headers={"Prefer": "wait=0.2"})
-    late = ask(json={"role": "user", "content": "lost"})
+    ask = partial(client.post, f"{ANA}/runs/r1/events")
+    late = ask(json={"role": "user", "content": "lost"}, headers={"Prefer": "wait=0.2"})
     assert (late.status_code, late.json()["code"]) == (504, "deadline_exceeded")
     until(partial(idle, client.app.state.lanes))  # type: ignore[attr-defined]
     waits_before = False
@@ -257,16 +262,15 @@ def test_a_tenant_whose_queue_is_full_is_told_when_to_come_back(serve: Serve, mo
             first = pool.submit(ask)
             assert has_begun()
             lanes = client.app.state.lanes  # type: ignore[attr-defined]
-            late = pool.submit(client.get, f"{ANA}/runs/r1/status", headers={"Prefer": "wait=2"})
+            waiting = pool.submit(client.get, f"{ANA}/runs/r1/status")
             until(lambda: lanes.snapshot()["quick"].waiting == 1)
             full = ask()
             assert (full.status_code, full.json()["code"]) == (429, "queue_full")
             assert int(full.headers["Retry-After"]) >= 1
             other = client.get("/v1/tenants/other/users", headers={"Prefer": "wait=0.1"})
             assert other.status_code == 504, "another tenant is let in, and waits"
-            assert late.result().status_code == 504, "it was in the queue when its time was up"
-            assert lanes.snapshot()["quick"].stopped == 2
-        assert first.result().status_code == 200
+            assert lanes.snapshot()["quick"].stopped == 1
+        assert (first.result().status_code, waiting.result().status_code) == (200, 200)
     counted = client.app.state.lanes.snapshot()["quick"]  # type: ignore[attr-defined]
     assert counted.waiting == 0
     assert counted.started >= 2
@@ -350,11 +354,11 @@ def test_a_line_that_comes_too_late_is_the_last_one(stored: Memory, serve: Serve
     run = stored.run(user_id="ana", session_id="s1", run_id="r1")
     run.observe_many([{"role": "user", "content": "y" * 20_000} for _ in range(12)])
     client = serve(stored)
-    real, count = calls.canonical_bytes, [0]
+    real, left = calls.canonical_bytes, [0]
 
     def slow(plain: Any) -> bytes:
-        count[0] += 1
-        if count[0] == 8:
+        left[0] -= 1
+        if left[0] == 0:
             cancellation = CURRENT.get()
             assert cancellation is not None
             until(lambda: cancellation.is_stopped)
@@ -363,8 +367,12 @@ def test_a_line_that_comes_too_late_is_the_last_one(stored: Memory, serve: Serve
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calls, "canonical_bytes", slow)
-        accept = {"Accept": "application/x-ndjson", "Prefer": "wait=0.3"}
-        lines = client.get(f"{ANA}/events", headers=accept).text.splitlines()
+        for seconds in PATIENCE:
+            left[0] = 8
+            accept = {"Accept": "application/x-ndjson", "Prefer": f"wait={seconds}"}
+            lines = client.get(f"{ANA}/events", headers=accept).text.splitlines()
+            if left[0] <= 0:
+                break
     assert json.loads(lines[-1])["problem"]["code"] == "deadline_exceeded"
     assert 1 <= len(lines) - 1 <= 8
     assert client.get(f"{TENANT}/users").status_code == 200

@@ -314,15 +314,15 @@ def test_a_key_reads_its_own_and_ends_with_it(start: Start, memory: Memory, keys
 @pytest.fixture
 def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Rebuilding does not end until this is set."""
-    from muniment.store import rebuild as rebuilding
+    from muniment.store import verify as verifying
 
-    release, real = threading.Event(), rebuilding.rebuild
+    release, real = threading.Event(), verifying.rebuild
 
     def slow(*args: Any) -> Any:
         release.wait(20)
         return real(*args)
 
-    monkeypatch.setattr(rebuilding, "rebuild", slow)
+    monkeypatch.setattr(verifying, "rebuild", slow)
     yield release
     release.set()
 

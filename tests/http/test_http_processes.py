@@ -47,21 +47,15 @@ FACT = {"key": "user.city", "value": "Berlin"}
 Open = Callable[[], Memory]
 
 
-USUAL = ("memory", "sqlite", "postgres")
-
-
-@pytest.fixture(params=("memory", *DEPLOYMENTS) if EVERYWHERE else USUAL)
+@pytest.fixture(params=DEPLOYMENTS if EVERYWHERE else ("sqlite", "postgres"))
 def opened(request: pytest.FixtureRequest, stores: Stores) -> Iterator[Open]:
-    """Handles of one store, each as a process of its own would have it; in memory there is one engine to have."""
+    """Handles of one store, each as a process of its own would have it."""
     with ExitStack() as stack:
         place = stack.enter_context(stores(request.param))
-        in_memory = SqliteEngine(":memory:")
-
-        def engine() -> Any:
-            return in_memory if request.param == "memory" else open_engine(place.target)
 
         def handle() -> Memory:
-            memory = Memory(new_context(engine=engine(), policy=Policy(), clock=system_clock, ids=SystemIds()))
+            engine = open_engine(place.target)
+            memory = Memory(new_context(engine=engine, policy=Policy(), clock=system_clock, ids=SystemIds()))
             stack.callback(memory.close)
             return memory
 

@@ -57,7 +57,7 @@ def values_of(saver: MunimentSaver, given: Any) -> Any:
 
 @pytest.mark.soak
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres", "http"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres", "http"])
 def test_the_conformance_kit_passes_whole(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if engine == "postgres":
         dsn, schema = request.getfixturevalue("postgres_dsn"), request.getfixturevalue("postgres_schema")
@@ -72,7 +72,7 @@ def test_the_conformance_kit_passes_whole(engine: str, tmp_path: Path, request: 
             with muniment.open(":memory:") as store, connected(store, tmp_path) as far:
                 yield far
         else:
-            with muniment.open(":memory:" if engine == "memory" else tmp_path / f"{next(numbers)}.db") as store:
+            with muniment.open(tmp_path / f"{next(numbers)}.db") as store:
                 yield store
 
     @conformance.checkpointer_test(name=f"MunimentSaver on {engine}")

@@ -22,7 +22,7 @@ from muniment.store.engines.postgres.engine import PostgresEngine
 from muniment.testing.postgres import Unavailable, fresh_schema, server_dsn
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres", "http"])
+@pytest.fixture(params=["sqlite", "postgres", "http"])
 def mem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     with ExitStack() as stack:
         if request.param == "postgres":
@@ -32,7 +32,7 @@ def mem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
                 pytest.skip(str(reason))
             engine = PostgresEngine(dsn, schema=stack.enter_context(fresh_schema(dsn)))
         else:
-            engine = open_engine(tmp_path / "a.db" if request.param == "sqlite" else ":memory:")
+            engine = open_engine(tmp_path / "a.db")
         made = Memory(new_context(engine=engine, policy=Policy(), clock=TickingClock(), ids=CountingIds()))
         stack.callback(made.close)
         yield made if request.param != "http" else over_http(made, tmp_path, stack)

@@ -224,16 +224,14 @@ def test_what_comes_twice_or_was_changed_since(mem: Memory) -> None:
 
 @pytest.mark.soak
 @pytest.mark.req("RC-11")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_plans_on_one_record_are_serialised(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     with ExitStack() as stack:
         if engine == "postgres":
             schema, dsn = request.getfixturevalue("kept_postgres_schema"), request.getfixturevalue("postgres_dsn")
             opened = [PostgresEngine(dsn, schema=schema) for _ in range(2)]
-        elif engine == "sqlite":
-            opened = [open_engine(tmp_path / "store.db") for _ in range(2)]  # two handles, as two processes have
         else:
-            opened = [open_engine(":memory:")] * 2
+            opened = [open_engine(tmp_path / "store.db") for _ in range(2)]  # two handles, as two processes have
         mems = [Memory(new_context(each, Policy(), system_clock, SystemIds())) for each in opened]
         for mem in mems[: len(set(map(id, opened)))]:
             stack.enter_context(mem)

@@ -96,14 +96,14 @@ def test_users_and_tenants_learn_the_same_apart(mem: Memory) -> None:
 
 
 @pytest.mark.req("LG-02")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_tenants_learn_the_same_apart(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if engine == "postgres":
         opened: Engine = PostgresEngine(
             request.getfixturevalue("postgres_dsn"), schema=request.getfixturevalue("kept_postgres_schema")
         )
     else:
-        opened = open_engine(":memory:" if engine == "memory" else tmp_path / "store.db")
+        opened = open_engine(tmp_path / "store.db")
     with store(opened) as mem:
         for tenant in ("acme", "umbrella"):
             for number in range(12):
@@ -282,7 +282,7 @@ def test_every_verdict_is_learnt_once(mem: Memory, verdict: str, outcome: str) -
 
 
 @pytest.mark.req("RC-12")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_a_run_that_many_learn_from_at_once_is_learnt_once(
     engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -290,7 +290,7 @@ def test_a_run_that_many_learn_from_at_once_is_learnt_once(
         schema = request.getfixturevalue("kept_postgres_schema")
         opened: Engine = PostgresEngine(request.getfixturevalue("postgres_dsn"), schema=schema)
     else:
-        opened = open_engine(":memory:" if engine == "memory" else tmp_path / "store.db")
+        opened = open_engine(tmp_path / "store.db")
     with store(opened) as mem:
         teach(mem)
         bank = mem.bank(user_id="ana")

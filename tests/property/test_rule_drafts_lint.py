@@ -20,7 +20,7 @@ from muniment.learning.stored_memory import IntentParts, RunFacts, StepFacts
 from muniment.rules.promotion.consolidation import rule_of
 from muniment.rules.promotion.records import LintFinding
 from muniment.rules.rulebook.lint import is_clean, lint_rule
-from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.injection import reads_like_instructions
 from muniment.store.ledger.secrets import redact_text
 from products import for_each
 

@@ -124,10 +124,10 @@ def without_snapshots(log: RunLog) -> object:
 
 @pytest.mark.soak
 @pytest.mark.req("CS-12", "LG-04")
-@on("memory", "sqlite", "postgres")
+@on("sqlite", "postgres")
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_on_every_engine_and_after_a_move(deployment: str, stores: Stores, seed: int) -> None:
-    others = [name for name in ("memory", "sqlite", "postgres") if name != deployment]
+    others = [name for name in ("sqlite", "postgres") if name != deployment]
     with ExitStack() as stack:
 
         def opened(name: str) -> Memory:

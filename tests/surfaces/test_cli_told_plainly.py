@@ -39,14 +39,6 @@ def build_of(db: str, *said: tuple[str, str], **more: Any) -> str:
 TWO_HOMES = (("2026-01-01T00:00:00Z", "I live in Rome."), ("2026-05-01T00:00:00Z", "I live in Paris now."))
 
 
-def test_explain_says_which_turn_is_superseded_by_which(db: str) -> None:
-    build = build_of(db, *TWO_HOMES)
-    with muniment.open(db) as mem:
-        (note,) = mem.replay(build).packet.explain.conflicts
-        older, newer = (note.to_wire()[key] for key in ("evidence_id", "superseded_by"))
-    assert f"({older} → {newer})" in call("explain", build, "--db", db).stdout
-
-
 @pytest.mark.req("LG-08")
 def test_what_reads_like_orders_is_no_highlight_of_an_episode(db: str) -> None:
     with muniment.open(db) as mem:

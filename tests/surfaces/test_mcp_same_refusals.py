@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_room import at, failure, make_store, said, served, structured
+from mcp_room import at, failure, make_store, served, structured
 
 from muniment.errors import MunimentError
 from muniment.handles.run import Run
@@ -55,20 +55,4 @@ def test_a_tool_keeps_its_own_narrower_bounds() -> None:
         assert structured(await client.call_tool("get_context", {"max_tokens": 256.0}))["max_tokens"] == 256
 
     with make_store() as memory:
-        at(served(memory, profile="full"), talk)
-
-
-def test_the_text_of_a_search_says_what_was_superseded() -> None:
-    with make_store() as memory:
-        run = memory.run(user_id="ana", session_id="s1", run_id="r1")
-        run.observe("user", "I live in Rome.", ts="2026-01-01T00:00:00Z")
-        run.observe("user", "I live in Paris now.", ts="2026-05-01T00:00:00Z")
-
-        async def talk(client: Client) -> None:
-            answer = await client.call_tool("search_memory", {"query": "Where do I live now?"})
-            hits = structured(answer)["hits"]
-            newer = [each["by"] for hit in hits for each in hit.get("superseded", ()) if "quote" not in each]
-            assert newer
-            assert f"superseded by {newer[0]}" in said(answer)
-
         at(served(memory, profile="full"), talk)

@@ -110,12 +110,6 @@ function HitCard({ hit, best, place }: { hit: Hit; best: number; place: Place })
         {(hit.speaker ?? hit.role) ? <span>{hit.speaker ?? hit.role}</span> : null}
         <Time ts={hit.ts} />
         {hit.session_id ? <span class="mono">{hit.session_id}</span> : null}
-        {hit.superseded_by ? <Badge tone="warn">{w("superseded")}</Badge> : null}
-        {hit.superseded_by
-          ? null
-          : (hit.superseded ?? []).map((each) => (
-              <Badge key={each.start} tone="warn">{`${each.key ?? each.quote}: ${w("superseded")}`}</Badge>
-            ))}
         <span class="score" title={`${w("score")} ${hit.score}`}>
           <i style={{ width: `${Math.max(2, (hit.score / best) * 100)}%` }} />
           {hit.score.toFixed(3)}

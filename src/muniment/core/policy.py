@@ -302,8 +302,6 @@ class RecallPolicy(Record):
     """Turns of one session answer alike only if they have this share of the shorter one's words in common, while each
     says something of its own.
     """
-    superseded_match: Share = 0.75
-    """An older one that restates the newest is marked superseded if both hold this share of the query's weight."""
 
     @property
     def digest(self) -> str:

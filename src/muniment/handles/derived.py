@@ -64,7 +64,7 @@ from muniment.store.ledger.memory_events import (
     TURNS_READ,
 )
 from muniment.store.ledger.run_events import ACTIONS_PLANNED, OUTPUT_VERIFIED, RUN_EVENTS
-from muniment.store.proving.receipts import receipt_fault
+from muniment.store.proofs import receipt_fault
 
 if TYPE_CHECKING:
     from muniment.core.policy import Policy
@@ -135,7 +135,6 @@ def new_context(
 def check_dump(source: Source) -> Dump:
     """Read a dump to its end; raises for the first thing wrong, in its form, its chains or what its items claim."""
     from muniment.store import dumps
-    from muniment.store.dump_replay import DumpReplay
 
     checks = [package.check_dump() for package in load_projections() if package.check_dump is not None]
-    return dumps.check_dump(source, DumpReplay(derivations(), checks))
+    return dumps.check_dump(source, derivations(), checks)

@@ -510,9 +510,9 @@ class Memory:
         `quick` walks a sample of the sessions, makes nothing again, and says so. With `entries_max` it stops behind so
         many entries, and the report's `resume` is where to go on: give it back, until it is None.
         """
-        from muniment.store import verifying
+        from muniment.store.verify import verify
 
-        return verifying.verify(self._ctx, tenant_id, quick=quick, entries_max=entries_max, resume=resume)
+        return verify(self._ctx, tenant_id, quick=quick, entries_max=entries_max, resume=resume)
 
     @told
     def forget(

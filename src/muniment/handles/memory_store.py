@@ -231,9 +231,9 @@ class MemoryStore:
 
     def rebuild(self, *, tenant_id: str = DEFAULT_TENANT) -> RebuildReport:
         """Compute every projection again from the ledger and repair what differs."""
-        from muniment.store import rebuild as rebuilding
+        from muniment.store.verify import rebuild
 
-        return rebuilding.rebuild(self._ctx, tenant_id)
+        return rebuild(self._ctx, tenant_id)
 
     def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
         """Bring every turn to the present embedder; run it after an embedder was added or changed."""

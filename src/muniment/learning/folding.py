@@ -65,9 +65,9 @@ from muniment.learning.rule_state import RuleArm
 from muniment.learning.stored_memory import RunFacts, StoredMemory
 from muniment.memory.patches import Decided, append_decided, draft_patch
 from muniment.packets.builds import builds_of_run
+from muniment.store.injection import has_injection_form
 from muniment.store.items import Item, latest, latest_of_run, newest_items, select_items
 from muniment.store.ledger.memory_events import DRAFT_MADE, FOLD_MADE, LESSONS_PROPOSED, RUN_LOGGED
-from muniment.store.ledger.orders import is_worded_as_orders
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.ledger.secrets import redact_text
 from muniment.store.reading import list_entries
@@ -433,7 +433,7 @@ def _is_clean(text: str) -> bool:
     """Nothing secret in it, and nothing that is worded as orders are (LG-08, LG-10)."""
     found: Counter[str] = Counter()
     redact_text(text, found)
-    return not found and not is_worded_as_orders(text)
+    return not found and not has_injection_form(text)
 
 
 class _Ready(NamedTuple):

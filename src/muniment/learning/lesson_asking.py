@@ -28,9 +28,9 @@ from muniment.learning.proposals.records import (
 )
 from muniment.memory.extraction.borne import folded, words_in
 from muniment.runs.reading import get_run
+from muniment.store.injection import has_injection_form
 from muniment.store.items import latest, select_items
 from muniment.store.ledger.foreign import is_id
-from muniment.store.ledger.orders import is_worded_as_orders
 from muniment.store.ledger.records import INSTRUCTION_LIKE
 from muniment.store.ledger.secrets import find_secret, redact_text
 from muniment.store.reading import list_entries
@@ -176,7 +176,7 @@ def _call_of(entry: LedgerEntry) -> tuple[str | None, str]:
 def _shown_text(text: str, chars_max: int, *, is_own: bool = False) -> str:
     """A text in one line, without secrets; of what others wrote, up to where it gives orders."""
     line = redact_text(" ".join(text[: 64 * chars_max].split()), Counter())
-    if not is_own or is_worded_as_orders(line):
+    if not is_own or has_injection_form(line):
         line = without_orders(line)
     half = chars_max // 2
     return line if len(line) <= chars_max else f"{line[:half]} … {line[-half:]}"
@@ -235,7 +235,7 @@ def standards_of(ctx: Context, *, is_bound: bool) -> Standards:
         tokens_max=ctx.policy.learn.writing.text_tokens_max,
         count=ctx.counter.count,
         secret_in=find_secret,
-        is_order=is_worded_as_orders,
+        is_order=has_injection_form,
         is_bound=is_bound,
         now=ctx.now(),
     )
@@ -282,7 +282,7 @@ def _told_of(proposal: LessonProposal, refusal: Refused | None) -> dict[str, obj
 
 def _may_be_kept(text: str) -> bool:
     """No door looks at what a bank is told: neither secrets nor orders go in."""
-    return find_secret(text) is None and not is_worded_as_orders(text)
+    return find_secret(text) is None and not has_injection_form(text)
 
 
 def told(asked: LessonsAsked, kept: Sequence[KeptLesson]) -> LessonReport:

@@ -23,9 +23,9 @@ from muniment.memory.extraction.prompts import PROMPT_VERSION
 from muniment.memory.fact_writing import request_fact
 from muniment.memory.facts.candidate_records import Candidate
 from muniment.memory.patches import Decided, Writer, append_decided, draft_patch, write_patches
+from muniment.store.injection import has_injection_form, reads_like_instructions
 from muniment.store.items import latest
 from muniment.store.ledger.memory_events import TURNS_CLAIMED, TURNS_READ
-from muniment.store.ledger.orders import is_worded_as_orders, reads_like_instructions
 from muniment.store.ledger.records import INSTRUCTION_LIKE, PARTLY_ANALYSED, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reading import content_in
@@ -93,7 +93,7 @@ def readable(entry: LedgerEntry, text: str, policy: ExtractionPolicy) -> bool:
     if entry.role not in policy.roles or INSTRUCTION_LIKE in entry.flags or not text.strip():
         return False
     is_own = entry.role == "user" and entry.trust == "user"
-    return not (is_worded_as_orders(text) if is_own else reads_like_instructions(text))
+    return not (has_injection_form(text) if is_own else reads_like_instructions(text))
 
 
 class BatchRoom:

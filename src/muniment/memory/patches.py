@@ -38,8 +38,8 @@ from muniment.store.ledger.admission import Admitted
 from muniment.store.ledger.evidence import locate_quote
 from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, imported_from
 from muniment.store.ledger.secrets import redact_value
-from muniment.store.proving.tombstones import forgotten, told_entry
 from muniment.store.reading import content_in
+from muniment.store.tombstones import forgotten, load_entry
 from muniment.store.writing import append_in
 
 __all__ = [
@@ -224,7 +224,7 @@ def read_evidence(reader: Reader, scope: Scope, ids: Sequence[str], path: str = 
         if row is None or row.user_id != scope.user_id:
             raise NotFound(f"no event {id_!r:.80} in this scope", path=here)
         if row.receipt_id is not None:
-            raise forgotten(told_entry(reader, scope.tenant_id, row), f"the event {id_} was forgotten", path=here)
+            raise forgotten(load_entry(reader, scope.tenant_id, row), f"the event {id_} was forgotten", path=here)
         if row.kind == "state_patch":
             raise InvalidInput(
                 f"the event {id_} is a change of memory, which is no evidence", path=here, hint="name what was said"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,17 +18,14 @@ from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import Numeric
 from muniment.core.requests import whole
 from muniment.core.scope import imported_note
-from muniment.core.text.analyzer import term_hash
-from muniment.core.text.stated.attributes import own
 from muniment.errors import InvalidInput
 from muniment.memory.caches import MomentCache
 from muniment.memory.held_index import load_index
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.index import StoredIndex
-from muniment.memory.recall.outdated_turns import superseded_among
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.rank import Ranked, Reach, rank
-from muniment.memory.recall.records import Hit, SupersededStatement, outdated_by, reasons_of
+from muniment.memory.recall.records import Hit
 from muniment.memory.recall.several import asks_along
 from muniment.memory.turn_reading import LiveTurn, turns_by_id
 from muniment.store.context import Context
@@ -50,13 +46,11 @@ class FoundTurn(NamedTuple):
 
     turn: LiveTurn
     ranked: Ranked
-    superseded: tuple[SupersededStatement, ...]
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why it was found, what of it something newer says otherwise, and whether only a part of it was analysed."""
-        found = self.ranked.reasons + reasons_of(self.superseded) if self.superseded else self.ranked.reasons
-        return (*found, IN_PART) if self.turn.is_partly_analysed else found
+        """Why it was found, and whether only a part of it was analysed."""
+        return (*self.ranked.reasons, IN_PART) if self.turn.is_partly_analysed else self.ranked.reasons
 
 
 def check_search(ctx: Context, query: Any, k: Any, now: Any) -> tuple[str, int, str]:
@@ -123,60 +117,15 @@ def find_turns(
     if asks_along(query):
         from muniment.memory.recall.chains.chained import put_chain_first
 
-        def read(ordinals: Sequence[int], *, lasting: bool = False) -> list[str]:
+        def read(ordinals: Sequence[int]) -> list[str]:
             ids = [index.id(ordinal) for ordinal in ordinals]
             turns = turns_by_id(ctx, reader, tenant_id, ids, is_asked_later=is_asked_later)
-            outdated = superseded_among(turns, {}) if lasting else {}
-            return [_lasting(turns[id_], outdated.get(id_, ())) if id_ in turns else "" for id_ in ids]
+            return [turns[id_].quotable if id_ in turns else "" for id_ in ids]
 
-        ranked = put_chain_first(query, index, ranked, k, read, partial(read, lasting=True), index.id, among)
+        ranked = put_chain_first(query, index, ranked, k, read, index.id, among)
     ids = [index.id(hit.ordinal) for hit in ranked]
-    later = {
-        id_: index.id(hit.restated_by) for id_, hit in zip(ids, ranked, strict=True) if hit.restated_by is not None
-    }
-    wanted = list(dict.fromkeys([*ids, *later.values()]))
-    turns = turns_by_id(ctx, reader, tenant_id, wanted, is_asked_later=is_asked_later)
-    found = [(hit.ordinal, turns[id_]) for id_, hit in zip(ids, ranked, strict=True) if id_ in turns]
-    since = [id_ for id_ in _stated_since(index, found) if id_ not in turns]
-    if since:
-        turns = turns | turns_by_id(ctx, reader, tenant_id, since, is_asked_later=is_asked_later)
-    outdated = superseded_among(turns, later)
-    return [
-        FoundTurn(turns[id_], hit, outdated.get(id_, ())) for id_, hit in zip(ids, ranked, strict=True) if id_ in turns
-    ]
-
-
-def _lasting(turn: LiveTurn, outdated: Sequence[SupersededStatement]) -> str:
-    """The text of a turn without the statements that are outdated."""
-    text = turn.quotable
-    for each in outdated:
-        text = text.replace(each.quote, "", 1)
-    return text
-
-
-_ATTRIBUTES = {"employer": "work", "job": "work", "partner": "relationship"} | {
-    name: name for name in ("home", "relationship", "study", "diet", "car", "phone")
-}
-"""What the index calls the keys of statements that it knows."""
-_SINCE_MAX = 3
-
-
-def _stated_since(index: StoredIndex, ranked: Sequence[tuple[int, LiveTurn]]) -> list[str]:
-    """The newest turns that state what some found turn states of its speaker: it may be outdated by one that the query
-    does not find.
-    """
-    stated: dict[tuple[int, str], None] = {}
-    for ordinal, turn in ranked:
-        for statement in turn.statements:
-            if statement.who == ("", "") and statement.key in _ATTRIBUTES:
-                stated[int(index.speaker[ordinal]), _ATTRIBUTES[statement.key]] = None
-    found: dict[str, None] = {}
-    for speaker, attribute in stated:
-        ordinals, _ = index.postings(term_hash(own(attribute)))
-        theirs = ordinals[index.speaker[ordinals] == speaker]
-        newest = theirs[index.ts[theirs].argsort(kind="stable")[-_SINCE_MAX:]]
-        found.update(dict.fromkeys(index.id(ordinal) for ordinal in newest.tolist()))
-    return list(found)
+    turns = turns_by_id(ctx, reader, tenant_id, ids, is_asked_later=is_asked_later)
+    return [FoundTurn(turns[id_], hit) for id_, hit in zip(ids, ranked, strict=True) if id_ in turns]
 
 
 def _moments(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[str]:
@@ -196,12 +145,12 @@ def _moments(ctx: Context, reader: Reader, tenant_id: str, ids: Sequence[str]) -
 
 def turn_hit(found: FoundTurn, kind: Literal["event", "chunk"] = "event", *why: str) -> Hit:
     """What was found, as it is answered."""
-    return _hit(found.turn, kind, found.ranked.chance, found.reasons + why, found.ranked.parts, found.superseded)
+    return _hit(found.turn, kind, found.ranked.chance, found.reasons + why, found.ranked.parts)
 
 
 def unranked_hit(turn: LiveTurn, *why: str) -> Hit:
     """A turn that answers no question, as it is answered."""
-    return _hit(turn, "event", 0.0, why, {}, ())
+    return _hit(turn, "event", 0.0, why, {})
 
 
 def _hit(
@@ -210,7 +159,6 @@ def _hit(
     score: float,
     why: tuple[str, ...],
     parts: Mapping[str, float],
-    superseded: tuple[SupersededStatement, ...],
 ) -> Hit:
     """Its parts are the ledger's and the ranking's own, which are typed."""
     origin = turn.imported_from
@@ -228,8 +176,6 @@ def _hit(
             "session_id": turn.session_id,
             "speaker": turn.call or turn.speaker,
             "role": turn.role,
-            "superseded": superseded,
-            "superseded_by": outdated_by(superseded),
         },
         _HIT_FIELDS,
     )

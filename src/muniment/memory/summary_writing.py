@@ -17,9 +17,9 @@ from muniment.memory.patches import (
     trust_of_evidence,
     write_patches,
 )
+from muniment.store.injection import reads_like_instructions
 from muniment.store.items import digest_name, latest, select_items
 from muniment.store.ledger.memory_events import SESSION_SUMMARIZED
-from muniment.store.ledger.orders import reads_like_instructions
 from muniment.store.ledger.records import INSTRUCTION_LIKE
 
 if TYPE_CHECKING:

@@ -15,17 +15,16 @@ from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.memory.caches import PlaceCache, TurnCache
 from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
-from muniment.store.chain_reading import Linked, check_places
+from muniment.store.chain import Linked, check_places
 from muniment.store.items import HOLDS_BODY
 from muniment.store.ledger.records import PARTLY_ANALYSED, LedgerEntry, imported_from
 from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, read_body
-from muniment.store.proving.tombstones import told_entries
+from muniment.store.tombstones import load_entries
 from muniment.store.turns import blob_text, can_be_turn
 
 if TYPE_CHECKING:
     from muniment.core.record import JsonObject
     from muniment.core.scope import Scope, Trust
-    from muniment.core.text.stated.statements import Statement
     from muniment.memory.episodes.turns import ReadTurn
     from muniment.memory.turns import Turn
     from muniment.store.context import Context
@@ -119,18 +118,6 @@ class LiveTurn:
         """As much of its text as may be quoted."""
         return self.text[:TURN_CHARS_MAX]
 
-    @cached_property
-    def statements(self) -> tuple[Statement, ...]:
-        """What the part of it that may be quoted states: read once, like the rest.
-
-        Nothing where nobody speaks of themselves: what a tool gives back, what an assistant without a name says.
-        """
-        if self.kind != "message" or (self.role != "user" and self.speaker is None):
-            return ()
-        from muniment.core.text.stated.statements import read_statements
-
-        return read_statements(self.quotable, int(self.ts[:4]))
-
     @property
     def call(self) -> str | None:
         """The call that a tool's result answers, told in a line; None of anything else."""
@@ -164,8 +151,6 @@ class LiveTurn:
     def read(self) -> ReadTurn:
         """The turn as a pool holds it. Not validated again: the entry was when it was written."""
         turn = self._turn("")
-        if "statements" in self.__dict__:
-            turn.__dict__["statements"] = self.statements  # not read twice
         said = self._said
         line = None if self.call is None else self._line(turn)
         return _readers().read_turn(turn, tuple(said.get("tags", ())), tuple(said.get("entities", ())), line)
@@ -229,7 +214,7 @@ def _readers() -> _Readers:
 
 def entries_by_id(reader: Reader, tenant_id: str, ids: Sequence[str]) -> list[LedgerEntry]:
     """The entries with these ids, in their order; those that are not there are left out."""
-    found = {entry.id: entry for entry in told_entries(reader, tenant_id, list(by_ids(reader, ENTRIES, ids)))}
+    found = {entry.id: entry for entry in load_entries(reader, tenant_id, list(by_ids(reader, ENTRIES, ids)))}
     return [found[id_] for id_ in ids if id_ in found]
 
 

@@ -8,7 +8,6 @@ from muniment.core.canonical import Written, canonical_text
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText, Trust
 from muniment.core.text.sentences import Words, read_words
-from muniment.core.text.stated.statements import Statement, read_statements
 
 __all__ = [
     "EpisodeCandidate",
@@ -50,10 +49,6 @@ class Excerpt(Record):
         return "\n".join(stretch.text for stretch in self.stretches)
 
 
-def _statements(text: str, ts: str) -> tuple[Statement, ...]:
-    return read_statements(text, int(ts[:4]) if ts[:4].isdecimal() else 0)
-
-
 class Turn(Record):
     """An event that may be quoted: a message or a tool's result, never a system or developer message."""
 
@@ -90,12 +85,6 @@ class Turn(Record):
     def quotable(self) -> str:
         """As much of its text as may be quoted: all that a pool holds."""
         return self.text
-
-    @cached_property
-    def statements(self) -> tuple[Statement, ...]:
-        """What it states of whom, if somebody spoke: read once, like the rest."""
-        speaks = self.kind == "message" and (self.role == "user" or self.speaker is not None)
-        return _statements(self.text, self.ts) if speaks else ()
 
     @cached_property
     def words(self) -> Words:
@@ -135,12 +124,6 @@ class SummaryLine(Record):
     """As a turn's."""
     flags: Absent[Items[str]] = None
     """Of a sentence that was not said here: where it comes from; of a summary that was given, what was noticed."""
-
-    @cached_property
-    def statements(self) -> tuple[Statement, ...]:
-        """What the sentence states of whom, if somebody spoke."""
-        speaks = self.role == "user" or (self.role == "assistant" and self.speaker is not None)
-        return _statements(self.text, self.ts) if speaks else ()
 
     @cached_property
     def words(self) -> Words:

@@ -16,7 +16,7 @@ from muniment.core.policy import Policy
 from muniment.core.ports.engine import Condition, Reader, Transaction
 from muniment.core.ports.rows import select, texts
 from muniment.core.ports.schema import ENTRIES, ITEMS
-from muniment.core.record import Numeric, ValidationError, issues_of
+from muniment.core.record import JsonObject, Numeric, ValidationError, issues_of
 from muniment.core.requests import Expect, ObjectOrNone, Request, checked, one_of, whole
 from muniment.core.scope import IdText, Scope
 from muniment.errors import (
@@ -39,12 +39,12 @@ from muniment.packets.line_counts import line_counts_of
 from muniment.packets.marks import KeptMarks, keep_marks, read_marks
 from muniment.packets.page.layout import says_not_found
 from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
-from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool, versions_of, written_table
+from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool, read_pool, versions_of, written_table
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
 from muniment.store.ledger.secrets import redact_value
-from muniment.store.proving.proofs import check_proof, check_proofs, prove
+from muniment.store.proofs import check_proof, check_proofs, prove
 
 if TYPE_CHECKING:
     from muniment.core.ports.models import TokenCounter
@@ -53,8 +53,6 @@ __all__ = [
     "Build", "build_of", "builds_of_run", "compose_build", "list_builds", "load_build", "recompose",
 ]  # fmt: skip
 
-COMPOSER = 11
-"""Which composer this is: one that chooses or writes otherwise has another number, and builds keep their packet."""
 PURPOSES = ("planner", "tool", "responder")
 TRIES = 3
 TOKENS_MIN, TOKENS_MAX = 256, 10_000_000
@@ -78,12 +76,18 @@ class Build:
     marks: Mapping[str, str]
     """What each mark in the text refers to."""
     request: ComposeRequest
-    pool: Pool = field(repr=False)
+    _pool: Pool | JsonObject = field(repr=False)
+    """The pool, as it was gathered or as the store keeps it."""
     policy: Policy = field(repr=False)
     rules: GivenRules | None = None
     """What the run selected: before the packet in the text, and counted."""
     stable_chars: int = 0
     """How much of the text, from its beginning, seldom changes from packet to packet: what is worth caching."""
+
+    @cached_property
+    def pool(self) -> Pool:
+        """Everything the packet was chosen from. That of a stored build is read when it is first asked for."""
+        return self._pool if isinstance(self._pool, Pool) else read_pool(self._pool)
 
     @cached_property
     def packet(self) -> MemoryPacket:
@@ -257,7 +261,7 @@ def _keep(
         lock_key(tx, build.request.scope, key)
         found = find_keyed(tx, build.request.scope, key)
         if found is not None:
-            return _reload(ctx, found)
+            return _reload(found)
     if _is_forgotten(tx, change, build, turns):
         return None
     _check_marks(ctx, build, tx)
@@ -426,7 +430,6 @@ def _change(build: Build, counter: str, key: BuildKey | None = None) -> Change:
             "pool": build.pool.written,
             "policy": build.policy.written,
             "counter": counter,
-            "composer": COMPOSER,
             "packet": Written(build.packet_bytes.decode()),
             "packet_hash": digest(build.packet_bytes).hex(),
             "marks": written_table(build.marks),
@@ -511,7 +514,7 @@ def load_build(ctx: Context, tenant_id: str, build_id: str) -> Build:
     item = ctx.engine.read(tenant_id, read)
     if item is None or item.kind != "build":
         raise NotFound(f"no build {build_id!r} in this store", path="$.id")
-    return _reload(ctx, item)
+    return _reload(item)
 
 
 def build_of(ctx: Context, scope: Scope, build: Build | str, path: str) -> Build:
@@ -533,38 +536,42 @@ def _own_build(ctx: Context, scope: Scope, build_id: str, path: str) -> Build:
     try:
         if item.body is not None:
             check_proofs(ctx, scope.tenant_id, [item])
-        return _reload(ctx, item)
+        return _reload(item)
     except MunimentError as error:
         error.path = path
         raise
 
 
-def _reload(ctx: Context, item: Item) -> Build:
-    """What this composer made is composed again; what an earlier one made is read as it was kept."""
+def _reload(item: Item) -> Build:
+    """A stored build: its packet, text and marks as they were kept. Nothing is composed again."""
     body = item.plain()
-    if "packet" not in body and body.get("composer") != COMPOSER:
+    if "packet" not in body:
         raise ComposedBefore(
             f"the build {item.id} was composed by version 0.1, which kept no packet and chose by other rules",
             path="$.id",
             hint="its text is kept and listed with the builds; replay it with the version that composed it",
             details={"id": item.id},
         )
-    request, pool = ComposeRequest.from_wire(body["request"]), Pool.from_wire(body["pool"])
     rules = GivenRules.from_wire(body["rules"]) if "rules" in body else None
-    policy = Policy.from_earlier(body["policy"])
-    if body.get("composer") == COMPOSER:
-        build = _composed(item.id, request, pool, policy, ctx.counter_named(body["counter"]), rules)
-    else:
-        packet_bytes = canonical_bytes(body["packet"])
-        kept = body["text"], body["tokens"], body["marks"]
-        build = Build(item.id, packet_bytes, *kept, request, pool, policy, rules, body.get("stable_chars", 0))
-    if digest(build.packet_bytes).hex() != body["packet_hash"]:
+    packet_bytes = canonical_bytes(body["packet"])
+    if digest(packet_bytes).hex() != body["packet_hash"]:
         raise IntegrityFailure(
-            f"the build {item.id} no longer composes to the bytes it had",
-            hint="what it was made of was changed in the store",
+            f"the packet of the build {item.id} is not the one that was composed",
+            hint="run `muniment verify`",
             details={"id": item.id},
         )
-    return build
+    return Build(
+        item.id,
+        packet_bytes,
+        body["text"],
+        body["tokens"],
+        body["marks"],
+        ComposeRequest.from_wire(body["request"]),
+        body["pool"],
+        Policy.from_earlier(body["policy"]),
+        rules,
+        body.get("stable_chars", 0),
+    )
 
 
 def recompose(ctx: Context, build: Build, policy: Policy) -> Build:

@@ -228,7 +228,6 @@ def _hit(found: FoundTurn, cued: CuedTurns, asked: str) -> HitCandidate:
             "score": ranked.chance,
             "parts": parts,
             "reasons": reasons,
-            "superseded": found.superseded,
             "standing": None,
         },
         _HIT_FIELDS,
@@ -255,6 +254,6 @@ def _newest(
         if id_ in turns:
             carried = 0 if cued.cues is None else int(cued.cues[ordinal])
             parts = {CUE_PART: float(carried)} if carried else {}
-            said = {"turn": turns[id_].read.turn, "score": 0.0, "parts": parts, "superseded": (), "standing": None}
+            said = {"turn": turns[id_].read.turn, "score": 0.0, "parts": parts, "standing": None}
             hits[ordinal] = HitCandidate.unchecked({**said, "reasons": ("a cue points at it",)}, _HIT_FIELDS)
     return hits

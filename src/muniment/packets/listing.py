@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.ports.engine import Condition
 from muniment.store.items import Item, select_items
-from muniment.store.proving.proofs import check_proofs
+from muniment.store.proofs import check_proofs
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader

@@ -22,7 +22,6 @@ from muniment.contracts.packet import (
 from muniment.core.canonical import Written, canonical_text, ordered_keys, ordered_members, written_part
 from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record, Timestamp
 from muniment.core.scope import IdText, Scope, Trust
-from muniment.memory.recall.records import SupersededStatement, outdated_by
 from muniment.memory.turns import EpisodeCandidate, SessionLine, Turn
 
 __all__ = [
@@ -39,6 +38,7 @@ __all__ = [
     "ProcedureCandidate",
     "RunBasis",
     "ToolCandidate",
+    "read_pool",
     "version_name",
     "versions_of",
     "written_table",
@@ -56,15 +56,8 @@ class HitCandidate(Record):
     score: Number
     parts: dict[str, float]
     reasons: Items[str]
-    superseded: Items[SupersededStatement]
-    """What of it a newer event says otherwise."""
     standing: Absent[Items[str]] = None
     """Of a turn that was brought in because advice is asked for: the words of it that tell of the one who asks."""
-
-    @property
-    def outdated_by(self) -> str | None:
-        """The event that says otherwise, where nothing of the turn stands."""
-        return outdated_by(self.superseded)
 
 
 class FactCandidate(Record):
@@ -284,6 +277,12 @@ def _named_evidence(value: Any) -> Iterator[str]:
             yield from _named_evidence(part)
 
 
+def read_pool(wire: JsonObject) -> Pool:
+    """The pool of a stored build. What an earlier composer kept of a hit and this one does not know is left out."""
+    hits = [{name: hit[name] for name in HitCandidate.model_fields if name in hit} for hit in wire["hits"]]
+    return Pool.from_wire({**wire, "hits": hits})
+
+
 def written_table(table: Mapping[str, str | int]) -> Written:
     """A table of texts or whole numbers as canonical JSON: any writer makes the same bytes of these."""
     return Written(to_json({key: table[key] for key in ordered_keys(table)}).decode())
@@ -301,9 +300,8 @@ def _write_hits(hits: Sequence[HitCandidate]) -> str:
     written, at = [], 0
     for hit, (names, form) in zip(hits, forms, strict=True):
         end = at + len(names)
-        outdated = canonical_text([each.to_wire() for each in hit.superseded]) if hit.superseded else "[]"
         standing = "" if hit.standing is None else f',"standing":{canonical_text(hit.standing)}'
-        written.append(form % (*texts[at:end], reasons[hit.reasons], texts[end], standing, outdated, hit.turn.written))
+        written.append(form % (*texts[at:end], reasons[hit.reasons], texts[end], standing, hit.turn.written))
         at = end + 1
     return f"[{','.join(written)}]"
 
@@ -313,7 +311,7 @@ def _form_of(parts: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """The parts of a hit in the order they are written, and the hit with a place for each value."""
     ordered = ordered_members(parts)
     parts_form = ",".join(label.replace("%", "%%") + "%s" for _, label in ordered)
-    form = f'{{"parts":{{{parts_form}}},"reasons":%s,"score":%s%s,"superseded":%s,"turn":%s}}'
+    form = f'{{"parts":{{{parts_form}}},"reasons":%s,"score":%s%s,"turn":%s}}'
     return tuple(name for name, _ in ordered), form
 
 

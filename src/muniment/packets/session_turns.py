@@ -19,7 +19,7 @@ from muniment.store.items import Item, latest
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.lists.entries import entry_says
-from muniment.store.proving.proofs import check_proof
+from muniment.store.proofs import check_proof
 
 if TYPE_CHECKING:
     from muniment.store.context import Context

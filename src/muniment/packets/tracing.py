@@ -17,7 +17,7 @@ from muniment.store.context import Context
 from muniment.store.items import Item
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.lists.seeking import each_made, read_listed, seek
-from muniment.store.proving.proofs import check_proofs
+from muniment.store.proofs import check_proofs
 from muniment.store.reading import get_entry
 
 __all__ = ["Telling", "trace_text"]

@@ -40,7 +40,7 @@ from muniment.research.waves import (
     well_formed,
     without_secrets,
 )
-from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.injection import reads_like_instructions
 
 if TYPE_CHECKING:
     from muniment.core.policy import Policy, ResearchPolicy

@@ -23,10 +23,10 @@ from muniment.rules.promotion.user_rules import user_memory, user_rule
 from muniment.rules.rulebook.lint import is_clean, lint_rule
 from muniment.rules.rulebook_reading import standing_rules
 from muniment.rules.rulebook_writing import Book, RulebookEdit, edit_rulebook, find_rule
+from muniment.store.injection import has_injection_form
 from muniment.store.items import latest
 from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.memory_events import DRAFT_MADE
-from muniment.store.ledger.orders import is_worded_as_orders
 from muniment.store.ledger.secrets import find_secret
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def lint(book: Book, rule: Any) -> tuple[LintFinding, ...]:
     if isinstance(rule, str):
         rule = book.ctx.engine.read(book.tenant_id, lambda reader: find_rule(reader, book.owner, rule)).record
     record = rule if isinstance(rule, RuleRecord) else RuleRecord.from_wire(rule)
-    return lint_rule(record, book.ctx.policy.rules.lint, book.ctx.counter.count, is_worded_as_orders, find_secret)
+    return lint_rule(record, book.ctx.policy.rules.lint, book.ctx.counter.count, has_injection_form, find_secret)
 
 
 def _must_be_clean(rule: RuleRecord, findings: tuple[LintFinding, ...]) -> None:

@@ -16,8 +16,8 @@ from muniment.core.ports.schema import ENTRIES, ITEMS, LINKS
 from muniment.core.scope import Trust
 from muniment.runs.compaction.transitions import TOOL_FAILURE
 from muniment.runs.records import OpenQuestion, RunConflict
+from muniment.store.injection import reads_like_instructions
 from muniment.store.items import Item, get_version, latest, select_items
-from muniment.store.ledger.orders import reads_like_instructions
 from muniment.store.ledger.records import INSTRUCTION_LIKE, RunState
 from muniment.store.ledger.rows import read_body
 

@@ -4,6 +4,6 @@ Entries are only ever added, in one place (`writing`); every later record is an 
 what a fact or a rule means: how entries become items, and what is left of one, is handed to it (`derivation`).
 
 Read `ledger.records` and `ledger.chain` (what an entry is, how it is sealed), `writing`, `items`, `derivation`, then
-`context`, which every use case is handed; then `forget`, `transfer` with `dumps`, `verifying`, `rebuild`. `engines`
-holds the three engines; `ledger` is pure.
+`context`, which every use case is handed; then `forget`, `transfer` with `dumps`, and `verify`
+with `replay`. `engines` holds the three engines; `ledger` is pure.
 """

@@ -53,8 +53,8 @@ from muniment.store.items import (
 from muniment.store.ledger.records import LEFT_DAMAGED, LEFT_EVENTS, LEFT_ITEMS, Erased, Receipt
 from muniment.store.ledger.rows import EntryReceipt
 from muniment.store.named_sources import entries_naming, items_made_from, items_naming, words_left, words_of
+from muniment.store.proofs import prove
 from muniment.store.proving.ends import followed
-from muniment.store.proving.proofs import prove
 from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
 from muniment.store.turns import holders_of, names_of, users_of
 from muniment.store.waiting import Waiting, hold_waiting, note_unseen, several_users

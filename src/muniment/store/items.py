@@ -21,6 +21,7 @@ __all__ = [
     "LINKED",
     "LISTED",
     "PROVEN",
+    "SAID",
     "WRITTEN",
     "Change",
     "Item",
@@ -61,7 +62,7 @@ __all__ = [
 
 
 PROVEN = frozenset({"build", "receipt"})
-"""Kinds that no entry gives: each version has a link in a chain of proofs (`store.proving.proofs`)."""
+"""Kinds that no entry gives: each version has a link in a chain of proofs (`store.proofs`)."""
 
 
 LINKED = 3
@@ -70,6 +71,8 @@ _DIGEST_BYTES = 32
 
 WRITTEN = ItemRow._fields[: ItemRow._fields.index("newest")]
 """Columns of what a version says. Those behind them follow from the versions of the item, and no digest covers them."""
+SAID = WRITTEN[: WRITTEN.index("digest")]
+"""Those of them that a dump has, too."""
 
 LISTED = frozenset(
     ("run", "build", "fact", "candidate", "claim", "conflict", "question", "verification", "document", "reasoning",
@@ -111,7 +114,7 @@ class Item(ItemRow):
         return value
 
     def check(self) -> None:
-        """A row that is read is what was written (TM-12). Only rows of before may have no digest, until a rebuild."""
+        """Raise if the row is not what was written (TM-12)."""
         if not self.is_sound:
             raise self.damaged("the row was altered")
 
@@ -120,8 +123,8 @@ class Item(ItemRow):
         """Whether its row is what was written, as far as its digest tells."""
         if (self.body is None) != (self.receipt_id is not None):  # a forget empties, and nothing else does
             return False
-        if self.digest is None:  # of before: rows without a digest, and what a forget left of any
-            return self.checked == 0 or (self.body is None and self.checked != LINKED)
+        if self.digest is None:  # what a forget left of a row that was altered before
+            return self.body is None and self.checked != LINKED
         is_whole = len(self.digest) == _DIGEST_BYTES * (2 if self.checked == LINKED else 1)
         return is_whole and self.digest[:_DIGEST_BYTES] == row_digest(self)
 

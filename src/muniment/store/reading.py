@@ -14,12 +14,12 @@ from muniment.core.record import ValidationError, issues_of
 from muniment.core.requests import whole
 from muniment.core.scope import ChunkSpan, EventSpan, Pointer, UrlCitation, corpus_of
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
-from muniment.store.chain_reading import check_place
+from muniment.store.chain import check_place
 from muniment.store.context import Context
 from muniment.store.items import latest
 from muniment.store.ledger.evidence import Resolved, cut
 from muniment.store.ledger.records import LedgerEntry
-from muniment.store.proving.tombstones import forgotten, told_entry
+from muniment.store.tombstones import forgotten, load_entry
 from muniment.store.turns import blob_text
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def get_entry(ctx: Context, tenant_id: str, entry_id: str, user_id: str | None =
 
 
 def entry_in(reader: Reader, tenant_id: str, entry_id: str, user_id: str | None = None) -> LedgerEntry:
-    return told_entry(reader, tenant_id, _row(reader, entry_id, user_id))
+    return load_entry(reader, tenant_id, _row(reader, entry_id, user_id))
 
 
 def check_own(ctx: Context, tenant_id: str, user_id: str, kind: str, item_id: str, path: str) -> None:
@@ -169,7 +169,7 @@ def content_in(reader: Reader, tenant_id: str, entry_id: str, user_id: str | Non
 
 
 def _text(reader: Reader, tenant_id: str, row: EntryRow) -> str:
-    entry = told_entry(reader, tenant_id, row)
+    entry = load_entry(reader, tenant_id, row)
     if entry.body is None:
         raise forgotten(entry, f"the event {entry.id} was forgotten")
     if entry.body.blob is None:

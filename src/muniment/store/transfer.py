@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
 from hashlib import sha256
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes
-from muniment.core.ports.engine import Condition, KeyTaken, Lock, Reader, Transaction
+from muniment.core.ports.engine import Condition, Count, KeyTaken, Lock, Reader, Transaction
 from muniment.core.ports.rows import by_ids, get, insert, put, select, stream, texts
 from muniment.core.ports.schema import (
     BLOBS,
@@ -38,7 +38,7 @@ from muniment.core.ports.schema import (
 )
 from muniment.core.scope import lock_rank
 from muniment.errors import BlobCorrupt, Conflict, InvalidInput, StoreDamaged, UnknownKind, UnknownScope
-from muniment.store.chain_reading import ChainWalk
+from muniment.store.chain import ChainWalk, blob_fault, blobs_of, check_sessions, damaged_session
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, empty_rows, receipt_change
@@ -55,7 +55,6 @@ from muniment.store.items import (
     listed_versions,
     lock_receipts,
     lock_shared,
-    put_links,
     relist,
     seal_lineages,
     stream_items,
@@ -64,15 +63,12 @@ from muniment.store.items import (
 from muniment.store.ledger.chain import Head, genesis, head_after
 from muniment.store.ledger.records import Erased, Receipt
 from muniment.store.ledger.rows import check_content, check_header
-from muniment.store.proving.blob_checking import blob_fault, blobs_of
-from muniment.store.proving.mark_checking import check_marks
-from muniment.store.proving.proofs import check_proof, prove
-from muniment.store.proving.session_checking import check_sessions, damaged_session
-from muniment.store.proving.table_checking import key_fault, lost_keys
-from muniment.store.proving.tombstones import Listed, check_dumped, emptied_since
+from muniment.store.proofs import check_proof, prove
 from muniment.store.reports import ImportReport
 from muniment.store.scrub import due_receipts, note_scrub
+from muniment.store.tombstones import Listed, is_receipted, listed_by
 from muniment.store.turns import names_of
+from muniment.store.verify import key_fault, lost_keys
 from muniment.store.writing import enter_tenant, number_entries
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
@@ -156,7 +152,7 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
         for entry in stream(reader, ENTRIES, of_session, order=(*order, "seq")):
             check_header(tenant_id, entry)
             check_content(entry)
-            check_dumped(reader, entry, listed, is_part=bool(scope))
+            _check_receipted(reader, entry, listed, is_part=bool(scope))
             walk.see(reader, entry)
             if entry.seq == 1 and entry.recorded_at != begun:
                 raise damaged_session(session)
@@ -180,7 +176,7 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
             if item.kind == "snapshot":
                 for part in stream(reader, PARTS, (("owner", "=", item.id),)):
                     yield "parts", part
-    check_marks(ctx, reader, where)
+    _check_marks(ctx, reader, where)
     for mark in stream(reader, MARKS, where):
         yield "marks", mark
     users: tuple[Condition, ...] = (("user_id", "=", scope["user_id"]),) if "user_id" in scope else ()
@@ -192,6 +188,37 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
             yield "idempotency", key
     for event_id, fault in () if scope else lost_keys(reader):
         raise StoreDamaged(f"the event {event_id!r:.80}: {fault}", details={"id": event_id})
+
+
+def _check_receipted(reader: Reader, row: EntryRow, listed: Listed, *, is_part: bool) -> None:
+    """A forgotten entry goes out with the receipt that lists it. A part of a store goes without, so that what took one
+    in may lack it; a dump of the whole that lacks it could be read back by nobody. `listed` grows with each receipt."""
+    if row.receipt_id is not None and row.receipt_id not in listed:
+        listed |= listed_by(reader, (row.receipt_id,))
+    if not is_receipted(row, listed) and not is_part:
+        raise StoreDamaged(
+            f"the event {row.id!r:.80} was forgotten, and its receipt is not in this store",
+            hint="the store was altered, or took in a part of another: of such a one export user by user",
+            details={"id": row.id},
+        )
+
+
+def _check_marks(ctx: Context, reader: Reader, where: tuple[Condition, ...]) -> None:
+    """Every mark is one that a build gave, and stands in a session that is there, or was composed for before anything
+    was said in it."""
+    for mark in stream(reader, MARKS, where):
+        is_there = get(reader, SESSIONS, (mark.user_id, mark.session_id)) is not None
+        if mark.number < 1 or not (is_there or _is_composed_for(reader, mark.user_id, mark.session_id)):
+            raise StoreDamaged(
+                f"the mark of {mark.evidence_id!r:.80} is of no session", details={"id": mark.evidence_id}
+            )
+    for id_, reason in () if ctx.derived.marks is None else ctx.derived.marks(reader, where):
+        raise StoreDamaged(f"a mark of {id_!r:.80} is not as it was written: {reason}", details={"id": id_})
+
+
+def _is_composed_for(reader: Reader, user_id: str, session_id: str) -> bool:
+    of_session: tuple[Condition, ...] = (("user_id", "=", user_id), ("session_id", "=", session_id))
+    return reader.do(Count("items", (("kind", "=", "build"), *of_session))) > 0
 
 
 def _blobs_of(reader: Reader, entry: EntryRow) -> Sequence[BlobRow]:
@@ -227,7 +254,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
     emptied: list[bytes] = []
     emptied_there: set[str] = set()
     waited = ctx.engine.read(dump.tenant_id, due_receipts)
-    for batch in _batches(read_dump(dump.open())):
+    for batch in _batches(chain(read_dump(dump.open()), dump.left())):
         emptied_there.update(row.id for row in _rows_of(batch, EntryRow) if row.receipt_id is not None)
         emptied_there.update(row.id for row in _rows_of(batch, ItemRow) if row.body is None)
         try:
@@ -245,8 +272,6 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         skipped.update(Counter(line.table for line in batch) - done)
         if progress is not None:
             progress(len(batch))
-    if dump.links:
-        ctx.engine.write(dump.tenant_id, lambda tx: _complete_links(tx, dump.links, gone))
     ctx.clear_caches()
     if emptied:
         due = ctx.engine.read(dump.tenant_id, due_receipts)
@@ -255,15 +280,6 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         ctx.engine.write(dump.tenant_id, lambda tx: note_scrub(ctx, tx, longer, report))
     proven = written.pop(_PROVEN, 0)
     return ImportReport(tenant_id=dump.tenant_id, written=dict(written), skipped=dict(+skipped), proven=proven)
-
-
-def _complete_links(tx: Transaction, links: Sequence[LinkRow], gone: dict[str, str]) -> None:
-    """Links that the ledger gives and the dump did not bring, of the items that came whole and still are."""
-    lock_shared(tx)
-    for item_id, own in groupby(links, key=lambda link: link.item_id):
-        there = None if item_id in gone else latest(tx, item_id)
-        if there is not None and there.body is not None:
-            put_links(tx, item_id, [link.source_id for link in own])
 
 
 def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -299,7 +315,7 @@ def _write_batch(
     lock_shared(tx)  # whoever forgets takes it; after the sessions, as every writer of memory does
     new_entries, more = _sort_entries(tx, entries)
     owners = [row.owner for row in _rows_of(batch, PartRow)]
-    more |= emptied_since(tx, [*(link.source_id for link in links), *owners], emptied_there)
+    more |= _emptied_since(tx, [*(link.source_id for link in links), *owners], emptied_there)
     _write_heads(tx, tenant_id, _rows_of(batch, SessionRow), new_entries, done)
     fresh = {row.id for row in new_entries}
     new_blobs = [row for row in _rows_of(batch, BlobRow) if row.entry_id in fresh]
@@ -580,3 +596,20 @@ def _lacks_key(tx: Transaction, key: IdempotencyRow) -> bool:
             f"an idempotency key names the event {key.entry_id!r}, which is not this user's", path="$.row.entry_id"
         )
     return True
+
+
+class _Emptied(NamedTuple):
+    id: str
+    receipt_id: str | None
+
+
+def _emptied_since(reader: Reader, ids: Sequence[str], emptied_there: Set[str]) -> dict[str, str]:
+    """Those of these entries and items that are forgotten here, by their receipts, and were not where a dump was made.
+
+    The dump may have brought them whole a moment ago: what it has of them elsewhere is not to come in either.
+    """
+    asked = sorted(set(ids) - emptied_there)
+    is_gone: tuple[Condition, ...] = (("receipt_id", ">=", ""),)
+    found = [*by_ids(reader, ENTRIES, asked, where=is_gone, into=_Emptied)]
+    found += by_ids(reader, ITEMS, asked, where=(*is_gone, ("body", "=", None)), into=_Emptied)
+    return {row.id: row.receipt_id for row in found if row.receipt_id is not None}

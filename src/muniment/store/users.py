@@ -14,9 +14,9 @@ from muniment.core.ports.rows import by_ids, first, get, select, stream
 from muniment.core.ports.schema import ENTRIES, ITEMS, SESSIONS
 from muniment.core.scope import RESERVED_PREFIXES
 from muniment.errors import InvalidInput
+from muniment.store.chain import check_session
 from muniment.store.context import Context
 from muniment.store.lists.seeking import NEWEST, rows_listed
-from muniment.store.proving.session_checking import check_session
 from muniment.store.reports import UserState
 
 __all__ = ["list_users", "next_users", "page_users"]

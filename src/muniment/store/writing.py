@@ -58,7 +58,7 @@ from muniment.store.ledger.chain import Head, genesis, head_of, seal
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import PINNED, RUN_STARTED
-from muniment.store.proving.tombstones import forgotten, told_entry
+from muniment.store.tombstones import forgotten, load_entry
 from muniment.store.turns import is_turn
 
 __all__ = [
@@ -321,7 +321,7 @@ def _earlier(tx: Transaction, batch: Batch) -> dict[int, LedgerEntry]:
             raise IntegrityFailure(
                 f"the event {entry_id!r} of an idempotency key is gone", hint="run `muniment verify`"
             )
-        entry = told_entry(tx, tenant_id, entry_row)
+        entry = load_entry(tx, tenant_id, entry_row)
         if entry.is_forgotten:
             raise forgotten(entry, "what this idempotency key wrote was forgotten", path="$.idempotency_key")
         if known.request_hash != salted_digest(entry_row.salt or b"", key[1]):

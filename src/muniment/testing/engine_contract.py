@@ -44,7 +44,7 @@ from muniment.core.ports.engine import (
     Transaction,
     Value,
 )
-from muniment.core.ports.schema import TABLES, Table, column_names, table
+from muniment.core.ports.schema import OPAQUE, TABLES, Table, column_names, table
 from muniment.errors import Closed, InvalidInput, MunimentError, StorageFailure
 from muniment.store.engines.checks import shape_of
 
@@ -104,7 +104,7 @@ class EngineWalls:
         fixed = {*spec.key}.union(*spec.unique)
         free = next((column for column in spec.columns if column.name not in fixed), None)
         for name, value in zip(names, rows[0], strict=True):
-            if spec.columns[names.index(name)].form == "packed":
+            if spec.columns[names.index(name)].form in OPAQUE:
                 continue  # nothing can be asked of it
             where = ((name, "=", value),)
             for op, nothing in ((Select(spec.name, where), []), (Count(spec.name, where), 0)):  # type: ignore[arg-type]

@@ -213,7 +213,6 @@ class _Asking:
             build.text,
             _from_the_top(build),
             build.tokens,
-            outdated_ids=frozenset(hit.turn.id for hit in build.pool.hits if hit.superseded),
             found=build.found,
             marks=dict(build.marks),
             omitted=_omitted(build),
@@ -223,8 +222,7 @@ class _Asking:
         assert arm.k is not None
         hits = search_user(self._ctx, self._scope, self._question.question, arm.k, self._now)
         lines = [(hit.sources, f"{hit.ts[:10]} {hit.speaker or hit.role or hit.kind}: {hit.text}") for hit in hits]
-        outdated = frozenset(hit.id for hit in hits if hit.superseded)
-        return self._listed(lines)._replace(outdated_ids=outdated)
+        return self._listed(lines)
 
     def _reference(self, arm: Arm) -> Given:
         """BM25's best turns: so many, or whole ones that fit the budget, passing over what does not."""

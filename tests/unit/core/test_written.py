@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from muniment.core.canonical import Written, canonical_text
 from muniment.core.policy import Policy
 from muniment.errors import InvalidJson
-from muniment.memory.recall.records import SupersededStatement
 from muniment.memory.turns import SessionLine, Turn
 from muniment.packets.pool import HitCandidate, Pool, written_table
 
@@ -34,12 +33,8 @@ def _turn(text: str) -> Turn:
     )
 
 
-def _pool(turn: Turn, score: float, parts: dict[str, float], superseded_by: str | None) -> Pool:
-    outdated = [
-        SupersededStatement(quote=by, start=0, end=1, by=by, by_start=0, by_end=2, is_whole=True, **more)
-        for by, more in ([] if superseded_by is None else [(superseded_by, {}), (superseded_by, {"key": "home"})])
-    ]
-    hit = HitCandidate(turn=turn, score=score, parts=parts, reasons=("says tea", turn.text), superseded=outdated)
+def _pool(turn: Turn, score: float, parts: dict[str, float]) -> Pool:
+    hit = HitCandidate(turn=turn, score=score, parts=parts, reasons=("says tea", turn.text))
     told = hit.model_copy(update={"standing": (turn.text, "tea")})
     lists: dict[str, tuple[()]] = dict.fromkeys(
         ("facts", "procedures", "insights", "summary", "loops", "tools", "episodes"), ()
@@ -47,29 +42,25 @@ def _pool(turn: Turn, score: float, parts: dict[str, float], superseded_by: str 
     return Pool(working_state=None, hits=(hit, told, hit), window=(turn,), **lists)
 
 
-@given(_TEXTS, _NUMBERS, st.dictionaries(_TEXTS, _NUMBERS, max_size=5), st.none() | _TEXTS)
-def test_a_pool_writes_what_its_wire_says(
-    text: str, score: float, parts: dict[str, float], superseded_by: str | None
-) -> None:
-    pool = _pool(_turn(text), score, parts, superseded_by)
+@given(_TEXTS, _NUMBERS, st.dictionaries(_TEXTS, _NUMBERS, max_size=5))
+def test_a_pool_writes_what_its_wire_says(text: str, score: float, parts: dict[str, float]) -> None:
+    pool = _pool(_turn(text), score, parts)
     assert pool.written == canonical_text(pool.to_wire())
     assert pool.written == canonical_text(pool.to_wire()), "and the second time as well"
     assert Pool.from_wire(pool.to_wire()) == pool
 
 
 def test_a_pool_without_hits_writes_what_its_wire_says() -> None:
-    pool = _pool(_turn("tea"), 1, {}, None).model_copy(update={"hits": ()})
+    pool = _pool(_turn("tea"), 1, {}).model_copy(update={"hits": ()})
     assert pool.written == canonical_text(pool.to_wire())
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
 def test_a_number_that_json_does_not_have_is_refused(number: float) -> None:
     turn = _turn("tea")
-    hit = HitCandidate.unchecked(
-        {"turn": turn, "score": number, "parts": {"words": 1.0}, "reasons": (), "superseded": ()}
-    )
+    hit = HitCandidate.unchecked({"turn": turn, "score": number, "parts": {"words": 1.0}, "reasons": ()})
     with pytest.raises(InvalidJson):
-        _ = _pool(turn, 1, {}, None).model_copy(update={"hits": (hit,)}).written
+        _ = _pool(turn, 1, {}).model_copy(update={"hits": (hit,)}).written
 
 
 def test_a_part_that_was_written_before_stands_as_it_is() -> None:

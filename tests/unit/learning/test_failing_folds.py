@@ -108,7 +108,7 @@ def test_a_run_whose_fold_fails_is_judged_and_ended_all_the_same(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_it_is_so_on_every_engine(make: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     mem, error = make(engine), RuntimeError("no more")
     run = _begun(mem)

@@ -13,7 +13,7 @@ from muniment.learning.proposals.forbidding import advice_of
 from muniment.learning.proposals.names import names_in
 from muniment.learning.proposals.prompts import answer_schema, labels_of, messages_of, read_answer
 from muniment.learning.proposals.records import LessonProposal, LessonQuestion, ShownEvent, ShownRun
-from muniment.store.ledger.orders import is_worded_as_orders
+from muniment.store.injection import has_injection_form
 from muniment.store.ledger.secrets import find_secret
 from products import for_each
 
@@ -27,7 +27,7 @@ FAILED = ShownRun("trc_failed", False, ("TESTS_FAILED",), (ASKED, EDIT))
 PASSED = ShownRun(
     "trc_passed", True, (), (FOUND, EDIT._replace(id="evt_edit2", args='{"file":"src/cart.py","line":7}'), TESTED)
 )
-STANDARDS = Standards(40, count_words, find_secret, is_worded_as_orders, True, NOW)
+STANDARDS = Standards(40, count_words, find_secret, has_injection_form, True, NOW)
 ALL = tuple(event.id for run in (FAILED, PASSED) for event in run.events)
 
 

@@ -60,7 +60,7 @@ def tallies(mem) -> dict[str, tuple[Tally, Tally, int]]:
 
 @pytest.mark.soak
 @pytest.mark.req("RC-13")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_what_came_of_runs_is_counted_and_nothing_is_versioned(make, engine: str) -> None:
     mem = make(engine, policy=ALWAYS)
     bank = mem.bank(user_id="ana")

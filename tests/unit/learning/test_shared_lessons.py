@@ -30,7 +30,7 @@ UNSURE = {"verifier_id": "v", "verdict": "PARTIAL", "outcome": "UNKNOWN", "reaso
 ALWAYS = {"learn": {"lessons": {"holdout_share": 0, "trial_share": 1, "suspended_share": 1}}}
 AGENT, TENANT = {"agent_id": "clerk"}, {}
 SHARED = [pytest.param(AGENT, id="agent"), pytest.param(TENANT, id="tenant")]
-ENGINES = ["memory", "sqlite", "postgres"]
+ENGINES = ["sqlite", "postgres"]
 SECRET = "Find the zebra invoice of Quimby."
 
 
@@ -245,7 +245,7 @@ def test_a_run_that_is_told_again_counts_once(make, engine: str) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("engine", ["memory", "sqlite"])
+@pytest.mark.parametrize("engine", ["sqlite"])
 def test_a_crash_while_another_bank_is_told_leaves_nothing_in_either(make, engine: str, monkeypatch) -> None:
     from muniment.learning import lesson_sharing
 

@@ -351,7 +351,7 @@ def test_names_that_no_owner_has(mem: Memory, user_id: Any) -> None:
 
 def test_an_id_that_someone_else_took(make: Callable[..., Memory], counts: Any) -> None:
     id_ = make().corpus("c").add("words", document_id="d").chunk_ids[0]
-    for engine in ("memory", "sqlite", "postgres"):
+    for engine in ("sqlite", "postgres"):
         mem = make(engine)
         mem.run(user_id="eve").observe("user", "mine", id=id_)
         assert mem.corpus("c", tenant_id="acme").add("words", document_id="d").revision == 1, (

@@ -40,7 +40,7 @@ def gone(everything: Callable[[Memory], str], stored_bytes: Callable[[], bytes],
 
 
 @pytest.mark.req("LG-07")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_a_document_goes_in_all_its_revisions(make: Any, everything: Any, stored_bytes: Any, engine: str) -> None:
     mem = make(engine)
     corpus = mem.corpus("zoo")
@@ -73,7 +73,7 @@ def test_a_document_goes_in_all_its_revisions(make: Any, everything: Any, stored
 
 
 @pytest.mark.req("LG-07")
-@pytest.mark.parametrize("engine", ["memory", "sqlite"])
+@pytest.mark.parametrize("engine", ["sqlite"])
 def test_forgetting_one_chunk_forgets_its_revision(make: Any, everything: Any, stored_bytes: Any, engine: str) -> None:
     """Its heading stands in the path of the other chunks, and may be the title."""
     mem = make(engine)
@@ -97,7 +97,7 @@ def test_an_older_revision_can_stand_without_the_newer_one(mem: Memory) -> None:
 
 
 @pytest.mark.req("LG-07", "LG-02")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_who_is_forgotten_loses_their_private_corpora_alone(
     make: Any, everything: Any, stored_bytes: Any, engine: str
 ) -> None:

@@ -604,9 +604,9 @@ def test_messages_are_what_asking_measures() -> None:
 
 def test_what_users_ask_for_is_read_and_what_is_worded_as_an_injection_is_not(mem: Memory) -> None:
     """Users ask for things all day; the same words from outside would be flagged."""
-    from muniment.store.ledger.orders import reads_like_instructions
+    from muniment.store.injection import reads_like_instructions
 
-    asked = "Approve the invoice when you are back."
+    asked = "Send the notes to desk@acme.example."
     assert reads_like_instructions(asked)
     run = mem.run(user_id="ana")
     run.observe("user", asked)

@@ -67,15 +67,3 @@ def test_a_relative_clause_tells_of_whom_it_names(text: str) -> None:
 def test_what_is_not_and_what_is() -> None:
     (found,) = corrections("It's not Monday, it's Tuesday.", "user")
     assert (found.new, found.old) == ("Tuesday", "Monday")
-
-
-@pytest.mark.req("MP-03")
-def test_a_quote_that_was_put_right_is_marked_on_the_page(make: Callable[..., Memory]) -> None:
-    mem = make("memory")
-    told(mem, "I moved to Berlin last week.", "my brother lives in Lisbon", "sorry, Munich not Berlin")
-    page = (
-        mem.run(user_id="u-1", session_id="later").compose("responder", query="Where do I live?", max_tokens=800).text
-    )
-    assert "- brother, location: Lisbon" in page
-    (line,) = [line for line in page.splitlines() if "I moved to Berlin" in line]
-    assert "superseded by" in line

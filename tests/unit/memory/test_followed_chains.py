@@ -291,14 +291,6 @@ def test_what_somebody_else_told_is_not_followed() -> None:
     assert all(hit.text != HOME[2] for hit in hits)
 
 
-def test_what_was_moved_away_from_is_not_followed() -> None:
-    later = ("Ana moved to Malmö.", "Malmö is in Sweden.", "The capital of Sweden is Stockholm.")
-    with muniment.open(":memory:") as mem:
-        ids = told(mem, "u", *OTHERS, *HOME, *later)
-        hits = mem.run(user_id="u").search(ASKED, k=5)
-    assert hits[0].id == ids[-1]
-
-
 def test_what_was_forgotten_is_not_followed() -> None:
     with muniment.open(":memory:") as mem:
         ids = told(mem, "u", *OTHERS, *HOME)

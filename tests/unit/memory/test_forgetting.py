@@ -45,7 +45,7 @@ def fill(run: Run, event_id: str) -> dict[str, str]:
 
 
 @pytest.mark.req("LG-07")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_forgetting_the_event_takes_everything_derived_from_it(
     make: Maker, stored_bytes: Bytes, everything: Everything, engine: str
 ) -> None:
@@ -92,7 +92,7 @@ def test_forgetting_the_fact_takes_its_patches_and_its_candidate(make: Maker, st
 
 
 @pytest.mark.req("LG-07")
-@pytest.mark.parametrize("engine", ["memory", "sqlite"])
+@pytest.mark.parametrize("engine", ["sqlite"])
 def test_a_fact_with_other_evidence_stays_without_what_is_lost(
     make: Maker, stored_bytes: Bytes, everything: Everything, engine: str
 ) -> None:
@@ -104,7 +104,7 @@ def test_a_fact_with_other_evidence_stays_without_what_is_lost(
     both = run.remember("user.land", "Germany", sources=[one.id, two.id], quote=f"Berlin {WORD}")
     mem.forget(event=one.id)
     assert WORD not in everything(mem)
-    assert engine == "memory" or WORD.encode() not in stored_bytes()
+    assert WORD.encode() not in stored_bytes()
     left = {fact.fact_key: fact for fact in run.facts()}
     assert left["user.city"].fact_id == first.fact_id
     assert (left["user.city"].sources, left["user.city"].confidence) == ((two.id,), 0.7)

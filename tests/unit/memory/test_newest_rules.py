@@ -11,10 +11,10 @@ import pytest
 
 from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.stated.attributes import ADDS, CHANGE, QUANTITY, ended, mine, newly, other, own
+from muniment.core.text.stated.attributes import ADDS, CHANGE, QUANTITY, ended, other, own
 from muniment.core.text.times.when import Window
 from muniment.memory.recall.index import QUESTION, Kept, role_number
-from muniment.memory.recall.newest import Order, newest_first, restated
+from muniment.memory.recall.newest import Order, newest_first
 from muniment.memory.recall.query import Kind, Query, Slot
 from muniment.memory.recall.said import Said
 from products import for_each
@@ -85,13 +85,6 @@ def ordered(
     worth = np.array(scores if scores is not None else [1.0] * len(found))
     told = None if exact is None else lambda ordinals: [exact[at] for at in ordinals]
     return newest_first(query, index, policy, said, found, worth, told)
-
-
-def ends(query: Query, *turns: Turn, alike: Sequence[int] = (1, 0), policy: RecallPolicy = POLICY) -> dict[int, int]:
-    """Which of the turns that answer alike, newest first, is superseded by which."""
-    index = Turns(turns)
-    said = Said(query, index, np.arange(len(turns)))
-    return restated(query, index, policy, said, list(alike))
 
 
 TOWER = asking("tower brick")
@@ -414,110 +407,3 @@ def test_what_may_stand_for_a_word_counts_for_how_things_are_but_not_for_restati
     assert ordered(unsaid, *only).ordinals == [1, 0, 2]
     half = (only[0], Turn("brick blue", 20, session=1), only[2])
     assert ordered(unsaid, *half).ordinals == [0, 1, 2], "what nobody says in that word weighs all the same"
-
-
-# -- what ends what ------------------------------------------------------------------------------------
-
-
-def test_the_same_with_another_value_is_superseded() -> None:
-    assert ends(TOWER, OLD, NEW) == {0: 1}
-    assert ends(TOWER, OLD, NEW, alike=[1]) == {}
-    assert ends(TOWER, OLD, NEW, alike=[]) == {}
-    third = Turn("tower brick green", 5)
-    assert ends(TOWER, OLD, NEW, third, alike=[1, 0, 2]) == {0: 1, 2: 1}
-
-
-def test_a_word_that_others_say_weighs_and_one_that_nobody_says_does_not() -> None:
-    query = asking("tower brick zebra")
-    assert ends(query, OLD, NEW) == {0: 1}
-    assert ends(query, OLD, NEW, Turn("zebra", 1)) == {}
-
-
-@for_each(
-    ("query", "old", "new"),
-    [
-        (TOWER, OLD, NEW._replace(speaker=1)),
-        (TOWER, OLD, Turn("tower brick", 20)),  # it says nothing of its own
-        (TOWER, Turn("tower brick", 10), NEW),  # nor does the old one
-        (TOWER, OLD, Turn(f"tower brick blue {ADDS}", 20)),
-        (TOWER._replace(likes=True), OLD, NEW),
-        (TOWER._replace(gathers=True), OLD, NEW),
-        (TOWER, Turn("tower red", 10), NEW),  # the old one says too little of what is asked
-        (TOWER, OLD, Turn("tower blue", 20)),  # or the new one does
-        (TOWER, Turn("tower brick a b c d e f", 10), Turn("tower brick s t u v w x", 20)),
-    ],
-)
-def test_what_stands_beside_it_ends_nothing(query: Query, old: Turn, new: Turn) -> None:
-    assert ends(query, old, new) == {}
-
-
-def test_what_tells_of_a_change_ends_what_is_added_to_or_liked() -> None:
-    changed = Turn(f"tower brick blue {ADDS} {CHANGE}", 20)
-    assert ends(TOWER, OLD, changed) == {0: 1}
-    assert ends(TOWER._replace(likes=True), OLD, Turn(f"tower brick blue {CHANGE}", 20)) == {0: 1}
-    moved = asking(f"live {HOME}", likes=True)
-    old = Turn(f"live lisbon {HOME}", 10)
-    assert ends(moved, old, Turn(f"berlin {HOME} {newly(HOME)}", 20)) == {0: 1}
-    assert ends(moved, old, Turn(f"berlin {HOME}", 20)) == {}
-
-
-def test_an_attribute_that_has_just_changed_ends_the_old_one_in_whatever_words() -> None:
-    query = asking(f"live {HOME}")
-    old, new = Turn(f"live lisbon {HOME}", 10), Turn(f"moved berlin {HOME} {newly(HOME)}", 20)
-    assert ends(query, old, new) == {0: 1}
-    assert ends(query, old, new._replace(terms=f"moved berlin {HOME}")) == {}
-    assert ends(query, Turn("live lisbon", 10), new) == {}
-    for alike in ([1, 0, 2], [1, 2, 0]):
-        assert ends(query, old, new, Turn("live rome", 5), alike=alike) == {0: 1}
-
-
-def test_a_statement_that_lacks_an_attribute_of_the_old_one_does_not_end_it() -> None:
-    query = asking(f"tower brick {HOME}")
-    low = RecallPolicy(superseded_match=0.3)
-    old = Turn(f"tower brick red {HOME}", 10)
-    assert ends(query, old, NEW, policy=low) == {}
-    assert ends(query, old, Turn(f"tower brick blue {HOME}", 20), policy=low) == {0: 1}
-    assert ends(query, OLD, Turn(f"tower brick blue {HOME}", 20), policy=low) == {0: 1}
-
-
-def test_what_is_given_up_ends_what_was_said_of_it() -> None:
-    query = asking("coffee")
-    old = Turn("coffee morning drink", 10)
-    assert ends(query, old, Turn(f"stop {ended('coffee')}", 20)) == {0: 1}
-    assert ends(query, old, Turn(f"stop {ended('tea')}", 20)) == {}
-    given_up = Turn(f"coffee {ended('coffee')} drink", 10)
-    assert ends(query, given_up, Turn(f"stop {ended('coffee')}", 20)) == {}
-
-
-def test_a_new_one_of_mine_ends_the_one_that_was_mine() -> None:
-    query = asking("manager")
-    old = Turn(f"manager {mine('manager')} helen ortiz long talk", 10)
-    new = Turn(f"manager {newly(mine('manager'))} tomas b", 20)
-    assert ends(query, old, new) == {0: 1}
-    assert ends(query, old, new._replace(terms=f"manager {newly(mine('desk'))} tomas b")) == {}
-    assert ends(query, old._replace(terms="manager helen ortiz long talk"), new) == {}
-    assert ends(query, old, new._replace(terms=f"{newly(mine('manager'))} tomas b")) == {}
-
-
-MEETING = asking("meeting")
-AT_3, TO_4 = Turn(f"meeting 3pm {QUANTITY}", 10), Turn(f"meeting move 4pm today {QUANTITY} {CHANGE}", 20)
-
-
-def test_what_was_moved_to_another_number_ends_what_said_nothing_but_that() -> None:
-    assert ends(MEETING, AT_3, TO_4, policy=RecallPolicy(restated_overlap=1.0)) == {0: 1}
-
-
-@for_each(
-    ("old", "new"),
-    [
-        (AT_3, TO_4._replace(terms=f"meeting move 4pm today {QUANTITY}")),
-        (AT_3._replace(terms=f"meeting 3pm {QUANTITY} {CHANGE}"), TO_4),
-        (AT_3._replace(terms="meeting 3pm"), TO_4),
-        (AT_3, TO_4._replace(terms=f"meeting move 4pm today {CHANGE}")),
-        (AT_3._replace(terms=f"meeting bob 3pm {QUANTITY}"), TO_4),
-        (AT_3, TO_4._replace(terms=f"meeting 3pm {QUANTITY} {CHANGE}")),
-        (AT_3, TO_4._replace(terms=f"move 4pm today {QUANTITY} {CHANGE}")),
-    ],
-)
-def test_what_was_moved_otherwise_ends_nothing(old: Turn, new: Turn) -> None:
-    assert ends(MEETING, old, new, policy=RecallPolicy(restated_overlap=1.0)) == {}

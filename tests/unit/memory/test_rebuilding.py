@@ -65,7 +65,7 @@ def live(mem: Memory) -> None:
 
 
 @pytest.mark.req("MP-06", "MP-04")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_everything_comes_back_from_the_ledger(make: Maker, engine: str) -> None:
     mem = make(engine)
     live(mem)

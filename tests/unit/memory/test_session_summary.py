@@ -86,7 +86,7 @@ def test_what_was_settled_comes_first_then_the_sentences(any_mem: Memory) -> Non
     assert {line.kind for line in lines[3:]} == {None}
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_rows_are_the_same_on_every_engine_and_hold_no_word(make: Maker, engine: str) -> None:
     mem, other = make(engine), make("memory")
     turns = chatter(STRETCH * 3 + 7)

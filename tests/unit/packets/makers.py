@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from muniment.contracts.packet import Cues, Fact, InsightItem, PacketBudget, Procedure, Purpose, WorkingState
 from muniment.core.scope import Scope
-from muniment.memory.recall.records import SupersededStatement
 from muniment.memory.turns import EpisodeCandidate, SessionLine, Turn
 from muniment.packets.page.lines import SECTIONS
 from muniment.packets.page.opening import PREAMBLE
@@ -76,26 +74,9 @@ def make_hit(
     id: str,
     text: str,
     score: float = 1.0,
-    *,
-    superseded_by: str | None = None,
-    superseded: Sequence[SupersededStatement] = (),
     **changes: Any,
 ) -> HitCandidate:
-    """`superseded_by` names the event that says otherwise than the whole of it."""
-    turn = make_turn(id, text, **changes)
-    outdated = [*superseded]
-    if superseded_by is not None:
-        outdated.append(make_superseded(text, text, superseded_by, is_whole=True))
-    return HitCandidate(turn=turn, score=score, parts={}, reasons=("lexical",), superseded=outdated)
-
-
-def make_superseded(
-    text: str, quote: str, by: str, *, key: str | None = None, is_whole: bool = False
-) -> SupersededStatement:
-    start = len(text[: text.index(quote)].encode())
-    named = {} if key is None else {"key": key}
-    span = {"start": start, "end": start + len(quote.encode()), "by_start": 0, "by_end": 0}
-    return SupersededStatement(quote=quote, by=by, is_whole=is_whole, **span, **named)
+    return HitCandidate(turn=make_turn(id, text, **changes), score=score, parts={}, reasons=("lexical",))
 
 
 def make_fact(id: str, key: str, value: Any, *, score: float = 0.0, **changes: Any) -> FactCandidate:

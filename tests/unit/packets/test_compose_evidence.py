@@ -16,8 +16,7 @@ from muniment.contracts.packet import OpenLoop
 from muniment.core.policy import ComposePolicy
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose
-from muniment.packets.compose.draft import PacketDraft
-from muniment.packets.compose.evidence import strong_ids, worth_of
+from muniment.packets.compose.evidence import worth_of
 from muniment.packets.page.lines import NEAREST_FOUND, NOTHING_FOUND
 from muniment.packets.rendering import render
 from products import for_each
@@ -64,23 +63,6 @@ def test_weak_evidence_is_left_out_though_there_is_room() -> None:
     assert quoted(composed(hits=hits, policy=ComposePolicy(evidence_min=0.0, evidence_share=0.0))) == {"e1", "e2", "e3"}
     assert quoted(composed(hits=hits, policy=ComposePolicy(evidence_min=0.1))) == {"e1"}
     assert quoted(composed(make_request("responder", query=""), hits=hits)) == {"e1", "e2", "e3"}, "nothing was asked"
-
-
-@pytest.mark.req("TM-07")
-def test_what_supersedes_a_quote_stands_with_it_however_weak() -> None:
-    hits = [
-        make_hit("e1", "Ana lives in Berlin.", 0.8, superseded_by="e2", ts="2026-01-01T00:00:00Z"),
-        make_hit("e2", "Ana moved to Hamburg.", LEAST / 3, superseded_by="e3", ts="2026-02-01T00:00:00Z"),
-        make_hit("e3", "Then she went to Oslo for good.", LEAST / 4, ts="2026-03-01T00:00:00Z"),
-        make_hit("e4", "Tea is nice.", LEAST / 5),
-    ]
-    assert quoted(composed(hits=hits)) == {"e1", "e2", "e3"}
-
-
-def test_a_ring_of_turns_that_supersede_each_other_ends() -> None:
-    hits = [make_hit("e1", "a", 0.8, superseded_by="e2"), make_hit("e2", "b", 0.001, superseded_by="e1")]
-    draft = PacketDraft(make_request("responder"), make_pool(hits=hits), ComposePolicy(), CountBy())
-    assert strong_ids(draft, [worth_of(hit, draft.policy) for hit in draft.pool.hits]) == {"e1", "e2"}
 
 
 @pytest.mark.req("TM-07")

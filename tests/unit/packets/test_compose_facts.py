@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from makers import make_fact, make_hit, make_pool, make_request, make_superseded
+from makers import make_fact, make_hit, make_pool, make_request
 
 from muniment.core.policy import ComposePolicy
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.pool import FactCandidate
-from muniment.packets.rendering import render
 from products import for_each
 from strategies import CountBy
 
@@ -187,31 +186,3 @@ def test_sources_outside_the_pool_are_cited_as_events() -> None:
     assert [(each.id, each.type) for each in made.packet.citations] == [("e9", "event"), ("e8", "event")]
     assert "- user.city: Berlin [1]" in made.text.splitlines()
     assert made.marks == {"1": "e9"}
-
-
-ROME = "I live in Rome."
-
-
-@pytest.mark.req("MP-07", "MP-15")
-def test_a_fact_whose_own_key_was_stated_otherwise_says_so() -> None:
-    hits = [
-        make_hit(
-            "e1", "I live in Rome.", 2.0, superseded=[make_superseded(ROME, ROME[:-1], "e2", key="home", is_whole=True)]
-        ),
-        make_hit("e2", "We moved to Portland last week!", 1.0),
-    ]
-    facts = [
-        make_fact("f1", "user.location", "Rome", sources=["e1"]),
-        make_fact("f2", "user.city", "Rome", sources=["e1", "e9"]),
-    ]
-    pool = make_pool(hits=hits, facts=facts)
-    made = compose(make_request(), pool, ComposePolicy(), CountBy(), "digest")
-    assert audit(pool, made.packet) == []
-    assert "- user.location: Rome [1] (superseded by [2])\n" in made.text
-    assert "- user.city: Rome [1]\n" in made.text, "it rests on more than that"
-    assert "[1] user (superseded by [2]): I live in Rome.\n" in made.text
-    quote, fact = (note for note in made.wire["explain"]["conflicts"] if note["type"].startswith("superseded_"))
-    assert (quote["evidence_id"], quote["superseded_by"], quote["key"]) == ("e1", "e2", "home")
-    assert (quote["start"], quote["end"], quote["quote"]) == (0, 14, "I live in Rome")
-    assert (fact["fact_ids"], fact["superseded_by"]) == (["f1"], "e2")
-    assert render(made.packet).text == made.text

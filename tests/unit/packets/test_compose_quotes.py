@@ -104,19 +104,6 @@ def test_near_duplicates_stand_once() -> None:
     assert omitted(made) == {"quote:e2": "near_duplicate", "quote:e4": "near_duplicate"}
 
 
-def test_what_is_superseded_stands_after_the_newer_with_a_mark() -> None:
-    old = make_hit("old", "I live in Paris", 5.0, superseded_by="new", ts="2025-01-01T00:00:00Z")
-    new = make_hit("new", "I moved to Berlin", 1.0, ts="2026-01-01T00:00:00Z")
-    made = composed(hits=[old, new])
-    lines = (
-        "1 January 2026:\n[1] user: I moved to Berlin\n1 January 2025:\n[2] user (superseded by [1]): I live in Paris\n"
-    )
-    assert made.text.endswith(lines)
-    same_day = old.model_copy(update={"turn": old.turn.model_copy(update={"ts": "2026-01-01T00:00:00Z"})})
-    assert quoted(composed(hits=[same_day, new])) == ["new", "old"]
-    assert "(superseded):" in composed(hits=[old]).text
-
-
 @pytest.mark.req("MP-05")
 def test_a_quoted_turn_is_not_repeated_in_the_window_and_the_summary_stands_whatever_is_quoted() -> None:
     turn = make_turn("e1", "I live in Berlin. It is nice.", session_id="s1")
@@ -200,13 +187,13 @@ def test_of_what_was_said_again_the_last_time_is_quoted() -> None:
     """3 pm, then 5 pm, then 3 pm again: the page ends with what holds."""
     hits = [
         make_hit("e1", "The meeting is at 3pm.", 3.0, ts="2026-04-01T10:00:00Z"),
-        make_hit("e2", "The meeting is at 5pm.", 2.0, ts="2026-04-02T10:00:00Z", superseded_by="e3"),
+        make_hit("e2", "The meeting is at 5pm.", 2.0, ts="2026-04-02T10:00:00Z"),
         make_hit("e3", "The meeting is at 3pm.", 1.0, ts="2026-04-03T10:00:00Z"),
     ]
     made = composed(hits=hits)
     assert made.text == (
         f"{OPENING}{TODAY}## Said\n3 April 2026:\n[1] user: The meeting is at 3pm.\n"
-        "2 April 2026:\n[2] user (superseded by [1]): The meeting is at 5pm.\n"
+        "2 April 2026:\n[2] user: The meeting is at 5pm.\n"
     )
     assert [dict(each) for each in made.wire["explain"]["omitted"]] == [
         {"item": "quote:e1", "of": "quote:e3", "reason": "near_duplicate"}
@@ -269,9 +256,7 @@ def test_the_page_of_the_packet_is_the_page_that_was_counted_whatever_the_names(
     made = composed(episodes=[make_episode("ep1", start, make_line("m1", "We went hiking.", speaker="Ana"))])
     assert "Ana: We went hiking. [1]" in made.text
     assert render(made.packet).text == made.text
-    hits = [make_hit("None", "Ana lives in Rome."), make_hit("e2", "Ana lives in Paris.", superseded_by="gone")]
-    made = composed(hits=hits)
-    assert "(superseded): Ana lives in Paris." in made.text
+    made = composed(hits=[make_hit("None", "Ana lives in Rome."), make_hit("e2", "Ana lives in Paris.")])
     assert render(made.packet).text == made.text
 
 

@@ -114,7 +114,7 @@ def test_who_lost_the_race_keeps_nothing(any_mem: Memory, planned: dict[str, int
     assert read(any_mem, *planned) == before
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 @pytest.mark.req("TM-08")
 def test_composers_side_by_side_agree(make: Maker, engine: str) -> None:
     """Mutation: without the lock two writers read the same next number."""
@@ -152,7 +152,7 @@ def test_a_forget_gives_no_number_free(any_mem: Memory) -> None:
 
 
 @pytest.mark.req("X-05")
-@pytest.mark.parametrize(("here", "there"), [("sqlite", "memory"), ("memory", "postgres"), ("postgres", "sqlite")])
+@pytest.mark.parametrize(("here", "there"), [("sqlite", "postgres"), ("postgres", "sqlite")])
 def test_marks_travel_with_a_dump(make: Maker, here: str, there: str) -> None:
     source, target = make(here), make(there)
     ids = observed(source)

@@ -69,7 +69,7 @@ def test_the_map_of_a_bank(any_mem: Memory, estimator: Any) -> None:
 @pytest.mark.req("RC-23")
 def test_engines_agree_to_the_byte(make: Any) -> None:
     maps = []
-    for engine in ("memory", "sqlite", "postgres"):
+    for engine in ("sqlite", "postgres"):
         mem = make(engine)
         for at, result in enumerate((PASS, FAIL, UNSURE, FAIL, PASS, MUTE)):
             learn(mem, result, (EASY, HARD)[at % 2], state={"budget_tier": ("hot", "full")[at // 3]})

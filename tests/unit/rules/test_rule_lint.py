@@ -12,7 +12,7 @@ from muniment.core.policy import LintPolicy
 from muniment.rules.promotion.records import LintFinding
 from muniment.rules.rulebook.lint import FINDINGS, is_clean, lint_rule
 from muniment.rules.rulebook.wording import as_it_looks
-from muniment.store.ledger.orders import is_worded_as_orders
+from muniment.store.injection import has_injection_form
 from muniment.store.ledger.secrets import redact_text
 from products import for_each
 
@@ -29,7 +29,7 @@ def find_secret(text: str) -> str | None:
 
 def lint(policy: LintPolicy | None = None, **more: Any) -> tuple[LintFinding, ...]:
     where = {"applicability": {"domain_tag": "travel"}}
-    return lint_rule(record(**(where | more)), policy or LintPolicy(), count_words, is_worded_as_orders, find_secret)
+    return lint_rule(record(**(where | more)), policy or LintPolicy(), count_words, has_injection_form, find_secret)
 
 
 def found(policy: LintPolicy | None = None, **more: Any) -> list[str]:

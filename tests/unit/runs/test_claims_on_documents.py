@@ -141,7 +141,7 @@ def test_a_chunk_was_altered_on_disk(make: Maker) -> None:
 
 
 @pytest.mark.req("LG-07")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_a_document_is_forgotten(make: Maker, engine: str) -> None:
     mem = make(engine)
     run = begin(mem)

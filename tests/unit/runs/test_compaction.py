@@ -34,7 +34,7 @@ from muniment.testing.stories import check_run, replayed
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]
-ENGINES = pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 PARIS = "The capital of France is Paris."
 
 
@@ -712,7 +712,7 @@ def test_a_forget_during_a_compaction_leaves_nothing_behind(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_appends_and_compactions_side_by_side(make: Maker, engine: str) -> None:
     mem = make(engine, policy={"compaction": {"event_threshold": 3}})
     run = told(mem)

@@ -249,7 +249,7 @@ def test_steps_that_were_brought_from_elsewhere_are_folded(any_mem: Memory) -> N
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_a_clock_that_goes_back(make: Maker, counts: Counts, engine: str) -> None:
     clock = TickingClock()
     mem = make(engine, clock=clock)

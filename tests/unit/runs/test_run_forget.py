@@ -19,7 +19,7 @@ from muniment.runs.records import RunClaim
 from muniment.testing.stories import check_run, replayed
 
 Maker = Callable[..., Memory]
-ENGINES = pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 WORD = "Zebulonia"
 
 

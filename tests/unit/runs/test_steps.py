@@ -195,7 +195,7 @@ def test_a_phase_that_is_past_cannot_be_told_of_the_same_step(mem: Memory, count
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_many_threads_step_one_run(make: Maker, engine: str) -> None:
     mem = make(engine)
     run = mem.run(user_id="ana", run_id="r")

@@ -101,7 +101,7 @@ def _observed(mem: Memory, events: Iterator[dict[str, Any]]) -> None:
 
 
 @pytest.mark.req("BL-01")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"] if SOAK else ["sqlite"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"] if SOAK else ["sqlite"])
 def test_a_load_gives_the_bytes_that_event_by_event_gives(make: Maker, tmp_path: Path, engine: str) -> None:
     """Dumps are equal to the byte: chains, hashes, ids, items, links, blobs, keys; and so is what a search finds."""
     events = _story()

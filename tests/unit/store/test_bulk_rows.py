@@ -100,7 +100,7 @@ def _one_by_one(tx: Transaction, name: str, column: str, codec: Any, made: dict[
 
 
 @pytest.mark.req("BL-01")
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"] if SOAK else ["sqlite"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"] if SOAK else ["sqlite"])
 def test_rows_are_those_of_the_slow_way(make: Maker, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     """Into an empty store, then behind what is there, in several loads: also blocks of the index that are merged."""
     stores = []

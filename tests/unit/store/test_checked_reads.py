@@ -165,7 +165,7 @@ def test_a_row_that_is_gone_is_missed(filled: Filled, which: str) -> None:
             door(mem)
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_every_engine_checks(make: Callable[..., Memory], engine: str) -> None:
     mem = make(engine)
     run = mem.run(user_id="ana", session_id="s1")

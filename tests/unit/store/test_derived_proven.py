@@ -12,7 +12,8 @@ import muniment
 from muniment.core.ports.engine import Delete, Insert, Patch
 from muniment.errors import UnknownScope
 from muniment.handles.memory import Memory
-from muniment.store import derived_checking, verifying
+from muniment.store import replay
+from muniment.store import verify as verifying
 from muniment.store.items import latest
 from stored_rows import stored_rows
 
@@ -76,7 +77,7 @@ def test_whatever_was_changed_in_what_is_derived_is_named(tmp_path: Path, edit: 
         assert mem.verify(quick=True).sampled
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_every_engine_proves(make: Callable[..., Memory], engine: str) -> None:
     mem = make(engine)
     tell(mem)
@@ -117,7 +118,7 @@ def test_what_was_forgotten_is_no_difference(any_mem: Memory) -> None:
 def test_memory_is_bounded_by_what_is_held(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for two items the others are read again, and the answer is the same."""
     tell(mem)
-    monkeypatch.setattr(derived_checking, "HELD_MAX", 2)
+    monkeypatch.setattr(replay, "HELD_MAX", 2)
     assert mem.verify().ok
     mem._ctx.engine.write(
         "default", lambda tx: tx.do(Patch("items", (("kind", "=", "fact"),), {"status": "deprecated"}))
@@ -135,7 +136,7 @@ def test_a_quick_one_walks_a_sample_and_says_so(mem: Memory, monkeypatch: pytest
     assert (whole.sampled, whole.sessions) == (False, 12)
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_a_store_whose_policy_indexes_no_turns_is_sound(make: Callable[..., Memory], engine: str) -> None:
     """What its index holds of a time when the policy was another one is checked all the same."""
     mem = make(engine, policy={"ledger": {"index_turns": False}})
@@ -167,7 +168,7 @@ def test_receipts_say_whose_they_are_themselves(mem: Memory) -> None:
     assert mem.verify().ok
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_a_tenant_whose_row_was_taken_out_is_named_when_it_is_asked_for(
     make: Callable[..., Memory], engine: str
 ) -> None:

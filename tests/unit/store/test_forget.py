@@ -459,7 +459,7 @@ DERIVED = derivations() | declare(
 )
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def deriving(request: pytest.FixtureRequest, make: Maker) -> Memory:
     return make(request.param, derivations=DERIVED)
 

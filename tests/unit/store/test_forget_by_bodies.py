@@ -20,7 +20,7 @@ from muniment.store.items import put_lineage, put_links, row_digest, select_item
 pytestmark = pytest.mark.req("LG-07")
 
 SAID = "My allergy is to peanuts, and the clinic is in Lisbon."
-ENGINES = ("memory", "sqlite", "postgres")
+ENGINES = ("sqlite", "postgres")
 
 
 def _tell(mem: Memory) -> tuple[str, str]:

@@ -15,12 +15,12 @@ from muniment.core.ports.rows import get, insert, put, select
 from muniment.core.ports.schema import ITEMS, LINEAGES, LINKS, LineageRow, LinkRow
 from muniment.errors import StoreDamaged
 from muniment.handles.memory import Memory
-from muniment.store.items import Item, links_of, row_digest
+from muniment.store.items import Item, links_of
 
 pytestmark = pytest.mark.req("TM-12")
 
 Edit = Callable[[Transaction], Any]
-ENGINES = ("memory", "sqlite", "postgres")
+ENGINES = ("sqlite", "postgres")
 NOBODY, OTHER = "evt_nobody", "ev-bob"
 
 
@@ -180,27 +180,6 @@ def test_a_dump_of_before_adds_nothing_to_what_was_forgotten_here(make: Callable
     mem.import_(before)  # what damage took is not made up for in silence either
     assert not set(lost) & set(mem._ctx.engine.read("default", lambda reader: links_of(reader, build.id)))
     assert not mem.verify().ok
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_store_of_before_is_sealed_by_a_rebuild(make: Callable[..., Memory], engine: str) -> None:
-    mem = make(engine)
-    tell(mem)
-    mem.forget(event="ev-ana")
-    build = forgotten(mem)["build"]
-
-    def unseal(tx: Transaction) -> None:
-        old = build._replace(checked=2, digest=None)
-        put(tx, ITEMS, [old._replace(digest=row_digest(old))])
-
-    write(mem, unseal)
-    assert mem.verify().ok
-    whole = list(mem.export())
-    mem.store.rebuild()
-    assert list(mem.export()) == whole
-    write(mem, lambda tx: insert(tx, LINKS, [LinkRow(OTHER, build.id)]))
-    with pytest.raises(StoreDamaged, match=build.id):
-        list(mem.export())
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -15,7 +15,7 @@ import muniment
 from muniment.core.ports.engine import Find, Remove
 from muniment.core.ports.schema import TABLES
 from muniment.handles.memory import Memory
-from muniment.store import verifying
+from muniment.store import verify as verifying
 from muniment.store.engines.sqlite import connections, residue
 
 STEP = 10

@@ -16,7 +16,7 @@ from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 
 Maker = Callable[..., Memory]
-ENGINES = ("memory", "sqlite", "postgres")
+ENGINES = ("sqlite", "postgres")
 
 
 @pytest.mark.req("LG-02")

@@ -13,7 +13,7 @@ from muniment.core.ports.engine import Delete, Insert, Reader
 from muniment.core.ports.schema import SessionRow
 from muniment.handles.memory import Memory
 from muniment.store.engines.sqlite.engine import SqliteEngine
-from muniment.store.proving.sampling import middle, sampled_sessions
+from muniment.store.sampling import middle, sampled_sessions
 from muniment.store.turns import names_of
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=12) | st.from_regex(
@@ -126,7 +126,7 @@ def test_a_sample_is_spread(names: list[tuple[str, str]]) -> None:
     assert max(gaps) <= 4 * len(names) / 64
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_what_is_a_users_is_found_among_what_is_others(make: Callable[..., Memory], engine: str) -> None:
     """Names that come before, between and behind those of a corpus that others have too."""
     mem = make(engine)
@@ -142,7 +142,7 @@ def test_what_is_a_users_is_found_among_what_is_others(make: Callable[..., Memor
     assert mem._ctx.engine.read("default", lambda reader: names_of(reader, "corpus:only:bob")) == ("corpus:only:bob",)
 
 
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_every_tenant_with_a_session_is_found(make: Callable[..., Memory], engine: str) -> None:
     mem = make(engine)
     tenants = ["a", "a1", "b", "c:d", "ä", "𝒳"]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dump_lines import dump_of, plain, resealed
-from effort import SOAK, one_in
+from effort import SOAK
 from muniment.core.canonical import canonical_bytes
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.ports.schema import EntryRow
@@ -37,7 +37,7 @@ from muniment.store.ledger.chain import header_hash
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]
-ENGINES = ("memory", "sqlite", "postgres")
+ENGINES = ("sqlite", "postgres")
 
 
 def fill(mem: Memory, tenant_id: str = "default") -> None:
@@ -60,7 +60,7 @@ def fill(mem: Memory, tenant_id: str = "default") -> None:
 
 @pytest.mark.soak
 @pytest.mark.req("X-05", "LG-05")
-@pytest.mark.parametrize(("here", "there"), one_in(2, list(itertools.permutations(ENGINES, 2))))
+@pytest.mark.parametrize(("here", "there"), list(itertools.permutations(ENGINES)))
 def test_a_dump_comes_out_of_every_other_engine_as_it_went_in(make: Maker, here: str, there: str) -> None:
     source, target = make(here), make(there)
     fill(source)
@@ -637,7 +637,7 @@ def test_an_export_is_one_consistent_view(make: Maker) -> None:
 
 
 def test_chosen_ids_that_begin_like_minted_ones_are_dumped_in_an_order_that_is_read(make: Maker) -> None:
-    """A store keeps `run_x` behind all runs whose ids were minted; a dump in the order of texts is read as well."""
+    """A store keeps its rows in the order of the ids, minted or not; one that is out of order is refused."""
     source = make("sqlite")
     minted = [f"{prefix}_{digit * 32}" for prefix in ("run", "act", "ws") for digit in "0af"]
     for chosen in (*minted, "run_x", "run_0", "act_1", "a", "zzz", "run_"):
@@ -647,13 +647,11 @@ def test_chosen_ids_that_begin_like_minted_ones_are_dumped_in_an_order_that_is_r
     start, end = of_items[0], of_items[-1] + 1
     own = lambda line: str(line["row"].get("item_id") or line["row"]["id"])  # noqa: E731
     kept = [list(group) for _, group in itertools.groupby(lines[start:end], own)]
-    by_text = sorted(kept, key=lambda group: own(group[0]))
-    assert kept != by_text
-    for order in (kept, by_text):
-        other = make("sqlite", seed="other")
-        other.import_(resealed([*lines[:start], *itertools.chain(*order), *lines[end:]]))
-        assert other.verify().ok
-        assert dump_of(other) == dump_of(source)
+    assert kept == sorted(kept, key=lambda group: own(group[0]))
+    other = make("sqlite", seed="other")
+    other.import_(resealed(lines))
+    assert other.verify().ok
+    assert dump_of(other) == dump_of(source)
     for order in ([kept[-1], *kept[1:-1], kept[0]], [*kept, kept[-1]]):
         with pytest.raises(ChainBroken, match="out of order"):
             make("sqlite", seed="third").import_(resealed([*lines[:start], *itertools.chain(*order), *lines[end:]]))

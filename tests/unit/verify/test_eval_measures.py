@@ -40,20 +40,18 @@ def test_only_what_applies_is_measured() -> None:
 
 
 @for_each(
-    ("ids", "more", "newest"),
+    ("ids", "newest"),
     [
-        (("evt_1",), {}, 1),
-        (("evt_1", "evt_0"), {}, 1),
-        (("evt_0", "evt_1"), {}, 0),
-        (("evt_0", "evt_1"), {"outdated_ids": frozenset(("evt_0",))}, 1),
-        (("evt_1", "evt_0"), {"outdated_ids": frozenset(("evt_0",))}, 1),
-        (("evt_0",), {"outdated_ids": frozenset(("evt_0",))}, 0),
-        ((), {}, 0),
+        (("evt_1",), 1),
+        (("evt_1", "evt_0"), 1),
+        (("evt_0", "evt_1"), 0),
+        (("evt_0",), 0),
+        ((), 0),
     ],
 )
-def test_what_is_stale_stands_lower_or_is_marked(ids: tuple[str, ...], more: dict[str, Any], newest: int) -> None:
+def test_stale_evidence_ranks_below_fresh_evidence(ids: tuple[str, ...], newest: int) -> None:
     question = asked(evidence=["evt_1"], stale=["evt_0"])
-    assert judge(question, Wanted((BY_ID,), (STALE,)), given("", *ids, **more))["newest"] == newest
+    assert judge(question, Wanted((BY_ID,), (STALE,)), given("", *ids))["newest"] == newest
 
 
 def test_a_turn_that_is_evidence_is_not_stale_as_well() -> None:

@@ -42,6 +42,7 @@ __all__ = [
     "LINEAGES",
     "LINKS",
     "MARKS",
+    "OPAQUE",
     "PARTS",
     "PLACES",
     "PLACE_VECTORS",
@@ -83,7 +84,7 @@ __all__ = [
 R = TypeVar("R", bound=tuple[Any, ...])
 
 
-Form = Literal["plain", "id", "name", "instant", "word", "packed"]
+Form = Literal["plain", "id", "name", "instant", "word", "body", "packed"]
 """How an engine stores a column (`store.engines.codec`); rooms read and write what its type says all the same.
 
 - `id`: minted ids in 17 bytes;
@@ -91,8 +92,15 @@ Form = Literal["plain", "id", "name", "instant", "word", "packed"]
   cost of one statement for each name that leads the order and is not bound by `=`;
 - `instant`: a time in the one form of `core.instants`, or an empty text, as an integer;
 - `word`: a word of a small vocabulary in one letter;
-- `packed`: compressed where that is shorter. Only null or not null (`>= ""`) can be asked for.
+- `body`: a body of an entry, without the JSON around it where it holds one plain text;
+- `packed`: compressed where that is shorter.
+
+Of `body` and `packed`, only null or not null (`>= ""`) can be asked for.
 """
+
+
+OPAQUE: frozenset[Form] = frozenset({"body", "packed"})
+"""Forms whose values cannot be compared."""
 
 
 class Column(NamedTuple):
@@ -117,6 +125,8 @@ class Table(NamedTuple, Generic[R]):
     subject: str | None = None
     unique: tuple[tuple[str, ...], ...] = ()
     indexes: tuple[tuple[str, ...], ...] = ()
+    serves: tuple[str, ...] = ()
+    """The question that each of these indexes answers, unique ones first. `tests/contract/test_plans.py` asks them."""
 
 
 _TYPES: dict[Any, Literal["text", "int", "bytes"]] = {str: "text", Trust: "text", int: "int", bytes: "bytes"}
@@ -149,12 +159,14 @@ def _table(
     content: tuple[str, ...] = (),
     cleared: tuple[str, ...] = (),
     subject: str | None = None,
-    unique: tuple[tuple[str, ...], ...] = (),
-    indexes: tuple[tuple[str, ...], ...] = (),
+    unique: dict[tuple[str, ...], str] | None = None,
+    indexes: dict[tuple[str, ...], str] | None = None,
     forms: dict[str, Form] | None = None,
 ) -> Table[R]:
     columns = _columns(row, content, cleared, forms or {})
-    return Table(name, row, columns, key, forget, subject, unique, indexes)
+    unique, indexes = unique or {}, indexes or {}
+    serves = (*unique.values(), *indexes.values())
+    return Table(name, row, columns, key, forget, subject, tuple(unique), tuple(indexes), serves)
 
 
 def column_names(spec: Table[Any]) -> tuple[str, ...]:
@@ -401,7 +413,7 @@ SESSIONS = _table(
     SessionRow,
     key=("user_id", "session_id"),
     forget="keep",
-    indexes=(("session_id", "user_id"),),
+    indexes={("session_id", "user_id"): "whose session has this name"},
     forms=_forms(instant="head_recorded_at created_at"),
 )
 ENTRIES = _table(
@@ -411,13 +423,17 @@ ENTRIES = _table(
     content=("salt", "body"),
     forget="erase",
     subject="id",
-    unique=(("user_id", "session_id", "seq"), ("user_id", "n")),
-    indexes=(("run_id", "seq", "id"),),
+    unique={
+        ("user_id", "session_id", "seq"): "a session's entries in order: chain, pages, resume",
+        ("user_id", "n"): "a user's entries in order: the tail behind the index",
+    },
+    indexes={("run_id", "seq"): "a run's entries in order"},
     forms=_forms(
         id="id receipt_id",
         name="user_id agent_id session_id run_id",
         instant="ts recorded_at",
         word="kind role trust",
+        body="body",
     ),
 )
 BLOBS = _table(
@@ -427,7 +443,7 @@ BLOBS = _table(
     content=("data",),
     forget="erase",
     subject="entry_id",
-    indexes=(("entry_id",),),
+    indexes={("entry_id",): "the payloads of an entry, for a forget"},
     forms=_forms(id="entry_id"),
 )
 ITEMS = _table(
@@ -438,13 +454,13 @@ ITEMS = _table(
     cleared=("name", "digest"),
     forget="erase",
     subject="id",
-    indexes=(
-        ("kind", "user_id", "name", "created_at"),
-        ("kind", "run_id"),
-        ("kind", "created_at"),
-        ("kind", "owner", "newest", "status", "placed_at", "id", "version"),
-        ("kind", "newest", "status", "placed_at", "id", "version"),
-    ),
+    indexes={
+        ("kind", "user_id", "name", "created_at"): "a fact by its key; a user's items of a kind by time",
+        ("kind", "run_id"): "a run's items of a kind",
+        ("kind", "created_at"): "a tenant's items of a kind by time",
+        ("kind", "owner", "newest", "status", "placed_at", "id", "version"): "a page of an owner's list",
+        ("kind", "newest", "status", "placed_at", "id", "version"): "a page of a tenant's list",
+    },
     forms=_forms(
         id="id receipt_id",
         name="user_id agent_id session_id run_id owner",
@@ -458,7 +474,7 @@ LINKS = _table(
     LinkRow,
     key=("source_id", "item_id"),
     forget="keep",
-    indexes=(("item_id", "source_id"),),
+    indexes={("item_id", "source_id"): "what an item was derived from"},
     forms=_forms(id="source_id item_id"),
 )
 LINEAGES = _table(
@@ -466,7 +482,7 @@ LINEAGES = _table(
     LineageRow,
     key=("item_id",),
     forget="keep",
-    indexes=(("user_id", "item_id"),),
+    indexes={("user_id", "item_id"): "what was made of a user's turns"},
     forms=_forms(id="item_id", name="user_id", packed="turns"),
 )
 PARTS = _table(
@@ -485,7 +501,7 @@ PROOFS = _table(
     content=("salt",),
     forget="erase",
     subject="item_id",
-    unique=(("item_id", "version"),),
+    unique={("item_id", "version"): "the proof of an item"},
     forms=_forms(id="item_id", name="user_id session_id"),
 )
 IDEMPOTENCY = _table(
@@ -495,7 +511,7 @@ IDEMPOTENCY = _table(
     content=("request_hash",),
     forget="erase",
     subject="entry_id",
-    indexes=(("entry_id",),),
+    indexes={("entry_id",): "the keys of an entry, for a forget"},
     forms=_forms(id="entry_id", name="user_id"),
 )
 SEGMENTS = _table(
@@ -519,7 +535,7 @@ MARKS = _table(
     MarkRow,
     key=("user_id", "session_id", "number"),
     forget="keep",
-    unique=(("user_id", "session_id", "evidence_id"),),
+    unique={("user_id", "session_id", "evidence_id"): "the number of a piece of evidence"},
     forms=_forms(id="evidence_id", name="user_id session_id"),
 )
 EXTRACTS = _table(
@@ -544,12 +560,12 @@ PLACES = _table(
     key=("entry_id", "number"),
     forget="drop",
     subject="entry_id",
-    indexes=(
-        ("name", "state"),
-        ("space", "state", "path", "name"),
-        ("space", "expires"),
-        ("user_id", "session_id", "seq"),
-    ),
+    indexes={
+        ("name", "state"): "what is live under a name",
+        ("space", "state", "path", "name"): "what is live below a path, in order",
+        ("space", "expires"): "what has expired",
+        ("user_id", "session_id", "seq"): "what a user or a session keeps",
+    },
     forms=_forms(id="entry_id"),
 )
 PREFIXES = _table(
@@ -558,7 +574,7 @@ PREFIXES = _table(
     key=("space", "prefix", "changed", "entry_id"),
     forget="drop",
     subject="entry_id",
-    indexes=(("entry_id",),),
+    indexes={("entry_id",): "the prefixes of an entry, for a forget"},
     forms=_forms(id="entry_id"),
 )
 PLACE_VECTORS = _table(
@@ -571,18 +587,18 @@ PLACE_VECTORS = _table(
     forms=_forms(id="entry_id"),
 )
 WORKS = _table("works", WorkRow, key=("id",), content=("salt", "asked", "answer"), forget="clear")
-LEASES = _table("leases", LeaseRow, key=("id",), forget="keep", indexes=(("is_open", "id"),))
+LEASES = _table("leases", LeaseRow, key=("id",), forget="keep", indexes={("is_open", "id"): "leases that are held"})
 REPLIES = _table(
     "replies",
     ReplyRow,
     key=("user_id", "key_hash"),
     content=("salt", "said", "headers", "body"),
     forget="clear",
-    indexes=(("kept", "created_at"),),
+    indexes={("kept", "created_at"): "answers that are kept, the newest first"},
 )
 CLEARINGS = _table("clearings", ClearingRow, key=(), forget="keep")
 RATES = _table("rates", RateRow, key=("name",), forget="keep")
-KEYS = _table("keys", KeyRow, key=("key_id",), forget="keep", indexes=(("number",),))
+KEYS = _table("keys", KeyRow, key=("key_id",), forget="keep", indexes={("number",): "the last change of any key"})
 
 TABLES: tuple[Table[Any], ...] = (
     TENANTS,

@@ -17,16 +17,16 @@ import numpy.typing as npt
 
 from muniment.core.policy import RecallPolicy
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.stated.attributes import ADDS, CHANGE, OWN, QUANTITY, ended, mine, name_of, newly
+from muniment.core.text.stated.attributes import ADDS, CHANGE, OWN, QUANTITY, ended, name_of
 from muniment.memory.recall.index import ROLES, Ints, ScopeIndex
 from muniment.memory.recall.moments import Exact, Moments
 from muniment.memory.recall.newer_values import Stating, newer_above, wanted_values
 from muniment.memory.recall.query import Query
 from muniment.memory.recall.reasons import MARKS
 from muniment.memory.recall.said import Said
-from muniment.memory.recall.score import USER, held_by, idf, nameless_assistant
+from muniment.memory.recall.score import USER, idf, nameless_assistant
 
-__all__ = ["Order", "newest_first", "restated"]
+__all__ = ["Order", "newest_first"]
 
 Array = npt.NDArray[np.float64]
 
@@ -128,10 +128,6 @@ class _Matches:
             bool(held & first & self._own) or (bool(held & first & self._other) and is_alike)
             for held, is_alike in zip(self.held, same, strict=True)
         ]
-
-    def states_all(self, one: int, other: int) -> bool:
-        """Does the other state every attribute asked for that the one states?"""
-        return not self.held[one] & ~self.held[other] & (self._own | self._other)
 
     def shares(self, anchor: int, count: int) -> list[bool]:
         """Which turns say at least so many things that the anchor says."""
@@ -364,51 +360,3 @@ def _restates(index: ScopeIndex, policy: RecallPolicy, one: int, other: int) -> 
 
 def _words(terms: frozenset[int]) -> frozenset[int]:
     return terms - MARKS - {_ADDS}
-
-
-def restated(query: Query, index: ScopeIndex, policy: RecallPolicy, said: Said, alike: list[int]) -> dict[int, int]:
-    """Older turns that answer alike, by the same speaker and with another value → the newest one.
-
-    It is a matter of the turn, which may say more than what is asked: what of it is outdated is told by its statements
-    (`memory.recall.supersession`).
-
-    What adds to what was said ends nothing, nor does a thing somebody likes end another, unless it tells of a change.
-    """
-    if len(alike) < 2:
-        return {}
-    newest = alike[0]
-    right = index.terms(newest)
-    matches = _Matches(_Scope(query, index, policy, said, Moments(index, None)), alike)
-    ended_by = [term_hash(newly(word)) for word in matches.attributes]
-    has_changed = bool(held_by(index, ended_by, np.array([newest]))[0])
-    if (_ADDS in right or query.likes) and not has_changed and _CHANGE not in right:
-        return {}
-    least = policy.superseded_match * sum(matches.weights.values())
-    full = [matches.weigh(held) >= least and not query.gathers for held in matches.held]
-    by_attribute = matches.states_as(0, policy.restated_match)
-    found = {}
-    for place, ordinal in enumerate(alike[1:], 1):
-        left = index.terms(ordinal)
-        is_same = full[0] and full[place] and matches.states_all(place, 0) and _restates(index, policy, ordinal, newest)
-        is_ended = by_attribute[place] and has_changed
-        says_otherwise = bool(left - right) and bool(right - left) and (is_same or is_ended)
-        is_replaced = full[place] and _replaces(query, left, right, full=full[0])
-        if (says_otherwise or is_replaced) and index.speaker[ordinal] == index.speaker[newest]:
-            found[ordinal] = newest
-    return found
-
-
-def _replaces(query: Query, left: frozenset[int], right: frozenset[int], *, full: bool) -> bool:
-    """Does the right, in few of its words, say what ends the left?
-
-    "My new manager is …" after "my manager is …", "I gave up coffee" after what is said of coffee, "the meeting was
-    moved to 4pm" after "the meeting is at 3pm", where the left says nothing but that and another number.
-    """
-    for slot in query.slots:
-        own_thing = mine(slot.word)
-        if full and term_hash(own_thing) in left and term_hash(newly(own_thing)) in right:
-            return True
-        if slot.term in left and term_hash(ended(slot.word)) in right and term_hash(ended(slot.word)) not in left:
-            return True
-    has_moved = full and _CHANGE in right and _CHANGE not in left and _QUANTITY in left and _QUANTITY in right
-    return has_moved and len(_words(left - right)) <= 1 and bool(_words(right - left))

@@ -17,7 +17,7 @@ from muniment.memory.recall.found import FOUND_SIGNS, read_found
 from muniment.memory.recall.index import Ints, ScopeIndex
 from muniment.memory.recall.learnt import POOL, Lifted, ranking, read_traits, weigh_traits, worth_of
 from muniment.memory.recall.moments import Exact
-from muniment.memory.recall.newest import Order, newest_first, restated
+from muniment.memory.recall.newest import Order, newest_first
 from muniment.memory.recall.query import Query, read_query
 from muniment.memory.recall.reasons import Reasons
 from muniment.memory.recall.said import Said
@@ -45,8 +45,6 @@ class Ranked(NamedTuple):
     """The features that the score is the sum of."""
     chance: float
     """How likely it is evidence for the query, from 0 to 1; falls from place to place."""
-    restated_by: int | None
-    """The ordinal of a later turn that answers alike, and otherwise. What of it that ends is not told here."""
     reasons: tuple[str, ...]
 
 
@@ -70,7 +68,6 @@ def rank(
         return []
     placed = _placed(query, index, policy, now, k, dense, exact_moments, among, reach)
     asked, scores, said, order, places, lifted, covering = placed
-    later = restated(asked, index, policy, said, order.alike)
     best = order.ordinals[:k]
     signs = read_signs(asked, index, policy, scores, said, order.ordinals[: max(k, FIRST)], places)[: len(best)]
     found = read_found(asked, index, policy, scores)
@@ -96,7 +93,7 @@ def rank(
             reasons.append(f"newest of {len(order.alike)} that answer alike")
         elif ordinal in order.newer:
             reasons.append(f"states a later value than {order.newer[ordinal]} that answer alike")
-        ranked.append(Ranked(ordinal, worths[place], parts, likely[place], later.get(ordinal), tuple(reasons)))
+        ranked.append(Ranked(ordinal, worths[place], parts, likely[place], tuple(reasons)))
     return ranked
 
 

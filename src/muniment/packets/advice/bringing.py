@@ -22,8 +22,6 @@ from muniment.core.text.patterns import lazy_pattern
 from muniment.memory.extraction.patterns import corrections
 from muniment.memory.facts.rules import is_many_valued
 from muniment.memory.recall.index import Ints, StoredIndex
-from muniment.memory.recall.outdated_turns import superseded_among
-from muniment.memory.recall.records import SupersededStatement
 from muniment.memory.turn_reading import LiveTurn, turns_by_id
 from muniment.packets.advice.gate import Gate
 from muniment.packets.advice.known import KnownFacts
@@ -100,10 +98,7 @@ def with_standing(
     corrected = seeking.corrected(turns, told.standing)
     turns |= corrected.turns
     brought = _within_budget({**told.standing, **corrected.standing}, turns, request.budget.max_tokens)
-    hits = {
-        ordinal: _hit(each, turns[ordinal], found, ordinal, told.outdated.get(turns[ordinal].id, ()))
-        for ordinal, each in brought.items()
-    }
+    hits = {ordinal: _hit(each, turns[ordinal], found, ordinal) for ordinal, each in brought.items()}
     looked = {*looked_up.every.tolist(), *behind}
     return found.led_by(hits), _counted(looked, set(turns), told, brought)
 
@@ -198,7 +193,6 @@ class _Told(NamedTuple):
     standing: dict[int, Standing]
     more: int
     """How many turns state something besides."""
-    outdated: Mapping[str, tuple[SupersededStatement, ...]]
 
 
 class _Corrected(NamedTuple):
@@ -239,18 +233,13 @@ class _Seeking:
         said = [turns[each] for each in ordinals]
         readings, names = _readings(said, self.known.people())
         many = partial(is_many_valued, policy=self.policy.memory.facts)
-        saying = {turn.id for turn, reading in zip(said, readings, strict=True) if reading.stated or reading.ended}
-        superseded = superseded_among({turn.id: turn for turn in said}, {})
-        outdated = {id_: tuple(part for part in parts if part.by in saying) for id_, parts in superseded.items()}
 
         def has_ended(place: int, stated: Stated) -> bool:
-            turn = said[place]
-            is_outdated = any(part.is_whole for part in outdated.get(turn.id, ()))
-            return is_outdated or self.known.end(stated, turn.ts, many, self.gate.lets_tell_fact)
+            return self.known.end(stated, said[place].ts, many, self.gate.lets_tell_fact)
 
         count_max = min(TURNS_MAX, max(TURNS_MIN, self.request.budget.max_tokens // TOKENS_A_TURN))
         chosen, more = choose(readings, Asker.of(self.request.query, matter, names), many, count_max, has_ended)
-        return _Told({ordinals[each.number]: each for each in chosen}, more, outdated)
+        return _Told({ordinals[each.number]: each for each in chosen}, more)
 
     def corrected(self, turns: Mapping[int, LiveTurn], standing: Mapping[int, Standing]) -> _Corrected:
         """The turns right behind what was chosen that put its words right: "Sorry, I meant cashews, not peanuts"."""
@@ -302,9 +291,7 @@ def _within_budget(
     return kept
 
 
-def _hit(
-    told: Standing, turn: LiveTurn, found: Hits, ordinal: int, superseded: tuple[SupersededStatement, ...]
-) -> HitCandidate:
+def _hit(told: Standing, turn: LiveTurn, found: Hits, ordinal: int) -> HitCandidate:
     """The turn as a hit; one that the search found too keeps how likely it is evidence."""
     reason = f"tells of the one who asks: {', '.join(told.topics)}"
     known = found.at(ordinal)
@@ -316,7 +303,6 @@ def _hit(
             "score": 0.0,
             "parts": {},
             "reasons": (reason,),
-            "superseded": superseded,
             "standing": told.quotes,
         }
     return HitCandidate.unchecked(fields, set(fields))

@@ -13,7 +13,6 @@ from muniment.core.canonical import Written, canonical_bytes
 from muniment.core.policy import ComposePolicy
 from muniment.core.ports.models import TokenCounter
 from muniment.core.record import JsonObject
-from muniment.memory.recall.records import SupersededStatement
 from muniment.packets.compose.budget import Usage, measure
 from muniment.packets.compose.conversation import Quotes, place_short_term
 from muniment.packets.compose.cues import AskedCues
@@ -22,7 +21,6 @@ from muniment.packets.compose.episodes import place_episodes
 from muniment.packets.compose.evidence import is_asked
 from muniment.packets.compose.floors import keep_floors
 from muniment.packets.compose.items import allows_insights, place_facts, place_insights, place_procedures
-from muniment.packets.compose.outdated import parts_of
 from muniment.packets.compose.results import drop_repeated
 from muniment.packets.compose.state import place_state, state_of
 from muniment.packets.page.layout import (
@@ -46,7 +44,7 @@ from muniment.packets.page.lines import (
     state_evidence,
     summary_evidence,
 )
-from muniment.packets.page.superseded import SUPERSEDED, SUPERSEDED_FACT, Outdated
+from muniment.packets.page.superseded import SUPERSEDED
 from muniment.packets.pool import ComposeRequest, Pool
 
 __all__ = [
@@ -228,8 +226,7 @@ def page_of(draft: PacketDraft, dated_lines: int | None = None) -> Page:
             procedures=held("procedures"),
             summary=_summary(draft),
             quotes=quoted("quotes"),
-            superseded=_outdated(draft),
-            outdated_facts={fact_id: by for fact_id, _, by in _outdated_facts(draft)},
+            superseded=_superseded(draft),
             says_not_found=draft.says_not_found,
             loops=held("loops"),
             window=quoted("window"),
@@ -359,69 +356,21 @@ def _summary(draft: PacketDraft) -> str:
     return "\n".join(placed.item[1] for placed in draft.items("summary"))
 
 
-def _superseded(draft: PacketDraft) -> Iterator[tuple[str, SupersededStatement]]:
-    """What of the quotes and last turns on the page is outdated, in their order."""
-    if not draft.superseded:
-        return
-    for block in _QUOTING:
-        for placed in draft.items(block):
-            said: Said = placed.item
-            yield from ((said.turn.id, each) for each in draft.superseded.of(said.turn.id, said.text))
-
-
 _QUOTING: tuple[BlockName, ...] = ("quotes", "window")
 
 
-def _present(draft: PacketDraft) -> frozenset[str]:
-    """The turns on the page that something may be superseded by, and the results that a line tells of."""
-    turns = [placed.item.turn.id for block in _QUOTING for placed in draft.items(block)]
-    return frozenset((*turns, *(placed.item.ref for placed in draft.items("tools"))))
-
-
-def _outdated(draft: PacketDraft) -> dict[str, list[Outdated]]:
-    found: dict[str, list[Outdated]] = {}
-    present = _present(draft) if draft.superseded else frozenset()
-    for evidence_id, statement in _superseded(draft):
-        found.setdefault(evidence_id, []).extend(parts_of((statement,), present))
-    return found
-
-
-def _outdated_facts(draft: PacketDraft) -> list[tuple[str, SupersededStatement, str | None]]:
-    """The facts on the page whose own key was stated otherwise since, and by which turn, if that one is here too."""
-    if not draft.superseded:
-        return []
-    present = _present(draft)
-    facts = [placed.item.fact for placed in draft.items("facts")]
-    stated = [(fact.fact_id, draft.superseded.of_fact(fact)) for fact in facts]
-    return [(fact_id, each, each.by if each.by in present else None) for fact_id, each in stated if each is not None]
+def _superseded(draft: PacketDraft) -> dict[str, str | None]:
+    """The superseded results on the page, with what supersedes them if that is on the page too."""
+    quoted = [placed.item.turn.id for block in _QUOTING for placed in draft.items(block)]
+    present = {*quoted, *(placed.item.ref for placed in draft.items("tools"))}
+    newer = {name: draft.superseded[name] for name in quoted if name in draft.superseded}
+    return {name: by if by in present else None for name, by in newer.items()}
 
 
 def _superseded_notes(draft: PacketDraft) -> Iterator[JsonObject]:
-    """The same as conflicts: of a quote with the key and the span, of a fact with its id."""
-    present = _present(draft) if draft.superseded else frozenset()
-    for evidence_id, each in _superseded(draft):
-        yield {
-            "type": SUPERSEDED,
-            "detail": _detail(each),
-            "evidence_id": evidence_id,
-            **({"key": each.key} if each.key else {}),
-            "quote": each.quote,
-            "start": each.start,
-            "end": each.end,
-            "is_whole": each.is_whole,
-            **({"superseded_by": each.by} if each.by in present else {}),
-        }
-    for fact_id, each, by in _outdated_facts(draft):
-        yield {
-            "type": SUPERSEDED_FACT,
-            "detail": _detail(each),
-            "fact_ids": [fact_id],
-            **({"superseded_by": by} if by else {}),
-        }
-
-
-def _detail(each: SupersededStatement) -> str:
-    return "a newer turn says otherwise" if each.key is None else f"{each.key}: a newer turn says otherwise"
+    for evidence_id, by in _superseded(draft).items():
+        note = {"type": SUPERSEDED, "detail": "the call was made again", "evidence_id": evidence_id}
+        yield note | ({"superseded_by": by} if by else {})
 
 
 def _filters(draft: PacketDraft) -> JsonObject:

@@ -362,9 +362,9 @@ class Quotes:
         return has_room
 
     def _leave_out(self) -> None:
-        """Without room: an outdated turn says that it was outdated, any other that there was no room."""
+        """Without room: a superseded result says so, any other that there was no room."""
         for name, hit in self._left:
-            self._draft.tally.omit(name, "superseded" if self._outdated_by(hit) else "over_budget")
+            self._draft.tally.omit(name, "superseded" if self._is_superseded(hit) else "over_budget")
 
     # -- choosing --------------------------------------------------------------------------------------
 
@@ -401,28 +401,22 @@ class Quotes:
         return fit
 
     def _newer_first(self, ranked: list[Named]) -> list[Named]:
-        """A turn of which something is outdated comes right after the one that says otherwise, if that was found."""
+        """A superseded result comes right after the one that supersedes it, if that was found."""
         if not self._draft.superseded:
             return ranked
+        newer = self._draft.superseded
         by_id = {hit.turn.id: (name, hit) for name, hit in ranked}
         done: dict[str, Named] = {}
         for name, hit in ranked:
-            chain = [(name, hit)]
-            while (newer := by_id.get(self._newer(chain[-1][1]))) is not None and newer not in chain:
-                chain.append(newer)
-            for each in reversed(chain):
-                done.setdefault(each[0], each)
+            if (first := by_id.get(newer.get(hit.turn.id, ""))) is not None:
+                done.setdefault(first[0], first)
+            done.setdefault(name, (name, hit))
         return list(done.values())
 
     # -- placing ---------------------------------------------------------------------------------------
 
-    def _outdated_by(self, hit: HitCandidate) -> str | None:
-        return self._draft.superseded.outdated_by(hit.turn.id)
-
-    def _newer(self, hit: HitCandidate) -> str:
-        """The event that says otherwise than a hit; of several, the last named."""
-        found = self._draft.superseded.of(hit.turn.id)
-        return found[-1].by if found else ""
+    def _is_superseded(self, hit: HitCandidate) -> bool:
+        return hit.turn.id in self._draft.superseded
 
     def _price(self, hit: HitCandidate, line: str) -> int:
         """What a line costs with the heading of its day, where there is none yet."""
@@ -448,7 +442,7 @@ class Quotes:
         older: Turn = placed.item.turn
         if older.id in self._draft.shown:
             is_echo = older.role == "user" and hit.turn.role != "user"
-            if is_echo or self._outdated_by(hit) or instant_order(hit.turn.ts) <= instant_order(older.ts):
+            if is_echo or self._is_superseded(hit) or instant_order(hit.turn.ts) <= instant_order(older.ts):
                 return False
             self._draft.take_back(placed, "near_duplicate", of=name)
         del self._placed[other]
@@ -489,7 +483,7 @@ class Quotes:
         turn, day = hit.turn, _day(hit.turn.ts)
         self._days.add(day)
         said_at = instant_order(turn.ts)
-        order = (_reversed(day), self._outdated_by(hit) is not None, said_at, turn.session_id, turn.seq, turn.id)
+        order = (_reversed(day), self._is_superseded(hit), said_at, turn.session_id, turn.seq, turn.id)
         placed = self._placed[name] = Placed(name, "quotes", price, said, order)
         self._draft.place(placed, hit.score, hit.reasons)
         self._draft.said.add(told_text(turn, said.text), name, _words(said))

@@ -18,11 +18,11 @@ from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import Seen, words_of
 from muniment.errors import InvalidInput
 from muniment.memory.facts.records import is_instruction
+from muniment.memory.results.tool_text import call_without_failure
 from muniment.memory.turns import Excerpt, Turn
 from muniment.packets.compose.budget import Purse
 from muniment.packets.compose.cues import AskedCues
 from muniment.packets.compose.explain import Reason, Tally
-from muniment.packets.compose.outdated import superseded_in
 from muniment.packets.page.lines import BlockName
 from muniment.packets.page.opening import preamble, today_line
 from muniment.packets.pool import CUE_PART, ComposeRequest, InsightCandidate, Pool, version_name
@@ -190,8 +190,8 @@ class PacketDraft:
             **{name: turn.cited for name, turn in self.turns.items() if turn.cited is not None},
         }
         """Answers to earlier pages, and what their marks named there."""
-        self.superseded = superseded_in(pool)
-        """What of the turns and sentences is outdated, and by which turn."""
+        self.superseded = _find_repeated_calls(chain(pool.window, [hit.turn for hit in pool.hits]))
+        """Results of calls that failed, with the result of the same call made again."""
         self.found = True
         """Does memory hold something on what is asked? Decided when the quotes are chosen."""
         self.says_not_found = False
@@ -378,3 +378,15 @@ def instant_order(ts: str | None) -> Instant:
 def emitted_ts(ts: str) -> str | None:
     """A time stamp as it may stand in a packet, or None when it names no instant."""
     return ts if instant_order(ts).seconds else None
+
+
+def _find_repeated_calls(turns: Iterable[Turn]) -> dict[str, str]:
+    """Map results of failed calls to the result of the same call that was made again later in the session."""
+    results = [turn for turn in turns if turn.kind == "tool_result" and turn.speaker]
+    newest = {(turn.session_id, turn.speaker): turn for turn in sorted(results, key=lambda turn: (turn.seq, turn.id))}
+    repeated: dict[str, str] = {}
+    for turn in results:
+        newer = newest.get((turn.session_id, call_without_failure(turn.speaker or "")))
+        if newer is not None and newer.seq > turn.seq:
+            repeated[turn.id] = newer.id
+    return repeated

@@ -187,10 +187,8 @@ def _fresh_lines(draft: PacketDraft, each: EpisodeCandidate, lines_max: int) -> 
             or (line.role == "tool" and told_of(draft, line.evidence_id, text) is not None)
         ):
             reason = "duplicate"
-        elif (note := draft.superseded.note_of(line)) is None:
-            reason = reason or "superseded"
         else:
-            fresh.append(line.model_copy(update={"text": text + note}) if note else line)
+            fresh.append(line)
     return fresh, reason if not fresh else None
 
 

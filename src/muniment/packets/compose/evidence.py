@@ -44,26 +44,16 @@ def is_asked(draft: PacketDraft) -> bool:
 
 
 def strong_ids(draft: PacketDraft, worths: Sequence[float]) -> frozenset[str]:
-    """The turns that are worth their room, and whatever supersedes one of them: an outdated turn never stands without
-    what it was outdated by, where that was found. Where nothing is asked nothing is weak.
-
-    `worths` is what each hit is worth.
-    """
+    """The turns that are worth their room; all of them where nothing is asked. `worths` is what each hit is worth."""
     policy, hits = draft.policy, draft.pool.hits
     if not is_asked(draft):
         return frozenset([hit.turn.id for hit in hits])
-    by_id = {hit.turn.id: hit for hit in hits}
-    strong: set[str] = set()
     least = max(worths, default=0.0) * _share(draft)
-    waiting = [
-        hit for hit, worth in zip(hits, worths, strict=True) if worth >= least and hit.score >= policy.evidence_min
-    ]
-    while waiting:
-        hit = waiting.pop()
-        if hit.turn.id not in strong:
-            strong.add(hit.turn.id)
-            waiting += [by_id[each.by] for each in hit.superseded if each.by in by_id]
-    return frozenset(strong)
+    return frozenset(
+        hit.turn.id
+        for hit, worth in zip(hits, worths, strict=True)
+        if worth >= least and hit.score >= policy.evidence_min
+    )
 
 
 def worth_of(hit: HitCandidate, policy: ComposePolicy, result_tokens_max: float = math.inf) -> float:

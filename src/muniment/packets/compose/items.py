@@ -9,7 +9,7 @@ from muniment.contracts.packet import Fact, InsightItem, Procedure
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.text.sentences import Seen
 from muniment.memory.facts.records import is_instruction
-from muniment.packets.compose.budget import TYPICAL_MARK, cut_value, typical_mark
+from muniment.packets.compose.budget import cut_value, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, names_of
 from muniment.packets.page.lines import (
@@ -21,7 +21,6 @@ from muniment.packets.page.lines import (
     procedure_line,
     value_text,
 )
-from muniment.packets.page.superseded import superseded_note
 from muniment.packets.pool import FactCandidate, InsightCandidate, ProcedureCandidate
 
 __all__ = [
@@ -53,11 +52,12 @@ def place_facts(draft: PacketDraft) -> None:
     cued = {name for name, each in fit if _is_cued(draft, each)}
     chosen = sorted(fit, key=lambda each: (each[0] not in cued, *_fact_worth(each)))
     seen = Seen(draft.policy.near_duplicate)
-    draft.purse.price_many(_line(draft, each.fact) for _, each in chosen)
+    draft.purse.price_many(fact_line(each.fact, typical_mark) for _, each in chosen)
     unmatched_max = draft.share_beside_hits(draft.policy.unmatched_share)
     unmatched = unmatched_tokens = 0
     for name, each in chosen:
-        price, text = draft.purse.price(_line(draft, each.fact)), f"{each.fact.fact_key}: {value_text(each.fact.value)}"
+        price = draft.purse.price(fact_line(each.fact, typical_mark))
+        text = f"{each.fact.fact_key}: {value_text(each.fact.value)}"
         is_matched = each.score > 0 or name in cued
         if (other := seen.find(text)) is not None:
             draft.tally.omit(name, "near_duplicate", of=other)
@@ -129,13 +129,7 @@ def fact_prices(draft: PacketDraft) -> Iterator[tuple[BlockName, int]]:
         if is_instruction(each.fact):
             yield "instructions", draft.purse.price(instruction_line(each.fact, typical_mark))
         else:
-            yield "facts", draft.purse.price(_line(draft, each.fact))
-
-
-def _line(draft: PacketDraft, fact: Fact) -> str:
-    """A line as it may stand on the page: with a note where its own key was stated otherwise since."""
-    is_outdated = draft.superseded.of_fact(fact) is not None
-    return fact_line(fact, typical_mark) + (superseded_note(TYPICAL_MARK) if is_outdated else "")
+            yield "facts", draft.purse.price(fact_line(each.fact, typical_mark))
 
 
 def _rules(each: FactCandidate) -> Iterator[str]:

@@ -17,6 +17,7 @@ from muniment.memory.turns import Turn
 from muniment.packets.compose.budget import TYPICAL_MARK, cut_text, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, Said
 from muniment.packets.page.lines import StateUnit, excerpt_line, quote_line
+from muniment.packets.page.superseded import superseded_note
 from muniment.packets.pool import ToolCandidate
 
 __all__ = ["cut_turn", "drop_repeated", "results_made_good", "said_line", "told_of", "whole_turn"]
@@ -48,7 +49,7 @@ def said_line(draft: PacketDraft, said: Said) -> str:
 
 def _said_line(draft: PacketDraft, said: Said) -> str:
     turn, text, excerpt = said
-    note = draft.superseded.note_in(turn.id, text)
+    note = superseded_note(TYPICAL_MARK) if turn.id in draft.superseded else ""
     who = draft.who(turn.id) or turn.role
     if excerpt is not None:
         return excerpt_line(TYPICAL_MARK, who, turn.id, excerpt, note)

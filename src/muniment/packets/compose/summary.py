@@ -64,8 +64,7 @@ class SummaryLines:
         return known
 
     def _written(self, line: SessionLine, text: str) -> SummaryWords:
-        note = self._draft.superseded.note_of(line) or ""
-        packet = summary_line(line, text + note, self._draft.who(line.evidence_id))
+        packet = summary_line(line, text, self._draft.who(line.evidence_id))
         draft, cited = self._draft, summary_evidence(line)
         return SummaryWords(
             packet, summary_text(packet, cited, typical_mark, draft.who, draft.line_said_at, draft.answers)
@@ -108,8 +107,6 @@ class SummaryLines:
             return "empty", {}
         if line.kind == "given" and (barred := draft.bars(line.trust or "assistant", line.flags or ())) is not None:
             return barred, {}
-        if draft.superseded.note_of(line) is None:
-            return "superseded", {}
         for evidence_id in (line.evidence_id, *(line.sources or ())):
             if (reason := draft.bars_sentence(evidence_id, text)) is not None:
                 return reason, {}

@@ -59,7 +59,7 @@ from muniment.packets.page.lines import (
     tool_line,
 )
 from muniment.packets.page.opening import preamble, today_line
-from muniment.packets.page.superseded import Outdated, facts_in, note_text, outdated_in, superseded_note
+from muniment.packets.page.superseded import find_superseded, superseded_note
 
 __all__ = [
     "ANSWER_MARKS",
@@ -150,10 +150,8 @@ class Sheet:
     procedures: Sequence[Procedure]
     summary: str
     quotes: Sequence[Quoted]
-    superseded: Mapping[str, Sequence[Outdated]]
-    """What of the evidence is outdated, and by which other event."""
-    outdated_facts: Mapping[str, str | None]
-    """Facts whose own key was stated otherwise since, and in which event, where that stands on the page."""
+    superseded: Mapping[str, str | None]
+    """Results of calls that failed and were made again, with the newer result if it is on the page."""
     says_not_found: bool
     """Does the page say that memory holds nothing on what is asked?"""
     loops: Sequence[OpenLoop]
@@ -342,15 +340,7 @@ def _is_asked(sheet: Sheet, fact: Fact) -> bool:
 
 
 def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
-    """A fact whose own key was stated otherwise since says so."""
-    for fact in sheet.facts:
-        if _is_asked(sheet, fact):
-            continue
-        line = fact_line(fact, mark)
-        if fact.fact_id in sheet.outdated_facts:
-            by = sheet.outdated_facts[fact.fact_id]
-            line += superseded_note(mark(by) if by else None)
-        yield line
+    return (fact_line(fact, mark) for fact in sheet.facts if not _is_asked(sheet, fact))
 
 
 def _quotes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
@@ -366,7 +356,10 @@ def _quotes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
 
 
 def _note(sheet: Sheet, turn: Quoted, mark: Mark) -> str:
-    return note_text(sheet.superseded.get(turn.evidence_id, ()), mark)
+    if turn.evidence_id not in sheet.superseded:
+        return ""
+    by = sheet.superseded[turn.evidence_id]
+    return superseded_note(mark(by) if by else None)
 
 
 def _quote(sheet: Sheet, quote: Quoted, own: str, said_at: str | None, note: str, mark: Mark) -> str:
@@ -426,8 +419,7 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
             ],
             excerpts,
         ),
-        superseded=outdated_in(packet.explain.conflicts),
-        outdated_facts=facts_in(packet.explain.conflicts),
+        superseded=find_superseded(packet.explain.conflicts),
         says_not_found=says_not_found(packet),
         loops=short.open_loops or (),
         window=_joined_stretches(

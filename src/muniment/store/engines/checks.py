@@ -16,7 +16,7 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, cast
 
 from muniment.core.ports.engine import Condition, Find, Row, Select, Value
-from muniment.core.ports.schema import TABLES, Column, Table
+from muniment.core.ports.schema import OPAQUE, TABLES, Column, Table
 from muniment.errors import InvalidInput, StorageFailure, TooLarge
 
 __all__ = [
@@ -137,8 +137,8 @@ class Shape(NamedTuple):
             raise InvalidInput(f"unknown comparison {comparison!r}")
         if type(value) is tuple:
             raise InvalidInput(f"{comparison} takes one value for {name}, not a tuple")
-        is_asked_for = (comparison, value) == (">=", "") if column.form == "packed" else comparison == "="
-        if value is not None and column.form in ("packed", "name") and not is_asked_for:
+        is_asked_for = comparison == "=" if column.form == "name" else (comparison, value) == (">=", "")
+        if value is not None and (column.form in OPAQUE or column.form == "name") and not is_asked_for:
             raise InvalidInput(f"{self.spec.name}.{name} cannot be compared by {comparison}")
         check_value(self, column, value, null=comparison == "=")  # type: ignore[arg-type]
         return value is not None or column.nullable
@@ -177,7 +177,9 @@ def _shape(spec: Table[Any]) -> Shape:
         types=tuple(_PYTHON_TYPE[column.type] for column in spec.columns),
         key_positions=tuple(position[name] for name in spec.key),
         texts=frozenset(
-            column.name for column in spec.columns if column.type == "text" and column.form not in ("packed", "instant")
+            column.name
+            for column in spec.columns
+            if column.type == "text" and column.form not in OPAQUE and column.form != "instant"
         ),
         stored={column.name: _STORED.get(column.form, column.type) for column in spec.columns},
         has_names=any(column.form == "name" for column in spec.columns),

@@ -11,14 +11,16 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
-from muniment.core.ports.schema import TABLES, TENANTS, Table
+from muniment.core.ports.schema import TABLES, TENANTS, Column, Table, table
 from muniment.errors import SchemaMismatch
+from muniment.store.engines.codec import BUCKETS, MINTED, PREFIXES, WORD_OF, WORDS, encode_word
 
 __all__ = [
     "LAYOUT",
     "LAYOUT_TABLE",
     "NAMES_TABLE",
     "TENANTS_SHARD",
+    "VIEWS",
     "check_layout",
     "fingerprint",
     "index_name",
@@ -40,7 +42,8 @@ _FORM_TYPE = {"id": "bytes", "name": "int", "instant": "int"}
 @cache
 def fingerprint() -> str:
     """A digest of everything that decides how rows are stored."""
-    return sha256("\n".join([*sqlite_tables(), *postgres_tables("s")]).encode()).hexdigest()[:32]
+    codes = [",".join(WORDS), ",".join(PREFIXES)]
+    return sha256("\n".join([*sqlite_tables(), *postgres_tables("s"), *codes]).encode()).hexdigest()[:32]
 
 
 def check_layout(found: Sequence[tuple[Any, Any]], location: str) -> None:
@@ -106,28 +109,113 @@ def sqlite_tables() -> list[str]:
         made.append(f'CREATE TABLE "{spec.name}" (\n  {_columns(spec, _SQLITE_TYPE)}\n) STRICT{order}')
         for kind, name, columns in _indexes(spec):
             made.append(f'CREATE {kind}INDEX "{name}" ON "{spec.name}" ({columns})')
+    made += sqlite_views()
     made.append("ANALYZE sqlite_schema")
     made += [_statistics(spec) for spec in TABLES]
     return made
 
 
+# -- views --------------------------------------------------------------------------------------------
+
+VIEWS: dict[str, tuple[str, str | None]] = {
+    "events": ("entries", None),
+    "facts": ("items", "fact"),
+    "builds": ("items", "build"),
+    "receipts": ("items", "receipt"),
+    "runs": ("items", "run"),
+    "item_versions": ("items", None),
+    "sessions_by_name": ("sessions", None),
+    "users_by_name": ("users", None),
+}
+"""Read-only views for people who open the file with `sqlite3`: their tables, and the kind of items that they show."""
+
+
+def sqlite_views() -> list[str]:
+    """Views that show every column as text or a plain number; writers never read them. `docs/format.md` lists them."""
+    codes = ", ".join(f"(x'{2 * place:02x}', '{prefix}')" for place, prefix in enumerate(MINTED, 1))
+    letters = ", ".join(f"('{letter}', '{word}')" for letter, word in WORD_OF.items())
+    made = [
+        f"CREATE VIEW id_prefixes (code, prefix) AS VALUES {codes}",
+        f"CREATE VIEW words (code, word) AS VALUES {letters}",
+    ]
+    for view, (name, kind) in VIEWS.items():
+        spec = table(name)
+        shown = [f"(SELECT name FROM names WHERE shard = {TENANTS_SHARD} AND number = own.shard / {BUCKETS}) AS tenant"]
+        for column in spec.columns:
+            shown.append(f"{_readable(column)} AS {column.name}")
+            if column.form == "body":
+                shown.append(f"{_text_of(column)} AS content")
+        where = "" if kind is None else f" WHERE kind = '{encode_word(kind)}' AND newest = 1"
+        made.append(f"CREATE VIEW {view} AS SELECT\n  " + ",\n  ".join(shown) + f"\nFROM {name} AS own{where}")
+    return made
+
+
+def _text_of(column: Column) -> str:
+    """An expression for the text that a body of an entry says."""
+    held = f'own."{column.name}"'
+    in_json = f"iif(json_valid({held}), json_extract({held}, '$.content'), NULL)"
+    return f"iif(substr({held}, 1, 1) = '{{', {in_json}, {held})"
+
+
+def _readable(column: Column) -> str:
+    """An expression for the value that a stored one stands for, of SQLite's own functions."""
+    held = f'own."{column.name}"'
+    if column.form == "id":
+        text = f"CASE length({held}) WHEN 17 THEN prefix || lower(hex(substr({held}, 2)))"
+        text += f" ELSE CAST(substr({held}, 18) AS TEXT) END"
+        known = f"(SELECT {text} FROM id_prefixes WHERE code = substr({held}, 1, 1))"
+        return f"coalesce({known}, CAST(substr({held}, 2) AS TEXT))"
+    if column.form == "name":
+        return f"(SELECT name FROM names WHERE shard = own.shard AND number = {held})"
+    if column.form == "instant":
+        fraction = f"({held} % 1000000 + 1000000) % 1000000"
+        seconds = f"strftime('%Y-%m-%dT%H:%M:%S', ({held} - {fraction}) / 1000000, 'unixepoch')"
+        return f"coalesce({seconds} || printf('.%06dZ', {fraction}), '')"
+    if column.form == "word":
+        return f"coalesce((SELECT word FROM words WHERE code = {held}), substr({held}, 2))"
+    if column.form == "body":
+        return (
+            f"CASE WHEN substr({held}, 1, 1) <> '{{' THEN '{{\"content\":\"' || {held} || '\"}}'"
+            f" WHEN substr({held}, 1, 2) = '{{{{' THEN substr({held}, 3) ELSE {held} END"
+        )
+    if column.form == "packed" and column.type == "text":
+        return f"CASE typeof({held}) WHEN 'blob' THEN '(compressed)' ELSE {held} END"
+    return f"iif({held} IS NULL, NULL, lower(hex({held})))" if column.type == "bytes" else held
+
+
 def _statistics(spec: Table[Any]) -> str:
-    """What SQLite would find by ANALYZE in a large store, so that it plans for one from the start."""
+    """The figures that ANALYZE would find in a large store, so that SQLite plans for one from the start."""
     own = spec.name if not any(column.content for column in spec.columns) else f"sqlite_autoindex_{spec.name}_1"
-    rows = [(own, len(spec.key), True)]
-    rows += [(index_name(spec, each), len(each), each in spec.unique) for each in (*spec.unique, *spec.indexes)]
-    values = ", ".join(
-        f"('{spec.name}', '{name}', '{_selectivity(size, is_unique)}')" for name, size, is_unique in rows
-    )
+    rows = [(own, spec.key, True)]
+    rows += [(index_name(spec, each), each, each in spec.unique) for each in (*spec.unique, *spec.indexes)]
+    values = ", ".join(f"('{spec.name}', '{name}', '{_shares(spec, each, unique)}')" for name, each, unique in rows)
     return f"INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES {values}"
 
 
-def _selectivity(columns: int, is_unique: bool) -> str:
-    """Rows in the table, then rows that share the first, the first two … columns of the index."""
-    shares = [100_000, *[max(2, 5_000 // 10**each) for each in range(columns)]]
+_TABLE_ROWS, _SHARD_ROWS = 1_000_000, 100_000
+_FEW_VALUES = frozenset({"kind", "status", "state", "newest", "kept", "is_open", "level", "embedder"})
+_OWNERS = frozenset({"user_id", "owner", "space"})
+_SESSIONS = frozenset({"session_id"})
+
+
+def _shares(spec: Table[Any], columns: tuple[str, ...], is_unique: bool) -> str:
+    """Rows in the table, then rows that share the first, the first two … columns of the index. No index is walked once
+    for each shard that there is, which SQLite takes to be cheap."""
+    form_of = {column.name: column.form for column in spec.columns}
+    shares = [_TABLE_ROWS, _SHARD_ROWS]
+    for name in columns:
+        if name in _FEW_VALUES:
+            values = 4
+        elif name in _OWNERS:
+            values = 100
+        elif name in _SESSIONS:
+            values = 10
+        else:
+            values = 50_000 if form_of[name] == "id" else 1_000
+        shares.append(max(2, shares[-1] // values))
     if is_unique:
         shares[-1] = 1
-    return " ".join(map(str, (1_000_000, *shares)))
+    return " ".join([*map(str, shares), "noskipscan"])
 
 
 def postgres_tables(schema: str) -> list[str]:
@@ -154,14 +242,14 @@ def postgres_tables(schema: str) -> list[str]:
         f"CREATE POLICY every_tenant ON {names} FOR SELECT USING (shard = {TENANTS_SHARD} AND {tenant} = '*')",
     ]
     for spec in TABLES:
-        table = f'{prefix}"{spec.name}"'
-        made.append(f"CREATE TABLE {table} (\n  {_columns(spec, _POSTGRES_TYPE)}\n)")
+        own_name = f'{prefix}"{spec.name}"'
+        made.append(f"CREATE TABLE {own_name} (\n  {_columns(spec, _POSTGRES_TYPE)}\n)")
         for kind, name, columns in _indexes(spec):
-            made.append(f'CREATE {kind}INDEX "{name}" ON {table} ({columns})')
+            made.append(f'CREATE {kind}INDEX "{name}" ON {own_name} ({columns})')
         made += [
-            f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
-            f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
-            f"CREATE POLICY own_tenant ON {table} USING ({own}) WITH CHECK ({own})",
+            f"ALTER TABLE {own_name} ENABLE ROW LEVEL SECURITY",
+            f"ALTER TABLE {own_name} FORCE ROW LEVEL SECURITY",
+            f"CREATE POLICY own_tenant ON {own_name} USING ({own}) WITH CHECK ({own})",
         ]
     made.append(
         f'CREATE POLICY every_tenant ON {prefix}"{TENANTS.name}" FOR SELECT'

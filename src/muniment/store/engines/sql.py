@@ -14,7 +14,7 @@ from typing import Any
 
 from muniment.core.ports.engine import Condition, Count, Delete, Find, Patch, Remove, Row, Select, Value
 from muniment.store.engines.checks import Shape
-from muniment.store.engines.codec import NameLookup, row_encoder, value_encoder
+from muniment.store.engines.codec import NameGiver, NameLookup, row_encoder, value_encoder
 from muniment.store.engines.ddl import NAMES_TABLE
 
 __all__ = ["Question", "Statements", "bracketed", "key_values", "leading_name", "quoted", "without_bound"]
@@ -216,7 +216,7 @@ class Statements:
 
         return self._kept(("count", shape.spec.name, forms, op.limit is None), text), parameters
 
-    def patch(self, shape: Shape, shard: int, op: Patch, names: NameLookup) -> Question:
+    def patch(self, shape: Shape, shard: int, op: Patch, names: NameGiver) -> Question:
         forms, parameters = self._where(shape, shard, op.where, names)
         changed = tuple(op.values)
 
@@ -242,10 +242,11 @@ class Statements:
         order, rest = shape.order_of(op)
         parts = [f"SELECT {', '.join(map(self._name, shape.output(op.columns)))} FROM {self.table(shape)}"]
         parts.append(f"WHERE {self._conditions(shape, forms)}")
-        bound = set() if op.after is not None else _bound(op.where)
+        bound = _bound(op.where)
+        compared = set(order if op.after is not None else ())  # with names, which are given as they are
         sort = {
             name: self._name_of(shape, name)
-            if shape.column[name].form == "name" and name not in bound
+            if shape.column[name].form == "name" and (name in compared or name not in bound)
             else self._name(name)
             for name in (*order, *rest)
         }

@@ -86,9 +86,6 @@ class SqlReader(View):
     def number_of(self, name: str) -> int:
         return self._number(self._shard, name)
 
-    def number_for(self, name: str) -> int:
-        raise NotImplementedError  # a reader writes no rows
-
     def name_of(self, number: int) -> str:
         shard = self._shard
         name = self._known_name(shard, number)
@@ -161,14 +158,15 @@ class SqlReader(View):
             yield from ask(op)
             return
         shape.check_select(op)
-        if not shape.check_where(op.where) or (op := without_bound(shape, op)) is None:
+        asked = without_bound(shape, op) if shape.check_where(op.where) else None
+        if asked is None:
             return
-        column = leading_name(shape, op)
+        column = leading_name(shape, asked)
         if column is None:
-            yield from ask(op)
+            yield from ask(asked)
             return
-        left = op.limit
-        for part in self._parts(shape, op, column):
+        left = asked.limit
+        for part in self._parts(shape, asked, column):
             if left == 0:
                 return
             for row in self._in_order(part if left is None else replace(part, limit=left), ask):

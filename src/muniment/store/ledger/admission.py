@@ -11,7 +11,7 @@ from muniment.core.policy import LedgerPolicy
 from muniment.core.scope import TRUST_ORDER, TRUST_RANK, Trust
 from muniment.core.text.patterns import analysed_chars
 from muniment.errors import InvalidInput, TooLarge
-from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.injection import reads_like_instructions
 from muniment.store.ledger.records import IMPORTED, INSTRUCTION_LIKE, PARTLY_ANALYSED, EntryDraft, EntryKind, Role
 from muniment.store.ledger.secrets import may_hold_secret, redact_value
 

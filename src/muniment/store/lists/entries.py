@@ -10,11 +10,11 @@ from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, first, get, select
 from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow
 from muniment.errors import InvalidInput
-from muniment.store.chain_reading import ChainWalk
+from muniment.store.chain import ChainWalk
 from muniment.store.context import Context
 from muniment.store.ledger.records import EntryKind, LedgerEntry
 from muniment.store.lists.seeking import count_rows, seek
-from muniment.store.proving.tombstones import told_entries, told_entry
+from muniment.store.tombstones import load_entries, load_entry
 from muniment.store.turns import text_of
 
 __all__ = ["ENTRY_KINDS", "count_entries", "entry_says", "list_placed"]
@@ -85,7 +85,7 @@ def list_placed(
         row = get(reader, ENTRIES, (entry_id,))
         if row is None or not scope.holds(row):
             return None
-        return Placed((row.session_id, row.seq), told_entry(reader, tenant_id, row))
+        return Placed((row.session_id, row.seq), load_entry(reader, tenant_id, row))
 
     return seek(ctx, tenant_id, read, asked, find)
 
@@ -106,7 +106,7 @@ def _stretch(
     after = None if after is None else after[-len(order) :]
     if asked.kind is None and asked.q is None:
         rows = select(reader, ENTRIES, where, order=order, after=after, descending=descending, limit=size)
-        told = {entry.id: entry for entry in told_entries(reader, tenant_id, [row for row in rows if scope.holds(row)])}
+        told = {entry.id: entry for entry in load_entries(reader, tenant_id, [row for row in rows if scope.holds(row)])}
         found = [Placed((row.session_id, row.seq), told.get(row.id)) for row in rows]
         if walk is not None:
             for row in rows:
@@ -117,7 +117,7 @@ def _stretch(
     limit = max(size, _LOOKED)
     seen = select(reader, ENTRIES, where, into=_Seen, order=order, after=after, descending=descending, limit=limit)
     wanted = [each.id for each in seen if asked.kind in (None, each.kind) and scope.holds(each)]
-    meant = {entry.id: entry for entry in told_entries(reader, tenant_id, list(by_ids(reader, ENTRIES, wanted)))}
+    meant = {entry.id: entry for entry in load_entries(reader, tenant_id, list(by_ids(reader, ENTRIES, wanted)))}
     shown = {id_: entry for id_, entry in meant.items() if asked.q is None or entry_says(reader, entry, asked.q)}
     return [Placed((each.session_id, each.seq), shown.get(each.id)) for each in seen]
 

@@ -15,10 +15,10 @@ from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import ASKED_MAX, by_ids, chunked, get, select, stream, texts
 from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow
 from muniment.errors import StoreDamaged
+from muniment.store.chain import blob_fault
 from muniment.store.items import HOLDS_BODY, Item, links_of
 from muniment.store.ledger.chain import genesis
 from muniment.store.ledger.rows import check_content, check_header
-from muniment.store.proving.blob_checking import blob_fault
 from muniment.store.turns import users_of
 
 __all__ = ["Claimed", "Placed", "altered_entries", "claimed_entries", "is_foreign_item"]

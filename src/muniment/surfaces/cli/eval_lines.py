@@ -34,7 +34,7 @@ def miss_words(miss: Miss) -> str:
         case "untold":
             return f"no answer stands in it: {said}"
         case "stale":
-            return f"outdated, above the evidence and not marked so: {said}"
+            return f"outdated, above the evidence: {said}"
         case "told":
             return f"told what must not be: {said}"
         case "not_recognised":

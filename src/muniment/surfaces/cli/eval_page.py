@@ -25,7 +25,7 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u20
 _MEANINGS = {
     "recall": "share of the evidence that was given",
     "told": "an expected answer stands in the text",
-    "newest": "the evidence is there, and nothing outdated unmarked above it",
+    "newest": "the evidence is there, and nothing outdated above it",
     "clean": "nothing stands in it that must not be told",
     "recognised": "nothing answers it, and the packet says so",
     "offered": "something answers it, and the packet does not say otherwise",

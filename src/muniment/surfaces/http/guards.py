@@ -19,7 +19,7 @@ from muniment.errors import Conflict, Forgotten, IdempotencyMismatch, StaleState
 from muniment.store.context import Context
 from muniment.store.idempotency import put_keys
 from muniment.store.items import Item, latest
-from muniment.store.proving.tombstones import forgotten, told_entry
+from muniment.store.tombstones import forgotten, load_entry
 
 __all__ = ["Repeated", "Request", "Versioned", "guarded", "key_hash"]
 
@@ -112,7 +112,7 @@ def _check_key(tx: Transaction, request: Request) -> None:
     said = "what this idempotency key wrote was forgotten"
     if entry_row is None:
         raise Forgotten(said, details={"id": entry_id, "receipt_id": None})
-    entry = told_entry(tx, request.tenant_id, entry_row)
+    entry = load_entry(tx, request.tenant_id, entry_row)
     if entry.is_forgotten:
         raise forgotten(entry, said)
     if key.request_hash != salted_digest(entry_row.salt or b"", request.said):

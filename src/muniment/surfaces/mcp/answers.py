@@ -24,7 +24,6 @@ __all__ = [
     "FoundHit",
     "Lesson",
     "Lessons",
-    "Outdated",
     "Read",
     "Recorded",
     "Remembered",
@@ -79,15 +78,6 @@ class Remembered(_Answer):
     """Absent where only a text was given."""
 
 
-class Outdated(_Answer):
-    """Something newer says otherwise."""
-
-    by: str
-    """The event that does."""
-    quote: Absent[str] = None
-    """What it is about; absent where nothing of the hit stands."""
-
-
 class FoundHit(_Answer):
     """Something that was found."""
 
@@ -104,7 +94,6 @@ class FoundHit(_Answer):
     """`instruction_like`: it reads like orders from outside."""
     sources: Absent[Items[str]] = None
     """The events it rests on, where it is none itself."""
-    superseded: Absent[Items[Outdated]] = None
     start: Absent[Count] = None
     """The character that the text begins with, where that is not the first."""
     next: Absent[Count] = None

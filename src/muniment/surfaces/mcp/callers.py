@@ -11,7 +11,7 @@ from muniment.core.scope import lowest_trust
 from muniment.errors import InvalidInput
 from muniment.store.items import latest
 from muniment.store.ledger.admission import trust_of
-from muniment.store.proving.proofs import check_proofs
+from muniment.store.proofs import check_proofs
 from muniment.store.reading import check_own
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from muniment.surfaces.mcp.answers import (
     Erased,
     Found,
     FoundHit,
-    Outdated,
     Recorded,
     Remembered,
     RememberedFact,
@@ -92,11 +91,6 @@ def _found_hit(tool_caller: ToolCaller, hit: Hit, query: str) -> FoundHit:
         "who": shortened(who, 200) if who else None,
         "flags": flags or None,
         "sources": None if hit.sources == (hit.id,) else hit.sources[:SOURCES_MAX],
-        "superseded": tuple(
-            Outdated(by=each.by) if each.is_whole else Outdated(by=each.by, quote=shortened(each.quote, 80))
-            for each in hit.superseded[:SOURCES_MAX]
-        )
-        or None,
         "start": part.start or None,
         "next": part.end if part.end < len(hit.text) else None,
     }

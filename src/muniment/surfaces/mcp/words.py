@@ -77,11 +77,7 @@ def _hit_lines(number: int, hit: FoundHit, *, is_read: bool) -> list[str]:
         return [head, "", _as_data(hit.text, hit.flags)]
     cut = "…" if hit.start else "", "…" if hit.next is not None else ""
     said = _as_data(f"{cut[0]}{one_line(hit.text, _LINE_MAX)}{cut[1]}", hit.flags)
-    lines = [f"{number}. {head}", f"   {said}"]
-    for each in hit.superseded or ():
-        said = "what it says" if each.quote is None else f"“{one_line(each.quote, 80)}”"
-        lines.append(f"   superseded by {each.by}: {said} may no longer hold")
-    return lines
+    return [f"{number}. {head}", f"   {said}"]
 
 
 def _as_data(text: str, flags: Sequence[str] | None) -> str:

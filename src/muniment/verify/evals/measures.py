@@ -4,7 +4,7 @@
 |---|---|---|
 | recall | those with evidence | all of it was given; else the share that was |
 | told | those with answers | one of them stands in the text, word for word (dates and numbers in any form) |
-| newest | those with stale evidence | the evidence is there, and above what is stale, or that is marked as outdated |
+| newest | those with stale evidence | the evidence is there, and above what is stale |
 | clean | those with `not_told` | none of it stands in the text |
 | recognised | those that nothing answers | the packet says so |
 | offered | the others | the packet does not say that nothing answers it |
@@ -61,8 +61,6 @@ class Given(NamedTuple):
     event_ids: tuple[str, ...]
     """The events that stand in it, from the top down."""
     tokens: int
-    outdated_ids: frozenset[str] = frozenset()
-    """Which of them it marks as outdated, in part or whole."""
     found: bool | None = None
     """Whether it says that memory holds something on the question; None where it cannot tell."""
     marks: Mapping[str, str] = {}
@@ -118,10 +116,10 @@ def _is_given(piece: Piece, given: Given, text: str) -> bool:
 
 
 def _is_newest(wanted: Wanted, given: Given) -> bool:
-    """Is evidence there, and everything stale absent, marked as outdated, or further down?"""
+    """Is evidence there, and everything stale absent or further down?"""
     places = {id_: place for place, id_ in enumerate(given.event_ids)}
     fresh = [places[id_] for id_ in wanted.event_ids if id_ in places]
-    stale = [places[id_] for id_ in _stale_ids(wanted) if id_ in places and id_ not in given.outdated_ids]
+    stale = [places[id_] for id_ in _stale_ids(wanted) if id_ in places]
     return bool(fresh) and (not stale or min(fresh) < min(stale))
 
 
@@ -158,7 +156,7 @@ def misses_of(
     if not wanted.evidence and measures.get("told") == 0:
         yield Miss("untold", " / ".join(question.answers))
     if wanted.stale and measures.get("newest") == 0 and measures.get("recall"):
-        there = set(given.event_ids) - given.outdated_ids - set(wanted.event_ids)
+        there = set(given.event_ids) - set(wanted.event_ids)
         yield from (
             Miss("stale", piece.said, text=piece.text)
             for piece in wanted.stale

@@ -16,7 +16,7 @@ from muniment.core.outside.http import ChatModel
 from muniment.core.ports.models import Grade
 from muniment.core.text.sentences import sentence_spans
 from muniment.errors import InvalidInput, ModelMalformed
-from muniment.store.ledger.orders import reads_like_instructions
+from muniment.store.injection import reads_like_instructions
 from muniment.verify.grading import Grading
 
 __all__ = ["ChatGrader", "ClassifierGrader", "HttpGrader", "load_grading", "without_orders"]

@@ -31,7 +31,6 @@ __all__ = [
     "AskedAttribute",
     "asked_attributes",
     "asking_words",
-    "attribute_spans",
     "ended",
     "key_attributes",
     "marks",
@@ -200,21 +199,6 @@ def marks(text: str, terms: Collection[str]) -> list[str]:
         name, statement = known.statements[number]
         found += _statements(text, name, statement.pattern, subjects)
     return list(dict.fromkeys(found))
-
-
-def attribute_spans(text: str) -> list[tuple[str, int]]:
-    """The attributes that a text states, each with where the words begin that state it."""
-    known = _terms()
-    telling = known.telling.intersection(analyze(text))
-    subjects = _Subjects(text)
-    found = []
-    for number in sorted({number for term in telling for number in known.triggers.get(term, ())}):
-        name, statement = known.statements[number]
-        for match in statement.pattern.finditer(text):
-            said = _said(text, match, name, subjects)
-            if said is not None:
-                found.append((said, match.start()))
-    return found
 
 
 def _short_marks(text: str, telling: Collection[str]) -> list[str]:

@@ -19,9 +19,15 @@ from typing import Literal, get_args
 
 from muniment.core.text.analyzer import MONTHS, analyze, stop_words
 from muniment.core.text.patterns import lazy_pattern
-from muniment.core.text.stated.statement_table import KIN
 
 __all__ = ["MEASURES", "Measure", "asked_measures", "counted", "stated", "value_marks"]
+
+_KIN = (
+    r"(?:best friend|friend|(?:half |step)?(?:brother|sister)s?|twin|parents|mother|mom|mum|father|dad|sons?|daughters?"
+    r"|kids?|children|girlfriend|boyfriend|wife|husband|partner|fianc[eé]e?|spouse|boss|manager|colleague|coworker|co-worker|roommate|flatmate"
+    r"|neighbou?rs?|cousin|uncle|aunt|nephew|niece|grandmother|grandfather|grandma|grandpa|grandparents|in-laws|mother-in-law|father-in-law"
+    r"|teacher|coach|ex|landlord)"
+)
 
 Measure = Literal["money", "percent", "date", "clock", "duration", "size", "ratio", "version", "number"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
@@ -95,7 +101,7 @@ _LEFT = frozenset(
 _LEFT_BEHIND = frozenset("before previously formerly originally initially ago".split())
 """What stands right behind one."""
 _THEIRS = lazy_pattern(
-    rf"\b(?:he|she|his|her)\b|\b(?:my|our) (?:[a-z]+ )?{KIN}"
+    rf"\b(?:he|she|his|her)\b|\b(?:my|our) (?:[a-z]+ )?{_KIN}"
     r"(?:'s?\b|,? (?:(?!(?:i|we|you|they|and|to|for|in)\b)[a-z]+ )?(?:had|got|set|[a-z]+(?:ed|s))\b)"
 )
 """What makes the value of a clause somebody else's."""

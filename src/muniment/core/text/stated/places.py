@@ -10,11 +10,10 @@ import re
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.word_lists import WordList
 
-__all__ = ["is_known_place", "is_no_place", "is_region"]
+__all__ = ["is_known_place", "is_no_place"]
 
 _WORDS = WordList(__package__, "places.txt")
 _PLACES = frozenset(_WORDS.entries("places"))
-_REGIONS = frozenset(_WORDS.entries("regions"))
 _PRODUCTS = frozenset(_WORDS.entries("products"))
 """Names of products that people say they moved to."""
 _ELSEWHERE = frozenset(_WORDS.entries("elsewhere"))
@@ -33,11 +32,6 @@ def is_known_place(name: str) -> bool:
     """A country, state or larger city; or a place with its region: `Springfield, Illinois`."""
     first, _, region = name.casefold().replace("’", "'").partition(", ")
     return first in _PLACES or region in _PLACES
-
-
-def is_region(name: str) -> bool:
-    """A country or a state, in which there are many towns to live in."""
-    return name.casefold().replace("’", "'") in _REGIONS
 
 
 def is_no_place(name: str) -> bool:

@@ -21,19 +21,15 @@ def put_chain_first(
     ranked: list[Ranked],
     k: int,
     read: Read,
-    read_lasting: Read,
     id_of: Callable[[int], str],
     among: npt.NDArray[np.bool_] | None = None,
 ) -> list[Ranked]:
     """What was found, and where the question asks along a chain of statements its turns first: the one that the chain
     ends in, then those that lead there. What no chain answers comes back as it was given.
 
-    A place keeps what it is worth: who comes to stand there takes its score and its chance. `read_lasting` reads turns
-    without what others of them outdate; it takes longer than `read`, and is asked only where there is a chain.
+    A place keeps what it is worth: a turn that is put there takes its score and its chance.
     """
-    if not ranked or not find_chain(query, index, read, among):
-        return ranked
-    steps = find_chain(query, index, read_lasting, among)
+    steps = find_chain(query, index, read, among) if ranked else []
     if not steps:
         return ranked
     reasons = {steps[0].ordinal: f"starts a chain: {steps[0].end}"}
@@ -44,10 +40,10 @@ def put_chain_first(
     placed = []
     for place, ordinal in enumerate(order):
         at = ranked[min(place, len(ranked) - 1)]
-        hit = held.get(ordinal) or Ranked(ordinal, 0.0, {}, 0.0, None, ())
+        hit = held.get(ordinal) or Ranked(ordinal, 0.0, {}, 0.0, ())
         parts, shift = hit.parts, at.score - hit.score
         if shift:
             parts = {**parts, "chain": shift}
         told = (*hit.reasons, reasons[ordinal]) if ordinal in reasons else hit.reasons
-        placed.append(Ranked(ordinal, at.score, parts, at.chance, hit.restated_by, told))
+        placed.append(Ranked(ordinal, at.score, parts, at.chance, told))
     return placed

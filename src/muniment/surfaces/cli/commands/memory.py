@@ -53,9 +53,6 @@ def hit_lines(number: int, hit: Hit) -> Iterator[str]:
     parts = " + ".join(f"{name} {value:.2f}" for name, value in sorted(hit.parts.items(), key=lambda part: -part[1]))
     where = f" in {hit.session_id}" if hit.session_id else ""
     yield f"           {'; '.join(hit.why) or 'matches'} ({parts}){where} · {hit.id}"
-    for each in hit.superseded:
-        part = "" if each.is_whole else f"{each.key or one_line(each.quote, 60)}: "
-        yield f"           {part}superseded by {each.by}"
     if hit.sources != (hit.id,):
         yield f"           rests on {', '.join(hit.sources)}"
 

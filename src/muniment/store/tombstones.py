@@ -5,42 +5,39 @@ nothing. Reads; writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 from muniment.core.canonical import read_canonical
 from muniment.core.limits import remembered
-from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
-from muniment.core.ports.schema import ENTRIES, ITEMS, EntryRow
-from muniment.errors import Forgotten, MunimentError, StoreDamaged
+from muniment.core.ports.schema import ITEMS, EntryRow
+from muniment.errors import Forgotten, MunimentError
 from muniment.store.items import Item
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryReceipt, damaged_entry, entry_of_row
 
 __all__ = [
     "Listed",
-    "check_dumped",
-    "emptied_since",
     "forgotten",
     "is_receipted",
     "listed_by",
-    "told_entries",
-    "told_entry",
+    "load_entries",
+    "load_entry",
 ]
 
 Listed = dict[str, frozenset[str] | None]
 """What each receipt lists; None for one that is not here, or is not as it was written."""
 
 
-def told_entries(reader: Reader, tenant_id: str, rows: Sequence[EntryRow]) -> list[LedgerEntry]:
+def load_entries(reader: Reader, tenant_id: str, rows: Sequence[EntryRow]) -> list[LedgerEntry]:
     """The records of stored rows as they are told: forgotten ones with their receipts, where these are here."""
     listed = listed_by(reader, (row.receipt_id for row in rows if row.receipt_id is not None))
     return [_told(entry_of_row(tenant_id, row), row, listed) for row in rows]
 
 
-def told_entry(reader: Reader, tenant_id: str, row: EntryRow) -> LedgerEntry:
-    return told_entries(reader, tenant_id, (row,))[0]
+def load_entry(reader: Reader, tenant_id: str, row: EntryRow) -> LedgerEntry:
+    return load_entries(reader, tenant_id, (row,))[0]
 
 
 def _told(entry: LedgerEntry, row: EntryRow, listed: Listed) -> LedgerEntry:
@@ -56,19 +53,6 @@ def is_receipted(row: EntryRow | EntryReceipt, listed: Listed) -> bool:
     if ids is not None and row.id not in ids:
         raise damaged_entry(row.id, "its receipt does not list it")
     return ids is not None
-
-
-def check_dumped(reader: Reader, row: EntryRow, listed: Listed, *, is_part: bool) -> None:
-    """A forgotten entry goes out with the receipt that lists it. A part of a store goes without, so that what took one
-    in may lack it; a dump of the whole that lacks it could be read back by nobody. `listed` grows with each receipt."""
-    if row.receipt_id is not None and row.receipt_id not in listed:
-        listed |= listed_by(reader, (row.receipt_id,))
-    if not is_receipted(row, listed) and not is_part:
-        raise StoreDamaged(
-            f"the event {row.id!r:.80} was forgotten, and its receipt is not in this store",
-            hint="the store was altered, or took in a part of another: of such a one export user by user",
-            details={"id": row.id},
-        )
 
 
 def listed_by(reader: Reader, receipt_ids: Iterable[str]) -> Listed:
@@ -104,20 +88,3 @@ def forgotten(entry: LedgerEntry, words: str, *, path: str | None = None) -> For
         else f"receipt {receipt_id} says when and by which request"
     )
     return Forgotten(words, path=path, hint=hint, details={"id": entry.id, "receipt_id": receipt_id})
-
-
-class _Emptied(NamedTuple):
-    id: str
-    receipt_id: str | None
-
-
-def emptied_since(reader: Reader, ids: Sequence[str], emptied_there: Set[str]) -> dict[str, str]:
-    """Those of these entries and items that are forgotten here, by their receipts, and were not where a dump was made.
-
-    The dump may have brought them whole a moment ago: what it has of them elsewhere is not to come in either.
-    """
-    asked = sorted(set(ids) - emptied_there)
-    is_gone: tuple[Condition, ...] = (("receipt_id", ">=", ""),)
-    found = [*by_ids(reader, ENTRIES, asked, where=is_gone, into=_Emptied)]
-    found += by_ids(reader, ITEMS, asked, where=(*is_gone, ("body", "=", None)), into=_Emptied)
-    return {row.id: row.receipt_id for row in found if row.receipt_id is not None}

@@ -12,6 +12,7 @@ made from is then proven by what the forget left of its row (`store.items.seal_l
 from __future__ import annotations
 
 import hmac
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
@@ -20,11 +21,12 @@ from muniment.core.canonical import canonical_bytes, digest_of, salted_digest
 from muniment.core.ports.engine import Condition, Lock, Reader, Transaction
 from muniment.core.ports.rows import first, get, insert, put, stream
 from muniment.core.ports.schema import PROOFS, ProofRow
-from muniment.errors import StoreDamaged
+from muniment.errors import MunimentError, StoreDamaged
 from muniment.store.context import Context
-from muniment.store.items import PROVEN, Item, get_version, lineage_digest
+from muniment.store.items import PROVEN, SAID, Item, get_version, item_of, lineage_digest, receipts_of
+from muniment.store.ledger.records import Receipt
 
-__all__ = ["ProofFault", "check_proof", "check_proofs", "proof_fault", "proof_faults", "prove"]
+__all__ = ["ProofFault", "check_proof", "check_proofs", "proof_fault", "proof_faults", "prove", "receipt_fault"]
 
 _END = 0
 _NOBODY_S = ("", "")
@@ -94,7 +96,7 @@ def _end_of(key: bytes | None, last: ProofRow) -> ProofRow:
 def check_proof(ctx: Context, reader: Reader, item: Item) -> None:
     """A build or receipt that is read has its proof, whose place in the chain is where it was (TM-12).
 
-    Raises `StoreDamaged` where it is not what was written. One of before there were proofs has none.
+    Raises `StoreDamaged` if it is not what was written.
     """
     fault = proof_fault(ctx, reader, item)
     if fault is not None:
@@ -113,8 +115,8 @@ def check_proofs(ctx: Context, tenant_id: str, items: Sequence[Item]) -> None:
 
 
 def proof_fault(ctx: Context, reader: Reader, item: Item) -> str | None:
-    """What of a build's or receipt's proof does not hold; None where it does, or there was none to make."""
-    if item.checked == 0 or item.kind not in PROVEN:
+    """Describe what of a build's or receipt's proof does not hold; None if it does, or the item needs none."""
+    if item.kind not in PROVEN:
         return None
     where = (("item_id", "=", item.id), ("version", "=", item.version))
     link = first(reader, PROOFS, where)  # type: ignore[arg-type]
@@ -160,7 +162,7 @@ class ProofFault(NamedTuple):
     reason: str
 
 
-def proof_faults(ctx: Context, reader: Reader, counts: dict[str, int]) -> Iterator[ProofFault]:
+def proof_faults(ctx: Context, reader: Reader, counts: Counter[str]) -> Iterator[ProofFault]:
     """Walk every chain of proofs of a tenant. `counts["unproven"]` are links that the key at hand did not make."""
     key = ctx.proof_key
     end: ProofRow | None = None
@@ -197,3 +199,26 @@ def _ended(key: bytes | None, end: ProofRow | None, last: ProofRow | None) -> It
         yield ProofFault("proof", end.item_id, end.version, reason)
     elif _link_fault(key, end, last.hash) is not None or _end_of(None, last)[:5] != end[:5]:
         yield ProofFault("proof", end.item_id, end.version, "the end of its chain was altered")
+
+
+# -- receipts -----------------------------------------------------------------------------------------
+
+
+def receipt_fault(item: Item, _sources: frozenset[str]) -> str | None:
+    """Describe what is wrong with a receipt by what it says of itself; None if nothing is."""
+    from muniment.store.forget import SCRUB_DUE, receipt_change  # which proves its receipts here
+
+    try:
+        receipt = Receipt.from_wire(item.plain())
+    except MunimentError as error:
+        return error.message
+    if item.status not in ("issued", SCRUB_DUE):
+        return "its status is not one of a receipt"
+    if receipt.selector.get("tenant_id", receipt.tenant_id) != receipt.tenant_id:
+        return "it was asked for in another tenant"
+    asked = receipt.user_among(())
+    if receipt.concerns is not None and asked and receipt.concerns != receipts_of(asked):
+        return "it concerns another user than it was asked for"
+    made = item_of(receipt_change(receipt, item.status), item.version)
+    named = [name for name in SAID if getattr(item, name) != getattr(made, name)]
+    return f"{', '.join(named)} not as it says itself" if named else None

@@ -1,0 +1,218 @@
+"""Whether what is read stands where it was written: entries in their chain, sessions at their ends, blobs by hash.
+
+A row's own hashes say that it was not altered. They do not say that nobody left one out or put another in its place:
+its neighbours do, and at the end of a session its head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import NamedTuple, Protocol
+
+from muniment.core.canonical import parse_json, salted_digest
+from muniment.core.ports.engine import Condition, Reader
+from muniment.core.ports.rows import find, get, select, stream
+from muniment.core.ports.schema import BLOBS, ENTRIES, SESSIONS, BlobRow, EntryRow
+from muniment.errors import InvalidJson, StoreDamaged
+from muniment.store.ledger.chain import Head, genesis, head_after, head_of
+from muniment.store.ledger.rows import damaged_entry
+
+__all__ = [
+    "ChainWalk",
+    "Linked",
+    "blob_fault",
+    "blobs_of",
+    "check_place",
+    "check_places",
+    "check_session",
+    "check_sessions",
+    "damaged_session",
+]
+
+
+class Linked(NamedTuple):
+    """Where an entry stands: its session and number, its hash and that of the entry before it."""
+
+    id: str
+    user_id: str
+    session_id: str
+    seq: int
+    prev_hash: bytes
+    hash: bytes
+
+
+def check_place(reader: Reader, tenant_id: str, row: EntryRow | Linked) -> None:
+    """The entry follows the one before it, and the one after it follows it; the last one is the session's head."""
+    check_places(reader, tenant_id, (row,))
+
+
+def check_places(reader: Reader, tenant_id: str, rows: Iterable[EntryRow | Linked]) -> None:
+    """`check_place` of several."""
+    cited = {_place(row): row for row in rows}
+    known = _beside(reader, cited)
+    for (user_id, session_id, seq), row in cited.items():
+        before, after = known.get((user_id, session_id, seq - 1)), known.get((user_id, session_id, seq + 1))
+        if not _is_after(tenant_id, row, before) or not _is_before(reader, row, after):
+            raise damaged_entry(row.id, "it does not stand in its session's chain where it did")
+
+
+_Place = tuple[str, str, int]
+"""A user, a session and a number in it."""
+
+
+def _place(row: EntryRow | Linked) -> _Place:
+    return row.user_id, row.session_id, row.seq
+
+
+def _beside(reader: Reader, cited: Mapping[_Place, EntryRow | Linked]) -> dict[_Place, EntryRow | Linked]:
+    """These entries and their neighbours; the neighbours that are not among them are asked for at once."""
+    sides = [(user_id, session_id, seq + way) for user_id, session_id, seq in cited for way in (-1, 1) if seq + way]
+    asked = [place for place in dict.fromkeys(sides) if place not in cited]
+    found = find(reader, ENTRIES, ("user_id", "session_id", "seq"), asked, into=Linked)
+    return {**cited, **{_place(row): row for row in found}}
+
+
+def _is_after(tenant_id: str, row: EntryRow | Linked, before: EntryRow | Linked | None) -> bool:
+    if row.seq == 1:
+        return bool(row.prev_hash == genesis(tenant_id, row.user_id, row.session_id).hash)
+    return before is not None and bool(row.prev_hash == before.hash)
+
+
+def _is_before(reader: Reader, row: EntryRow | Linked, after: EntryRow | Linked | None) -> bool:
+    if after is not None:
+        return bool(after.prev_hash == row.hash)
+    session = get(reader, SESSIONS, (row.user_id, row.session_id))
+    return session is not None and (session.head_seq, session.head_hash) == (row.seq, row.hash)
+
+
+class ChainWalk:
+    """Entries as they come, session by session, in order: none may be missing between them, nor at the end."""
+
+    def __init__(self, tenant_id: str, begun: tuple[str, str, int] | None = None) -> None:
+        """`begun` is the user, session and number of an entry that was seen before, and whose hash nobody knows now."""
+        self._tenant_id = tenant_id
+        self._session: tuple[str, str] | None = None if begun is None else begun[:2]
+        self._head: Head | None = None
+        self._seq = 0 if begun is None else begun[2]
+
+    def see(self, reader: Reader, row: EntryRow) -> None:
+        session = (row.user_id, row.session_id)
+        if session != self._session:
+            self.end(reader)
+            self._session, self._head = session, genesis(self._tenant_id, *session)
+            self._seq = 0
+        if row.seq != self._seq + 1 or (self._head is not None and row.prev_hash != self._head.hash):
+            raise damaged_entry(row.id, "it does not follow the entry before it")
+        self._head, self._seq = head_after(row), row.seq
+
+    def end(self, reader: Reader) -> None:
+        """The session that was walked last ends in its head."""
+        if self._session is None or self._head is None:
+            return
+        there = get(reader, SESSIONS, self._session)
+        if there is None or head_of(there) != self._head:
+            name = self._session[1]
+            raise StoreDamaged(
+                f"the session {name!r:.80} does not end where it did: entries are missing behind {self._seq}",
+                details={"session_id": name, "seq": self._seq},
+            )
+
+
+# -- sessions -----------------------------------------------------------------------------------------
+
+
+class SessionEnds(Protocol):
+    """A row of a session that names its first and its last entry."""
+
+    @property
+    def user_id(self) -> str: ...
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def head_seq(self) -> int: ...
+    @property
+    def head_hash(self) -> bytes: ...
+    @property
+    def head_recorded_at(self) -> str: ...
+    @property
+    def created_at(self) -> str: ...
+
+
+class _End(NamedTuple):
+    seq: int
+    hash: bytes
+    recorded_at: str
+
+
+def damaged_session(session: SessionEnds) -> StoreDamaged:
+    """The error for a session whose row is not as it was written."""
+    return StoreDamaged(
+        f"the session {session.session_id!r:.80} is not as it was written: its row was altered",
+        details={"session_id": session.session_id},
+    )
+
+
+def check_session(reader: Reader, session: SessionEnds) -> None:
+    """Hold the row of a session against its first entry, which says when it began, and its last one, its head."""
+    where: tuple[Condition, ...] = (
+        ("user_id", "=", session.user_id),
+        ("session_id", "=", session.session_id),
+        ("seq", "in", (1, session.head_seq, session.head_seq + 1)),
+    )
+    entries = {row.seq: row for row in select(reader, ENTRIES, where, into=_End)}
+    if session.head_seq == 0 and not entries:
+        return
+    first, last = entries.get(1), entries.get(session.head_seq)
+    is_sound = first is not None and last is not None and session.head_seq + 1 not in entries
+    if first is None or last is None or not is_sound:
+        raise damaged_session(session)
+    if (first.recorded_at, last.hash, last.recorded_at) != (
+        session.created_at,
+        session.head_hash,
+        session.head_recorded_at,
+    ):
+        raise damaged_session(session)
+
+
+class _SessionName(NamedTuple):
+    user_id: str
+    session_id: str
+
+
+def check_sessions(reader: Reader, where: tuple[Condition, ...]) -> None:
+    """Raise if entries of a scope have no session row: a dump without it would be a part, and not say so."""
+    places = stream(reader, ENTRIES, where, into=_SessionName, order=("user_id", "session_id", "seq"))
+    for place, _ in groupby(places):
+        if get(reader, SESSIONS, place) is None:
+            raise StoreDamaged(
+                f"the session {place.session_id!r:.80} is missing, and its events are there",
+                details={"session_id": place.session_id},
+            )
+
+
+# -- blobs --------------------------------------------------------------------------------------------
+
+
+def blobs_of(reader: Reader, row: EntryRow) -> list[BlobRow]:
+    """Select the blob that an entry names, and no other."""
+    return [blob for blob in select(reader, BLOBS, (("entry_id", "=", row.id),)) if blob.hash.hex() in (row.body or "")]
+
+
+def blob_fault(reader: Reader, row: EntryRow) -> str | None:
+    """Describe what is wrong with the blob that an entry refers to; None if it is there and hashes to its name."""
+    if row.body is None or '"blob":"' not in row.body:
+        return None
+    try:
+        name = parse_json(row.body).get("blob")
+        key = None if name is None else bytes.fromhex(name)
+    except (InvalidJson, AttributeError, TypeError, ValueError):
+        return "the content was altered"
+    if key is None:
+        return None
+    blob = get(reader, BLOBS, (key,))
+    if blob is None:
+        return f"its blob {name[:12]}… is missing"
+    sound = blob.data is not None and salted_digest(row.salt or b"", blob.data).hex() == name
+    sound = sound and (blob.entry_id, blob.size) == (row.id, len(blob.data or b""))
+    return None if sound else f"its blob {name[:12]}… was altered"
