@@ -224,7 +224,7 @@ class PostgresProcess:
 
     def _signal(self, number: int) -> None:
         """To the server, and then to each of its processes."""
-        import psutil  # type: ignore[import-untyped]
+        import psutil
 
         assert self._process is not None
         with suppress(psutil.Error):
