@@ -247,7 +247,7 @@ def write_postgres(count: int, rounds: int) -> dict[str, Any]:
     """A batch through muniment against a bare pipelined executemany into the same tables."""
     import psycopg
 
-    from muniment.store.engines.postgres.engine import PostgresEngine
+    from muniment.store.engines.postgres import PostgresEngine
     from muniment.testing.postgres import fresh_schema, server_dsn
 
     dsn, events = server_dsn(), make_events(count)

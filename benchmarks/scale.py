@@ -39,7 +39,7 @@ from muniment.store.engines.opening import open_engine
 
 USERS = 10_000
 BARE_ROWS = 20_000
-BARE_TABLES = ("ids", "entries", "idempotency")
+BARE_TABLES = ("entries", "idempotency_keys")
 FLAT_MAX = 1.3
 OFF_MAX = 0.2
 BY_EVENTS = ("load_s", "index_s", "store_mb")
@@ -58,7 +58,7 @@ def measure_bare(store: Store) -> dict[str, float]:
             name: mem._ctx.engine.read("default", lambda reader, name=name: reader.do(Select(name, limit=BARE_ROWS)))  # type: ignore[misc]
             for name in BARE_TABLES
         }
-    events = min(len(rows["entries"]), len(rows["idempotency"]))
+    events = min(len(rows["entries"]), len(rows["idempotency_keys"]))
     work = _bare_postgres if store.dsn is not None else _bare_sqlite
     return {"bare_us_an_event": 1e6 * work(store, rows) / events}
 

@@ -18,7 +18,7 @@ from unittest import mock
 
 import muniment
 from benchmarks.scale_stores import ASKED, FORGOTTEN, Store
-from muniment.store.engines.sqlite import connections
+from muniment.store.engines import _sqlite_files as connections
 
 QUERIES = (
     "where does she live now",

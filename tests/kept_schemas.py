@@ -16,7 +16,7 @@ from muniment.testing.postgres import fresh_schema
 if TYPE_CHECKING:
     import psycopg
 
-    from muniment.store.engines.postgres.engine import PostgresEngine
+    from muniment.store.engines.postgres import PostgresEngine
 
 __all__ = ["drop_kept", "kept_engine", "kept_schema"]
 
@@ -40,7 +40,7 @@ def kept_schema(dsn: str, kind: str = "") -> Iterator[str]:
 @contextmanager
 def kept_engine(dsn: str, **how: Any) -> Iterator[PostgresEngine]:
     """An engine over a schema without a row; a test that closes it has the next one opened anew."""
-    from muniment.store.engines.postgres.engine import PostgresEngine
+    from muniment.store.engines.postgres import PostgresEngine
 
     kind = f"{how} {dsn}"
     engine = _engines.pop(kind, None)

@@ -14,7 +14,7 @@ from muniment.core.ports.engine import Engine, Insert, Select
 from muniment.core.ports.schema import TABLES
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.testing.stories import RuleStory
 
 __all__ = ["STAGES", "copy_rows", "story_at", "told"]

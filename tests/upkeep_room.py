@@ -7,14 +7,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from muniment.core.ports.engine import Delete, Select
+from muniment.core.ports.engine import Select
 from muniment.core.ports.server_rows import UPKEEP
 from muniment.handles.memory import Memory
 from muniment.handles.upkeep.running import Upkeep
+from muniment.store.watermark import count_tail, users_behind
 
-__all__ = ["MADE", "SameSalts", "add_behind", "clock_ahead", "leases", "load", "made", "worker"]
+__all__ = ["MADE", "SameSalts", "clock_ahead", "leases", "load", "made", "tail", "users_waiting", "worker"]
 
-MADE = ("segments", "extracts", "episodes", "backlog")
+MADE = ("segments", "extracts", "episodes")
 """Tables that upkeep writes, whose bytes do not hang on who does it."""
 BASE = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -49,17 +50,14 @@ def load(mem: Memory, users: int = 4, turns: int = 20, tenant_id: str = "default
     mem.store.load(events, index=False, tenant_id=tenant_id)
 
 
-def add_behind(mem: Memory, users: int = 2, turns: int = 60) -> None:
-    """Sessions as a store of before has them: without extracts, and not cut into episodes."""
-    for user in range(users):
-        run = mem.run(user_id=f"old{user}", session_id="s")
-        run.observe_many([{"role": "user", "content": f"Turn {at}: we agreed on plan {at}."} for at in range(turns)])
+def users_waiting(mem: Memory, tenant_id: str = "default") -> set[str]:
+    """The users whose index is not at the end of the ledger."""
+    return {user.user_id for user in mem._ctx.engine.read(tenant_id, users_behind)}
 
-    def take_out(tx: Any) -> None:
-        for user in range(users):
-            tx.do(Delete("extracts", (("user_id", "=", f"old{user}"),)))
 
-    mem._ctx.engine.write("default", take_out)
+def tail(mem: Memory, tenant_id: str = "default") -> int:
+    """How many entries are not indexed."""
+    return mem._ctx.engine.read(tenant_id, count_tail)
 
 
 def made(mem: Memory, tenant_id: str = "default") -> dict[str, list[Any]]:

@@ -70,8 +70,8 @@ from muniment.runs.drift import DriftReport
 from muniment.runs.reading import Resumed
 from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
 from muniment.store import transfer
-from muniment.store.bulk.loading import Progress
-from muniment.store.bulk.records import LoadEvent, LoadReport
+from muniment.store.load import Progress
+from muniment.store.load import LoadEvent, LoadReport
 from muniment.store.ledger.evidence import Resolved
 from muniment.store.ledger.records import EntryDraft, EntryKind, LedgerEntry, Receipt, RunState, StopReason
 from muniment.store.reports import Changes, ImportReport, RebuildReport, ScrubbedFiles, UserState, VerifyReport

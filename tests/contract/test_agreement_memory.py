@@ -32,8 +32,8 @@ from muniment.core.record import Record
 from muniment.errors import MunimentError
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.postgres import PostgresEngine
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.store.ledger.records import Receipt
 from muniment.testing.postgres import Unavailable, fresh_schema, server_dsn
 

@@ -12,16 +12,16 @@ import pytest
 from effort import SOAK
 from kept_schemas import kept_engine, kept_schema
 from muniment.core.ports.engine import Engine
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.replicas import ReplicaSettings
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines._postgres_replica import ReplicaSettings
+from muniment.store.engines.postgres import PostgresEngine
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.testing.engine_contract import EngineContract
 from muniment.testing.postgres import PostgresProcess
 
 # The suite is shipped, so it cannot carry marks that only this project knows.
 pytest.mark.req("LG-02")(EngineContract.test_no_operation_reaches_another_tenant)
 pytest.mark.req("LG-02")(EngineContract.test_the_same_key_in_two_tenants)
-pytest.mark.req("X-09")(EngineContract.test_an_id_is_taken_in_its_own_tenant_and_in_no_other)
+pytest.mark.req("X-09")(EngineContract.test_a_key_is_taken_in_its_own_tenant_and_in_no_other)
 
 
 def is_counted(request: pytest.FixtureRequest) -> bool:

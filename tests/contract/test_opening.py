@@ -12,10 +12,10 @@ import pytest
 
 from muniment.core.ports.engine import Count, Insert
 from muniment.errors import InvalidInput, MissingDependency, StorageReadOnly
+from muniment.store.engines import _sqlite_files as opening
+from muniment.store.engines._sqlite_files import FileTarget, connect
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.sqlite import opening
-from muniment.store.engines.sqlite.connections import FileTarget, connect
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.postgres import throwaway_schema
 from products import for_each
 

@@ -13,11 +13,9 @@ import pytest
 
 from muniment.core.ports.engine import Engine, Find, Insert, Reader, Row, Select
 from muniment.core.ports.schema import TABLES
-from muniment.store.engines.ddl import NAMES_TABLE, index_name
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.views import PostgresReader
-from muniment.store.engines.sqlite.engine import SqliteEngine
-from muniment.store.engines.sqlite.views import SqliteReader
+from muniment.store.engines.layout import NAMES_TABLE, index_name
+from muniment.store.engines.postgres import PostgresEngine, PostgresReader
+from muniment.store.engines.sqlite import SqliteEngine, SqliteReader
 from muniment.testing.engine_contract import sample_row
 from muniment.testing.postgres import fresh_schema
 
@@ -51,7 +49,7 @@ INDEXES: dict[str, Select | Find] = {
     "links_item_id_source_id": Select("links", (("item_id", "=", "i7"),)),
     "lineages_user_id_item_id": Select("lineages", (("user_id", "=", "u7"),)),
     "proofs_item_id_version": Find("proofs", ("item_id", "version"), [("i7", 1), ("i8", 1)]),
-    "idempotency_entry_id": Select("idempotency", (("entry_id", "in", ("e7", "e8")),)),
+    "idempotency_keys_entry_id": Select("idempotency_keys", (("entry_id", "in", ("e7", "e8")),)),
     "marks_user_id_session_id_evidence_id": Select("marks", (*_SESSION, ("evidence_id", "in", ("e7", "e8", "e9")))),
     "places_name_state": Select("places", (("name", "=", "n7"), ("state", "=", 1))),
     "places_space_state_path_name": Select(

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import muniment
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.postgres import pooled
 
 

@@ -13,8 +13,8 @@ from muniment.core.ports.engine import Count, Insert
 from muniment.core.ports.schema import TABLES, Table, column_names, table
 from muniment.errors import InvalidInput, StorageFailure, StorageReadOnly
 from muniment.store.engines.codec import shard_of
-from muniment.store.engines.ddl import TENANTS_SHARD
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.layout import TENANTS_SHARD
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.engine_contract import sample_row, stored_row
 from muniment.testing.postgres import fresh_schema
 

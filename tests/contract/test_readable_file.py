@@ -17,8 +17,8 @@ import pytest
 import muniment
 from muniment.core.ports.engine import Insert, Select
 from muniment.core.ports.schema import column_names, table
-from muniment.store.engines.ddl import VIEWS
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.layout import VIEWS
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.testing.engine_contract import row_with
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "format.md"

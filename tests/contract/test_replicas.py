@@ -18,10 +18,10 @@ import muniment
 from muniment.core.ports.engine import Count, Delete, Insert, Reader
 from muniment.core.ports.server_rows import SERVER
 from muniment.errors import InvalidInput, StorageLost
+from muniment.store.engines._postgres_opening import replica_dsn, writable_dsn
+from muniment.store.engines._postgres_replica import Replica, ReplicaSettings
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.addresses import replica_dsn, writable_dsn
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.replicas import Replica, ReplicaSettings
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.postgres import PostgresProcess, Servers, Unavailable, fresh_schema, pooled
 from products import for_each
 
@@ -225,17 +225,20 @@ def test_what_was_forgotten_is_not_told_by_a_replica_that_lags(
             run.observe("user", "I like tea.")
             assert run.search("Zagreb")
             paused.execute("SELECT pg_wal_replay_pause()")
-            receipt = mem.forget(event=said.id)
-            assert "has not applied it yet" in receipt.note
+            assert mem.forget(event=said.id).status == "pending"
+            lagging = mem.store.scrub()
+            assert (lagging.clean, lagging.due, lagging.receipts) == (False, True, 0)
+            assert "1 replica has not applied it yet" in lagging.note
             assert not any("Zagreb" in hit.text for hit in run.search("Zagreb"))
             assert "Zagreb" not in str([entry.content for entry in mem.ledger.entries(user_id="ana")])
             paused.execute("SELECT pg_wal_replay_resume()")
             until(lambda mem=mem: where(mem._ctx.engine))  # type: ignore[misc]
             assert "Zagreb" not in str([entry.content for entry in mem.ledger.entries(user_id="ana")])
             again = run.observe("user", "I moved to Bergen in June.")
-            note = mem.forget(event=again.id).note
-            assert "has applied it" in note
-            assert "1 replica streams from the server" in note
+            mem.forget(event=again.id)
+            done = mem.store.scrub()
+            assert (done.clean, done.due, done.receipts) == (True, False, 2)
+            assert "the replica that reads go to has applied it" in done.note
 
 
 # -- a replica that is gone, and one that is none

@@ -35,8 +35,7 @@ from muniment.core.ports.engine import (
 )
 from muniment.core.ports.schema import TABLES, column_names
 from muniment.errors import MunimentError
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.views import COPY_ROWS_MIN
+from muniment.store.engines.postgres import COPY_ROWS_MIN, PostgresEngine
 from muniment.testing.engine_contract import sample_key, sample_row
 from muniment.testing.postgres import fresh_schema
 from muniment.testing.stories import Teller, random_script
@@ -152,7 +151,7 @@ def _use_the_engine(engine: Engine) -> None:
             gone = [tuple(row[names.index(name)] for name in by) for row in rows]
             if all(value is not None for each in gone for value in each):
                 engine.write("walls", lambda tx, s=spec, b=by, k=gone: tx.do(Remove(s.name, b, k)))  # type: ignore[misc]
-    engine.write("walls", lambda tx: tx.do(Advance("users", [("a", 1, 0, 0, 0), ("b", 1, 0, 0, 0)])))
+    engine.write("walls", lambda tx: tx.do(Advance("users", [("a", 1, 0, 0, 0, 0), ("b", 1, 0, 0, 0, 0)])))
     engine.write("walls", lambda tx: tx.do(Lock(("session", "a"))))
     engine.write("walls", lambda tx: tx.do(LockAll([("session", "a"), ("session", "b")])))
     engine.mark(), engine.tenants(), engine.unlisted_tenants(), engine.sizes()
@@ -210,7 +209,7 @@ def test_enough_was_said(said: tuple[PostgresEngine, list[Said]]) -> None:
     """Of every table and every kind, and each reason of the list is needed."""
     ours = _ours(said)
     assert len(ours) > 300
-    for table in ("entries", "ids"):
+    for table in ("entries", "idempotency_keys"):
         assert any(COPIED.fullmatch(each.text) and f'"{table}" (' in each.text for each in ours), table
     for spec in TABLES:
         kinds = {each.text.split()[0] for each in ours if f'"{spec.name}"' in each.text}

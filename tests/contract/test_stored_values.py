@@ -19,8 +19,8 @@ from muniment.core.ports.schema import TABLES, Column, Table
 from muniment.errors import InvalidInput
 from muniment.store.engines.checks import shape_of
 from muniment.store.engines.codec import PREFIXES, WORDS
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.postgres import PostgresEngine
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.testing.engine_contract import row_with
 from muniment.testing.postgres import fresh_schema
 

@@ -39,7 +39,7 @@ from muniment.handles.upkeep import running
 from muniment.handles.upkeep.records import UpkeepKind
 from muniment.handles.upkeep.running import Upkeep
 from muniment.handles.upkeep.watching import UpkeepWatch
-from muniment.memory.backlog import indexing
+from muniment.memory import index as indexing
 from muniment.memory.extraction.model import ModelAnswer, SaidTurn
 from muniment.store import forget as forget_room
 from muniment.store import scrub as scrub_room
@@ -47,7 +47,7 @@ from muniment.store.background.leases import LeaseLost, StillLeases, check_fence
 from muniment.store.items import select_items
 from muniment.surfaces.cli import upkeeping
 from products import for_each
-from upkeep_room import SameSalts, add_behind, clock_ahead, leases, load, made, worker
+from upkeep_room import SameSalts, clock_ahead, leases, load, made, users_waiting, worker
 
 Opened = Callable[..., Memory]
 
@@ -96,13 +96,12 @@ def say(mem: Memory, users: int = 4) -> None:
 def test_what_waits_is_done_and_nothing_is_left_behind(opened: Opened) -> None:
     mem = opened(extract_model=Model())
     load(mem)
-    add_behind(mem)
-    done = mem.store.upkeep(kinds=("index", "episodes", "extract", "scrub"))
-    assert (done.index, done.episodes, done.scrub, done.lost, done.held) == (80, 2, 0, 0, 0)
-    assert done.extract == 80 + 120
+    done = mem.store.upkeep(kinds=("index", "extract", "scrub"))
+    assert (done.index, done.scrub, done.lost, done.held) == (80, 0, 0, 0)
+    assert done.extract == 80
     assert leases(mem) == []
     assert mem.store.overview().unindexed == 0
-    again = mem.store.upkeep(kinds=("index", "episodes", "extract", "scrub"))
+    again = mem.store.upkeep(kinds=("index", "extract", "scrub"))
     assert again.is_idle
     assert mem.verify().ok
     assert mem.store.rebuild().repaired == ()
@@ -227,7 +226,7 @@ def test_several_share_it_and_the_bytes_are_those_of_one(
             reports = list(pool.map(lambda each: each.store.upkeep(kinds=["index"], lease_seconds=60), others))
         assert sum(report.index for report in reports) == 5 * 30 + 140
         for tenant in ("default", "acme"):
-            assert made(mem, tenant)["backlog"] == []
+            assert not users_waiting(mem, tenant)
             ours, theirs = (_places(made(each, tenant)) for each in (mem, alone))
             assert ours == theirs
         assert leases(mem) == leases(mem, "acme") == []
@@ -268,8 +267,8 @@ def test_who_is_damaged_keeps_nobody_else_waiting(opened: Opened, monkeypatch: p
     for _ in range(2):
         with pytest.raises(StoreDamaged, match="evt_5"):
             mem.store.upkeep(kinds=["index", "scrub"], lease_seconds=5)
-        assert {row[0] for row in made(mem, "aaa")["backlog"]} == {"u5"}
-        assert made(mem, "bbb")["backlog"] == []
+        assert users_waiting(mem, "aaa") == {"u5"}
+        assert not users_waiting(mem, "bbb")
         assert not mem.store.attention(kind="scrub_due")
         assert leases(mem, "aaa") == leases(mem, "bbb") == []
 
@@ -283,13 +282,14 @@ def test_a_look_that_fails_keeps_no_other_tenant_waiting(tmp_path: Path, monkeyp
 
         def fails(ctx: Any, place: str) -> list[str]:
             if place == "aaa":
-                raise StoreDamaged("a row of the backlog is no row")
+                raise StoreDamaged("a row of a user is no row")
             return waiting(ctx, place)
 
         upkeep._chores["index"].waiting = fails  # type: ignore[method-assign]
-        with pytest.raises(StoreDamaged, match="backlog"):
+        with pytest.raises(StoreDamaged, match="row of a user"):
             upkeep.run()
-        assert (len(made(mem, "aaa")["backlog"]) > 0, made(mem, "bbb")["backlog"]) == (True, [])
+        assert users_waiting(mem, "aaa")
+        assert not users_waiting(mem, "bbb")
         assert not mem.store.attention(kind="scrub_due")
 
 
@@ -407,14 +407,12 @@ def test_a_lease_is_judged_by_how_long_it_was_seen_to_stand() -> None:
 
 @pytest.mark.soak
 @pytest.mark.req("UK-02")
-@pytest.mark.parametrize("kind", ["index", "episodes", "extract"])
+@pytest.mark.parametrize("kind", ["index", "extract"])
 def test_who_was_held_up_writes_nothing_more(opened: Opened, kind: UpkeepKind) -> None:
     """It stops before one of its writes; another takes over and ends it; it goes on, and changes nothing."""
     mem, other = opened(extract_model=Model()), opened(extract_model=Model())
     if kind == "index":
         load(mem)
-    elif kind == "episodes":
-        add_behind(mem)
     else:
         say(mem, users=1)
     is_there, may_go_on = threading.Event(), threading.Event()
@@ -534,13 +532,10 @@ def test_a_claim_of_who_ended_keeps_nobody_waiting(opened: Opened) -> None:
 
 
 @pytest.mark.req("UK-03")
-@pytest.mark.parametrize("kind", ["index", "episodes", "extract"])
+@pytest.mark.parametrize("kind", ["index", "extract"])
 def test_a_forget_in_between_wins(opened: Opened, kind: str) -> None:
     mem, other = opened(extract_model=Model()), opened()
-    if kind == "index":
-        load(mem, users=2)
-    else:
-        add_behind(mem, users=2)
+    load(mem, users=2)
     forgotten: list[str] = []
 
     with worker(mem, kind, lease_s=30) as upkeep:
@@ -574,6 +569,7 @@ def test_there_is_no_scrub_of_one_tenant() -> None:
     with muniment.open(":memory:") as mem:
         (event,) = mem.run(user_id="ana").observe_many([{"role": "user", "content": "the code is xyzzy"}])
         mem.forget(event=event.id)
+        mem.store.index()
         assert mem.store.upkeep(kinds=["index", "scrub"], tenant_id="default").is_idle
         with pytest.raises(InvalidInput, match="whole store") as refused:
             mem.store.upkeep(kinds=["scrub"], tenant_id="default")

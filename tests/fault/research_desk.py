@@ -15,7 +15,7 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.study import Study
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.stories import QUESTION
 
 Open = Callable[..., Memory]

@@ -23,7 +23,7 @@ from muniment.core.ports.engine import Count, Insert
 from muniment.errors import StorageFailure, StorageLost
 from muniment.store.engines.codec import encode_id
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.postgres import PostgresProcess, Servers
 
 pytestmark = pytest.mark.req("LG-06", "LG-11")

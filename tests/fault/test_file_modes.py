@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import muniment
-from muniment.store.engines.sqlite.copying import copy_file, replace_file
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines._sqlite_files import copy_file, replace_file
+from muniment.store.engines.sqlite import SqliteEngine
 
 pytestmark = pytest.mark.req("LG-07")
 

@@ -18,7 +18,7 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres import PostgresEngine
 
 INTENT = {"domain_tag": "math", "task_family": "countdown"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

@@ -124,7 +124,7 @@ def _counts_of_file(db: Path) -> tuple[int, int]:
     connection = sqlite3.connect(f"file:{db}?mode=ro", uri=True)
     try:
         (entries,) = connection.execute("SELECT count(*) FROM entries").fetchone()
-        (waiting,) = connection.execute("SELECT coalesce(sum(last - first + 1), 0) FROM backlog").fetchone()
+        (waiting,) = connection.execute("SELECT coalesce(sum(tail - indexed), 0) FROM users").fetchone()
     except sqlite3.OperationalError:  # it is being made
         return 0, 0
     finally:
@@ -134,8 +134,7 @@ def _counts_of_file(db: Path) -> tuple[int, int]:
 
 def _counts_of_schema(admin: Any, schema: str) -> tuple[int, int]:
     row = admin.execute(
-        f"SELECT (SELECT count(*) FROM {schema}.entries),"
-        f" (SELECT coalesce(sum(last - first + 1), 0) FROM {schema}.backlog)"
+        f"SELECT (SELECT count(*) FROM {schema}.entries), (SELECT coalesce(sum(tail - indexed), 0) FROM {schema}.users)"
     ).fetchone()
     assert row is not None
     return int(row[0]), int(row[1])

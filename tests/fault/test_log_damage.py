@@ -11,9 +11,8 @@ import pytest
 
 from muniment.core.ports.engine import Count, Insert, Put
 from muniment.errors import StoreDamaged
-from muniment.store.engines.sqlite.copying import copy_file
-from muniment.store.engines.sqlite.engine import SqliteEngine
-from muniment.store.engines.sqlite.opening import PAGE_BYTES
+from muniment.store.engines._sqlite_files import PAGE_BYTES, copy_file
+from muniment.store.engines.sqlite import SqliteEngine
 
 pytestmark = pytest.mark.req("TM-12")
 

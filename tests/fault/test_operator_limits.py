@@ -16,8 +16,7 @@ import pytest
 
 from muniment.core.ports.engine import Count, Insert, Reader, Select, Transaction
 from muniment.errors import StorageBusy, StorageFailure, StorageLost
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.views import COPY_ROWS_MIN, PostgresTransaction
+from muniment.store.engines.postgres import COPY_ROWS_MIN, PostgresEngine, PostgresTransaction
 from muniment.testing.postgres import pooled
 
 pytestmark = pytest.mark.req("LG-06")

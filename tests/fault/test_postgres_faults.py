@@ -23,9 +23,9 @@ from muniment.errors import (
     StorageLost,
     StorageReadOnly,
 )
+from muniment.store.engines._postgres_opening import LostRace, translate
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.failures import LostRace, translate
+from muniment.store.engines.postgres import PostgresEngine
 from products import for_each
 
 

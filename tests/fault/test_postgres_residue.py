@@ -10,11 +10,11 @@ import psycopg
 import pytest
 
 import muniment
-from muniment.core.ports.engine import Insert, Patch, Select
+from muniment.core.ports.engine import NOT_SCRUBBED, Insert, Patch, Select
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.residue import scrub
+from muniment.store.engines._postgres_residue import scrub
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import latest
 from muniment.testing.engine_contract import row_with
@@ -30,8 +30,7 @@ def admin(postgres_dsn: str) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def engine(postgres_dsn: str, postgres_schema: str) -> Iterator[PostgresEngine]:
-    """Of which every table is too large to be rebuilt at each forget."""
-    engine = PostgresEngine(postgres_dsn, schema=postgres_schema, rebuild_bytes_max=0)
+    engine = PostgresEngine(postgres_dsn, schema=postgres_schema)
     yield engine
     engine.close()
 
@@ -67,36 +66,21 @@ def left(words: list[str], content: bytes) -> int:
     return sum(word.encode() in content for word in words)
 
 
-def test_large_tables_are_left_to_a_thorough_scrub(
+def test_only_a_thorough_scrub_writes_tables_anew(
     engine: PostgresEngine, admin: psycopg.Connection[Any], postgres_schema: str
 ) -> None:
     gone = fill(engine)
     before = files(admin, postgres_schema)
-    report = engine.scrub([word.encode() for word in gone])
-    assert files(admin, postgres_schema) == before, "no table was written anew"
-    assert (report.due, report.vacuumed, report.clean) == (True, False, False)
-    assert "too large to be rebuilt at every forget: entries, blobs, items" in report.note
-    assert left(gone, page_bytes(admin, postgres_schema)), "VACUUM overwrites nothing: else there were no need for more"
+    assert engine.scrub([word.encode() for word in gone]) == NOT_SCRUBBED
+    assert files(admin, postgres_schema) == before
+    assert left(gone, page_bytes(admin, postgres_schema)), "an emptied row stays in its page: else there were no need"
 
     report = engine.scrub([], thorough=True)
-    assert (report.due, report.vacuumed, report.clean) == (False, True, False)
-    assert files(admin, postgres_schema) != before, "now they were"
+    assert (report.due, report.vacuumed, report.clean) == (False, True, True), report.note
+    assert files(admin, postgres_schema) != before
     assert left(gone, page_bytes(admin, postgres_schema)) == 0
     kept = engine.read("t1", lambda reader: reader.do(Select("entries", columns=("body",))))
     assert sum(body is not None for (body,) in kept) == 540
-
-
-def test_small_tables_are_rebuilt_at_once(
-    postgres_dsn: str, admin: psycopg.Connection[Any], postgres_schema: str
-) -> None:
-    engine = PostgresEngine(postgres_dsn, schema=postgres_schema)
-    try:
-        gone = fill(engine)
-        report = engine.scrub([word.encode() for word in gone])
-        assert not report.due
-        assert left(gone, page_bytes(admin, postgres_schema)) == 0
-    finally:
-        engine.close()
 
 
 def test_rows_that_an_older_transaction_may_read_are_told(
@@ -127,7 +111,7 @@ def test_who_may_not_rebuild_says_so_whatever_the_role_is_told(
         options = f"-c client_min_messages={told}"
         with psycopg.connect(admin.info.dsn, autocommit=True, options=options) as connection:
             connection.execute(f'SET ROLE "{role}"')
-            report = scrub(connection, postgres_schema, "here", bytes_max=None)
+            report = scrub(connection, postgres_schema, "here")
         assert (report.due, report.vacuumed, report.clean) == (True, False, False)
         assert 'permission denied to vacuum "entries"' in report.note
         assert files(admin, postgres_schema) == before
@@ -146,7 +130,7 @@ def test_receipts_wait_for_the_scrub(
         for tenant in ("acme", "globex"):
             said = mem.run(tenant_id=tenant, user_id="ana", session_id="s1").observe("user", "the word is xyzzyplugh")
             receipts.append(mem.forget(event=said.id, tenant_id=tenant))
-        assert all("too large" in receipt.note for receipt in receipts)
+        assert {receipt.status for receipt in receipts} == {"pending"}
         assert [_status(mem, receipt) for receipt in receipts] == [SCRUB_DUE] * 2
 
         done = mem.store.scrub()
@@ -160,5 +144,5 @@ def test_receipts_wait_for_the_scrub(
 def _status(mem: Memory, receipt: Any) -> str:
     item = mem._ctx.engine.read(receipt.tenant_id, lambda reader: latest(reader, receipt.receipt_id))
     assert item is not None
-    assert ("too large" in item.plain()["note"]) == (item.status == SCRUB_DUE)
+    assert item.plain()["scrubbed"] == (item.status != SCRUB_DUE)
     return item.status

@@ -17,9 +17,9 @@ from muniment.core.ports.engine import Count, Durability, Insert, Transaction
 from muniment.errors import ClockWentBack, InvalidInput, StorageBusy, StorageLost, StorageReadOnly
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
+from muniment.store.engines._postgres_replica import ReplicaSettings
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.replicas import ReplicaSettings
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.postgres import PostgresProcess, Servers, fresh_schema
 
 Pair = tuple[PostgresProcess, PostgresProcess]

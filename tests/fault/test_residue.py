@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from muniment.core.ports.engine import Delete, Insert, Patch, Select
-from muniment.store.engines.sqlite import residue
-from muniment.store.engines.sqlite.engine import SqliteEngine
-from muniment.store.engines.sqlite.handles import read_chunks
-from muniment.store.engines.sqlite.residue import found_in, traces_of
+from muniment.store.engines import _sqlite_residue as residue
+from muniment.store.engines._sqlite_files import read_chunks
+from muniment.store.engines._sqlite_residue import found_in, traces_of
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.testing.engine_contract import row_with
 
 
@@ -76,7 +76,7 @@ def test_a_reader_that_holds_the_log_is_reported(engine: SqliteEngine, tmp_path:
         forget(engine, [1])
         report = engine.scrub([b"words for a reader"])
         assert not report.clean
-        assert "reader" in report.note
+        assert "this process holds the write-ahead log open" in report.note
         assert view.do(Select("entries", columns=("body",))) == [("words for a reader",)]
     assert engine.scrub([b"words for a reader"]).clean
     assert b"words for a reader" not in raw_bytes(tmp_path)
@@ -101,13 +101,22 @@ def test_nothing_to_look_for(engine: SqliteEngine) -> None:
     assert engine.scrub([b""]).clean
 
 
+def test_without_needles_no_file_is_read(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forget costs the same in a store of any size."""
+    monkeypatch.setattr(residue, "read_chunks", None)
+    engine.write("t1", lambda t: t.do(Insert("entries", [row_with("entries", 1, body="few", salt=b"s" * 16)])))
+    forget(engine, [1])
+    report = engine.scrub([])
+    assert (report.clean, report.vacuumed, report.due) == (True, False, False)
+
+
 @pytest.mark.parametrize("many", [1, 100])
 @pytest.mark.parametrize("length", [3, 14, 15, 16, 64, 5000])
 def test_needles_are_found_wherever_they_lie(
     tmp_path: Path, many: int, length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At any offset, across the edges of the stretches that are read, alone or among many."""
-    monkeypatch.setattr("muniment.store.engines.sqlite.residue._CHUNK_BYTES", 1024)
+    monkeypatch.setattr("muniment.store.engines._sqlite_residue._CHUNK_BYTES", 1024)
     chance = random.Random(length)
     needle = chance.randbytes(length)
     others = [b"never there" + chance.randbytes(20) for _ in range(many - 1)]

@@ -13,7 +13,7 @@ from rule_stores import store
 from tell_rules import tell
 
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres import PostgresEngine
 
 
 @cache

@@ -19,7 +19,7 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.rulebook import Rulebook
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.stories import COUNTING, RuleStory
 from rule_stages import copy_rows, told
 

@@ -29,7 +29,7 @@ from muniment.errors import (
     StorageReadOnly,
 )
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 
 
 def links(engine: SqliteEngine) -> int:
@@ -434,7 +434,7 @@ while True:
     number += 1
     def work(transaction):
         transaction.do(Insert("links", [(sys.argv[3], f"{number}")]))
-        transaction.do(Insert("ids", [(f"{sys.argv[3]} {number}", "k")]))
+        transaction.do(Insert("rates", [(f"{sys.argv[3]} {number}", 1, 1)]))
     engine.write("t1", work)
     print(number, flush=True)
 """
@@ -456,7 +456,7 @@ def test_kill_9_leaves_whole_transactions(tmp_path: Path, durability: str) -> No
         for run, number in told.items():
             pairs = engine.read("t1", lambda reader, run=run: reader.do(Count("links", (("source_id", "=", run),))))
             assert pairs >= number  # what was said to be written is there
-        assert links(engine) == engine.read("t1", lambda reader: reader.do(Count("ids")))
+        assert links(engine) == engine.read("t1", lambda reader: reader.do(Count("rates")))
         engine.write("t1", lambda transaction: transaction.do(Put("links", [("after", "x")])))
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

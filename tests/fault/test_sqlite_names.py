@@ -15,7 +15,7 @@ import muniment
 from muniment.core.ports.engine import Condition, Count, Delete, Insert, Put, Select, Transaction
 from muniment.core.ports.schema import TABLES, Table, column_names
 from muniment.errors import IntegrityFailure, NotADatabase
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.testing.engine_contract import sample_row
 
 pytestmark = pytest.mark.req("TM-12")

@@ -14,10 +14,10 @@ import pytest
 
 from muniment.core.ports.engine import Count, Insert, Select
 from muniment.errors import StorageLost
-from muniment.store.engines.postgres import replicas
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.opening import Connection
-from muniment.store.engines.postgres.replicas import Replica, ReplicaSettings
+from muniment.store.engines import _postgres_replica as replicas
+from muniment.store.engines._postgres_opening import Connection
+from muniment.store.engines._postgres_replica import Replica, ReplicaSettings
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.postgres import PostgresProcess, Servers, fresh_schema
 
 pytestmark = pytest.mark.req("LG-06", "LG-11")

@@ -20,8 +20,7 @@ import pytest
 import muniment
 from deployments import url_of
 from effort import SOAK
-from muniment.memory.backlog.reading import count_waiting
-from upkeep_room import SameSalts, leases, load, made
+from upkeep_room import SameSalts, leases, load, made, tail
 
 ROUNDS = 12 if SOAK else 2
 WORKERS = 3
@@ -39,9 +38,9 @@ def _round(db: str, chance: random.Random) -> tuple[int, int]:
         load(mem, USERS, TURNS)
         workers = [_started(db) for _ in range(WORKERS)]
         try:
-            all_of_it = mem._ctx.engine.read("default", count_waiting)
+            all_of_it = tail(mem)
             deadline = time.monotonic() + 120
-            while mem._ctx.engine.read("default", count_waiting) == all_of_it and time.monotonic() < deadline:
+            while tail(mem) == all_of_it and time.monotonic() < deadline:
                 time.sleep(0.01)
             time.sleep(chance.uniform(0, 0.1))
             workers[0].send_signal(signal.SIGKILL)
@@ -59,7 +58,7 @@ def _round(db: str, chance: random.Random) -> tuple[int, int]:
         assert last.returncode == 0
         reports = [json.loads(each) for each in told if each]
         assert sum(report["index"] for report in reports) <= USERS * TURNS
-        assert mem._ctx.engine.read("default", count_waiting) == 0
+        assert tail(mem) == 0
         assert leases(mem) == []
         assert mem.verify().ok
     return died, sum(report["lost"] for report in reports)

@@ -55,14 +55,13 @@ NOT_TO_SEARCH = (
     "core.predicates", "core.regex", "core.stats", "core.text.token", "handles.bank",
     "handles.derived", "handles.rulebook", "handles.runner", "handles.study", "memory.candidate_deciding",
     "memory.corpus", "memory.document", "memory.episode", "memory.extraction", "memory.facts", "memory.insight",
-    "memory.outside", "memory.patches", "memory.extracting", "memory.recall.vectors", "memory.reembedding",
-    "memory.fact_writing", "memory.state", "memory.vectoring", "packets.builds",
-    "packets.compose", "packets.gathering", "packets.page", "packets.pool", "packets.rendering", "store.item_entries",
-    "store.changes",
-    "store.derivation", "store.dumps", "store.engines.postgres", "store.engines.sqlite.residue",
+    "memory.outside", "memory.patches", "memory.extracting", "memory.recall.vectors",
+    "memory.fact_writing", "memory.state", "memory.vectors", "packets.builds",
+    "packets.compose", "packets.gathering", "packets.page", "packets.pool", "packets.rendering", "store.changes",
+    "store.derivation", "store.dumps", "store.engines.postgres", "store.engines._sqlite_residue",
     "store.forget", "store.ledger.admission", "store.ledger.evidence", "store.ledger.secrets",
     "store.positions", "store.reading", "store.reports", "store.scrub",
-    "store.transfer", "store.users", "store.verify", "store.writing",
+    "store.transfer", "store.users", "store.verify", "store.append",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from muniment.core.ports.engine import Engine
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.keys import KeyFile
 from muniment.surfaces.http.settings import ServerSettings

@@ -18,7 +18,7 @@ import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.ports.engine import Engine, Op, Reader, Row, Select
 from muniment.handles.memory import Memory
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.testing.stories import QUESTION
 
 __all__ = ["ACTOR", "PASSED", "AskedStore", "Ids", "holdings", "made"]

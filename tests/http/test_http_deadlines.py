@@ -24,7 +24,7 @@ from muniment.core.ports.engine import Count, Engine, Op
 from muniment.errors import DeadlineExceeded, InvalidInput, Stopped, StorageFailure
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.store.engines.sql_views import SqlReader
+from muniment.store.engines._sql import SqlReader
 from muniment.surfaces.http import calls
 from muniment.surfaces.http.access import OPEN, authenticate
 from muniment.surfaces.http.keys import KeyFile

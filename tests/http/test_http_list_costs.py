@@ -18,7 +18,7 @@ import muniment
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.ports.engine import Row, Transaction
 from muniment.core.ports.rows import insert
-from muniment.core.ports.schema import IDS, ITEMS, IdRow
+from muniment.core.ports.schema import ITEMS
 from muniment.handles.memory import Memory
 from muniment.rules.projection import book_id
 from muniment.store.items import LISTED, PROVEN, checked_item, latest, relist, select_items
@@ -85,7 +85,6 @@ class Grown:
                 continue
             cloned.add((item.kind, item.name))
             made = [checked_item(item._replace(id=f"{item.id}-{number:04}", version=1)) for number in range(count)]
-            insert(tx, IDS, [IdRow(each.id, each.kind) for each in made])
             insert(tx, ITEMS, [each._replace(digest=None, checked=0) if each.kind in PROVEN else each for each in made])
         for item in select_items(tx, (("kind", "in", ("rule", "rulebook")), ("receipt_id", "=", None))):
             if item.id in (self.rule, book_id("default", self.owner)) and latest(tx, item.id) == item:

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 import muniment
 from muniment.core.outside.system import CountingIds
-from muniment.core.ports.engine import Delete, Patch
+from muniment.core.ports.engine import Patch
 from muniment.errors import InvalidInput, MunimentError, NotFound
 from muniment.handles.memory import Memory
 
@@ -264,6 +264,7 @@ def test_counts_are_counts(told: Memory, serve: Serve) -> None:
 
 def test_lists_that_were_tampered_with_are_named_and_put_right(told: Memory) -> None:
     engine = told._ctx.engine
+    told.store.index()
     whole = LISTS["runs"](told), LISTS["episodes"](told)
     engine.write("default", lambda tx: tx.do(Patch("items", (("id", "=", "run3"),), {"newest": 0})))
     engine.write("default", lambda tx: tx.do(Patch("items", (("id", "=", "run4"),), {"owner": "bob"})))
@@ -274,26 +275,6 @@ def test_lists_that_were_tampered_with_are_named_and_put_right(told: Memory) -> 
     told.store.rebuild()
     assert told.verify().ok
     assert (LISTS["runs"](told), LISTS["episodes"](told)) == whole
-
-
-def test_sessions_of_before_have_their_episodes(told: Memory) -> None:
-    """A store that was migrated has one row for each session that says it was not gone through."""
-    whole = [each.to_wire() for each in told.ledger.episodes(user_id="ana")]
-    _unread(told)
-    assert [each.to_wire() for each in told.ledger.episodes(user_id="ana")] == whole
-    assert [each.to_wire() for each in told.ledger.episodes(user_id="ana", order="desc")] == whole[::-1]
-    assert told.verify().ok
-    told.run(user_id="ana", session_id="s1", run_id="later").observe("user", "One turn more.")
-    assert told.verify().ok
-    assert len(list(told.ledger.episodes(user_id="ana"))) in (len(whole), len(whole) + 1)
-
-
-def _unread(mem: Memory) -> None:
-    from muniment.core.ports.engine import Insert
-
-    rows = [(user, session, 0, 0, 0, "", "") for user, session in (("ana", "s0"), ("ana", "s1"), ("ana", "s2"))]
-    mem._ctx.engine.write("default", lambda tx: tx.do(Delete("episodes", (("user_id", "=", "ana"),))))
-    mem._ctx.engine.write("default", lambda tx: tx.do(Insert("episodes", rows)))
 
 
 def test_a_filter_that_shows_little_goes_on_page_by_page(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ from muniment.errors import Conflict, Interrupted, RateLimited
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.surfaces.http.app import create_app
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.operations.rows import OPERATIONS

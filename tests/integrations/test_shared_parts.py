@@ -18,7 +18,7 @@ from muniment.integrations.keyed_documents import KeyedDocuments
 from muniment.integrations.mem0 import Memory as Mem0
 from muniment.integrations.transcript import Line, Transcript
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.postgres import Unavailable, fresh_schema, server_dsn
 
 

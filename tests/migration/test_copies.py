@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import muniment
-from muniment.store.engines.ddl import LAYOUT
+from muniment.store.engines._sqlite_files import copy_file, schema_number
+from muniment.store.engines.layout import LAYOUT
 from muniment.store.engines.opening import file_named
-from muniment.store.engines.sqlite.copying import copy_file, schema_number
 from muniment.surfaces.cli.main import cli
 
 
@@ -99,7 +99,7 @@ def test_a_copy_that_breaks_off_leaves_nothing_under_its_name(tmp_path: Path, mo
     def full(_: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("muniment.store.engines.sqlite.copying._sync", full)
+    monkeypatch.setattr("muniment.store.engines._sqlite_files._sync", full)
     refused = told("store", "backup", str(tmp_path / "copy"), "--db", str(path), fails=True)
     assert "No space left" in refused.output
     assert not list(tmp_path.glob("copy*"))

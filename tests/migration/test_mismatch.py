@@ -15,8 +15,8 @@ import pytest
 from muniment.core.ports.engine import Count, Insert
 from muniment.errors import SchemaMismatch
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.postgres import PostgresEngine
+from muniment.store.engines.sqlite import SqliteEngine
 
 ALTER = {
     "fingerprint": "UPDATE {}layout SET fingerprint = 'altered'",

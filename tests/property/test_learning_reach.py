@@ -34,7 +34,7 @@ from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres import PostgresEngine
 
 pytestmark = pytest.mark.soak
 

@@ -16,7 +16,7 @@ from effort import one_in
 from muniment.errors import InvalidInput, MunimentError
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.postgres import fresh_schema, server_dsn
 
 

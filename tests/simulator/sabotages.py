@@ -17,9 +17,8 @@ from muniment.core.ports.engine import ScrubReport, Select
 from muniment.errors import NotFound
 from muniment.handles.run import Run
 from muniment.memory.recall.segments import build_segment
-from muniment.store import reading, writing
-from muniment.store.engines.sqlite.engine import SqliteEngine
-from muniment.store.engines.sqlite.views import SqliteReader
+from muniment.store import append, reading
+from muniment.store.engines.sqlite import SqliteEngine, SqliteReader
 from muniment.testing.simulator.simulating import Failure, Tally, acts_named, tell
 from muniment.testing.simulator.specimens import open_specimens
 
@@ -154,7 +153,7 @@ def unheld_clock() -> Iterator[None]:
     def believed(ctx: Any, _head: Any, _after: str) -> str:
         return str(ctx.now())
 
-    with mock.patch.object(writing, "recorded_now", believed):
+    with mock.patch.object(append, "_recorded_now", believed):
         yield
 
 
@@ -165,7 +164,7 @@ def lost_rollback() -> Iterator[None]:
     def commit(_connections: Any, connection: Any) -> None:
         connection.execute("COMMIT")
 
-    with mock.patch("muniment.store.engines.sqlite.engine.SqliteEngine._roll_back", commit):
+    with mock.patch("muniment.store.engines.sqlite.SqliteEngine._roll_back", commit):
         yield
 
 
@@ -173,7 +172,7 @@ def lost_rollback() -> Iterator[None]:
 def other_keys() -> Iterator[None]:
     """The key of an event depends on when it is loaded."""
     numbers = (f"ingest:{number}" for number in itertools.count())
-    with mock.patch("muniment.memory.backlog.loading.event_key", side_effect=numbers):
+    with mock.patch("muniment.memory.loading.event_key", side_effect=numbers):
         yield
 
 
@@ -186,15 +185,15 @@ FORGETTING = f"{SAYING},remember,correct,compose,search,forget_event,forget_sess
 SABOTAGES = (
     Sabotage(
         "a forget leaves the index as it was",
-        _patch("muniment.memory.indexing.unindex", lambda tx, lost: 0),
-        FORGETTING,
+        _patch("muniment.memory.index.drop_from_blocks", lambda *_: 0),
+        f"{FORGETTING},index",
     ),
     Sabotage(
-        "a forget follows no links", _patch("muniment.store.forget._close_over_links", lambda *_: None), FORGETTING
+        "a forget follows no links", _patch("muniment.store.forget._follow_evidence", lambda *_: None), FORGETTING
     ),
     Sabotage(
         "a forget leaves the files as they were",
-        _patch("muniment.store.engines.sqlite.residue.scrub", _clean),
+        _patch("muniment.store.engines._sqlite_residue.confirm", _clean),
         FORGETTING,
     ),
     Sabotage("one tenant reads another's events", open_tenants, f"{SAYING},trespass"),
@@ -204,7 +203,9 @@ SABOTAGES = (
     Sabotage("a batch is several transactions", half_batches, SAYING),
     Sabotage("what was broken off is kept", lost_rollback, SAYING, ("memory",)),
     Sabotage(
-        "a repeat is written again", _patch("muniment.store.writing._earlier", lambda tx, batch: {}), "observe,again"
+        "a repeat is written again",
+        _patch("muniment.store.append.written_before", lambda tx, batch: {}),
+        "observe,again",
     ),
     Sabotage("a replay is not what was sent", drifting_replay, f"{SAYING},compose,replay"),
     Sabotage(
@@ -224,9 +225,14 @@ SABOTAGES = (
     Sabotage("one engine orders rows otherwise", other_order, f"{SAYING},compose,transfer"),
     Sabotage("a load given again is written again", other_keys, f"{SAYING},load,load_again"),
     Sabotage(
-        "what was loaded is indexed by half",
-        _patch("muniment.memory.backlog.indexing.build_segment", lambda turns: build_segment(turns[::2])),
+        "turns are indexed by half",
+        _patch("muniment.memory.index.build_segment", lambda turns: build_segment(turns[::2])),
         "load,index,search",
+    ),
+    Sabotage(
+        "the watermark goes further than the index",
+        _patch("muniment.memory.index.append_block", lambda *_: None),
+        "observe,load,index,search",
     ),
 )
 

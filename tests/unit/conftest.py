@@ -20,7 +20,7 @@ from muniment.core.ports.schema import TABLES
 from muniment.handles.derived import derivations, new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
-from muniment.store.engines.postgres.engine import PostgresEngine
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.postgres import Unavailable, server_dsn
 
 Maker = Callable[..., Memory]

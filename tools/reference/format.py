@@ -8,7 +8,7 @@ from typing import Any
 
 from muniment.core.ports.schema import TABLES, Table
 from muniment.store.engines.codec import PREFIXES, WORD_OF
-from muniment.store.engines.ddl import LAYOUT, VIEWS
+from muniment.store.engines.layout import LAYOUT, VIEWS
 from reference.prose import first_paragraph, headed, table
 
 ABOUT = (

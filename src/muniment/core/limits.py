@@ -11,7 +11,7 @@ so nothing is written by stopped work and no committed work is reported as faile
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -51,6 +51,12 @@ def remembered(size_max: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
         return cast("Callable[P, T]", found)
 
     return remember
+
+
+def drop_tenant(held: MutableMapping[Any, Any], tenant_id: str | None) -> None:
+    """Take out of a table what lies under keys that begin with this tenant; everything, where none is named."""
+    for key in [key for key in held if tenant_id in (None, key[0])]:
+        del held[key]
 
 
 # -- cancellation ---------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from muniment.core.ports.schema import ITEMS
 from muniment.core.record import Absent, Count, Items, Record, Timestamp
 from muniment.core.scope import ScopeLevel, bank_holder, bank_level, bank_names, is_bank, user_bank
 from muniment.learning.banks import held_of
-from muniment.memory.backlog.reading import count_waiting, users_unembedded
 from muniment.memory.facts.records import StoredCandidate, StoredFact
+from muniment.memory.index import count_unindexed
 from muniment.rules.rule_promoting import verdict_of
 from muniment.rules.rulebook_writing import Book
 from muniment.store.background.leases import open_leases
@@ -80,7 +80,7 @@ class Overview(Record):
     events: Count
     builds: Count
     unindexed: Count = 0
-    """Events that were loaded in bulk and are not in the index yet: no search finds them. `muniment store index`."""
+    """Entries that the stored index does not cover yet; searches read them from the ledger. `muniment store index`."""
     unembedded: Count = 0
     """Users of whom some turns are in the index and lack their vectors, since an embedder failed or was broken off:
     words alone find them. `muniment store upkeep` or `muniment store index` tries again."""
@@ -224,8 +224,10 @@ def overview(ctx: Context, tenant_id: str) -> Overview:
     seen = {"last_run_at": last("run"), "last_build_at": last("build")}
     told: dict[str, Any] = {name: at for name, at in seen.items() if at is not None}
     told |= {name: most if count is None else min(count, most) for name, (count, most) in counted.items()}
-    told["unindexed"] = ctx.engine.read(tenant_id, count_waiting)
+    told["unindexed"] = count_unindexed(ctx, tenant_id)
     if ctx.embedder is not None:
+        from muniment.memory.vectors import users_unembedded
+
         told["unembedded"] = len(ctx.engine.read(tenant_id, users_unembedded))
     told["under_way"] = ctx.engine.read(tenant_id, lambda reader: len(open_leases(reader)))
     told["at_least"] = [name for name, (count, most) in counted.items() if count is None or count > most]

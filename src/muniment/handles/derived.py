@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.memory.documents.projection import document_without, project_document
 from muniment.memory.episodes.given_summary import GIVEN_SUMMARY, project_given_summary
-from muniment.memory.extract_writing import SessionExtracts
 from muniment.memory.extraction.projection import EXTRACTION, extraction_without, project_extraction
 from muniment.memory.facts.insight_projection import (
     candidate_without,
@@ -24,9 +23,9 @@ from muniment.memory.facts.insight_projection import (
 )
 from muniment.memory.facts.projection import fact_without, project_fact
 from muniment.memory.facts.state_projection import project_state, state_without
-from muniment.memory.indexing import RecallIndex
+from muniment.memory.index import RecallIndex
 from muniment.memory.kept.rows import SessionPlaces
-from muniment.memory.lists.episode_rows import SessionEpisodes, SessionFolds
+from muniment.memory.session_rows import SessionRows
 from muniment.packets.build_checking import build_fault
 from muniment.packets.mark_checking import mark_faults
 from muniment.packets.projection import project_answer
@@ -82,24 +81,24 @@ def _unchanged(item: Item, _lost: frozenset[str]) -> dict[str, Any] | None:
 _CORE = (
     Derivation("run", without=run_without, listens=frozenset({"system"}), project=project_run),
     Derivation("receipt", without=_unchanged, fault=receipt_fault),
-    Derivation("build", without=erased, cites=True, fault=build_fault),
-    Derivation("answer", without=erased, listens=frozenset({"message"}), project=project_answer, cites=True),
-    Derivation("seal", without=erased, cites=True),  # of dumps of version 0.1: kept as they are, read by nothing
+    Derivation("build", without=erased, fault=build_fault),
+    Derivation("answer", without=erased, listens=frozenset({"message"}), project=project_answer),
+    Derivation("seal", without=erased),  # of dumps of version 0.1: kept as they are, read by nothing
     Derivation("snapshot", without=erased, id_of_run=snapshots_id),
-    of_patches("working_state", state_without, project_state, STATE_PATCHED, copies=False, cites=True),
-    of_patches("fact", fact_without, project_fact, *FACT_EVENTS, copies=False, cites=True),
-    of_patches("procedure", procedure_without, project_procedure, *PROCEDURE_EVENTS, copies=False, cites=True),
-    of_patches("insight", insight_without, project_insight, *INSIGHT_EVENTS, copies=False, cites=True),
-    of_patches("candidate", candidate_without, project_candidate, *CANDIDATE_EVENTS, copies=False, cites=True),
+    of_patches("working_state", state_without, project_state, STATE_PATCHED, copies=False),
+    of_patches("fact", fact_without, project_fact, *FACT_EVENTS, copies=False),
+    of_patches("procedure", procedure_without, project_procedure, *PROCEDURE_EVENTS, copies=False),
+    of_patches("insight", insight_without, project_insight, *INSIGHT_EVENTS, copies=False),
+    of_patches("candidate", candidate_without, project_candidate, *CANDIDATE_EVENTS, copies=False),
     of_patches(EXTRACTION, extraction_without, project_extraction, TURNS_CLAIMED, TURNS_READ, copies=False),
-    of_patches(GIVEN_SUMMARY, erased, project_given_summary, SESSION_SUMMARIZED, cites=True),
-    of_patches("claim", erased, project_claim, *RUN_EVENTS, cites=True),
-    of_patches("conflict", erased, project_conflict, *RUN_EVENTS, cites=True),
-    Derivation("failure", without=erased, listens=PATCHES | {"tool_result"}, project=project_failure, cites=True),
-    of_patches("next_actions", erased, project_actions, ACTIONS_PLANNED, cites=True),
-    of_patches("verification", erased, project_verification, OUTPUT_VERIFIED, cites=True),
+    of_patches(GIVEN_SUMMARY, erased, project_given_summary, SESSION_SUMMARIZED),
+    of_patches("claim", erased, project_claim, *RUN_EVENTS),
+    of_patches("conflict", erased, project_conflict, *RUN_EVENTS),
+    Derivation("failure", without=erased, listens=PATCHES | {"tool_result"}, project=project_failure),
+    of_patches("next_actions", erased, project_actions, ACTIONS_PLANNED),
+    of_patches("verification", erased, project_verification, OUTPUT_VERIFIED),
     of_patches("document", document_without, project_document, *DOCUMENT_EVENTS, copies=False),
-    of_patches("question", erased, project_question, *RUN_EVENTS, cites=True),
+    of_patches("question", erased, project_question, *RUN_EVENTS),
 )
 
 
@@ -111,9 +110,11 @@ def derivations() -> Mapping[str, Derivation]:
 
 def derived(kinds: Mapping[str, Derivation] | None = None) -> Derived:
     """What a store is opened with."""
-    folds = SessionFolds(SessionEpisodes(), SessionExtracts(), corpora=(SessionPlaces(),))
     return Derived(
-        kinds=derivations() if kinds is None else kinds, index=RecallIndex(), extracts=folds, marks=mark_faults
+        kinds=derivations() if kinds is None else kinds,
+        index=RecallIndex(),
+        extracts=SessionRows(SessionPlaces()),
+        marks=mark_faults,
     )
 
 

@@ -19,8 +19,8 @@ __all__ = ["answer_given", "check_stop_reason", "event_given", "opening_given", 
 
 def opening_given(ctx: Context, said: dict[str, Any]) -> Admitted:
     """The run's first entry, admitted; what is wrong with it is reported under the names of `Memory.run`."""
+    from muniment.store.append import opening_draft
     from muniment.store.ledger.admission import admit
-    from muniment.store.writing import opening_draft
 
     try:
         return admit(opening_draft(said), ctx.policy.ledger)

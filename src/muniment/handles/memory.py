@@ -556,5 +556,5 @@ class Memory:
         return transfer.import_dump(self._ctx, dump, progress)
 
     def close(self) -> None:
-        """Release the store. Everything acknowledged is already kept."""
-        self._ctx.engine.close()
+        """Release the store, once what was appended here is indexed. Everything acknowledged is already kept."""
+        self._ctx.close()

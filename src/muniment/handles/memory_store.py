@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from muniment.handles.value_space import ValueSpace
     from muniment.memory.documents.records import CorpusDocument
     from muniment.moving.portable import MoveReport, System
-    from muniment.store.bulk.loading import Progress
-    from muniment.store.bulk.records import LoadEvent, LoadReport
     from muniment.store.context import Context
+    from muniment.store.load import LoadEvent, LoadReport, Progress
     from muniment.store.reports import (
         RebuildReport,
         ScrubbedFiles,
@@ -151,20 +150,20 @@ class MemoryStore:
         Each is an object of `observe`'s arguments with its `user_id`, its `session_id` and, if it is another one, its
         `agent_id` and `run_id`. All are checked before one is written. What is written is what `observe` would write of
         them, in the order of each session; given again, it is passed over, also after a load that was broken off.
-        Without `index` they are left to `index`: until then they are read and cited, and no search finds them.
+        Without `index` that is left to `index` and to upkeep: searches read the events from the ledger until then.
         """
-        from muniment.memory.backlog.loading import load_events
+        from muniment.memory.loading import load_events
 
         return load_events(self._ctx, events, tenant_id, agent_id, index=index, progress=progress)
 
     def index(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
-        """Index what was loaded in bulk and still waits for it; answers how many turns that were.
+        """Bring the stored index up to the end of the ledger; answers how many turns were indexed.
 
         Several processes may do it at once, and it can be stopped at any time: what is done stays done.
         """
-        from muniment.memory.backlog.indexing import index_backlog
+        from muniment.memory.index import index_tenant
 
-        return index_backlog(self._ctx, tenant_id, progress or (lambda _: None))
+        return index_tenant(self._ctx, tenant_id, progress=progress)
 
     # -- moving in and out ----------------------------------------------------------------------------
 
@@ -237,9 +236,9 @@ class MemoryStore:
 
     def reembed(self, *, tenant_id: str = DEFAULT_TENANT, progress: Callable[[int], None] | None = None) -> int:
         """Bring every turn to the present embedder; run it after an embedder was added or changed."""
-        from muniment.memory import reembedding
+        from muniment.memory.vectors import reembed
 
-        return reembedding.reembed(self._ctx, tenant_id, progress)
+        return reembed(self._ctx, tenant_id, progress)
 
     def values(
         self, name: str, *, user_at: int | None = None, user_id: str | None = None, tenant_id: str = DEFAULT_TENANT
@@ -264,14 +263,14 @@ class MemoryStore:
     def upkeep(
         self,
         *,
-        kinds: Iterable[UpkeepKind] = ("index", "episodes", "scrub"),
+        kinds: Iterable[UpkeepKind] = ("index", "scrub"),
         lease_seconds: float = 10.0,
         tenant_id: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> UpkeepReport:
         """Do what waits beside the daily work, as one of several processes that share it by leases in the store.
 
-        `kinds` are some of `index`, `episodes`, `scrub` and `extract` (which proposes facts, and asks the store's model
+        `kinds` are some of `index`, `scrub` and `extract` (which proposes facts, and asks the store's model
         if it has one), of one tenant or of all; a scrub is of the whole store, and left out where a tenant is named.
         A piece is one process' at a time. One that stands still for `lease_seconds` loses its pieces to others, and
         writes nothing more of them. It ends when nothing waits, or others are at what is left.

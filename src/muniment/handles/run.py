@@ -90,7 +90,7 @@ class Run:
         if found is None:  # a store that was closed says so now, and not at the first write
             found = ctx.engine.read(scope.tenant_id, lambda reader: None if is_new else latest(reader, scope.run_id))
         if found is not None:
-            from muniment.store.writing import check_pinned, check_run
+            from muniment.store.append import check_pinned, check_run
 
             check_run(found, scope)
             if self._said != _SILENT:
@@ -532,7 +532,7 @@ class Run:
         item = self._ctx.engine.read(self._scope.tenant_id, lambda reader: latest(reader, self.run_id))
         if item is None or item.kind != "run" or item.user_id != self._scope.user_id:
             return None  # another user may have taken the id meanwhile (LG-02)
-        from muniment.store.writing import check_run
+        from muniment.store.append import check_run
 
         check_run(item, self._scope)
         return None if item.body is None else RunState.from_wire(item.plain())
@@ -588,7 +588,7 @@ class Run:
         return Writer(self._ctx, self._scope, self._opening, self._grants, self._repairs)
 
     def _append(self, drafts: list[EntryDraft], expected_seq: int | None = None) -> list[LedgerEntry]:
-        from muniment.store.writing import append
+        from muniment.store.append import append
 
         entries = append(
             self._ctx, self._scope, drafts, self._opening, repairs=self._repairs, expected_seq=expected_seq

@@ -17,10 +17,10 @@ from muniment.errors import NotFound
 from muniment.learning.lesson_state import LessonState
 from muniment.learning.rule_state import CanaryPlan
 from muniment.learning.stored_memory import STORES, StoredMemory, Tally
+from muniment.store.append import append_in, opening_draft
 from muniment.store.items import Item, latest, lock_memory, lock_shared, select_items, stream_items
 from muniment.store.ledger.memory_events import MEMORY_KEPT
 from muniment.store.ledger.records import EntryDraft, ToolCall
-from muniment.store.writing import append_in, opening_draft
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction

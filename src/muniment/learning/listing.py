@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from muniment.core.canonical import short_id
 from muniment.core.listing import Listing, Placed, matches
-from muniment.core.ports.rows import by_ids, get, select
-from muniment.core.ports.schema import IDS, ITEMS
+from muniment.core.ports.rows import by_ids, select
+from muniment.core.ports.schema import ITEMS
 from muniment.core.scope import bank_level
 from muniment.errors import InvalidInput, NotFound
 from muniment.learning.banks import held_of
@@ -34,7 +34,7 @@ from muniment.learning.lessons.view import (
 )
 from muniment.learning.lessons.wording import texts_in
 from muniment.learning.plans import plan_of
-from muniment.store.items import Item, latest, select_items
+from muniment.store.items import Item, latest, select_items, taken_ids
 from muniment.store.lists.seeking import each_made, find_listed, merged, read_listed, seek
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _learnt(bank: LessonBank, reader: Reader, kind: str, prefix: str, parts: lis
     for number in range(_ERASED_MAX):
         id_ = short_id(prefix, [name, *parts, *([number] if number else [])])
         item = _own(bank, reader, kind, id_)
-        if item is not None or get(reader, IDS, (id_,)) is None:
+        if item is not None or not taken_ids(reader, [id_]):
             return item
     return None
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from muniment.contracts.learning import MemoryActionPlan, MemoryActionRecord
 from muniment.core.canonical import canonical_bytes, short_id
 from muniment.core.ports.engine import Condition
-from muniment.core.ports.rows import get
-from muniment.core.ports.schema import IDS
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import bank_level, bank_owner
 from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
@@ -20,7 +18,7 @@ from muniment.learning.fold.payloads import id_of, named_traces
 from muniment.learning.fold.undoing import undo_plan
 from muniment.learning.stored_memory import StoredMemory
 from muniment.memory.patches import draft_patch
-from muniment.store.items import Item, get_version, latest, newest_of, stream_items
+from muniment.store.items import Item, get_version, latest, newest_of, stream_items, taken_ids
 from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.memory_events import PLAN_ENDED, PLAN_MADE
 from muniment.store.ledger.secrets import find_secret
@@ -127,7 +125,7 @@ def make_plan(
         write_bank(ctx, tx, scope.tenant_id, owner, [made_draft(plan, kept, sources=sources)])
         return plan
 
-    return ctx.engine.write(scope.tenant_id, work)
+    return ctx.write(scope.tenant_id, work)
 
 
 def _same_plan(found: Item, owner: str, plan: MemoryActionPlan, payloads: Mapping[str, Any]) -> MemoryActionPlan:
@@ -297,7 +295,7 @@ def _memories(reader: Reader, owner: str, ids: Iterable[str]) -> dict[str, Store
 
 def _taken(reader: Reader, ids: Iterable[str]) -> frozenset[str]:
     """Of ids that are no records of the bank, those that something else has, or had before it was forgotten."""
-    return frozenset(id_ for id_ in ids if is_id(id_) and get(reader, IDS, (id_,)) is not None)
+    return frozenset(taken_ids(reader, [id_ for id_ in ids if is_id(id_)]))
 
 
 def _no_secret(_value: Any) -> None:
@@ -321,7 +319,7 @@ def apply_plan(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str
             write_bank(ctx, tx, tenant_id, state.owner, [*ran.drafts, ended])
         return ran.applied
 
-    return ctx.engine.write(tenant_id, work)
+    return ctx.write(tenant_id, work)
 
 
 def plan_in(
@@ -380,7 +378,7 @@ def undo(ctx: Context, tenant_id: str, owners: Sequence[str], plan_id: str) -> t
         write_bank(ctx, tx, tenant_id, state.owner, drafts)
         return undone.records
 
-    return ctx.engine.write(tenant_id, work)
+    return ctx.write(tenant_id, work)
 
 
 def version_of(reader: Reader, memory_id: str, version: int) -> StoredMemory | None:

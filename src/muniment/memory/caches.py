@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from muniment.core.limits import drop_tenant
+
 if TYPE_CHECKING:
     from muniment.memory.turn_reading import LiveTurn
 
@@ -38,9 +40,9 @@ class MomentCache:
             while len(self._held) > MOMENTS_MAX:
                 self._held.popitem(last=False)
 
-    def clear(self) -> None:
+    def clear(self, tenant_id: str | None = None) -> None:
         with self._lock:
-            self._held.clear()
+            drop_tenant(self._held, tenant_id)
 
 
 class PlaceCache:
@@ -62,9 +64,9 @@ class PlaceCache:
             while len(self._held) > PLACES_MAX:
                 self._held.popitem(last=False)
 
-    def clear(self) -> None:
+    def clear(self, tenant_id: str | None = None) -> None:
         with self._lock:
-            self._held.clear()
+            drop_tenant(self._held, tenant_id)
 
 
 class TurnCache:
@@ -110,8 +112,9 @@ class TurnCache:
                 self._gleaned.popitem(last=False)
         return found
 
-    def clear(self) -> None:
-        """After a forget: nothing that was read stays in memory."""
+    def clear(self, tenant_id: str | None = None) -> None:
+        """After a forget: nothing that was read of the tenant stays in memory."""
         with self._lock:
-            self._held.clear()
-            self._gleaned.clear()
+            drop_tenant(self._held, tenant_id)
+            for key in [key for key in self._gleaned if tenant_id in (None, key[1])]:
+                del self._gleaned[key]

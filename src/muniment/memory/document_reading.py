@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, cast
 from muniment.core.canonical import short_id
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import chunked, get, stream, texts
-from muniment.core.ports.schema import ENTRIES, IDS, ITEMS
+from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.core.scope import Span
 from muniment.errors import NotFound
 from muniment.memory.documents.records import Chunk, CorpusDocument, DocumentStatus, StoredDocument
-from muniment.store.items import Item, digest_name, latest, newest_of, stream_items
+from muniment.store.items import Item, digest_name, latest, newest_of, stream_items, taken_ids
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reading import content_in
 
@@ -125,7 +125,7 @@ def find_newest(reader: Reader, corpus: CorpusScope, document_id: str, revision:
 def next_revision(reader: Reader, corpus: CorpusScope, document_id: str, known: int = 0) -> int:
     """The first number that no revision had yet: one that was forgotten leaves its name behind."""
     revision = known + 1
-    while get(reader, IDS, (corpus.session_id(document_id, revision),)) is not None:
+    while taken_ids(reader, [corpus.session_id(document_id, revision)]):
         revision += 1
     return revision
 

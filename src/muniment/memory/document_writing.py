@@ -24,13 +24,13 @@ from muniment.memory.document_reading import (
 )
 from muniment.memory.documents.records import CorpusDocument
 from muniment.memory.patches import check_open, draft_patch
+from muniment.store.append import Batch, append_batches, append_in, opening_draft, prepare_batch
 from muniment.store.context import Context
 from muniment.store.items import Item, digest_name, lock_memory
 from muniment.store.ledger.admission import admit
 from muniment.store.ledger.memory_events import DOCUMENT_ADDED, DOCUMENT_RETRACTED
 from muniment.store.ledger.records import EntryDraft, ToolCall
 from muniment.store.ledger.run_events import RUN_FINISHED
-from muniment.store.writing import Batch, append_batches, append_in, opening_draft, prepare_batch
 
 if TYPE_CHECKING:
     from muniment.memory.documents.document import Passage
@@ -176,7 +176,7 @@ def _add_as(
     if not batches:
         return ctx.engine.read(tenant_id, seen)
     try:
-        return ctx.engine.write(tenant_id, work)
+        return ctx.write(tenant_id, work)
     except KeyTaken:
         named = f"the document {added[0][1].document_id!r:.80} needs" if len(added) == 1 else "these documents need"
         raise DuplicateId(
@@ -251,4 +251,4 @@ def retract_document(ctx: Context, corpus: CorpusScope, document_id: str, reason
         append_in(ctx, tx, _scope(corpus, item.id, run_id), [told, _END], _opening(ctx), item.created_at)
         return view_document(tx, corpus, find_newest(tx, corpus, document_id))
 
-    return ctx.engine.write(corpus.tenant_id, work)
+    return ctx.write(corpus.tenant_id, work)

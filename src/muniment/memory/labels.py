@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from muniment.core.canonical import read_canonical
+from muniment.core.limits import drop_tenant
 from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES
@@ -45,9 +46,9 @@ class LabelCache:
             self._held.popitem(last=False)
         return labels
 
-    def clear(self) -> None:
+    def clear(self, tenant_id: str | None = None) -> None:
         with self.lock:
-            self._held.clear()
+            drop_tenant(self._held, tenant_id)
 
 
 class _Content(NamedTuple):

@@ -31,16 +31,16 @@ from muniment.errors import (
     TooLarge,
 )
 from muniment.memory.facts.records import QuoteRef
+from muniment.store.append import append_in
 from muniment.store.context import Context
-from muniment.store.item_entries import CITING
 from muniment.store.items import Item, latest, lock_memory
 from muniment.store.ledger.admission import Admitted
 from muniment.store.ledger.evidence import locate_quote
+from muniment.store.ledger.memory_events import CITING
 from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, imported_from
 from muniment.store.ledger.secrets import redact_value
 from muniment.store.reading import content_in
 from muniment.store.tombstones import forgotten, load_entry
-from muniment.store.writing import append_in
 
 __all__ = [
     "GRANTS",
@@ -117,7 +117,7 @@ def write_patches(
         append_decided(tx, writer, decide(tx))
         return answer(tx)
 
-    return ctx.engine.write(scope.tenant_id, work)
+    return ctx.write(scope.tenant_id, work)
 
 
 def append_decided(tx: Transaction, writer: Writer, decided: Decided) -> None:

@@ -20,7 +20,7 @@ from muniment.core.requests import whole
 from muniment.core.scope import imported_note
 from muniment.errors import InvalidInput
 from muniment.memory.caches import MomentCache
-from muniment.memory.held_index import load_index
+from muniment.memory.index import load_index
 from muniment.memory.recall.dense import weigh_dense
 from muniment.memory.recall.index import StoredIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX
@@ -105,9 +105,9 @@ def find_turns(
     if ctx.embedder is not None:
         policy = weigh_dense(policy, ctx.embedder.identity, query)
         if policy.dense_turn or policy.dense_window:
-            from muniment.memory.vectoring import VectorCache, dense_for
+            from muniment.memory.vectors import dense_for
 
-            dense = dense_for(reader, tenant_id, user_id, index, ctx.embedder, ctx.cache(VectorCache), query)
+            dense = dense_for(ctx, reader, tenant_id, user_id, index, ctx.embedder, query)
 
     def exact_moments(ordinals: Sequence[int]) -> list[str]:
         return _moments(ctx, reader, tenant_id, [index.id(ordinal) for ordinal in ordinals])

@@ -18,7 +18,7 @@ from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.agreements import AGREEMENT_KINDS, ends_agreement
 from muniment.memory.episodes.extracts import Span, strongest
 from muniment.memory.episodes.salience import best_lines, line_of
-from muniment.memory.extract_writing import StoredExtracts, read_extracts
+from muniment.memory.session_rows import StoredExtracts, read_extracts
 from muniment.memory.summary_writing import newest_given
 from muniment.memory.turn_reading import turns_at
 from muniment.memory.turns import SessionLine, SummaryKind
@@ -65,7 +65,7 @@ def read_summary(
     session = get(reader, SESSIONS, (user_id, session_id))
     if session is None:
         return SessionSummary((), ())
-    stored = read_extracts(reader, user_id, session_id, session.head_seq)
+    stored = read_extracts(ctx, reader, tenant_id, user_id, session_id, session.head_seq)
     first_recent = session.head_seq - RECENT_ENTRIES + 1
 
     def read() -> SessionSummary:

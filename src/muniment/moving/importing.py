@@ -18,7 +18,7 @@ from muniment.core.instants import format_instant, parse_instant
 from muniment.core.limits import checkpoint
 from muniment.core.ports.engine import Lock, Reader, Transaction
 from muniment.core.ports.rows import by_ids
-from muniment.core.ports.schema import ENTRIES, IDS
+from muniment.core.ports.schema import ENTRIES
 from muniment.core.scope import TRUST_RANK, Origin, Trust, is_nobody_s, scope_given
 from muniment.errors import InvalidInput, MunimentError
 from muniment.memory.fact_reading import facts_of_level
@@ -29,14 +29,14 @@ from muniment.memory.patches import Decided, Writer, append_decided, cleaned, re
 from muniment.memory.summary_writing import newest_given, summarize
 from muniment.moving.portable import LEFT_OUT_MAX, Found, LeftOut, MoveReport, kind_of, not_carried
 from muniment.moving.sources import Source
+from muniment.store.append import append, opening_draft
 from muniment.store.context import Context
-from muniment.store.items import latest, lock_memory
+from muniment.store.items import latest, lock_memory, taken_ids
 from muniment.store.ledger.admission import admit, trust_of
 from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.reading import content_in
 from muniment.store.turns import text_of
-from muniment.store.writing import append, opening_draft
 
 # -- fact importing -------------------------------------------------------------------------------------
 
@@ -448,7 +448,7 @@ class _Import:
     def _resolve(self, reader: Reader, user_id: str, items: list[Found]) -> list[_Fate]:
         """Under which id each item is kept, and whether it is here already."""
         wanted = {id_: None for found in items for id_ in _names(user_id, found)}
-        taken = {row.id for row in by_ids(reader, IDS, tuple(wanted))}
+        taken = taken_ids(reader, list(wanted))
         rows = {row.id: row for row in by_ids(reader, ENTRIES, tuple(taken))}
         here: dict[str, tuple[str, bytes | None]] = {}
         for id_ in taken:

@@ -30,7 +30,7 @@ from muniment.errors import (
     NotFound,
 )
 from muniment.memory.facts.state_projection import state_id
-from muniment.memory.indexing import turn_state
+from muniment.memory.index import turn_state
 from muniment.memory.turn_reading import check_cited
 from muniment.packets.build_keys import BuildKey, find_keyed, key_of_build, lock_key, plain_request
 from muniment.packets.compose.composition import Composed, compose, write_packet
@@ -197,17 +197,18 @@ def compose_build(
         kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change, turns, key))
         if kept is not None:
             return kept
-        ctx.clear_caches()  # what was forgotten elsewhere may have come from there
+        ctx.clear_caches(scope.tenant_id)  # what was forgotten elsewhere may have come from there
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
 
 
 class _Gathered(NamedTuple):
-    """What a build is composed of, and which turns the index held when it was read, where that is worth knowing."""
+    """What a build is composed of, and how often turns of the user had been forgotten when it was read, where that is
+    worth knowing."""
 
     rules: GivenRules | None
     request: ComposeRequest
     pool: Pool
-    turns: tuple[bytes, ...] | None
+    turns: int | None
 
 
 def _known_marks(
@@ -249,7 +250,7 @@ class _Version(NamedTuple):
 
 
 def _keep(
-    ctx: Context, build: Build, change: Change, turns: tuple[bytes, ...] | None, key: BuildKey | None, tx: Transaction
+    ctx: Context, build: Build, change: Change, turns: int | None, key: BuildKey | None, tx: Transaction
 ) -> Build | None:
     """Keep a build and the numbers of its marks; None where something it holds was forgotten while it was composed.
     Where the same request was composed under its key meanwhile, that build is answered.
@@ -287,10 +288,10 @@ def _keep_marks(tx: Transaction, build: Build) -> bool:
     return keep_marks(tx, build.request.scope, numbers, None if known is None else known.numbers)
 
 
-def _is_forgotten(tx: Transaction, change: Change, build: Build, turns: tuple[bytes, ...] | None) -> bool:
+def _is_forgotten(tx: Transaction, change: Change, build: Build, turns: int | None) -> bool:
     """Was something that the build holds forgotten meanwhile? From here on nothing is, until the transaction ends.
 
-    A forget takes turns out of the index: those that were found there need no question while it stands as it did.
+    Turns that were found by a search need no question while none of the user's was forgotten since.
     """
     user_id = build.request.scope.user_id
     lock_memory(tx, user_id)

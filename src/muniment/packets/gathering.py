@@ -14,14 +14,13 @@ from muniment.core.ports.engine import Condition, Reader
 from muniment.core.scope import Scope
 from muniment.core.text.analyzer import term_hash
 from muniment.core.text.stated.attributes import key_attributes
-from muniment.memory.backlog.reading import count_waiting
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.loops import open_loops
 from muniment.memory.episodes.turns import ReadTurn
 from muniment.memory.fact_reading import fallen_of, read_fact_items
 from muniment.memory.fact_rows import LEVELS, level_of
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
-from muniment.memory.held_index import load_index
+from muniment.memory.index import load_index
 from muniment.memory.recall.index import ROLES, StoredIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.reasons import NOTHING, Match, Wanted, match_text, read_wanted
@@ -110,7 +109,6 @@ def gather(
                 *stores.not_gathered,
                 *run.not_gathered,
                 *(NotGathered.of(*counted) for counted in (() if summary is None else summary.not_gathered)),
-                _waiting(reader, scope.user_id),
             )
             if counted.reasons
         ),
@@ -135,12 +133,6 @@ def bring_standing(
 
     led, counted = with_standing(ctx, reader, request, policy, index, cued, found, facts)
     return led, (counted,)
-
-
-def _waiting(reader: Reader, user_id: str) -> NotGathered:
-    """What was loaded in bulk and waits for the index: no search reaches it yet."""
-    waiting = count_waiting(reader, user_id)
-    return NotGathered.of("events", waiting, 0, {"not_indexed": waiting})
 
 
 def _within(turns: list[ReadTurn], cues: AskedCues) -> list[ReadTurn]:

@@ -88,8 +88,9 @@ class LineCounts:
         """The lines that are remembered."""
         return {*self._counts.known, *self._weights.known}
 
-    def clear(self) -> None:
-        """After a forget."""
+    def clear(self, tenant_id: str | None = None) -> None:
+        """After a forget in whichever tenant: lines are remembered by their text."""
+        del tenant_id
         self._counts.clear()
         self._weights.clear()
 

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from muniment.core.limits import drop_tenant
 from muniment.core.ports.engine import Condition, Lock, Reader, Transaction
 from muniment.core.ports.rows import by_ids, first, insert, select
 from muniment.core.ports.schema import MARKS, MarkRow
@@ -75,9 +76,9 @@ class KeptMarks:
                 self._held.popitem(last=False)
         return numbers
 
-    def clear(self) -> None:
+    def clear(self, tenant_id: str | None = None) -> None:
         with self._lock:
-            self._held.clear()
+            drop_tenant(self._held, tenant_id)
 
 
 def read_marks(

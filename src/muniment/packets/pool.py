@@ -277,7 +277,7 @@ def _named_evidence(value: Any) -> Iterator[str]:
             yield from _named_evidence(part)
 
 
-def read_pool(wire: JsonObject) -> Pool:
+def read_pool(wire: dict[str, Any]) -> Pool:
     """The pool of a stored build. What an earlier composer kept of a hit and this one does not know is left out."""
     hits = [{name: hit[name] for name in HitCandidate.model_fields if name in hit} for hit in wire["hits"]]
     return Pool.from_wire({**wire, "hits": hits})

@@ -14,8 +14,8 @@ from muniment.core.canonical import canonical_text, digest_of
 from muniment.core.scope import Scope
 from muniment.errors import InvalidInput, MessagesDiffer, MunimentError
 from muniment.packets.page.opening import PAGE_SIGN
+from muniment.store.append import KeyMatch, match_keys
 from muniment.store.context import Context
-from muniment.store.idempotency import KeyMatch, match_keys
 from muniment.store.ledger.drafts import draft_of
 from muniment.store.ledger.messages import MessageEvent, read_messages
 from muniment.store.reading import content_of, get_entry

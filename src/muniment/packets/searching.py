@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.canonical import canonical_text
 from muniment.memory.fact_rows import visible_facts
-from muniment.memory.held_index import load_index
+from muniment.memory.index import load_index
 from muniment.memory.recall.records import Hit
 from muniment.memory.searching import check_min_score, check_search, find_turns, turn_hit, unranked_hit
 from muniment.memory.turn_reading import check_cited, turns_by_id

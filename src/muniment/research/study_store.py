@@ -30,11 +30,11 @@ from muniment.research.run_records import (
     Stage,
     StageMove,
 )
+from muniment.store.append import append_in
 from muniment.store.items import Item, latest, lock_memory, newest_of, select_items, stream_items
 from muniment.store.ledger.memory_events import ARTIFACT_KEPT, SOURCE_CHECKED, STUDY_CHANGED
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.reading import content_in
-from muniment.store.writing import append_in
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
@@ -206,7 +206,7 @@ def commit(
         check_revision(item.version if item is not None else 0, revision - 1)
         append_in(ctx, tx, scope, drafts, writer.opening, item.created_at if item else "", repairs=writer.repairs)
 
-    ctx.engine.write(scope.tenant_id, work)
+    ctx.write(scope.tenant_id, work)
 
 
 def check_revision(current: int, expected: int) -> None:
@@ -290,7 +290,7 @@ def keep_checks(writer: Writer, checks: Sequence[SourceCheck]) -> None:
         append_in(ctx, tx, scope, drafts, writer.opening, "", repairs=writer.repairs)
 
     if drafts:
-        ctx.engine.write(scope.tenant_id, work)
+        ctx.write(scope.tenant_id, work)
 
 
 def checks_of(ctx: Context, scope: Scope) -> dict[str, SourceCheck]:

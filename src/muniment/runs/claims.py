@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from muniment.contracts.snapshot import EvidencePointer
 from muniment.core.ports.engine import Condition
-from muniment.core.ports.rows import get, texts
-from muniment.core.ports.schema import IDS, LINKS
+from muniment.core.ports.rows import texts
+from muniment.core.ports.schema import LINKS
 from muniment.core.requests import Expect, Request, checked, one_of
 from muniment.core.scope import Pointer, lowest_trust
 from muniment.errors import Conflict, DuplicateId, InvalidInput, NotFound
@@ -17,7 +17,7 @@ from muniment.runs.citing import Cited, Pointers, cite, cite_again, owners_of, p
 from muniment.runs.compaction.transitions import failure_fingerprint
 from muniment.runs.projection import name_of_words
 from muniment.runs.records import RunClaim, RunConflict
-from muniment.store.items import Item, latest, newest_items
+from muniment.store.items import Item, latest, newest_items, taken_ids
 from muniment.store.ledger.foreign import is_id
 from muniment.store.ledger.run_events import (
     ACTIONS_PLANNED,
@@ -84,7 +84,7 @@ def make_claim(
         if known is not None:
             _check_same(known, cited, status, basis, claim_id)
             return Decided([])
-        if claim_id is not None and get(tx, IDS, (claim_id,)) is not None:
+        if claim_id is not None and taken_ids(tx, [claim_id]):
             raise DuplicateId(f"the id {claim_id!r:.80} is taken", path="$.id", hint=_ID_HINT)
         _check_basis(tx, writer, basis)
         if status == "verified":

@@ -19,12 +19,12 @@ from muniment.runs.compaction.triggers import due
 from muniment.runs.compaction.validation import Known, entries_named, validate, validation_of
 from muniment.runs.resuming import Loaded, count_tail, is_whole, load_log, load_snapshot, run_item, tail_of
 from muniment.runs.steps import ENDS
+from muniment.store.append import append_in, locked
 from muniment.store.items import Change, latest, lock_memory, write_changes
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.ledger.rows import entry_of_row
 from muniment.store.ledger.run_events import COUNTED_EVENTS, RUN_LOCKED, RUN_UNLOCKED, SNAPSHOT_TAKEN
 from muniment.store.turns import text_of
-from muniment.store.writing import append_in, locked
 
 if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotCheck, SnapshotValidation
@@ -272,7 +272,7 @@ def _keep(writer: Writer, made: _Made, unlocks: str | None) -> CompactionSnapsho
         _insert_parts(tx, owner, made.stored.parts)
         return "kept"
 
-    done = ctx.engine.write(scope.tenant_id, work)
+    done = ctx.write(scope.tenant_id, work)
     if done == "second":
         return ctx.engine.read(scope.tenant_id, lambda reader: load_snapshot(reader, scope.tenant_id, scope.run_id))
     return made.snapshot if done == "kept" else None
@@ -322,7 +322,7 @@ def _lock(writer: Writer, validation: SnapshotValidation) -> NoReturn:
             append_in(ctx, tx, scope, [_system(RUN_LOCKED, {"diagnosis": diagnosis})], writer.opening, "", repairs=True)
         return locked(run_item(tx, scope.run_id))
 
-    raise ctx.engine.write(scope.tenant_id, work)
+    raise ctx.write(scope.tenant_id, work)
 
 
 def check_snapshot(ctx: Context, scope: Scope, sequence: int | None) -> SnapshotValidation:

@@ -14,9 +14,9 @@ from muniment.errors import RunFinished
 from muniment.runs.compacting import check_snapshot
 from muniment.runs.compaction.snapshots import snapshots_id
 from muniment.runs.resuming import Loaded, Rejected, load_log, load_snapshot, run_item
+from muniment.store.append import locked
 from muniment.store.items import Item, latest
 from muniment.store.ledger.records import RunState
-from muniment.store.writing import locked
 
 if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation

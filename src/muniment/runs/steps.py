@@ -15,11 +15,11 @@ from muniment.core.requests import Expect, FromOne, Request, checked
 from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.memory.patches import MomentOrNone, cleaned
 from muniment.runs.resuming import count_tail
+from muniment.store.append import append_in
 from muniment.store.ledger.manifest import ContextManifest
 from muniment.store.ledger.records import EntryDraft, LedgerEntry
 from muniment.store.ledger.rows import EntryOwner, entry_of_row
 from muniment.store.ledger.run_events import PHASES
-from muniment.store.writing import append_in
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import MemoryPacket
@@ -126,7 +126,7 @@ def write_step(
         draft = _draft(writer, plain, said | {"step": number})
         return append_in(writer.ctx, tx, scope, [draft], writer.opening, "", repairs=writer.repairs)[0]
 
-    return writer.ctx.engine.write(scope.tenant_id, work)
+    return writer.ctx.write(scope.tenant_id, work)
 
 
 def _draft(writer: Writer, plain: dict[str, Any], said: dict[str, Any]) -> EntryDraft:

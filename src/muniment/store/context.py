@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from muniment.core.instants import format_instant
-from muniment.core.limits import REMEMBERED, TABLES
+from muniment.core.limits import REMEMBERED, TABLES, cancellable
 from muniment.core.policy import RecallPolicy
+from muniment.errors import EmbedderFailure, StorageFailure, StoreDamaged
+from muniment.store.watermark import Tails
 
 if TYPE_CHECKING:
     from muniment.core.outside.system import Spans
     from muniment.core.policy import Policy
-    from muniment.core.ports.engine import Engine
+    from muniment.core.ports.engine import Engine, Transaction
     from muniment.core.ports.models import Clock, Embedder, Ids, TokenCounter
     from muniment.store.derivation import Derivation, Derived, Project
     from muniment.store.ledger.records import LedgerEntry
@@ -25,12 +28,19 @@ _DEFAULT_RECALL = RecallPolicy.model_construct()
 
 
 class Cache(Protocol):
-    """What is kept in memory between calls, and never the only copy. Thread-safe."""
+    """Something held in memory between calls, and never the only copy. Thread-safe."""
 
-    def clear(self) -> None: ...
+    def clear(self, tenant_id: str | None = None) -> None:
+        """Let go of what is held for a tenant, or of everything."""
+        ...
 
 
 CacheT = TypeVar("CacheT", bound=Cache)
+R = TypeVar("R")
+FOLLOWED_MAX = 512
+"""Entries of a tail that an append indexes before it returns: of a longer one, which a load has left, a part."""
+CLOSED_MAX = 4_096
+"""Entries of a tail that are indexed when the store is closed."""
 
 
 class Listeners:
@@ -98,6 +108,8 @@ class Context:
         if counter is not None:
             self.counter = counter
         self._load_derived = derived
+        self.tails = Tails()
+        """The users whose entries were appended here and wait for their index."""
         self._caches: dict[type[Cache], Cache] = {}
         self._lock = threading.Lock()
 
@@ -112,6 +124,12 @@ class Context:
         from muniment.core.policy import Policy
 
         return Policy.model_construct()
+
+    @property
+    def indexes_turns(self) -> bool:
+        """Whether turns are indexed, without the rest of a policy that was not given."""
+        given = self.__dict__.get("policy")
+        return True if given is None else bool(given.ledger.index_turns)
 
     @property
     def recall_policy(self) -> RecallPolicy:
@@ -157,10 +175,36 @@ class Context:
                     found = self._caches[kind] = kind() if make is None else make()
         return cast("CacheT", found)
 
-    def clear_caches(self) -> None:
-        """After a forget: nothing that was read stays in memory, nor what the process remembers of texts."""
-        for held in (*self._caches.copy().values(), *TABLES.values()):
-            held.clear()
+    def write(self, tenant_id: str, work: Callable[[Transaction], R]) -> R:
+        """Do work that appends to the ledger in one transaction, then index the users whose tails it made too long."""
+        answer = self.engine.write(tenant_id, work)
+        for owner in self.tails.take_due():
+            self._index(*owner)
+        return answer
+
+    def index_tails(self, entries_max: int | None = None) -> None:
+        """Index what this process has appended, of every user; `entries_max` entries of each at most."""
+        for owner in self.tails.take_all():
+            self._index(*owner, entries_max)
+
+    def close(self) -> None:
+        """Index what was appended here, then release the store."""
+        self.index_tails(CLOSED_MAX)
+        self.engine.close()
+
+    def _index(self, tenant_id: str, user_id: str, entries_max: int | None = FOLLOWED_MAX) -> None:
+        """Index a part of a user's tail. The entries are acknowledged, and searches read them from the ledger: a store
+        or an embedder that fails now is told to whoever asks it next."""
+        with suppress(StorageFailure, StoreDamaged, EmbedderFailure), cancellable(None):
+            self.derived.index.follow(self, tenant_id, user_id, entries_max=entries_max)
+
+    def clear_caches(self, tenant_id: str | None = None) -> None:
+        """After a forget in a tenant, or in any: nothing that was read stays in memory, nor what the process remembers
+        of texts."""
+        for held in self._caches.copy().values():
+            held.clear(tenant_id)
+        for table in TABLES.values():
+            table.clear()
         for clear in tuple(REMEMBERED):
             clear()
 

@@ -20,11 +20,9 @@ from muniment.store.items import Change, Item, Rewritten
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction
-    from muniment.core.ports.schema import EntryRow, ItemRow
-    from muniment.core.scope import Scope
+    from muniment.core.ports.schema import ItemRow
     from muniment.store.context import Context
-    from muniment.store.ledger.admission import Admitted
-    from muniment.store.ledger.records import EntryDraft, EntryKind, LedgerEntry
+    from muniment.store.ledger.records import EntryKind, LedgerEntry
 
 __all__ = [
     "PATCHES",
@@ -60,8 +58,6 @@ class Derivation:
     """Which entries of these kinds it is made from, by the event they name; None for all."""
     project: Project | None = None
     """How entries become items: pure, so that `rebuild` can run it again over the whole ledger."""
-    cites: bool = False
-    """Its body names what it was made from, each by its id: that is its lineage too, whatever the links say."""
     copies: bool = True
     """May hold what the items it came from said, so that one that was rewritten counts as lost too."""
     id_of_run: Callable[[str], str] | None = None
@@ -120,88 +116,48 @@ def load_projections() -> tuple[Projections, ...]:
 
 
 class TurnIndex(Protocol):
-    """What finds turns again. It changes in the transactions that write and forget them."""
+    """Finds turns again. It follows the ledger behind a watermark for each user (`store.watermark`)."""
 
-    def prepare(self, ctx: Context, drafts: Sequence[EntryDraft], admitted: Sequence[Admitted]) -> Mapping[int, Any]:
-        """Draft by draft, what takes its time and needs no transaction."""
-        ...
-
-    def add(
-        self,
-        ctx: Context,
-        tx: Transaction,
-        scope: Scope,
-        said: Sequence[tuple[LedgerEntry, str]],
-        prepared: Sequence[tuple[str, Any]],
-    ) -> None:
-        """Turns of one user with their full texts; and what was prepared, by the id of its entry."""
-        ...
-
-    def add_rows(self, tx: Transaction, tenant_id: str, rows: Sequence[EntryRow]) -> None:
-        """Turns among the entries that an import writes."""
+    def follow(self, ctx: Context, tenant_id: str, user_id: str, *, entries_max: int | None = None) -> int:
+        """Index what a user's entries have beyond the watermark, `entries_max` of them at most, in transactions of its
+        own; answers how many turns these were."""
         ...
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> dict[str, int]:
-        """Forgotten turns; answers how many blocks of each table were made anew."""
+        """Take forgotten turns out; answers how many blocks of each table were made anew."""
         ...
 
     def outdated(self, reader: Reader, users: Sequence[str] | None = None) -> int:
         """How many users of the tenant, or of these, have turns that another version of the analyzer has indexed."""
         ...
 
-    def rebuild(self, tx: Transaction, tenant_id: str, user_id: str) -> int:
-        """Everything of a user from the ledger; answers how many turns there are."""
+    def reset(self, tx: Transaction, user_id: str) -> int:
+        """Drop all that is stored of a user's index, and let the watermark begin anew; answers how many blocks went."""
         ...
 
-    def fault(self, reader: Reader, tenant_id: str, user_id: str, *, is_complete: bool = True) -> str | None:
-        """The first fault of a user's index compared with the ledger. A turn that is missing is a fault only if the
-        index should be complete, which it is not where the policy leaves turns out."""
+    def rebuild(self, tx: Transaction, tenant_id: str, user_id: str) -> int:
+        """Index all of a user's entries anew, in this transaction; answers how many turns there are."""
+        ...
+
+    def fault(self, reader: Reader, tenant_id: str, user_id: str) -> str | None:
+        """The first difference between a user's blocks and the entries up to the watermark."""
         ...
 
 
 class SessionFold(Protocol):
-    """What the entries of a session come to, stretch by stretch. It changes in the transactions that write and forget
-    them."""
+    """Rows made of the entries of a session, stretch by stretch."""
 
-    def extend(
-        self,
-        tx: Transaction,
-        user_id: str,
-        session_id: str,
-        last_seq: int,
-        written: int,
-        said: Sequence[tuple[LedgerEntry, str]] | None = None,
-    ) -> None:
-        """A session has so many entries more, up to this one. `said` are the turns among them with their texts, where
-        the caller has them at hand: they are not read again.
-        """
-        ...
-
-    def postpone(
-        self,
-        tx: Transaction,
-        user_id: str,
-        session_id: str,
-        last_seq: int,
-        written: int,
-        turns: Sequence[tuple[int, str]],
-    ) -> None:
-        """As `extend`, of a load: what takes its time is left to `catch_up`. `turns` are those among the entries, by
-        their number, with the time when each was said."""
-        ...
-
-    def catch_up(
-        self, tx: Transaction, user_id: str, session_id: str, place: range, said: Sequence[tuple[LedgerEntry, str]]
-    ) -> None:
-        """What was postponed of the entries with these numbers. `said` are all turns among them that are left."""
+    def extend(self, tx: Transaction, user_id: str, session_id: str, last_seq: int, written: int) -> None:
+        """Take in the last `written` entries of a session, up to this one, in the transaction that writes them. Only
+        what cannot wait for the index is written here."""
         ...
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
-        """These entries were emptied; answers how many rows were made anew."""
+        """Make anew what was made of these entries, which were emptied; answers how many rows."""
         ...
 
     def rebuild(self, tx: Transaction, user_id: str) -> None:
-        """Everything of a user from the ledger."""
+        """Make everything of a user anew from the ledger."""
         ...
 
     def fault(self, reader: Reader, user_id: str, session_id: str, last_seq: int) -> tuple[int, str] | None:

@@ -23,7 +23,7 @@ from muniment.core.canonical import parse_json, salted_digest
 from muniment.core.ports.schema import (
     BlobRow,
     EntryRow,
-    IdempotencyRow,
+    IdempotencyKeyRow,
     ItemRow,
     LinkRow,
     MarkRow,
@@ -68,6 +68,8 @@ _OWN: dict[str, dict[str, Any]] = {
 }
 """By table, the columns that a store fills for itself, and what a row of a dump has there."""
 _NO_COLUMNS: dict[str, Any] = {}
+_TABLE_OF = {"idempotency": "idempotency_keys"}
+"""Tables that have another name in a dump."""
 _ALTERED = "the dump was altered; export it again"
 _FORGED = "the dump was altered; of a store that took in a part of another, export user by user"
 
@@ -79,7 +81,7 @@ class Header(NamedTuple):
     scope: dict[str, str]
 
 
-DumpRow = SessionRow | EntryRow | BlobRow | ItemRow | LinkRow | PartRow | MarkRow | IdempotencyRow
+DumpRow = SessionRow | EntryRow | BlobRow | ItemRow | LinkRow | PartRow | MarkRow | IdempotencyKeyRow
 """A row of one of the tables that a dump has."""
 
 
@@ -195,7 +197,7 @@ def _header(value: dict[str, Any]) -> Header:
 
 def _row(name: str, plain: Any, number: int) -> DumpRow:
     """A line's row as its table has it, with its types checked against the declaration."""
-    spec = table(name)
+    spec = table(_TABLE_OF.get(name, name))
     own = _OWN.get(name, _NO_COLUMNS)
     if not isinstance(plain, dict) or not plain.keys() <= set(column_names(spec)) - own.keys():
         raise InvalidInput(f"line {number}: not a row of {name}", path="$.row")
@@ -288,7 +290,7 @@ class _Check:
                 self._see_part(row, number)
             case MarkRow():
                 self._see_mark(row, number)
-            case IdempotencyRow():
+            case IdempotencyKeyRow():
                 self._see_key(row, number)
 
     def end(self) -> None:
@@ -491,7 +493,7 @@ class _Check:
         self._in_scope(row.user_id, row.session_id, number)
         self._forgets.see_mark(row, number)
 
-    def _see_key(self, row: IdempotencyRow, number: int) -> None:
+    def _see_key(self, row: IdempotencyKeyRow, number: int) -> None:
         self._in_order("idempotency", (row.user_id, row.key_hash), number)
         if not (is_id(row.user_id) and is_id(row.entry_id)):
             raise InvalidInput(f"line {number}: not an idempotency key", path="$.row")

@@ -1,20 +1,23 @@
 """Forgetting (LG-07): erase content wherever it was derived to, keep hashes and tombstones, give a receipt.
 
-Which tables hold content, and how their rows are found, is declared in `core.ports.schema`; what a derived item becomes
-without a lost source is declared in `handles.derived`. This file only walks those declarations.
+A forget plans, applies and answers in one transaction. The plan starts from the entries and items that were selected
+and follows the evidence index to everything derived from them; each derivation says what is left of its item
+(`store.derivation`). Applying it empties rows by key, as each table declares (`core.ports.schema`). What remains in the
+store's files is the engine's business; the receipt is pending until the engine confirms that nothing does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import groupby
 from typing import Any, NamedTuple
 
-from muniment.core.ports.engine import Condition, Delete, Patch, ScrubReport, Transaction, Value
+from muniment.core.ports.engine import NOT_SCRUBBED, Condition, Delete, Patch, ScrubReport, Transaction, Value
 from muniment.core.ports.kept_rows import VALUES_SESSION
-from muniment.core.ports.rows import advance, by_ids, chunked, get, texts
+from muniment.core.ports.rows import advance, by_ids, chunked, get, stream, texts
 from muniment.core.ports.schema import (
     ENTRIES,
     ITEMS,
@@ -29,20 +32,22 @@ from muniment.core.ports.schema import (
     UserRow,
     column_names,
 )
-from muniment.core.scope import is_corpus, lock_rank
+from muniment.core.scope import holder_of, is_corpus, is_reserved, lock_rank
 from muniment.errors import NotFound, StoreDamaged, UnknownScope
+from muniment.store.answers import clear_answers
+from muniment.store.chain import blob_fault
 from muniment.store.context import Context
-from muniment.store.idempotency import clear_answers
-from muniment.store.item_entries import entries_of_items, items_of_runs, origins_of
 from muniment.store.items import (
     HOLDS_BODY,
     Change,
     Item,
     Rewritten,
+    add_item,
     empty_items,
     kinds_held,
     latest,
     links_from,
+    links_of,
     lock_memory,
     lock_receipts,
     lock_shared,
@@ -50,28 +55,34 @@ from muniment.store.items import (
     select_items,
     write_changes,
 )
-from muniment.store.ledger.records import LEFT_DAMAGED, LEFT_EVENTS, LEFT_ITEMS, Erased, Receipt
-from muniment.store.ledger.rows import EntryReceipt
-from muniment.store.named_sources import entries_naming, items_made_from, items_naming, words_left, words_of
+from muniment.store.ledger.chain import genesis
+from muniment.store.ledger.memory_events import STATE_PATCHED, named_events
+from muniment.store.ledger.records import LEFT_DAMAGED, Erased, Receipt
+from muniment.store.ledger.rows import check_content, check_header, read_body
 from muniment.store.proofs import prove
-from muniment.store.proving.ends import followed
-from muniment.store.proving.strays import altered_entries, claimed_entries, is_foreign_item
-from muniment.store.turns import holders_of, names_of, users_of
+from muniment.store.turns import names_of, users_of
 from muniment.store.waiting import Waiting, hold_waiting, note_unseen, several_users
 
-__all__ = ["SCRUB_DUE", "Selector", "empty_rows", "forget", "note_scrubbed", "receipt_change"]
+__all__ = [
+    "FOREIGN",
+    "SCRUB_DUE",
+    "Selector",
+    "carriers_of",
+    "empty_rows",
+    "forget",
+    "note_scrubbed",
+    "receipt_change",
+]
 
 SCRUB_DUE = "scrub_due"
 """The status of a receipt for what may still lie in the store's files."""
 FOREIGN = "foreign"
-"""Count of a receipt: rows that say they are part of it and are another's, and links that lead to another's; they were
-left alone."""
+"""Count of a receipt: rows and links in a damaged store that lead to another user's memory. They were left alone."""
 INDEX_DROPPED = "index_dropped"
-"""Count of a receipt: users whose index was damaged, and went whole."""
+"""Count of a receipt: users whose damaged index was dropped as a whole and made again."""
 _BY_PLACE = ("user_id", "session_id", "seq")
-_OF_MANY = tuple(spec.name for spec in TABLES if spec.forget == "reindex")
-NEEDLES_MAX = 100_000
-"""How many salts the engine is given to look for; of more than that, an even sample."""
+_CARRYING = ("state_patch", "tool_result")
+"""Kinds of entries that may carry the words of an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +97,10 @@ class Selector:
     document: tuple[str, ...] = ()
     """The sessions that are the revisions of a document, of the corpus that is the user."""
     values: tuple[str, ...] = ()
-    """Entries that keep values, of the owner that is the user: each value goes in all that it ever was."""
+    """Entries that keep values, of the owner that is the user: every version of each value goes."""
 
     def receipt_fields(self, tenant_id: str) -> dict[str, str]:
-        """What was to be forgotten, as a receipt names it."""
+        """The request as a receipt names it."""
         asked: dict[str, str | None] = {
             "event": self.values[0] if self.values else self.event,
             "session_id": self.session_id,
@@ -100,176 +111,93 @@ class Selector:
         return {"tenant_id": tenant_id} | {name: value for name, value in asked.items() if value is not None}
 
 
-@dataclass(slots=True)
-class _Erasure:
-    """What one forget touches."""
+class _Entry(NamedTuple):
+    """An entry that goes."""
 
-    entries: dict[str, tuple[bytes, bytes | None]]
-    """Id → (hash, salt)."""
-    items: dict[str, Item]
-    kept: list[Change]
-    counts: dict[str, int]
-    needles: list[bytes]
-    owners: frozenset[str] = frozenset()
-    """Whose all of it is, and under which other names what is theirs stands."""
-    words: list[str] = field(default_factory=list)
-    """What the events said: looked for in live rows when all is done."""
-    places: dict[str, tuple[str, str, int]] = field(default_factory=dict)
-    """Where the rows of entries stand, by their ids: an id may be altered too."""
-    absent: dict[str, str] = field(default_factory=dict)
-    """Ids of what would tell of whole runs and is not here, and whose runs: what was made from it goes all the same."""
+    id: str
+    user_id: str
+    run_id: str
+    hash: bytes
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What one forget erases and rewrites."""
+
+    entries: dict[str, _Entry] = field(default_factory=dict)
+    items: dict[str, Item] = field(default_factory=dict)
+    rewritten: list[Change] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    """What the selected events said, by which hooks find the same events among those they hold."""
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, count: int = 1) -> None:
+        self.counts[name] = self.counts.get(name, 0) + count
 
     @property
     def ids(self) -> list[str]:
         return [*self.entries, *self.items]
 
+    @property
+    def users(self) -> set[str]:
+        """The names that own what goes."""
+        users = {entry.user_id for entry in self.entries.values()}
+        return users | {item.user_id for item in self.items.values() if item.user_id}
+
+    @property
+    def holders(self) -> set[str] | None:
+        """The users in whose memory it was; None if some of it was shared."""
+        owners: set[str | None] = {entry.user_id for entry in self.entries.values()}
+        owners |= {item.user_id for item in self.items.values()} | {change.user_id for change in self.rewritten}
+        holders = {_holder(owner) for owner in owners}
+        return None if None in holders else {holder for holder in holders if holder is not None}
+
 
 def forget(ctx: Context, tenant_id: str, selector: Selector) -> Receipt:
-    """Erase what the selector means and everything derived from it, then scrub the store's files."""
+    """Erase what the selector means and everything derived from it; answers the receipt.
+
+    On SQLite it is complete, unless a reader holds the write-ahead log; on PostgreSQL it is pending until a scrub.
+    """
     receipt_id = ctx.ids.new("rcp")
     now = ctx.now()
     with ExitStack() as held:
         files = _Files(held)
         waiting = hold_waiting(ctx, tenant_id, selector, held) if ctx.may_have_hooks else None
-        erasure, receipt = ctx.engine.write(
-            tenant_id, lambda tx: _erase(ctx, tx, tenant_id, selector, receipt_id, now, files, waiting)
-        )
-    _index_again(ctx, tenant_id, erasure)
-    ctx.clear_caches()
-    report = ctx.engine.scrub(erasure.needles)
+
+        def work(tx: Transaction) -> tuple[_Plan, Receipt, list[bytes]]:
+            plan = _plan(ctx, tx, tenant_id, selector, waiting)
+            salts = _apply(ctx, tx, plan, receipt_id, files, waiting)
+            return plan, _write_receipt(ctx, tx, plan, selector, tenant_id, receipt_id, now), salts
+
+        plan, receipt, salts = ctx.engine.write(tenant_id, work)
+    _index_again(ctx, tenant_id, plan)
+    ctx.clear_caches(tenant_id)
+    report = ctx.engine.scrub(salts)
+    if report == NOT_SCRUBBED:
+        return receipt
     return ctx.engine.write(tenant_id, lambda tx: note_scrubbed(ctx, tx, receipt_id, 1, report)) or receipt
 
 
-def note_scrubbed(ctx: Context, tx: Transaction, receipt_id: str, version: int, report: ScrubReport) -> Receipt | None:
-    """Write into a receipt what was done to the files; answers it as it stands then, None where none does.
-
-    One that waits no longer is left as it is: another process has scrubbed meanwhile. So is one that has another
-    version than before the scrub: an import has emptied more, and its words may lie in the files."""
-    lock_receipts(tx)
-    item = latest(tx, receipt_id)
-    if item is None or item.kind != "receipt":
-        return None
-    receipt = Receipt.from_wire(item.plain())
-    if item.status == SCRUB_DUE and item.version == version:
-        receipt, change = _scrubbed(receipt, report, note_unseen(ctx.address) if ctx.may_have_hooks else "")
-        prove(ctx, tx, write_changes(tx, [change]))
-    return receipt
+# -- the plan -----------------------------------------------------------------------------------------
 
 
-def _scrubbed(receipt: Receipt, report: ScrubReport, unseen: str) -> tuple[Receipt, Change]:
-    """The receipt with what was done to the files, and how it is written."""
-    told = {
-        "scrubbed": report.clean and receipt.is_clean,
-        "note": f"{report.note}{receipt.left_note}{unseen}",
-    }
-    receipt = receipt.model_copy(update=told)
-    return receipt, receipt_change(receipt, SCRUB_DUE if report.due else "issued")
-
-
-def _users(tx: Transaction, erasure: _Erasure) -> set[str]:
-    """Under whose names what goes stands."""
-    return {*users_of(tx, list(erasure.entries)), *(item.user_id for item in erasure.items.values() if item.user_id)}
-
-
-def _erase(
-    ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, receipt_id: str, now: str, files: _Files,
-    waiting: Waiting | None,
-) -> tuple[_Erasure, Receipt]:  # fmt: skip
-    erasure = _Erasure(entries={}, items={}, kept=[], counts={}, needles=[])
+def _plan(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, waiting: Waiting | None) -> _Plan:
+    """All that has to go, or to be rewritten, with what was selected. Writes nothing."""
     _lock_writers(ctx, tx, selector)
+    plan = _Plan()
     try:
-        _collect(ctx, tx, tenant_id, selector, erasure)
+        _select(ctx, tx, tenant_id, selector, plan)
     except UnknownScope:
         if waiting is None or not waiting.is_some():
             raise
-    erasure.owners = frozenset(name for user_id in _users(tx, erasure) for name in names_of(tx, user_id))
-    _close(ctx, tx, erasure)
-    altered = altered_entries(tx, list(erasure.entries)) + sum(not item.is_sound for item in erasure.items.values())
-    erasure.counts[LEFT_DAMAGED] = erasure.counts.get(LEFT_DAMAGED, 0) + altered
-    erasure.words = words_of(tx, list(erasure.entries))
-    _sample_needles(erasure)
-    erasure.counts["files"] = files.erase(ctx, tx, erasure)
-    if waiting is not None:
-        erasure.counts |= waiting.erase(tx, list(erasure.entries), erasure.owners)
-    touched = [*erasure.ids, *(change.id for change in erasure.kept)]
-    erasure.counts |= empty_rows(ctx, tx, touched, list(erasure.entries), receipt_id)
-    answers = clear_answers(tx)
-    erasure.counts |= answers.counts
-    erasure.needles += answers.salts[:NEEDLES_MAX]
-    _empty_placed(tx, erasure, receipt_id)
-    write_changes(tx, erasure.kept)
-    erased = (
-        *(Erased(kind="event", id=id_, hash=hash_.hex()) for id_, (hash_, _) in erasure.entries.items()),
-        *(Erased(kind=item.kind, id=item.id) for item in erasure.items.values()),
-    )
-    left = words_left(tx, erasure.words, erasure.owners)
-    erasure.counts |= {LEFT_ITEMS: left.items, LEFT_EVENTS: left.events}
-    receipt = Receipt(
-        receipt_id=receipt_id,
-        tenant_id=tenant_id,
-        requested_at=now,
-        selector=selector.receipt_fields(tenant_id),
-        erased=erased,
-        counts={name: count for name, count in erasure.counts.items() if count},
-        scrubbed=False,
-        note="the files have not been scrubbed yet",
-    )
-    receipt = receipt.concerning(receipts_of(receipt.user_among(_users(tx, erasure))))
-    prove(ctx, tx, write_changes(tx, [receipt_change(receipt, SCRUB_DUE)]))
-    return erasure, receipt
-
-
-class _Files:
-    """The files of what is forgotten, through all attempts at its transaction. Files first: were the store to fail
-    after them, the forget was not answered. `held` keeps their directories locked until the store forgot too."""
-
-    def __init__(self, held: ExitStack) -> None:
-        self._held = held
-        self._of: list[tuple[str, int]] | None = None
-        """Of which versions of items they went; None where that is not known to be done."""
-        self._removed = 0
-
-    def erase(self, ctx: Context, tx: Transaction, erasure: _Erasure) -> int:
-        """Remove them; answers how many went, in this attempt and before."""
-        found = [
-            (derivation.erase_files, _versions(tx, id_))
-            for id_, item in erasure.items.items()
-            if (derivation := ctx.derivations.get(item.kind)) is not None and derivation.erase_files is not None
-        ]
-        of = [(item.id, item.version) for _, versions in found for item in versions]
-        if of == self._of:
-            return self._removed  # they are gone, and where they were is locked
-        self._of = None
-        self._held.close()  # of an attempt that met other versions
-        for erase_files, versions in found:
-            with suppress(StoreDamaged):  # nobody can tell which files it had
-                self._removed += erase_files(versions, self._held)
-        self._of = of
-        return self._removed
-
-
-def _versions(tx: Transaction, item_id: str) -> list[Item]:
-    return select_items(tx, (("id", "=", item_id), HOLDS_BODY))
-
-
-def receipt_change(receipt: Receipt, status: str) -> Change:
-    """A version of a receipt, in the list of whom it concerns."""
-    return Change(
-        id=receipt.receipt_id,
-        kind="receipt",
-        status=status,
-        body=receipt.to_wire(),
-        created_at=receipt.requested_at,
-        trust="user",
-        name=receipt.concerns,
-    )
-
-
-# -- what goes ----------------------------------------------------------------------------------------
+    if plan.entries or plan.items:
+        _follow_evidence(ctx, tx, plan)
+    plan.add(LEFT_DAMAGED, sum(not item.is_sound for item in plan.items.values()))
+    return plan
 
 
 def _lock_writers(ctx: Context, tx: Transaction, selector: Selector) -> None:
-    """Let nobody derive from what is about to go. Who empties a whole tenant sees to its writers himself."""
+    """Let nobody derive from what is about to go. Whoever empties a whole tenant stops its writers themselves."""
     users: list[str]
     if selector.event is not None:
         entry = get(tx, ENTRIES, (selector.event,))
@@ -280,107 +208,96 @@ def _lock_writers(ctx: Context, tx: Transaction, selector: Selector) -> None:
     elif selector.user_id is None and selector.session_id is not None:
         where: tuple[Condition, ...] = (("session_id", "=", selector.session_id),)
         users = texts(tx, SESSIONS, "user_id", where, limit=2)
-        users += _owners_of(ctx, tx, where)
+        users += _document_owners(ctx, tx, where)
     else:
         users = [] if selector.user_id is None else list(names_of(tx, selector.user_id))
         if selector.session_id is not None:
             own: tuple[Condition, ...] = (("user_id", "in", tuple(users)), ("session_id", "=", selector.session_id))
-            users += _owners_of(ctx, tx, own)
+            users += _document_owners(ctx, tx, own)
     if selector.user_id is not None and (selector.event is not None or selector.item is not None):
-        users = [user_id for user_id in users if user_id == selector.user_id]  # nobody waits for a writer of another's
+        users = [user_id for user_id in users if user_id == selector.user_id]  # never wait for another's writer
     lock_memory(tx, *users)
     lock_shared(tx)
 
 
-def _collect(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, erasure: _Erasure) -> None:
+def _select(ctx: Context, tx: Transaction, tenant_id: str, selector: Selector, plan: _Plan) -> None:
     if selector.event is not None:
         entry = get(tx, ENTRIES, (selector.event,))
         if entry is None or (selector.user_id is not None and entry.user_id != selector.user_id):
             raise NotFound(f"no event {selector.event!r} in this scope", path="$.event")
         if is_corpus(entry.user_id) and entry.session_id == VALUES_SESSION:
-            _take_values(tx, [entry.id], erasure)
-            return
-        if is_corpus(entry.user_id):  # its title and headings stand in every chunk: a document goes whole
-            _collect(ctx, tx, tenant_id, Selector(session_id=entry.session_id, user_id=entry.user_id), erasure)
-            return
-        erasure.entries = {} if _is_gone(entry) else {entry.id: (entry.hash, entry.salt)}
+            _take_values(tx, [entry.id], plan)
+        elif is_corpus(entry.user_id):  # its title and headings stand in every chunk: a document goes whole
+            whole = Selector(session_id=entry.session_id, user_id=entry.user_id)
+            _select(ctx, tx, tenant_id, whole, plan)
+        else:
+            _take_entry(tx, plan, entry)
+            plan.texts += _said(entry)
     elif selector.item is not None:
-        kind, id_ = selector.item
-        item = latest(tx, id_)
-        if item is None or item.kind != kind or (selector.user_id is not None and item.user_id != selector.user_id):
-            raise NotFound(f"no {kind} {id_!r} in this scope", path=f"$.{kind}")
-        if item.body is not None:
-            erasure.items[id_] = item
-        return
+        _take_item(tx, plan, selector)
     elif selector.values:
-        _take_values(tx, selector.values, erasure)
+        _take_values(tx, selector.values, plan)
     else:
         where = _scope_of(tx, selector)
-        _take_scope(tx, tenant_id, erasure, where)
-        if owners := _owners_of(ctx, tx, where):
-            _take_scope(tx, tenant_id, erasure, (("user_id", "in", owners),))
+        _take_scope(tx, tenant_id, plan, where)
+        if owners := _document_owners(ctx, tx, where):
+            _take_scope(tx, tenant_id, plan, (("user_id", "in", owners),))
 
 
-class _Keeping(NamedTuple):
+def _take_entry(tx: Transaction, plan: _Plan, row: EntryRow) -> None:
+    """Add an entry that holds content. If that is not its own, which may lie elsewhere, the store is damaged."""
+    if row.receipt_id is not None and row.body is None and row.salt is None:
+        return
+    plan.entries[row.id] = _Entry(row.id, row.user_id, row.run_id, row.hash)
+    try:
+        check_content(row)
+    except StoreDamaged:
+        plan.add(LEFT_DAMAGED)
+    else:
+        plan.add(LEFT_DAMAGED, blob_fault(tx, row) is not None)
+
+
+def _said(row: EntryRow) -> list[str]:
+    content = None
+    with suppress(StoreDamaged):
+        content = (read_body(row) or {}).get("content")
+    return [content] if isinstance(content, str) and content else []
+
+
+def _take_item(tx: Transaction, plan: _Plan, selector: Selector) -> None:
+    """Add an item by name, and the candidates that a fact was promoted from, which hold the same words."""
+    assert selector.item is not None
+    kind, id_ = selector.item
+    item = latest(tx, id_)
+    if item is None or item.kind != kind or (selector.user_id is not None and item.user_id != selector.user_id):
+        raise NotFound(f"no {kind} {id_!r} in this scope", path=f"$.{kind}")
+    if item.body is None:
+        return
+    plan.items[id_] = item
+    assertions: Iterable[Mapping[str, Any]] = ()
+    if kind == "fact":
+        with suppress(StoreDamaged):
+            assertions = item.plain().get("assertions", ())
+    for origin_id in dict.fromkeys(each.get("origin") for each in assertions):
+        origin = latest(tx, origin_id) if isinstance(origin_id, str) else None
+        if origin is not None and origin.body is not None:
+            plan.items.setdefault(origin.id, origin)
+
+
+class _KeptValue(NamedTuple):
     entry_id: str
     space: str
     path: str
     name: str
 
 
-def _take_values(tx: Transaction, entry_ids: Sequence[str], erasure: _Erasure) -> None:
+def _take_values(tx: Transaction, entry_ids: Sequence[str], plan: _Plan) -> None:
     """Add every entry that ever kept something under the names of these."""
-    names = {each[1:] for each in by_ids(tx, PLACES, entry_ids, column="entry_id", into=_Keeping)}
-    found = by_ids(tx, PLACES, sorted({name for _, _, name in names}), column="name", into=_Keeping)
+    names = {each[1:] for each in by_ids(tx, PLACES, entry_ids, column="entry_id", into=_KeptValue)}
+    found = by_ids(tx, PLACES, sorted({name for _, _, name in names}), column="name", into=_KeptValue)
     ids = {*entry_ids, *(each.entry_id for each in found if each[1:] in names)}
-    for entry in by_ids(tx, ENTRIES, sorted(ids)):
-        if not _is_gone(entry):
-            erasure.entries[entry.id] = (entry.hash, entry.salt)
-
-
-def _is_gone(entry: EntryRow) -> bool:
-    """Was it forgotten? One that names a receipt and still holds something was edited, and is yet to go."""
-    return entry.receipt_id is not None and entry.body is None and entry.salt is None
-
-
-def _take_scope(tx: Transaction, tenant_id: str, erasure: _Erasure, where: tuple[Condition, ...]) -> None:
-    """Add the items and entries of a scope: what is in it by its chains, whatever a row says."""
-    claimed = claimed_entries(tx, tenant_id, where)
-    owners = {row.user_id for row in claimed.entries}
-    foreign = claimed.foreign
-    kinds = tuple(kind for kind in kinds_held(tx) if kind != "receipt")
-    for item in select_items(tx, (("kind", "in", kinds), *where)):
-        if item.body is None:
-            continue
-        if owners and is_foreign_item(tx, item, owners):
-            foreign += 1
-        else:
-            erasure.items[item.id] = item
-    erasure.entries |= {row.id: (row.hash, row.salt) for row in claimed.entries}
-    erasure.places |= {row.id: (row.user_id, row.session_id, row.seq) for row in claimed.entries}
-    for name, count in ((LEFT_DAMAGED, claimed.missing), (FOREIGN, foreign)):
-        erasure.counts[name] = erasure.counts.get(name, 0) + count
-
-
-def _empty_placed(tx: Transaction, erasure: _Erasure, receipt_id: str) -> None:
-    """Entries whose id was altered are emptied by their place."""
-    values: dict[str, Value] = {"body": None, "salt": None, "receipt_id": receipt_id}
-    held = {row.id for row in by_ids(tx, ENTRIES, list(erasure.places), into=EntryReceipt)}
-    for id_, (user_id, session_id, seq) in erasure.places.items():
-        if id_ not in held:
-            where: tuple[Condition, ...] = (("user_id", "=", user_id), ("session_id", "=", session_id))
-            erasure.counts["entries"] += tx.do(Patch("entries", (*where, ("seq", "=", seq)), values))
-
-
-def _owners_of(ctx: Context, tx: Transaction, where: tuple[Condition, ...]) -> tuple[str, ...]:
-    """The owners of the documents that were supplied for items of a scope alone: they go with them."""
-    owned = {kind: derivation.owners for kind, derivation in ctx.derivations.items() if derivation.owners is not None}
-    items = select_items(tx, (*where, ("kind", "in", tuple(owned)), HOLDS_BODY))
-    owners: set[str] = set()
-    for item in items:
-        with suppress(StoreDamaged):  # nobody can tell whose documents it has
-            owners.update(owned[item.kind](item))
-    return tuple(sorted(owners))
+    for row in by_ids(tx, ENTRIES, sorted(ids)):
+        _take_entry(tx, plan, row)
 
 
 def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
@@ -404,111 +321,343 @@ def _scope_of(tx: Transaction, selector: Selector) -> tuple[Condition, ...]:
     return where
 
 
-def _close(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
-    """All that has to go with what was selected. What tells of a whole run falls with any event of it."""
-    _add_origins(tx, erasure)
-    _add_of_runs(ctx, tx, erasure)
-    _close_over_links(ctx, tx, erasure)
-    while _add_of_runs(ctx, tx, erasure):
-        _close_over_links(ctx, tx, erasure)
+def _document_owners(ctx: Context, tx: Transaction, where: tuple[Condition, ...]) -> tuple[str, ...]:
+    """The owners of documents that were supplied for items of a scope alone: they go with them."""
+    owned = {kind: derivation.owners for kind, derivation in ctx.derivations.items() if derivation.owners is not None}
+    items = select_items(tx, (*where, ("kind", "in", tuple(owned)), HOLDS_BODY))
+    owners: set[str] = set()
+    for item in items:
+        with suppress(StoreDamaged):  # an unreadable item names no documents
+            owners.update(owned[item.kind](item))
+    return tuple(sorted(owners))
 
 
-def _close_over_links(ctx: Context, tx: Transaction, erasure: _Erasure) -> None:
-    """Follow lineage: an item that cannot stand without what it lost is lost too, and so on.
+def _take_scope(tx: Transaction, tenant_id: str, plan: _Plan, where: tuple[Condition, ...]) -> None:
+    """Add the entries and items of a scope.
 
-    One that can stand is rewritten; what was derived from it may hold what it said before, and is asked as well.
-    The `state_patch` entries that carried what went go with it.
+    In a damaged file a row may claim a scope that is not its own. An entry is taken if its chain or its header holds
+    it there; an altered item is left alone if all of its evidence is another user's.
     """
-    lost = {*erasure.ids, *erasure.absent}
+    heads = {(session.user_id, session.session_id): session for session in stream(tx, SESSIONS, where)}
+    owners: set[str] = set()
+    rows = stream(tx, ENTRIES, where, order=_BY_PLACE)
+    for place, group in groupby(rows, key=lambda row: (row.user_id, row.session_id)):
+        head = heads.pop(place, None)
+        owners.add(place[0])
+        _take_session(tx, tenant_id, plan, group, b"" if head is None else head.head_hash)
+    plan.add(LEFT_DAMAGED, sum(session.head_seq > 0 for session in heads.values()))
+    kinds = tuple(kind for kind in kinds_held(tx) if kind != "receipt")
+    for item in select_items(tx, (("kind", "in", kinds), *where)):
+        if item.body is None:
+            continue
+        if not item.is_sound and _is_made_of_others(tx, item, owners):
+            plan.add(FOREIGN)
+            plan.add(LEFT_DAMAGED)
+        else:
+            plan.items[item.id] = item
+
+
+def _take_session(tx: Transaction, tenant_id: str, plan: _Plan, rows: Iterator[EntryRow], head_hash: bytes) -> None:
+    """Add the entries of one session; entries that its chain lacks are counted as damage."""
+    before: EntryRow | None = None
+    row = next(rows, None)
+    expected = 1
+    while row is not None:
+        after = next(rows, None)
+        if _is_linked(tenant_id, before, row, after, head_hash) or _has_own_header(tenant_id, row):
+            plan.add(LEFT_DAMAGED, row.seq != expected)
+            _take_entry(tx, plan, row)
+            expected, before = row.seq + 1, row
+        else:
+            plan.add(FOREIGN)
+            plan.add(LEFT_DAMAGED)
+        row = after
+    plan.add(LEFT_DAMAGED, before is None or before.hash != head_hash)
+
+
+def _is_linked(
+    tenant_id: str, before: EntryRow | None, row: EntryRow, after: EntryRow | None, head_hash: bytes
+) -> bool:
+    """Whether a neighbour in the chain, or its end, vouches for the entry."""
+    if row.seq == 1:
+        return row.prev_hash == genesis(tenant_id, row.user_id, row.session_id).hash
+    return (
+        (before is not None and before.hash == row.prev_hash)
+        or (after is not None and after.prev_hash == row.hash)
+        or row.hash == head_hash
+    )
+
+
+def _has_own_header(tenant_id: str, row: EntryRow) -> bool:
+    try:
+        check_header(tenant_id, row)
+    except StoreDamaged:
+        return False
+    return True
+
+
+def _is_made_of_others(tx: Transaction, item: Item, owners: Collection[str]) -> bool:
+    users = set(users_of(tx, [link.source_id for link in links_of(tx, item.id)]))
+    return bool(users) and users.isdisjoint(owners)
+
+
+# -- what was derived ---------------------------------------------------------------------------------
+
+
+class Carrier(NamedTuple):
+    """An entry that carries the words of an item."""
+
+    item_id: str
+    id: str
+    user_id: str
+    run_id: str
+    hash: bytes
+    salt: bytes
+    metadata: dict[str, Any] | None
+    """None where the entry was altered, so that it may carry anything."""
+
+    def has_lost(self, lost: Collection[str]) -> bool:
+        """Whether all the evidence it rested on is lost, or an event that it names is."""
+        metadata = self.metadata or {}
+        sources = metadata.get("sources")
+        named = sources if isinstance(sources, list) else []
+        return (
+            (bool(named) and all(source in lost for source in named))
+            or metadata.get("from") in lost
+            or any(event in lost for event in named_events(metadata.get("patch")))
+        )
+
+
+class _CarrierRow(NamedTuple):
+    id: str
+    user_id: str
+    run_id: str
+    content_hash: bytes
+    hash: bytes
+    salt: bytes | None
+    body: str | None
+    receipt_id: str | None
+
+
+def carriers_of(tx: Transaction, item_ids: Iterable[str], known: Collection[str] = ()) -> Iterator[Carrier]:
+    """The entries that carried these items' words and still hold them, but for those that are known already.
+
+    An entry that only touched an item carries none of its words.
+    """
+    links = [link for link in by_ids(tx, LINKS, sorted(item_ids), column="item_id") if link.source_id not in known]
+    where: tuple[Condition, ...] = (("kind", "in", _CARRYING), HOLDS_BODY)
+    sources = sorted({link.source_id for link in links})
+    rows = {row.id: row for row in by_ids(tx, ENTRIES, sources, where=where, into=_CarrierRow)}
+    read = {id_: _metadata(row) for id_, row in rows.items()}
+    for source, item_id in links:
+        if source not in rows:
+            continue
+        row, metadata = rows[source], read[source]
+        if metadata is not None and metadata.get("id") != item_id and metadata.get("event") != STATE_PATCHED:
+            continue
+        yield Carrier(item_id, row.id, row.user_id, row.run_id, row.hash, row.salt or b"", metadata)
+
+
+def _metadata(row: _CarrierRow) -> dict[str, Any] | None:
+    """What an entry says of itself; None where it was altered."""
+    try:
+        return (read_body(row) or {}).get("metadata") or {}
+    except StoreDamaged:
+        return None
+
+
+@dataclass(slots=True)
+class _Derived:
+    """The part of the evidence graph that what goes leads to."""
+
+    items: dict[str, Item] = field(default_factory=dict)
+    sources: dict[str, set[str]] = field(default_factory=dict)
+    """By item: the entries and items it was derived from, of those that were reached."""
+    of_run: dict[str, set[str]] = field(default_factory=dict)
+    """By item that covers a whole run: entries of that run, all that may go and one of those that do. It falls with
+    any of them."""
+    carriers: dict[str, list[Carrier]] = field(default_factory=dict)
+    holders: dict[str, str | None] = field(default_factory=dict)
+    """By id, the user whose memory it is in; None for what is shared."""
+
+
+def _holder(owner: str | None) -> str | None:
+    return owner if owner is None or not is_reserved(owner) else holder_of(owner)
+
+
+def _follow_evidence(ctx: Context, tx: Transaction, plan: _Plan) -> None:
+    """Ask each derivation once what is left of its item, sources before what was derived from them."""
+    derived = _reach(ctx, tx, plan)
+    lost = set(plan.ids)
+    left: dict[str, Rewritten] = {}
     own: dict[str, set[str]] = {}
-    kept: dict[str, Change] = {}
-    unfound: set[str] = set()
-    citing = {kind for kind, derivation in ctx.derivations.items() if derivation.cites}
-    frontier = [*lost, *_take_item_entries(tx, erasure, lost, own, erasure.items)]
+
+    def lose_carriers(item_id: str) -> None:
+        for carrier in derived.carriers.get(item_id, ()):
+            if carrier.id not in lost and (item_id in lost or carrier.has_lost(lost)):
+                plan.entries[carrier.id] = _Entry(carrier.id, carrier.user_id, carrier.run_id, carrier.hash)
+                plan.add(LEFT_DAMAGED, carrier.metadata is None)
+                own.setdefault(item_id, set()).add(carrier.id)
+                lost.add(carrier.id)
+
+    for item_id in list(plan.items):
+        lose_carriers(item_id)
+    order = deque(_in_order(derived))
+    asked: set[str] = set()
+    while order:
+        id_ = order.popleft()
+        changed = {id_} if id_ in lost else lost | left.keys()
+        if id_ in lost or changed.isdisjoint(derived.sources[id_]):
+            continue
+        item = derived.items.get(id_)
+        before = len(lost), id_ in left
+        if derived.of_run.get(id_, set()) & lost:
+            rest = None
+        elif item is None:
+            continue
+        else:
+            rest = _without(ctx, item, frozenset(lost - own.get(id_, set())), frozenset(left.keys() - {id_}))
+        if rest is None:
+            lost.add(id_)
+            left.pop(id_, None)
+            if item is not None:
+                plan.items[id_] = item
+        elif item is not None and (item.version > 1 or rest != Rewritten(item.plain(), item.status, item.trust)):
+            left[id_] = rest  # its earlier versions may hold more than the newest
+        lose_carriers(id_)
+        asked.add(id_)
+        if before != (len(lost), id_ in left):  # in a circle of evidence, ask those again that were asked too early
+            again = {id_, *own.get(id_, ())}
+            order.extend(each for each in asked if each not in lost and not again.isdisjoint(derived.sources[each]))
+    plan.rewritten = [_rewritten(derived.items[id_], rest) for id_, rest in left.items()]
+
+
+def _reach(ctx: Context, tx: Transaction, plan: _Plan) -> _Derived:
+    """Read everything derived from what was selected, breadth first along the evidence."""
+    ids_of_run = [each.id_of_run for each in ctx.derivations.values() if each.id_of_run is not None]
+    projected = {kind for kind, each in ctx.derivations.items() if each.is_projection}
+    found = _Derived()
+    found.holders |= {entry.id: _holder(entry.user_id) for entry in plan.entries.values()}
+    found.holders |= {item.id: _holder(item.user_id) for item in plan.items.values()}
+    users = plan.users | {user for user in map(_holder, plan.users) if user is not None}
+    entries: Collection[_Entry] = plan.entries.values()
+    frontier = plan.ids
+    fresh: Collection[Item] = list(plan.items.values())
     while frontier:
-        reached = _reached(tx, erasure, frontier)
-        named = items_naming(tx, citing, frontier, erasure.owners) | items_made_from(tx, frontier, erasure.owners)
-        frontier = []
-        asked: dict[str, Item] = {}
-        for id_ in sorted((reached | named) - lost):
-            item = latest(tx, id_)
-            if item is None and id_ in reached and id_ not in unfound:
-                unfound.add(id_)
-                erasure.counts[LEFT_DAMAGED] = erasure.counts.get(LEFT_DAMAGED, 0) + 1
-            if item is None or item.body is None:
-                continue
-            left = _without(ctx, item, frozenset(lost - own.get(id_, set())), kept.keys() - {id_})
-            if id_ not in reached and left is not None and left == Rewritten(item.plain(), item.status, item.trust):
-                continue  # it names what went, and holds nothing of it
-            asked[id_] = item
-            if left is None:
-                lost.add(id_)
-                kept.pop(id_, None)
-                erasure.items[id_] = item
-                frontier.append(id_)
-            else:
-                if id_ not in kept:
-                    frontier.append(id_)
-                kept[id_] = _rewritten(item, left)
-        frontier += _take_item_entries(tx, erasure, lost, own, asked)
-    erasure.kept = list(kept.values())
+        carriers = [
+            carrier
+            for carrier in carriers_of(tx, [item.id for item in fresh if item.kind in projected], plan.entries)
+            if _is_shared(_holder(carrier.user_id), found.holders.get(carrier.item_id))
+        ]
+        for carrier in carriers:
+            found.carriers.setdefault(carrier.item_id, []).append(carrier)
+        new_carriers = {carrier.id: carrier for carrier in carriers if carrier.id not in found.holders}
+        found.holders |= {id_: _holder(carrier.user_id) for id_, carrier in new_carriers.items()}
+        runs: dict[str, _Entry | Carrier] = {}
+        written: list[_Entry | Carrier] = [*entries, *new_carriers.values()]
+        for entry in written:
+            for id_of in ids_of_run:
+                runs.setdefault(id_of(entry.run_id), entry)
+        for id_, entry in runs.items():
+            found.of_run.setdefault(id_, set()).add(entry.id)
+        for carrier in new_carriers.values():
+            for id_of in ids_of_run:
+                found.of_run.setdefault(id_of(carrier.run_id), set()).add(carrier.id)
+        frontier = [*frontier, *new_carriers, *(id_ for id_ in runs if id_ not in found.holders)]
+        fresh = _derive(tx, plan, found, frontier, runs, users)
+        frontier = [item.id for item in fresh]
+        entries = ()
+    return found
 
 
-def _reached(tx: Transaction, erasure: _Erasure, ids: Sequence[str]) -> set[str]:
-    """What was made from these by its links; those that lead to another's are left alone, and counted."""
-    given = followed(tx, links_from(tx, ids, holders_of(tx, ids)), erasure.absent)
-    erasure.counts[FOREIGN] = erasure.counts.get(FOREIGN, 0) + len(given.foreign)
-    return {link.item_id for link in given.links}
+def _derive(
+    tx: Transaction,
+    plan: _Plan,
+    found: _Derived,
+    frontier: Sequence[str],
+    runs: Mapping[str, _Entry | Carrier],
+    users: Collection[str],
+) -> list[Item]:
+    """Add what was derived from the frontier; answers the items that were not reached before."""
+    links = links_from(tx, frontier, users if _may_be_turns(plan, found, frontier) else (), known=plan.items)
+    new_ids = {link.item_id for link in links} | runs.keys()
+    new_ids = {id_ for id_ in new_ids if id_ not in found.items and id_ not in plan.items}
+    rows = {item.id: item for item in by_ids(tx, ITEMS, sorted(new_ids), into=Item, order=("id", "version"))}
+    for id_, entry in runs.items():
+        item = rows.get(id_)
+        if item is None:  # what was learnt from a run may be here without the item itself
+            found.holders.setdefault(id_, _holder(entry.user_id))
+        if id_ in new_ids and (item is None or item.body is not None):
+            found.sources.setdefault(id_, set()).update(found.of_run[id_])
+    fresh: list[Item] = []
+    for id_ in sorted(new_ids & rows.keys()):
+        item = rows[id_]
+        if item.body is not None and any(
+            _is_shared(found.holders.get(source), _holder(item.user_id))
+            for source in [*(link.source_id for link in links if link.item_id == id_), *found.of_run.get(id_, ())]
+        ):
+            found.items[id_] = item
+            found.holders[id_] = _holder(item.user_id)
+            fresh.append(item)
+    missing = {link.item_id for link in links} & new_ids - rows.keys()
+    plan.add(LEFT_DAMAGED, len(missing))  # their evidence is here, and they are not
+    for source, id_ in links:
+        if id_ in found.items and _is_shared(found.holders.get(source), found.holders[id_]):
+            found.sources.setdefault(id_, set()).add(source)
+        elif id_ in rows and rows[id_].body is not None and id_ not in plan.items:
+            plan.add(FOREIGN)
+            plan.add(LEFT_DAMAGED, not rows[id_].is_sound)
+    return fresh
 
 
-def _add_origins(tx: Transaction, erasure: _Erasure) -> None:
-    """A fact that is forgotten by name takes along the candidate or insight it was promoted from: the same words."""
-    for item in list(erasure.items.values()):
-        origins: tuple[str, ...] = ()
-        with suppress(StoreDamaged):
-            origins = origins_of(item)
-        for id_ in origins:
-            origin = latest(tx, id_)
-            if origin is not None and origin.body is not None:
-                erasure.items.setdefault(id_, origin)
+def _may_be_turns(plan: _Plan, found: _Derived, ids: Iterable[str]) -> bool:
+    """Whether a lineage may name one of these: it holds what was said, and records of banks."""
+    for id_ in ids:
+        item = found.items.get(id_) or plan.items.get(id_)
+        if id_ in plan.entries or (item is not None and is_reserved(item.user_id or "")):
+            return True
+    return False
 
 
-def _add_of_runs(ctx: Context, tx: Transaction, erasure: _Erasure) -> bool:
-    """Add the items that tell of a whole run that lost an event; says whether there is more to follow."""
-    ids_of = [derivation.id_of_run for derivation in ctx.derivations.values() if derivation.id_of_run is not None]
-    items, absent = items_of_runs(tx, list(erasure.entries), ids_of)
-    new = items.keys() - erasure.items.keys()
-    linked = by_ids(tx, LINKS, sorted(absent.keys() - erasure.absent.keys()), column="source_id")
-    is_more = bool(new) or next(iter(linked), None) is not None
-    erasure.items |= items
-    erasure.absent |= absent
-    for entry_of_item in entries_of_items(tx, items):
-        erasure.entries[entry_of_item.entry_id] = (entry_of_item.hash, entry_of_item.salt)
-    return is_more
+def _is_shared(one: str | None, other: str | None) -> bool:
+    """Whether two things may rest on each other: both in one user's memory, or one of them shared.
+
+    Nothing of one user is made from what another said, so any other link was forged.
+    """
+    return one is None or other is None or one == other
 
 
-def _take_item_entries(
-    tx: Transaction, erasure: _Erasure, lost: set[str], own: dict[str, set[str]], items: Mapping[str, Item]
-) -> list[str]:
-    """Add the entries that carried what these items lost; `own` has them by item, which is judged without them."""
-    taken: list[str] = []
-    for entry_of_item in chain(entries_of_items(tx, items), entries_naming(tx, items, lost, erasure.owners)):
-        if entry_of_item.entry_id not in lost and (entry_of_item.item_id in lost or entry_of_item.has_lost(lost)):
-            erasure.entries[entry_of_item.entry_id] = (entry_of_item.hash, entry_of_item.salt)
-            lost.add(entry_of_item.entry_id)
-            own.setdefault(entry_of_item.item_id, set()).add(entry_of_item.entry_id)
-            taken.append(entry_of_item.entry_id)
-    return taken
+def _in_order(derived: _Derived) -> list[str]:
+    """The items with their sources first, as far as the evidence has no circles; then the others."""
+    carried = {carrier.id: id_ for id_, carriers in derived.carriers.items() for carrier in carriers}
+    waiting = {
+        id_: {carried.get(source, source) for source in sources} - {id_} for id_, sources in derived.sources.items()
+    }
+    waiting = {id_: {source for source in sources if source in waiting} for id_, sources in waiting.items()}
+    leads_to: dict[str, list[str]] = {}
+    for id_, sources in waiting.items():
+        for source in sources:
+            leads_to.setdefault(source, []).append(id_)
+    ready = deque(id_ for id_, sources in waiting.items() if not sources)
+    order: list[str] = []
+    while ready:
+        id_ = ready.popleft()
+        order.append(id_)
+        for next_id in leads_to.get(id_, ()):
+            waiting[next_id].discard(id_)
+            if not waiting[next_id]:
+                ready.append(next_id)
+    return [*order, *(id_ for id_, sources in waiting.items() if sources)]
 
 
-def _without(ctx: Context, item: Item, lost: frozenset[str], rewritten: Set[str]) -> Rewritten | None:
-    """What the item's derivation leaves of it. Of a kind that nobody declares, nothing."""
+def _without(ctx: Context, item: Item, lost: frozenset[str], rewritten: frozenset[str]) -> Rewritten | None:
+    """What the item's derivation leaves of it. Nothing is left of a kind that nobody declares, or that was altered."""
     derivation = ctx.derivations.get(item.kind)
     if derivation is None:
         return None
     try:
         left = derivation.without(item, lost | rewritten if derivation.copies else lost)
-    except StoreDamaged:  # nobody can tell what it holds
+    except StoreDamaged:
         return None
     return Rewritten(left, item.status, item.trust) if isinstance(left, dict) else left
 
@@ -529,58 +678,83 @@ def _rewritten(item: Item, left: Rewritten) -> Change:
     )
 
 
-def _sample_needles(erasure: _Erasure) -> None:
-    """Byte strings that stood beside the content and nowhere else: the salts."""
-    salts = [salt for _, salt in erasure.entries.values() if salt is not None]
-    step = max(1, len(salts) // NEEDLES_MAX)
-    erasure.needles = salts[::step][:NEEDLES_MAX]
+# -- applying it --------------------------------------------------------------------------------------
 
 
-# -- how it goes --------------------------------------------------------------------------------------
+def _apply(
+    ctx: Context, tx: Transaction, plan: _Plan, receipt_id: str, files: _Files, waiting: Waiting | None
+) -> list[bytes]:
+    """Empty and rewrite the rows; answers the salts of answers that were dropped, whose rows may have moved."""
+    plan.counts["files"] = files.erase(ctx, tx, plan)
+    if waiting is not None:
+        plan.counts |= waiting.erase(plan.texts, plan.users)
+    touched = [*plan.ids, *(change.id for change in plan.rewritten)]
+    plan.counts |= empty_rows(ctx, tx, touched, list(plan.entries), receipt_id)
+    plan.add(LEFT_DAMAGED, len(plan.entries) - plan.counts["entries"])  # whose ids in the file are no ids
+    answers = clear_answers(tx, plan.holders)
+    plan.counts |= answers.counts
+    write_changes(tx, plan.rewritten)
+    return answers.salts
+
+
+class _Files:
+    """Files of forgotten items, through all attempts at the transaction.
+
+    Files go first: if the store fails afterwards, the forget was not acknowledged. `held` keeps their directories
+    locked until the store has forgotten too.
+    """
+
+    def __init__(self, held: ExitStack) -> None:
+        self._held = held
+        self._done: list[tuple[str, int]] | None = None
+        """The versions of items whose files are gone; None until that is known."""
+        self._removed = 0
+
+    def erase(self, ctx: Context, tx: Transaction, plan: _Plan) -> int:
+        """Remove them; answers how many went, in this attempt and before."""
+        found = [
+            (derivation.erase_files, select_items(tx, (("id", "=", id_), HOLDS_BODY)))
+            for id_, item in plan.items.items()
+            if (derivation := ctx.derivations.get(item.kind)) is not None and derivation.erase_files is not None
+        ]
+        versions = [(item.id, item.version) for _, items in found for item in items]
+        if versions == self._done:
+            return self._removed
+        self._done = None
+        self._held.close()  # an earlier attempt met other versions
+        for erase_files, items in found:
+            with suppress(StoreDamaged):  # an unreadable item names no files
+                self._removed += erase_files(items, self._held)
+        self._done = versions
+        return self._removed
 
 
 def empty_rows(
     ctx: Context, tx: Transaction, ids: Sequence[str], entry_ids: Sequence[str], receipt_id: str
 ) -> dict[str, int]:
-    """Empty every row that holds content of these subjects, and take the entries among them out of what was made of
-    many; answers how many rows of each table."""
+    """Empty every row that holds content of these subjects, and take the entries among them out of the indexes;
+    answers how many rows of each table changed."""
     counts = {
-        spec.name: empty_items(tx, ids, receipt_id) if spec is ITEMS else _clear(tx, spec, ids, receipt_id)
+        spec.name: empty_items(tx, ids, receipt_id) if spec is ITEMS else _empty(tx, spec, ids, receipt_id)
         for spec in TABLES
         if spec.subject is not None
     }
-    for rows in (PLACES, PREFIXES):
-        del counts[rows.name]  # the entries themselves are counted
+    for spec in (PLACES, PREFIXES):
+        del counts[spec.name]  # the entries themselves are counted
     touched = sorted(users_of(tx, entry_ids), key=lock_rank)
     advance(tx, USERS, [UserRow(user_id, tail=0, indexed=0, embedded=0, generation=1) for user_id in touched])
     try:
         counts["extracts"] = ctx.derived.extracts.remove(tx, entry_ids)
         return counts | ctx.derived.index.remove(tx, entry_ids)
-    except StoreDamaged:  # what was made of many goes whole where it cannot be made without these
-        for name in (INDEX_DROPPED, *_OF_MANY):
-            counts[name] = 0
+    except StoreDamaged:  # an index that cannot be read goes as a whole
+        counts[INDEX_DROPPED] = 0
         for user_id in users_of(tx, entry_ids):
             counts[INDEX_DROPPED] += 1
-            for name in _OF_MANY:
-                counts[name] += tx.do(Delete(name, (("user_id", "=", user_id),)))
+            counts["blocks"] = counts.get("blocks", 0) + ctx.derived.index.reset(tx, user_id)
         return counts
 
 
-def _index_again(ctx: Context, tenant_id: str, erasure: _Erasure) -> None:
-    """Make the index again of those whose blocks could not be made without what went; as far as their ledger holds."""
-    if not erasure.counts.get(INDEX_DROPPED):
-        return
-
-    def work(tx: Transaction) -> None:
-        for user_id in sorted(users_of(tx, list(erasure.entries)), key=lock_rank):
-            ctx.derived.extracts.rebuild(tx, user_id)
-            ctx.derived.index.rebuild(tx, tenant_id, user_id)
-
-    with suppress(StoreDamaged):  # told by `verify`, and by a search
-        ctx.engine.write(tenant_id, work)
-
-
-def _clear(tx: Transaction, spec: Table[Any], ids: Sequence[str], receipt_id: str) -> int:
+def _empty(tx: Transaction, spec: Table[Any], ids: Sequence[str], receipt_id: str) -> int:
     """Do to a table's rows of these subjects what the table declares."""
     if spec.forget == "keep":
         return 0
@@ -593,3 +767,76 @@ def _clear(tx: Transaction, spec: Table[Any], ids: Sequence[str], receipt_id: st
         where: tuple[Condition, ...] = ((spec.subject, "in", chunk),)
         count += tx.do(Delete(spec.name, where)) if spec.forget == "drop" else tx.do(Patch(spec.name, where, values))
     return count
+
+
+def _index_again(ctx: Context, tenant_id: str, plan: _Plan) -> None:
+    """Index the users again whose damaged index was dropped, as far as their ledger can be read."""
+    if not plan.counts.get(INDEX_DROPPED):
+        return
+
+    users = ctx.engine.read(tenant_id, lambda reader: users_of(reader, list(plan.entries)))
+    with suppress(StoreDamaged):  # `verify` and searches report it
+        for user_id in users:
+            ctx.derived.index.follow(ctx, tenant_id, user_id)
+
+
+# -- the receipt --------------------------------------------------------------------------------------
+
+
+def _write_receipt(
+    ctx: Context, tx: Transaction, plan: _Plan, selector: Selector, tenant_id: str, receipt_id: str, now: str
+) -> Receipt:
+    erased = (
+        *(Erased(kind="event", id=entry.id, hash=entry.hash.hex()) for entry in plan.entries.values()),
+        *(Erased(kind=item.kind, id=item.id) for item in plan.items.values()),
+    )
+    receipt = Receipt(
+        receipt_id=receipt_id,
+        tenant_id=tenant_id,
+        requested_at=now,
+        selector=selector.receipt_fields(tenant_id),
+        erased=erased,
+        counts={name: count for name, count in plan.counts.items() if count},
+        scrubbed=False,
+        note="",
+    )
+    receipt = _scrubbed(ctx, receipt, NOT_SCRUBBED).concerning(receipts_of(receipt.user_among(plan.users)))
+    prove(ctx, tx, [add_item(tx, receipt_change(receipt, SCRUB_DUE))])
+    return receipt
+
+
+def receipt_change(receipt: Receipt, status: str) -> Change:
+    """A version of a receipt, in the list of the user whom it concerns."""
+    return Change(
+        id=receipt.receipt_id,
+        kind="receipt",
+        status=status,
+        body=receipt.to_wire(),
+        created_at=receipt.requested_at,
+        trust="user",
+        name=receipt.concerns,
+    )
+
+
+def note_scrubbed(ctx: Context, tx: Transaction, receipt_id: str, version: int, report: ScrubReport) -> Receipt | None:
+    """Write into a receipt what was done to the files; answers it as it is now, None if there is none.
+
+    A receipt that waits no longer is left as it is: another process has scrubbed meanwhile. So is one whose version is
+    not the one before the scrub: an import has emptied more, and its words may lie in the files.
+    """
+    lock_receipts(tx)
+    item = latest(tx, receipt_id)
+    if item is None or item.kind != "receipt":
+        return None
+    receipt = Receipt.from_wire(item.plain())
+    if item.status == SCRUB_DUE and item.version == version:
+        receipt = _scrubbed(ctx, receipt, report)
+        prove(ctx, tx, write_changes(tx, [receipt_change(receipt, SCRUB_DUE if report.due else "issued")]))
+    return receipt
+
+
+def _scrubbed(ctx: Context, receipt: Receipt, report: ScrubReport) -> Receipt:
+    """The receipt with what was done to the files."""
+    unseen = note_unseen(ctx.address) if ctx.may_have_hooks else ""
+    note = f"{report.note}{receipt.left_note}{unseen}"
+    return receipt.model_copy(update={"scrubbed": report.clean and receipt.is_clean, "note": note})

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
 from muniment.core.canonical import canonical_bytes, canonical_text, digest, digest_of
-from muniment.core.ports.engine import Condition, KeyTaken, Lock, Patch, Reader, Row, Transaction
+from muniment.core.ports.engine import Condition, KeyTaken, Lock, LockAll, Patch, Reader, Row, Transaction
 from muniment.core.ports.rows import by_ids, chunked, first, get, insert, put, select, stream
-from muniment.core.ports.schema import IDS, ITEMS, LINEAGES, LINKS, IdRow, ItemRow, LineageRow, LinkRow
+from muniment.core.ports.schema import ENTRIES, ITEMS, LINEAGES, LINKS, ItemRow, LineageRow, LinkRow
 from muniment.core.scope import BANK_PREFIX, Trust, is_reserved
 from muniment.errors import DuplicateId, Forgotten, InvalidJson, StoreDamaged
 
@@ -27,6 +27,7 @@ __all__ = [
     "Item",
     "Rewritten",
     "add_item",
+    "add_items",
     "checked_item",
     "digest_name",
     "emptied_item",
@@ -57,6 +58,7 @@ __all__ = [
     "seal_lineages",
     "select_items",
     "stream_items",
+    "taken_ids",
     "write_changes",
 ]
 
@@ -286,8 +288,9 @@ def lineage_fault(reader: Reader, item: Item) -> str | None:
 
 
 def lineage_digest(reader: Reader, item: Item) -> bytes:
-    """Of an item's row, and of what it was made from."""
-    return digest(row_digest(item) + _made_from(reader, [item.id])[item.id])
+    """Of an item's row, and of what it was made from: a receipt of nothing."""
+    made_from = canonical_bytes([None]) if item.kind == "receipt" else _made_from(reader, [item.id])[item.id]
+    return digest(row_digest(item) + made_from)
 
 
 def _made_from(reader: Reader, ids: Sequence[str]) -> dict[str, bytes]:
@@ -385,8 +388,6 @@ def write_changes(tx: Transaction, changes: Iterable[Change]) -> list[Item]:
 def _write_change(tx: Transaction, change: Change) -> Item:
     before = latest(tx, change.id)
     if before is None:
-        if get(tx, IDS, (change.id,)) is not None:
-            raise _taken(change)
         return add_item(tx, change)
     if before.kind != change.kind:
         raise _taken(change)  # whoever has it may be another user, so not even what it is is told
@@ -398,10 +399,34 @@ def _write_change(tx: Transaction, change: Change) -> Item:
 def add_item(tx: Transaction, change: Change) -> Item:
     """The first version of an item. Of two who take an id of their tenant at once, one is refused (X-09)."""
     try:
-        insert(tx, IDS, [IdRow(change.id, change.kind)])
+        return add_items(tx, [change])[0]
     except KeyTaken:
         raise _taken(change) from None
-    return _write(tx, change, 1)
+
+
+def add_items(tx: Transaction, changes: Sequence[Change]) -> list[Item]:
+    """The first versions of items that nobody else has; raises `KeyTaken` if an item has one of their ids."""
+    by_id = {change.id: change for change in changes}
+    tx.do(LockAll([("id", id_) for id_ in sorted(by_id)]))
+    for entry in by_ids(tx, ENTRIES, list(by_id), into=_Id):
+        raise _taken(by_id[entry.id])
+    items = [item_of(change, 1) for change in changes]
+    insert(tx, ITEMS, items)
+    links = [LinkRow(source, change.id) for change in changes for source in dict.fromkeys(change.sources)]
+    if links:
+        put(tx, LINKS, links)
+    for change in changes:
+        put_lineage(tx, change.id, change.user_id or "", tuple(dict.fromkeys(change.turns)))
+    return items
+
+
+class _Id(NamedTuple):
+    id: str
+
+
+def taken_ids(reader: Reader, ids: Sequence[str]) -> set[str]:
+    """Those of these ids that an event or an item of the tenant has, also one that was forgotten (X-09)."""
+    return {row.id for spec in (ENTRIES, ITEMS) for row in by_ids(reader, spec, ids, into=_Id)}
 
 
 def _write(tx: Transaction, change: Change, version: int, placed_at: str | None = None) -> Item:
@@ -507,12 +532,17 @@ def links_of(reader: Reader, item_id: str) -> list[LinkRow]:
     return sorted({*links, *(LinkRow(turn, item_id) for turn in lineage_of(reader, item_id))})
 
 
-def links_from(reader: Reader, ids: Sequence[str], users: Iterable[str]) -> list[LinkRow]:
-    """What says of an item that it was made from one of these; `users` are those whose own are among them."""
-    found = dict.fromkeys(by_ids(reader, LINKS, ids, column="source_id"))
+def links_from(reader: Reader, ids: Sequence[str], users: Iterable[str], known: Collection[str] = ()) -> list[LinkRow]:
+    """The links from these sources to items, but for those that are known already.
+
+    `users` are those in whose memory the sources are: a lineage names sources of one user.
+    """
+    found = {link: None for link in by_ids(reader, LINKS, ids, column="source_id") if link.item_id not in known}
     wanted = frozenset(ids)
     for user_id in users:
         for lineage in stream(reader, LINEAGES, (("user_id", "=", user_id),)):
+            if lineage.item_id in known:
+                continue
             for turn in wanted.intersection(lineage.turns.split(_BETWEEN)):
                 found[LinkRow(turn, lineage.item_id)] = None
     return list(found)

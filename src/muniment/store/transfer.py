@@ -19,8 +19,7 @@ from muniment.core.ports.rows import by_ids, get, insert, put, select, stream, t
 from muniment.core.ports.schema import (
     BLOBS,
     ENTRIES,
-    IDEMPOTENCY,
-    IDS,
+    IDEMPOTENCY_KEYS,
     ITEMS,
     LINKS,
     MARKS,
@@ -28,8 +27,7 @@ from muniment.core.ports.schema import (
     SESSIONS,
     BlobRow,
     EntryRow,
-    IdempotencyRow,
-    IdRow,
+    IdempotencyKeyRow,
     ItemRow,
     LinkRow,
     MarkRow,
@@ -38,12 +36,12 @@ from muniment.core.ports.schema import (
 )
 from muniment.core.scope import lock_rank
 from muniment.errors import BlobCorrupt, Conflict, InvalidInput, StoreDamaged, UnknownKind, UnknownScope
+from muniment.store.answers import clear_answers
+from muniment.store.append import enter_tenant, number_entries, put_keys
 from muniment.store.chain import ChainWalk, blob_fault, blobs_of, check_sessions, damaged_session
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
-from muniment.store.forget import SCRUB_DUE, empty_rows, receipt_change
-from muniment.store.idempotency import clear_answers, put_keys
-from muniment.store.item_entries import entries_of_items
+from muniment.store.forget import SCRUB_DUE, carriers_of, empty_rows, receipt_change
 from muniment.store.items import (
     Item,
     checked_item,
@@ -69,7 +67,6 @@ from muniment.store.scrub import due_receipts, note_scrub
 from muniment.store.tombstones import Listed, is_receipted, listed_by
 from muniment.store.turns import names_of
 from muniment.store.verify import key_fault, lost_keys
-from muniment.store.writing import enter_tenant, number_entries
 
 __all__ = ["FORMAT", "LINE_BYTES_MAX", "Dump", "check_dump", "export_lines", "import_dump"]
 
@@ -180,14 +177,14 @@ def _rows(ctx: Context, reader: Reader, tenant_id: str, scope: dict[str, str]) -
     for mark in stream(reader, MARKS, where):
         yield "marks", mark
     users: tuple[Condition, ...] = (("user_id", "=", scope["user_id"]),) if "user_id" in scope else ()
-    for key in stream(reader, IDEMPOTENCY, users):
+    for key in stream(reader, IDEMPOTENCY_KEYS, users):
         fault = key_fault(reader, key)
         if fault is not None:
             raise StoreDamaged(fault, details={"id": key.entry_id})
         if not scope or _in_scope(reader, key.entry_id, scope):
             yield "idempotency", key
-    for event_id, fault in () if scope else lost_keys(reader):
-        raise StoreDamaged(f"the event {event_id!r:.80}: {fault}", details={"id": event_id})
+    for user_id, fault in () if scope else lost_keys(reader):
+        raise StoreDamaged(f"the user {user_id!r:.80}: {fault}", details={"id": user_id})
 
 
 def _check_receipted(reader: Reader, row: EntryRow, listed: Listed, *, is_part: bool) -> None:
@@ -258,7 +255,7 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         emptied_there.update(row.id for row in _rows_of(batch, EntryRow) if row.receipt_id is not None)
         emptied_there.update(row.id for row in _rows_of(batch, ItemRow) if row.body is None)
         try:
-            done, more, salts = ctx.engine.write(
+            done, more, salts = ctx.write(
                 dump.tenant_id, partial(_write_batch, ctx, dump.tenant_id, batch, gone, emptied_there)
             )
         except KeyTaken as error:
@@ -272,7 +269,8 @@ def import_dump(ctx: Context, dump: Dump, progress: Progress | None = None) -> I
         skipped.update(Counter(line.table for line in batch) - done)
         if progress is not None:
             progress(len(batch))
-    ctx.clear_caches()
+    ctx.index_tails()
+    ctx.clear_caches(dump.tenant_id)
     if emptied:
         due = ctx.engine.read(dump.tenant_id, due_receipts)
         longer = {id_: due[id_] for id_ in set(gone.values()).difference(waited) if id_ in due}
@@ -319,13 +317,13 @@ def _write_batch(
     _write_heads(tx, tenant_id, _rows_of(batch, SessionRow), new_entries, done)
     fresh = {row.id for row in new_entries}
     new_blobs = [row for row in _rows_of(batch, BlobRow) if row.entry_id in fresh]
-    insert(tx, IDS, [IdRow(row.id, "event") for row in new_entries])
-    insert(tx, ENTRIES, number_entries(tx, new_entries))
+    numbered, users = number_entries(tx, new_entries)
+    ctx.tails.note(tenant_id, *users)
+    insert(tx, ENTRIES, numbered)
     insert(tx, BLOBS, new_blobs)
     for (user_id, session_id), rows in groupby(new_entries, key=lambda row: (row.user_id, row.session_id)):
         added = list(rows)
         ctx.derived.extracts.extend(tx, user_id, session_id, added[-1].seq, len(added))
-    ctx.derived.index.add_rows(tx, tenant_id, new_entries)
     done.update(entries=len(new_entries), blobs=len(new_blobs))
     items = _rows_of(batch, ItemRow)
     lost = _lost_of_runs(ctx, tx, gone | more) if items else {}
@@ -345,7 +343,7 @@ def _write_batch(
     new_marks = _new_marks(tx, _rows_of(batch, MarkRow))
     insert(tx, MARKS, new_marks)
     done[_PROVEN] = prove(ctx, tx, written)
-    new_keys = [row for row in _rows_of(batch, IdempotencyRow) if _lacks_key(tx, row)]
+    new_keys = [row for row in _rows_of(batch, IdempotencyKeyRow) if _lacks_key(tx, row)]
     put_keys(tx, new_keys)
     done.update(
         items=len(written), links=len(new_links), parts=len(new_parts), marks=len(new_marks), idempotency=len(new_keys)
@@ -479,8 +477,8 @@ def _write_item(
 
     Answers the receipt of that forget, where it happened here and not where the dump was made, and what was added.
     """
-    id_, kind = versions[0].id, versions[0].kind
-    is_known = _check_kind(tx, id_, kind)
+    id_ = versions[0].id
+    _check_kind(tx, id_, versions[0].kind)
     here = {row.version: row for row in select(tx, ITEMS, (("id", "=", id_),))}
     receipt_id = _receipt_of_versions(versions, here) or gone.get(
         id_
@@ -491,8 +489,6 @@ def _write_item(
     new = [row for row in versions if row.version not in here]
     if receipt_id is not None:
         new = [row if row.body is None else emptied_item(row, receipt_id) for row in new]
-    if not is_known:
-        insert(tx, IDS, [IdRow(id_, kind)])
     known = {row.version: row for row in (*here.values(), *new)}
     listed = listed_versions([row for _, row in sorted(known.items())])
     sealed = [checked_item(row) for row in listed if row.version not in here]
@@ -502,12 +498,13 @@ def _write_item(
     return receipt_id, sealed
 
 
-def _check_kind(tx: Transaction, id_: str, kind: str) -> bool:
-    """Whether the id is known here already. Refuses one that something of another kind has."""
-    known = get(tx, IDS, (id_,))
-    if known is not None and known.kind != kind:
-        raise Conflict(f"the id {id_!r} of a {kind!r} is here already, as a {known.kind!r}", details={"id": id_})
-    return known is not None
+def _check_kind(tx: Transaction, id_: str, kind: str) -> None:
+    """Refuse an id that an event or an item of another kind has here. It is held until the transaction ends."""
+    tx.do(Lock(("id", id_)))
+    item = latest(tx, id_)
+    held = item.kind if item is not None else "event" if get(tx, ENTRIES, (id_,)) is not None else kind
+    if held != kind:
+        raise Conflict(f"the id {id_!r} of a {kind!r} is here already, as a {held!r}", details={"id": id_})
 
 
 def _receipt_of_versions(versions: list[ItemRow], here: dict[int, ItemRow]) -> str | None:
@@ -555,9 +552,9 @@ def _empty_carriers(ctx: Context, tx: Transaction, gone: dict[str, str]) -> list
     too; the receipts list them, and wait for a scrub."""
     emptied: dict[str, dict[str, bytes]] = {}
     salts: list[bytes] = []
-    for entry_of_item in entries_of_items(tx, gone):
-        emptied.setdefault(gone[entry_of_item.item_id], {})[entry_of_item.entry_id] = entry_of_item.hash
-        salts.append(entry_of_item.salt)
+    for carrier in carriers_of(tx, gone):
+        emptied.setdefault(gone[carrier.item_id], {})[carrier.id] = carrier.hash
+        salts.append(carrier.salt)
     if emptied:
         lock_receipts(tx)
     for receipt_id, entries in emptied.items():
@@ -587,8 +584,8 @@ def _lost_source(tx: Transaction, item_id: str, sources: list[str], gone: dict[s
     return None
 
 
-def _lacks_key(tx: Transaction, key: IdempotencyRow) -> bool:
-    if get(tx, IDEMPOTENCY, (key.user_id, key.key_hash)) is not None:
+def _lacks_key(tx: Transaction, key: IdempotencyKeyRow) -> bool:
+    if get(tx, IDEMPOTENCY_KEYS, (key.user_id, key.key_hash)) is not None:
         return False
     entry = get(tx, ENTRIES, (key.entry_id,))
     if entry is None or entry.user_id != key.user_id:

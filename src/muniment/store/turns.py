@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from muniment.core.canonical import salted_digest
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, first, get, select, stream_texts
-from muniment.core.ports.schema import BLOBS, ENTRIES, ITEMS, SESSIONS, Table
-from muniment.core.scope import CORPUS_PREFIX, corpus_holder, holder_of, is_reserved, user_bank
+from muniment.core.ports.schema import BLOBS, ENTRIES, SESSIONS, Table
+from muniment.core.scope import CORPUS_PREFIX, corpus_holder, is_reserved, user_bank
 from muniment.errors import BlobCorrupt
 from muniment.store.ledger.records import LedgerEntry
 from muniment.store.ledger.rows import EntryOwner, damaged_entry
@@ -22,7 +22,6 @@ from muniment.store.ledger.rows import EntryOwner, damaged_entry
 __all__ = [
     "blob_text",
     "can_be_turn",
-    "holders_of",
     "is_turn",
     "names_of",
     "speaker_of",
@@ -57,17 +56,6 @@ def speaker_of(entry: LedgerEntry) -> str:
 def users_of(reader: Reader, ids: Sequence[str]) -> list[str]:
     """Whose turns these are."""
     return sorted(_by_user(reader, ids))
-
-
-def holders_of(reader: Reader, ids: Sequence[str]) -> list[str]:
-    """Whose turns these are, and in whose bank they stand: the users under whose names a lineage tells of them."""
-    owners = (item.user_id for item in by_ids(reader, ITEMS, ids, into=_Owned))
-    held = {holder_of(owner) for owner in owners if owner is not None and is_reserved(owner)}
-    return sorted({*_by_user(reader, ids), *(user_id for user_id in held if user_id is not None)})
-
-
-class _Owned(NamedTuple):
-    user_id: str | None
 
 
 def _by_user(reader: Reader, ids: Sequence[str]) -> dict[str, set[str]]:

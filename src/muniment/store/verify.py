@@ -11,6 +11,7 @@ import base64
 import binascii
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any, Literal, NamedTuple
@@ -24,30 +25,26 @@ from muniment.core.ports.rows import (
     first,
     get,
     insert,
-    put,
     stream,
     stream_texts,
-    texts,
 )
 from muniment.core.ports.schema import (
     ENTRIES,
-    IDEMPOTENCY,
-    IDS,
+    IDEMPOTENCY_KEYS,
     ITEMS,
     SESSIONS,
     TENANTS,
     USERS,
     EntryRow,
-    IdempotencyRow,
-    IdRow,
+    IdempotencyKeyRow,
     SessionRow,
 )
 from muniment.core.record import Items, Record
 from muniment.core.scope import lock_rank
-from muniment.errors import InvalidInput, MunimentError, StoreDamaged, UnknownScope
+from muniment.errors import EmbedderFailure, InvalidInput, MunimentError, StoreDamaged, UnknownScope
+from muniment.store.append import number_of_key
 from muniment.store.chain import blob_fault
 from muniment.store.context import Context
-from muniment.store.idempotency import KEY_KIND, KeptKey
 from muniment.store.items import (
     Item,
     lineage_fault,
@@ -66,6 +63,7 @@ from muniment.store.replay import Replay
 from muniment.store.reports import BrokenLink, Differing, RebuildReport, VerifyReport
 from muniment.store.sampling import sampled_sessions
 from muniment.store.tombstones import listed_by
+from muniment.store.watermark import users_behind
 
 __all__ = ["SAMPLE_SESSIONS", "VerifyCursor", "key_fault", "lost_keys", "rebuild", "verify"]
 
@@ -135,6 +133,9 @@ def rebuild(ctx: Context, tenant_id: str) -> RebuildReport:
         turns = sum(ctx.derived.index.rebuild(tx, tenant_id, user_id) for user_id in users)
         return RebuildReport(items=replay.items, repaired=tuple(repaired), turns=turns)
 
+    for user in ctx.engine.read(tenant_id, users_behind):  # a rebuild makes no vectors: they come before it
+        with suppress(StoreDamaged, EmbedderFailure):
+            ctx.derived.index.follow(ctx, tenant_id, user.user_id)
     return ctx.engine.write(tenant_id, work)
 
 
@@ -380,7 +381,9 @@ class _TenantCheck:
             self._differs("id", id_, reason)
         for user_id, reason in _user_faults(reader):
             self._differs("user", user_id, reason)
-        for key in stream(reader, IDEMPOTENCY):
+        for user_id, reason in lost_keys(reader):
+            self._differs("idempotency", user_id, reason)
+        for key in stream(reader, IDEMPOTENCY_KEYS):
             fault = key_fault(reader, key)
             if fault is not None:
                 self._differs("idempotency", key.entry_id, fault)
@@ -393,9 +396,8 @@ class _TenantCheck:
         """Make the search index of each user behind a place again."""
         where: Where = (("user_id", ">", cursor.place[0]),) if cursor.place else ()
         for user_id in sorted(set(stream_texts(self.reader, SESSIONS, "user_id", where))):
-            is_complete = self.ctx.policy.ledger.index_turns
             try:
-                fault = self.ctx.derived.index.fault(self.reader, self.tenant, user_id, is_complete=is_complete)
+                fault = self.ctx.derived.index.fault(self.reader, self.tenant, user_id)
             except StoreDamaged as error:
                 fault = error.message
             if fault is not None:
@@ -499,11 +501,22 @@ def _differing_items(
                 yield item, fault
     yield from _missing_versions(replay, before)
     for made in replay.left():
-        is_known = bool(links_of(reader, made.id)) or get(reader, IDS, (made.id,)) is not None
+        is_known = bool(links_of(reader, made.id)) or _derived_by_then(reader, made)
         if lacks is None or is_known:
             yield made, "it was made, and is missing"
         else:
             lacks(made)
+
+
+class _Made(NamedTuple):
+    kind: str
+    created_at: str
+
+
+def _derived_by_then(reader: Reader, made: Item) -> bool:
+    """Whether items of this kind were made when this one should have been: an earlier version may not have done so."""
+    oldest = first(reader, ITEMS, (("kind", "=", made.kind),), into=_Made, order=("kind", "created_at"))
+    return oldest is not None and oldest.created_at <= made.created_at
 
 
 def _missing_versions(replay: Replay, last: Item | None) -> Iterator[tuple[Item, str]]:
@@ -519,7 +532,6 @@ def _rewrite(tx: Transaction, replay: Replay, item_id: str) -> None:
     versions = listed_versions(list(replay.made(item_id)))
     if versions:
         insert(tx, ITEMS, versions)
-        put(tx, IDS, [IdRow(item_id, versions[0].kind)])
         put_links(tx, item_id, replay.sources(item_id, turns=False))
         put_lineage(tx, item_id, versions[0].user_id or "", replay.sources(item_id, turns=True))
 
@@ -566,53 +578,30 @@ class _Id(NamedTuple):
     id: str
 
 
-class _Kind(NamedTuple):
-    id: str
-    kind: str
-
-
-def key_fault(reader: Reader, key: IdempotencyRow) -> str | None:
+def key_fault(reader: Reader, key: IdempotencyKeyRow) -> str | None:
     """Describe what is wrong with an idempotency key; None where it belongs to an event of its user."""
     entry = first(reader, ENTRIES, (("id", "=", key.entry_id),), into=_Owned)
     if entry is None or entry.user_id != key.user_id:
         return "an idempotency key names an event that is none of its user"
     is_sound = len(key.key_hash) == _HASH_BYTES and (key.request_hash is None) == (entry.receipt_id is not None)
     is_sound = is_sound and (key.request_hash is None or len(key.request_hash) == _HASH_BYTES)
-    where: Where = (("id", ">", f"{key.entry_id}\n"), ("id", "<", f"{key.entry_id}\n\x7f"))
-    kept = [KeptKey.of(id_) for id_ in texts(reader, IDS, "id", where)]
-    if not is_sound or (kept and not any(each.is_of(key) for each in kept)):
-        return "an idempotency key is not as it was written"
-    return None
+    return None if is_sound else "an idempotency key is not as it was written"
 
 
 def lost_keys(reader: Reader) -> Iterator[tuple[str, str]]:
-    """Events whose idempotency key is no longer there: what was sent under it would be written again."""
-    stored = stream(reader, IDS, (("kind", "=", KEY_KIND),))
-    while rows := list(islice(stored, ASKED_MAX)):
-        kept = [KeptKey.of(row.id) for row in rows]
-        held = {
-            (key.entry_id, key.key_hash.hex())
-            for key in by_ids(reader, IDEMPOTENCY, [key.entry_id for key in kept], column="entry_id")
-        }
-        missing = "the idempotency key under which it was written is missing"
-        yield from ((key.entry_id, missing) for key in kept if key[:2] not in held)
+    """Users whose idempotency keys are not those that were written: what was sent under one may be written again."""
+    written = {row.user_id: row.key_sum for row in stream(reader, USERS)}
+    held = Counter[str]()
+    for row in stream(reader, IDEMPOTENCY_KEYS):
+        held[row.user_id] += number_of_key(row.key_hash, row.entry_id)
+    for user_id in sorted(written.keys() | held.keys()):
+        if held[user_id] != written.get(user_id, 0):
+            yield user_id, "an idempotency key is missing or altered"
 
 
 def _id_faults(reader: Reader) -> Iterator[tuple[str, str]]:
-    """Ids that name something else than what has them, or nothing, and what has no id."""
-    of_events = (row.id for row in stream(reader, ENTRIES, into=_Id))
-    while ids := list(islice(of_events, ASKED_MAX)):
-        held = {row.id: row.kind for row in by_ids(reader, IDS, ids)}
-        yield from ((id_, "the id of an event is not kept as one") for id_ in ids if held.get(id_) != "event")
-    of_items = stream(reader, ITEMS, (("version", "=", 1),), into=_Kind)
-    while items := list(islice(of_items, ASKED_MAX)):
-        held = {row.id: row.kind for row in by_ids(reader, IDS, [item.id for item in items])}
-        yield from (
-            (item.id, f"the id of a {item.kind} is not kept as one") for item in items if held.get(item.id) != item.kind
-        )
-    yield from lost_keys(reader)
-    kept = (row for row in stream(reader, IDS) if row.kind != KEY_KIND)
-    while rows := list(islice(kept, ASKED_MAX)):
-        events = {row.id for row in by_ids(reader, ENTRIES, [row.id for row in rows if row.kind == "event"], into=_Id)}
-        made = {row.id for row in by_ids(reader, ITEMS, [row.id for row in rows if row.kind != "event"], into=_Id)}
-        yield from ((row.id, f"the {row.kind} of this id is missing") for row in rows if row.id not in events | made)
+    """Ids that both an event and an item have."""
+    of_items = (item.id for item in stream(reader, ITEMS, (("version", "=", 1),), into=_Id))
+    while ids := list(islice(of_items, ASKED_MAX)):
+        shared = by_ids(reader, ENTRIES, ids, into=_Id)
+        yield from ((row.id, "both an event and an item have this id") for row in shared)

@@ -11,13 +11,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.outside.pending import PendingScope, Spools, hold_spools, is_outside
-from muniment.core.ports.engine import Condition, Reader, Transaction
+from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ITEMS
 from muniment.errors import InvalidInput
 from muniment.store.items import HOLDS_BODY, Item
 from muniment.store.ledger.records import LEFT_WAITING, WAITING
-from muniment.store.named_sources import words_of
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
@@ -69,12 +68,12 @@ class Waiting:
         one = self._selector
         return one.event is None and one.item is None and not one.document and not one.values
 
-    def erase(self, tx: Transaction, entry_ids: Sequence[str], owners: Collection[str]) -> dict[str, int]:
-        """Remove it; answers how many events went, and how many may be left. `entry_ids` and `owners`: what else goes,
-        and whose it is."""
+    def erase(self, texts: Sequence[str], owners: Collection[str]) -> dict[str, int]:
+        """Remove it; answers how many events went, and how many may be left. `texts` is what the selected event said,
+        `owners` are the users whose memory goes."""
         scope = self._scope
         if self._selector.event is not None:
-            scope = scope._replace(users=owners, texts=words_of(tx, entry_ids, chars_min=1))
+            scope = scope._replace(users=owners, texts=texts)
         elif not self._is_scope:
             return {}
         elif self._selector.user_id is None and self._selector.session_id is not None and owners:

@@ -142,15 +142,15 @@ class EngineWalls:
             engine.write("other", lambda t: t.do(Delete(spec.name, ((names[0], "=", other[0]),))))
         assert engine.read("mine", lambda reader: self._all(reader, spec)) == [mine]
 
-    def test_an_id_is_taken_in_its_own_tenant_and_in_no_other(self, engine: Engine) -> None:
-        engine.write("t1", lambda transaction: transaction.do(Insert("ids", [("one", "k")])))
-        engine.write("t2", lambda transaction: transaction.do(Insert("ids", [("two", "k"), ("one", "other")])))
+    def test_a_key_is_taken_in_its_own_tenant_and_in_no_other(self, engine: Engine) -> None:
+        engine.write("t1", lambda transaction: transaction.do(Insert("rates", [("one", 1, 1)])))
+        engine.write("t2", lambda transaction: transaction.do(Insert("rates", [("two", 1, 1), ("one", 2, 2)])))
         with pytest.raises(KeyTaken) as caught:
-            engine.write("t1", lambda transaction: transaction.do(Insert("ids", [("two", "k"), ("one", "k")])))
-        assert caught.value.table == "ids"
-        assert engine.read("t1", lambda reader: reader.do(Select("ids"))) == [("one", "k")]
-        engine.write("t1", lambda transaction: transaction.do(Delete("ids", (("id", "=", "one"),))))
-        assert engine.read("t2", lambda reader: reader.do(Get("ids", ("one",)))) == ("one", "other")
+            engine.write("t1", lambda transaction: transaction.do(Insert("rates", [("two", 1, 1), ("one", 1, 1)])))
+        assert caught.value.table == "rates"
+        assert engine.read("t1", lambda reader: reader.do(Select("rates"))) == [("one", 1, 1)]
+        engine.write("t1", lambda transaction: transaction.do(Delete("rates", (("name", "=", "one"),))))
+        assert engine.read("t2", lambda reader: reader.do(Get("rates", ("one",)))) == ("one", 2, 2)
 
     def test_names_that_are_nearly_the_same(self, engine: Engine) -> None:
         tenants = ["t", "T", "t ", " t", "t%", "t_", "é", "e\u0301", "'; --", "\\", '"', "😀"]
@@ -270,7 +270,7 @@ class EngineWalls:
         [
             Insert("links", [("a", "b")]),
             Put("links", [("a", "b")]),
-            Advance("users", [("a", 1, 0, 0, 0)]),
+            Advance("users", [("a", 1, 0, 0, 0, 0)]),
             Patch("items", (("id", "=", "a"),), {"body": "x"}),
             Delete("links", (("item_id", "=", "b"),)),
             Lock(("a",)),
@@ -718,7 +718,7 @@ class EngineContract(EngineWalls):
             transaction.do(Delete("links", (("source_id", "=", "a"),)))
             transaction.do(Patch("items", (("version", "=", 1),), {"body": "is", "name": None}))
             transaction.do(Put("items", [row_with("items", 2), row_with("items", 1, status="new")]))
-            transaction.do(Insert("ids", [("new", "k")]))
+            transaction.do(Insert("rates", [("new", 1, 1)]))
             assert transaction.do(Count("links")) == 2
             if error is KeyTaken:
                 transaction.do(Insert("links", [("d", "x"), ("b", "x")]))
@@ -729,7 +729,7 @@ class EngineContract(EngineWalls):
         with pytest.raises(error):
             engine.write("t1", work)
         assert self._everything(engine) == before
-        write(engine, Insert("ids", [("new", "k")]))
+        write(engine, Insert("rates", [("new", 1, 1)]))
         write(engine, Insert("links", [("c", "x")]))  # still usable
 
     def _everything(self, engine: Engine) -> dict[str, list[Row]]:
@@ -799,19 +799,19 @@ class EngineContract(EngineWalls):
         def advance(*rows: Row) -> list[Row]:
             return engine.write("t1", lambda transaction: transaction.do(Advance("users", rows)))
 
-        engine.write("t2", lambda transaction: transaction.do(Advance("users", [("ana", 50, 0, 0, 0)])))
+        engine.write("t2", lambda transaction: transaction.do(Advance("users", [("ana", 50, 0, 0, 0, 0)])))
         assert advance() == []
-        assert advance(("ana", 2, 0, 0, 1)) == [("ana", 2, 0, 0, 1)]
-        assert advance(("zoe", 1, 1, 1, 1), ("ana", 3, 1, 0, 0), ("bob", 7, 0, 0, 0)) == [
-            ("zoe", 1, 1, 1, 1),
-            ("ana", 5, 1, 0, 1),
-            ("bob", 7, 0, 0, 0),
+        assert advance(("ana", 2, 0, 0, 1, 0)) == [("ana", 2, 0, 0, 1, 0)]
+        assert advance(("zoe", 1, 1, 1, 1, 0), ("ana", 3, 1, 0, 0, 0), ("bob", 7, 0, 0, 0, 0)) == [
+            ("zoe", 1, 1, 1, 1, 0),
+            ("ana", 5, 1, 0, 1, 0),
+            ("bob", 7, 0, 0, 0, 0),
         ]
-        many: list[Row] = [(f"user {number:04d}", number, 0, 0, 0) for number in range(1300)]
+        many: list[Row] = [(f"user {number:04d}", number, 0, 0, 0, 0) for number in range(1300)]
         assert advance(*many) == many
-        assert advance(*reversed(many)) == [(name, 2 * number, 0, 0, 0) for name, number, *_ in reversed(many)]  # type: ignore[operator]
-        assert engine.read("t2", lambda reader: reader.do(Select("users"))) == [("ana", 50, 0, 0, 0)]
-        for op in (Advance("users", [("a", 1, 0, 0, 0)] * 2), Advance("sessions", [row_with("sessions")])):
+        assert advance(*reversed(many)) == [(name, 2 * number, 0, 0, 0, 0) for name, number, *_ in reversed(many)]  # type: ignore[operator]
+        assert engine.read("t2", lambda reader: reader.do(Select("users"))) == [("ana", 50, 0, 0, 0, 0)]
+        for op in (Advance("users", [("a", 1, 0, 0, 0, 0)] * 2), Advance("sessions", [row_with("sessions")])):
             with pytest.raises(InvalidInput):
                 write(engine, op)
 
@@ -819,7 +819,7 @@ class EngineContract(EngineWalls):
         write(engine, Insert("sessions", [row_with("sessions", 1, user_id="u", session_id="s", head_seq=0)]))
 
         def work(transaction: Transaction) -> None:
-            (user,) = transaction.do(Advance("users", [("u", 1, 0, 0, 0)]))
+            (user,) = transaction.do(Advance("users", [("u", 1, 0, 0, 0, 0)]))
             row = transaction.do(Get("sessions", ("u", "s")))
             assert row is not None
             assert row[2] == user[1] - 1  # type: ignore[operator]
@@ -877,11 +877,11 @@ class EngineContract(EngineWalls):
 
         def work(transaction: Transaction) -> Row:
             row = next(transaction.stream(Select("links", descending=True, limit=9)))
-            transaction.do(Insert("ids", [("after", "k")]))
+            transaction.do(Insert("rates", [("after", 1, 1)]))
             return row
 
         assert engine.write("t1", work) == ("1999", "x")
-        assert read(engine, Count("ids")) == 1
+        assert read(engine, Count("rates")) == 1
 
     def test_a_stream_takes_every_part_of_a_select(self, engine: Engine) -> None:
         write(engine, Insert("links", [(f"{n:04d}", "x") for n in range(50)]))

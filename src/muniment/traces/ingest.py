@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from muniment.core.canonical import digest_of, short_id
 from muniment.core.record import Count, Items, Record
 from muniment.errors import IdempotencyMismatch, InvalidInput, StaleState
-from muniment.store.idempotency import match_keys
+from muniment.store.append import match_keys
 from muniment.store.items import latest
 from muniment.store.ledger.admission import admit
 from muniment.store.ledger.drafts import draft_of

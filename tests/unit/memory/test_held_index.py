@@ -13,8 +13,8 @@ import pytest
 
 import muniment
 from muniment.handles.memory import Memory
-from muniment.memory import held_index
-from muniment.memory.held_index import load_index
+from muniment.memory import index as memory_index
+from muniment.memory.index import load_index
 from muniment.memory.recall import index as recall_index
 from muniment.memory.recall.index import StoredIndex
 
@@ -87,7 +87,7 @@ def _counted_builds(patch: pytest.MonkeyPatch) -> Iterator[list[int]]:
             built.append(sum(map(len, segments)))
             super().__init__(segments, names)
 
-    patch.setattr(held_index, "StoredIndex", Counting)
+    patch.setattr(memory_index, "StoredIndex", Counting)
     patch.setattr(recall_index, "StoredIndex", Counting)
     yield built
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from muniment.memory.vectoring import _nearness
+from muniment.memory.recall.vectors import VectorBlock, decode_vectors, encode_vectors, to_single
+from muniment.memory.vectors import _nearness
 from products import for_each
 
 
@@ -22,3 +23,12 @@ def test_a_row_has_the_same_product_in_every_block(dim: int) -> None:
     shifted = np.empty(rows.size + 1, np.float32)[1:].reshape(rows.shape)
     shifted[...] = rows
     assert _nearness(shifted, asked).tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("odd", [0.0, np.inf, -np.inf, np.nan])
+def test_single_precision_is_that_of_a_cast(odd: float) -> None:
+    halves = np.arange(65536, dtype=np.uint16).view(np.float16)
+    halves = np.append(halves[np.isfinite(halves)], np.float16(odd))
+    assert to_single(halves).tobytes() == halves.astype(np.float32).tobytes()
+    block = VectorBlock(("a", "b"), halves[:4].reshape(2, 2))
+    assert decode_vectors(encode_vectors(block)).rows.dtype == np.float32

@@ -20,7 +20,7 @@ from muniment.handles.memory import Memory
 from muniment.memory.recall.reasons import NOTHING, read_wanted
 from muniment.packets.gathering import load_stores
 from muniment.packets.run_state import gather_run
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 
 Maker = Callable[..., Memory]
 KINDS = ("working_state", "fact", "procedure", "insight", "candidate", "run")

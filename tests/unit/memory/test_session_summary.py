@@ -12,9 +12,9 @@ import muniment
 from muniment.core.ports.engine import Count, Delete, Patch, Select
 from muniment.handles.memory import Memory
 from muniment.memory.episodes.extracts import CARRIED_MAX, FAN, STRETCH, decode_extract, encode_extract
-from muniment.memory.extract_writing import read_extracts
+from muniment.memory.session_rows import read_extracts
 from muniment.packets.builds import Build
-from muniment.store.engines.sqlite import views
+from muniment.store.engines import sqlite as views
 
 pytestmark = pytest.mark.req("TM-06")
 Maker = Callable[..., Memory]
@@ -46,6 +46,8 @@ def summary_of(mem: Memory, session: str = "s1", query: str = "", **more: Any) -
 
 
 def rows_of(mem: Memory) -> list[Any]:
+    """The stored extracts, once the index has followed the ledger to its end."""
+    mem.store.index()
     return mem._ctx.engine.read("default", lambda reader: reader.do(Select("extracts")))
 
 
@@ -136,7 +138,9 @@ def test_a_long_session_is_read_in_few_rows(make: Maker, monkeypatch: pytest.Mon
     build = run.compose("responder", max_tokens=1024)
     assert seen["rows"] < 700
     assert [line.text for line in build.pool.summary if line.kind] == [BAN, "Please never use exclamation marks."]
-    extracts = mem._ctx.engine.read("default", lambda reader: read_extracts(reader, "ana", "s1", 5001))
+    extracts = mem._ctx.engine.read(
+        "default", lambda reader: read_extracts(mem._ctx, reader, "default", "ana", "s1", 5001)
+    )
     assert len(extracts.extracts) <= 3 * FAN
     assert extracts.covered == 5001 // STRETCH * STRETCH
 
@@ -157,6 +161,7 @@ def test_a_forgotten_constraint_is_gone_and_the_rows_are_what_is_left(any_mem: M
     turns[2] = ("user", BAN)
     turns[200] = ("user", "Don't call me before 9.")
     ids = fill(any_mem, turns)
+    any_mem.store.index()
     assert [line.text for line in summary_of(any_mem) if line.kind] == [BAN, "Don't call me before 9."]
     receipt = any_mem.forget(event=ids[2])
     assert receipt.counts["extracts"] == 2
@@ -198,9 +203,8 @@ def test_what_was_altered_is_found_and_made_again(any_mem: Memory, damage: Calla
     whole = rows_of(any_mem)
     any_mem._ctx.engine.write("default", damage)
     found = any_mem.verify()
-    if len(rows_of(any_mem)) == len(whole):
-        assert not found.ok
-        assert "extract" in found.broken[0].reason
+    assert not found.ok
+    assert "extract" in found.broken[0].reason
     any_mem.store.rebuild()
     assert rows_of(any_mem) == whole
     assert any_mem.verify().ok
@@ -222,25 +226,6 @@ def test_what_was_lifted_or_said_again_is_counted_with_what_still_holds(mem: Mem
         "not_gathered": {"deprecated": 1, "duplicate": 1},
     }
     assert counted(build, "decisions") is None
-
-
-@pytest.mark.soak
-def test_a_session_of_before_is_caught_up_by_what_is_written_to_it(mem: Memory) -> None:
-    turns = chatter(STRETCH * 20)
-    turns[2] = ("user", BAN)
-    fill(mem, turns)
-    whole = rows_of(mem)
-    mem._ctx.engine.write("default", lambda tx: tx.do(Delete("extracts", (("user_id", "=", "ana"),))))
-    build = mem.run(user_id="ana", session_id="s1").compose("planner")
-    held = STRETCH * 20 + 1
-    assert counted(build, "summary") == {"held": held, "gathered": 60, "not_gathered": {"unread": held - 60}}
-    assert mem.verify().ok
-    fill(mem, chatter(STRETCH))
-    assert 16 <= len(rows_of(mem)) < len(whole)
-    assert BAN in [line.text for line in summary_of(mem)]
-    fill(mem, chatter(STRETCH))
-    assert rows_of(mem)[: len(whole) - 1] == whole[:-1]
-    assert mem.verify().ok
 
 
 @pytest.mark.soak

@@ -1,10 +1,9 @@
-"""What a load and its index write at once is, row by row and to the byte, what is written one after another."""
+"""What loads write, row by row, and what they refuse to write behind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import count
 from typing import Any
 
 import pytest
@@ -12,32 +11,20 @@ import pytest
 from effort import SOAK
 from muniment.core.instants import format_instant
 from muniment.core.outside.spool import spool
-from muniment.core.outside.system import CountingIds
 from muniment.core.ports.engine import (
     Condition,
-    Count,
     Delete,
-    Get,
     Insert,
-    Lock,
-    LockAll,
-    Patch,
-    Put,
     Row,
     Select,
     Transaction,
 )
-from muniment.core.ports.schema import ENTRIES, EPISODES, ITEMS, LINKS, TABLES, column_names
+from muniment.core.ports.schema import ENTRIES, TABLES, column_names
 from muniment.errors import InvalidInput, StoreDamaged
 from muniment.handles.memory import Memory
-from muniment.memory.backlog import indexing
-from muniment.memory.indexing import SEGMENTS, segments_of
-from muniment.store import blocks
-from muniment.store.bulk import writing
-from muniment.store.bulk.gathering import Gathered
-from muniment.store.bulk.loading import spool_events
-from muniment.store.bulk.records import LoadEvent
+from muniment.store import load
 from muniment.store.ledger.drafts import draft_of
+from muniment.store.load import LoadEvent, spool_events
 
 Maker = Callable[..., Memory]
 _DAY = format_instant(datetime(2026, 4, 1, tzinfo=UTC))
@@ -75,130 +62,39 @@ def _story(start: int, end: int) -> list[dict[str, Any]]:
     return events
 
 
-def _at_once(tx: Transaction) -> Any:
-    """In the place of `Gathered`: everything goes to the store as it comes, and every question too."""
-
-    class _Straight(Gathered):
-        def do(self, op: Any) -> Any:
-            if isinstance(op, LockAll):
-                for parts in op.names:
-                    tx.do(Lock(parts))
-                return None
-            return tx.do(op)
-
-        def stream(self, select: Select) -> Any:
-            return tx.stream(select)
-
-    return _Straight(tx)
-
-
-def _one_by_one(tx: Transaction, name: str, column: str, codec: Any, made: dict[str, Any]) -> None:
-    """In the place of `append_blocks`: the same, place by place."""
-    assert (name, column) == ("segments", "user_id")
-    for user_id, block in made.items():
-        blocks.append_block(tx, segments_of(user_id), codec, block)
+WRITTEN = {
+    "users": ("user_id", "tail", "generation"),
+    "sessions": ("user_id", "session_id", "head_seq", "head_recorded_at", "created_at"),
+    "entries": ("user_id", "agent_id", "session_id", "seq", "n", "ts", "recorded_at", "kind", "role", "trust", "flags"),
+    "blobs": ("size",),
+    "items": ("version", "kind", "user_id", "agent_id", "session_id", "status", "created_at", "newest"),
+    "idempotency_keys": ("user_id", "key_hash"),
+}
+"""Columns that hold no id, and nothing salted."""
 
 
 @pytest.mark.req("BL-01")
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"] if SOAK else ["sqlite"])
-def test_rows_are_those_of_the_slow_way(make: Maker, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
-    """Into an empty store, then behind what is there, in several loads: also blocks of the index that are merged."""
+def test_rows_do_not_depend_on_transactions(make: Maker, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+    """In large transactions as in small ones: into an empty store, then behind what is there, in several loads."""
     stores = []
-    for is_slow in (False, True):
-        mem = make(engine, ids=CountingIds("same"), clock=lambda: datetime.fromtimestamp(1.78e9, UTC))
-        with monkeypatch.context() as patched:
-            if is_slow:
-                patched.setattr(writing, "Gathered", _at_once)
-                patched.setattr(indexing, "Gathered", _at_once)
-                patched.setattr(indexing, "append_blocks", _one_by_one)
-            for start, end in ((0, 700), (700, 760), (760, 1500), (1490, 1530)):
-                mem.store.load(_story(start, end), index=end != 760)
-                if end == 1500:
-                    mem.forget(user_id="u3")
+    for portion in (5_000, 64, 1):
+        mem = make(engine, clock=lambda: datetime.fromtimestamp(1.78e9, UTC))
+        monkeypatch.setattr(load, "PORTION_EVENTS", portion)
+        for start, end in ((0, 300), (300, 330), (320, 350)):
+            mem.store.load(_story(start, end), index=False)
+            if end == 330:
+                mem.store.index()
+                mem.forget(user_id="u3")
         assert mem.verify().ok
-        stores.append(_rows(mem))
-    fast, slow = stores
-    assert fast.keys() == slow.keys()
-    for name, rows in fast.items():
-        if name not in ("proofs", "works", "replies"):
-            assert rows == slow[name], name
-    assert min(len(fast[name]) for name in ("entries", "segments", "extracts", "episodes", "items", "blobs")) > 0
+        stores.append({name: _written(mem, name) for name in WRITTEN})
+    assert all(stores[0].values())
+    assert stores[0] == stores[1] == stores[2]
 
 
-def test_blocks_are_appended_to_many_places_as_to_each(any_mem: Memory) -> None:
-    """Sixty rounds of portions of every size: the same blocks, levels and bytes."""
-    from muniment.memory.recall.segments import IndexedPassage, IndexedTurn, build_segment
-
-    engine, numbers = any_mem._ctx.engine, count()
-
-    def turns(size: int) -> list[IndexedTurn]:
-        made = [next(numbers) for _ in range(size)]
-        return [
-            IndexedTurn(f"e{n}", f"s{n % 3}", n, f"{n % 2:016x}", "user", n, [IndexedPassage(2, [n, n % 7])])
-            for n in made
-        ]
-
-    for round_ in range(60):
-        made = {
-            f"u{user}": build_segment(turns(1 + (round_ * 7 + user * 5) % 40))
-            for user in range(5)
-            if (round_ + user) % 3
-        }
-        engine.write("a", lambda tx, made=made: blocks.append_blocks(tx, "segments", "user_id", SEGMENTS, made))  # type: ignore[misc]
-        engine.write("b", lambda tx, made=made: _one_by_one(tx, "segments", "user_id", SEGMENTS, made))  # type: ignore[misc]
-    both = [engine.read(tenant, lambda reader: reader.do(Select("segments"))) for tenant in ("a", "b")]
-    assert both[0] == both[1]
-    assert len({row[3] for row in both[0]}) > 1  # of several levels
-
-
-def test_what_is_held_back_is_seen_by_who_asks(any_mem: Memory) -> None:
-    """Each question is answered as if nothing had been held back; and what is known not to be there costs nothing."""
-    asked: list[Any] = []
-
-    def work(tx: Transaction) -> None:
-        class _Counted:
-            def do(self, op: Any) -> Any:
-                asked.append(op)
-                return tx.do(op)
-
-            def stream(self, select: Select) -> Any:
-                asked.append(select)
-                return tx.stream(select)
-
-        out = Gathered(_Counted())
-        tx.do(Insert("links", [("old", "x")]))
-        out.tell_absent(LINKS, ("source_id",), [("new",), ("other",)])
-        out.tell_absent(EPISODES, ("user_id", "session_id"), [("u", "s")])
-        out.do(Put("links", [("new", "y")]))
-        assert asked == []
-        assert out.do(Select("links", (("source_id", "=", "other"),))) == []
-        assert list(out.stream(Select("episodes", (("session_id", "=", "s"), ("user_id", "=", "u"))))) == []
-        assert out.do(Get("links", ("other", "y"))) is None
-        assert asked == []
-        assert out.do(Select("links", (("source_id", "=", "old"),))) == [("old", "x")]
-        assert [type(op) for op in asked] == [Select]  # what is held back has nothing to do with it
-        assert out.do(Select("links", (("source_id", "=", "new"),))) == [("new", "y")]
-        assert [type(op) for op in asked] == [Select, Put, Select]
-        out.do(Put("links", [("third", "y")]))
-        assert out.do(Count("links")) == 3
-        out.do(Insert("links", [("fourth", "y")]))
-        out.do(Put("links", [("fourth", "y"), ("fifth", "y")]))  # of another kind: the first goes before it
-        assert sorted(str(row[0]) for row in out.stream(Select("links"))) == ["fifth", "fourth", "new", "old", "third"]
-        out.do(Lock(("a",)))
-        del asked[:]
-        out.do(LockAll([("a",), ("b",), ("b",)]))
-        out.do(Lock(("b",)))
-        assert asked == [LockAll([("b",)])]
-        out.do(Put("episodes", [("u", "s", 1, 1, 1, _DAY, _DAY)]))
-        assert out.do(Patch("episodes", (("user_id", "=", "u"), ("session_id", "=", "s")), {"turns": 4})) == 1
-        out.do(Insert("ids", [("i", "event")]))
-        assert tx.do(Get("ids", ("i",))) is None
-        out.flush()
-        assert tx.do(Get("ids", ("i",))) == ("i", "event")
-        assert tx.do(Select("episodes"))[0][4] == 4
-
-    any_mem._ctx.engine.write("default", work)
-    assert ITEMS.name not in {getattr(op, "table", "") for op in asked}
+def _written(mem: Memory, name: str) -> list[Row]:
+    rows = mem._ctx.engine.read("default", lambda reader: reader.do(Select(name, columns=WRITTEN[name])))
+    return sorted(rows, key=repr)
 
 
 def _event(number: int, **more: Any) -> dict[str, Any]:

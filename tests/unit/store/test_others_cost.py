@@ -16,7 +16,8 @@ from muniment.core.ports.engine import Find, Remove
 from muniment.core.ports.schema import TABLES
 from muniment.handles.memory import Memory
 from muniment.store import verify as verifying
-from muniment.store.engines.sqlite import connections, residue
+from muniment.store.engines import _sqlite_files as connections
+from muniment.store.engines import _sqlite_residue as residue
 
 STEP = 10
 """Steps of SQLite's machine between two looks at it."""

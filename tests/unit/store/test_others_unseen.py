@@ -10,9 +10,9 @@ import pytest
 
 from dump_lines import dump_of, plain, resealed
 from muniment.core.ports.engine import Delete, Transaction
-from muniment.core.ports.rows import insert
-from muniment.core.ports.schema import IDEMPOTENCY, IdempotencyRow
-from muniment.errors import MunimentError
+from muniment.core.ports.rows import insert, select
+from muniment.core.ports.schema import IDEMPOTENCY_KEYS
+from muniment.errors import MunimentError, StoreDamaged
 from muniment.handles.memory import Memory
 
 Maker = Callable[..., Memory]
@@ -111,25 +111,31 @@ def test_receipts_of_before_there_were_lists_are_told_once(
 @pytest.mark.soak
 @pytest.mark.req("LG-05", "LG-06")
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_deleted_or_altered_idempotency_key_is_named(make: Maker, engine: str) -> None:
+@pytest.mark.parametrize("edit", ["deleted", "named otherwise", "given to another event"])
+def test_an_idempotency_key_that_is_deleted_or_altered_is_missed(make: Maker, engine: str, edit: str) -> None:
     mem = make(engine)
     run = mem.run(user_id="ana", session_id="s1", run_id="r1")
-    run.observe("user", "said without a key")
+    unkeyed = run.observe("user", "said without a key")
     keyed = run.observe("user", "said under a key", idempotency_key="k1")
-    many = run.observe_many([{"role": "user", "content": f"turn {n}", "idempotency_key": f"m{n}"} for n in range(3)])
+    run.observe_many([{"role": "user", "content": f"turn {n}", "idempotency_key": f"m{n}"} for n in range(3)])
+    mem.run(user_id="bob", session_id="s1").observe("user", "said by another", idempotency_key="k1")
     assert run.observe("user", "said under a key", idempotency_key="k1").id == keyed.id
     assert mem.verify().ok
     lines = dump_of(mem)
-    altered = IdempotencyRow("ana", b"0" * 32, many[1].id, b"1" * 32)
+    own = (("entry_id", "=", keyed.id),)
+    (row,) = mem._ctx.engine.read("default", lambda reader: select(reader, IDEMPOTENCY_KEYS, own))
+    altered = row._replace(key_hash=b"0" * 32) if edit == "named otherwise" else row._replace(entry_id=unkeyed.id)
 
-    def edit(tx: Transaction) -> None:
-        for event in (keyed, many[1]):
-            tx.do(Delete("idempotency", (("entry_id", "=", event.id),)))
-        insert(tx, IDEMPOTENCY, [altered])
+    def damage(tx: Transaction) -> None:
+        tx.do(Delete("idempotency_keys", own))
+        if edit != "deleted":
+            insert(tx, IDEMPOTENCY_KEYS, [altered])
 
-    mem._ctx.engine.write("default", edit)
-    named = [each.id for each in mem.verify().differing if "idempotency key" in each.reason]
-    assert set(named) == {keyed.id, many[1].id}
+    mem._ctx.engine.write("default", damage)
+    (fault,) = mem.verify().differing
+    assert (fault.kind, fault.id, fault.reason) == ("idempotency", "ana", "an idempotency key is missing or altered")
+    with pytest.raises(StoreDamaged, match="idempotency key"):
+        dump_of(mem)
     copy = make(engine, seed="copy")
     copy.import_(lines)
     assert copy.verify().ok

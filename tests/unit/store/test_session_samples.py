@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from muniment.core.ports.engine import Delete, Insert, Reader
 from muniment.core.ports.schema import SessionRow
 from muniment.handles.memory import Memory
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.store.sampling import middle, sampled_sessions
 from muniment.store.turns import names_of
 
@@ -44,7 +45,7 @@ def test_the_middle_lies_between(one: tuple[str, str], other: tuple[str, str]) -
 
 
 @given(st.sets(SESSIONS, max_size=30), st.integers(1, 40))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_sample_has_as_many_as_were_asked_for_or_all(names: set[tuple[str, str]], count: int) -> None:
     found = sample(sorted(names), count)
     assert found == sorted(set(found))
@@ -57,7 +58,7 @@ NEAR = st.text(st.sampled_from([*"abz09-: !é\U0010ffff𝒳"]), min_size=1, max_
 
 @pytest.mark.soak
 @given(st.sets(st.tuples(NEAR, NEAR), max_size=12), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_few_are_sampled_whole_however_near_their_names_are(names: set[tuple[str, str]], is_one_user: bool) -> None:
     named = {("u", session_id) for _, session_id in names} if is_one_user else names
     assert sample(sorted(named), 64) == sorted(named)

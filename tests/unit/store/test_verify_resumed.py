@@ -54,6 +54,7 @@ def test_the_parts_come_to_the_whole(make: Callable[..., Memory], engine: str) -
 
 def test_the_parts_name_what_the_whole_names(mem: Memory) -> None:
     tell(mem, ("t1",))
+    mem.store.index(tenant_id="t1")
     mem._ctx.engine.write("t1", lambda tx: tx.do(Patch("items", (("kind", "=", "fact"),), {"status": "deprecated"})))
     mem._ctx.engine.write("t1", lambda tx: tx.do(Delete("segments", (("user_id", "=", "bob"),))))
     whole = {(each.kind, each.id) for each in mem.verify().differing}

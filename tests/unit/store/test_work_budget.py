@@ -106,7 +106,7 @@ def test_the_words_of_a_long_text_are_read_before_the_transaction_that_writes_it
         held = mem._ctx.engine.write
         with (
             mock.patch.object(mem._ctx.engine, "write", write),
-            mock.patch("muniment.memory.indexing.analyze", watched),
+            mock.patch("muniment.memory.index.analyze", watched),
         ):
             if how == "said":
                 run.observe("user", said)

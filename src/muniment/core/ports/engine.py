@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 __all__ = [
+    "NOT_SCRUBBED",
     "Advance",
     "Condition",
     "Count",
@@ -216,6 +217,10 @@ class ScrubReport(NamedTuple):
     note: str
     due: bool = False
     """Something was left that a thorough scrub takes, at a later time or by another role."""
+
+
+NOT_SCRUBBED = ScrubReport(False, False, "the rows are emptied; the store's files have not been scrubbed yet", due=True)
+"""Nothing was done to the files so far."""
 
 
 class EngineInfo(NamedTuple):

@@ -8,7 +8,7 @@ to the transaction. So no operation can be written that crosses a tenant (LG-02)
 - `erase`: the row stays as a tombstone, its `content` columns become NULL and `receipt_id` is set;
 - `drop`:  the row goes;
 - `reindex`: the row is made of many subjects; the room that owns it makes it anew without those that went;
-- `clear`: nobody can tell whose words the row holds, so what all rows of the tenant hold goes (`store.idempotency`);
+- `clear`: nobody can tell whose words the row holds, so what all rows of the tenant hold goes (`store.answers`);
 - `keep`:  the row holds nothing that was said, so it stays. Such a table may have no `content` column.
 
 Content columns are never part of a key or an index: moving an index cell leaves stale bytes behind.
@@ -28,14 +28,12 @@ from muniment.core.ports.server_rows import ClearingRow, KeyRow, LeaseRow, RateR
 from muniment.core.scope import Trust
 
 __all__ = [
-    "BACKLOG",
     "BLOBS",
     "CLEARINGS",
     "ENTRIES",
     "EPISODES",
     "EXTRACTS",
-    "IDEMPOTENCY",
-    "IDS",
+    "IDEMPOTENCY_KEYS",
     "ITEMS",
     "KEYS",
     "LEASES",
@@ -57,14 +55,12 @@ __all__ = [
     "USERS",
     "VECTORS",
     "WORKS",
-    "BacklogRow",
     "BlobRow",
     "Column",
     "EntryRow",
     "EpisodeRow",
     "ExtractRow",
-    "IdRow",
-    "IdempotencyRow",
+    "IdempotencyKeyRow",
     "ItemRow",
     "LineageRow",
     "LinkRow",
@@ -179,13 +175,6 @@ class TenantRow(NamedTuple):
     created_at: str
 
 
-class IdRow(NamedTuple):
-    """Every record id of the tenant, whatever its kind, and also after what it named was forgotten (X-09)."""
-
-    id: str
-    kind: str
-
-
 class UserRow(NamedTuple):
     """How far a user's entries and what follows them have come. Corpora and banks have a row under their names, too."""
 
@@ -198,6 +187,9 @@ class UserRow(NamedTuple):
     """How many of them, from the first on, the vectors cover."""
     generation: int
     """How many forgets touched entries of the user."""
+    key_sum: int = 0
+    """The sum of a number for each idempotency key of the user's (`store.append.number_of_key`): one that is deleted or
+    altered is missed by `verify`."""
 
 
 class SessionRow(NamedTuple):
@@ -325,7 +317,7 @@ class ProofRow(NamedTuple):
     hash: bytes
 
 
-class IdempotencyRow(NamedTuple):
+class IdempotencyKeyRow(NamedTuple):
     """Idempotency keys (LG-06), hashed; `request_hash` is salted like the entry and goes with it."""
 
     user_id: str
@@ -381,10 +373,7 @@ class ExtractRow(NamedTuple):
 
 
 class EpisodeRow(NamedTuple):
-    """A stretch of a session that belongs together in time, as numbers of its entries. It holds no word.
-
-    A row whose `first` is 0 says that the session was not gone through yet: it is of a store of before.
-    """
+    """A stretch of a session that belongs together in time, as numbers of its entries. It holds no word."""
 
     user_id: str
     session_id: str
@@ -396,17 +385,7 @@ class EpisodeRow(NamedTuple):
     ended_at: str
 
 
-class BacklogRow(NamedTuple):
-    """Entries of a session, from a number to a number, that were loaded in bulk and are not in the index yet."""
-
-    user_id: str
-    session_id: str
-    first: int
-    last: int
-
-
 TENANTS = _table("tenants", TenantRow, key=(), forget="keep")
-IDS = _table("ids", IdRow, key=("id",), forget="keep", forms=_forms(id="id"))
 USERS = _table("users", UserRow, key=("user_id",), forget="keep", forms=_forms(name="user_id"))
 SESSIONS = _table(
     "sessions",
@@ -504,9 +483,9 @@ PROOFS = _table(
     unique={("item_id", "version"): "the proof of an item"},
     forms=_forms(id="item_id", name="user_id session_id"),
 )
-IDEMPOTENCY = _table(
-    "idempotency",
-    IdempotencyRow,
+IDEMPOTENCY_KEYS = _table(
+    "idempotency_keys",
+    IdempotencyKeyRow,
     key=("user_id", "key_hash"),
     content=("request_hash",),
     forget="erase",
@@ -553,7 +532,6 @@ EPISODES = _table(
     forget="keep",
     forms=_forms(name="user_id session_id", instant="started_at ended_at"),
 )
-BACKLOG = _table("backlog", BacklogRow, key=("user_id", "session_id", "first"), forget="keep")
 PLACES = _table(
     "places",
     PlaceRow,
@@ -602,7 +580,6 @@ KEYS = _table("keys", KeyRow, key=("key_id",), forget="keep", indexes={("number"
 
 TABLES: tuple[Table[Any], ...] = (
     TENANTS,
-    IDS,
     USERS,
     SESSIONS,
     ENTRIES,
@@ -612,13 +589,12 @@ TABLES: tuple[Table[Any], ...] = (
     LINEAGES,
     PARTS,
     PROOFS,
-    IDEMPOTENCY,
+    IDEMPOTENCY_KEYS,
     SEGMENTS,
     VECTORS,
     MARKS,
     EXTRACTS,
     EPISODES,
-    BACKLOG,
     PLACES,
     PREFIXES,
     PLACE_VECTORS,

@@ -16,10 +16,9 @@ from muniment.core.ports.server_rows import UPKEEP
 from muniment.core.scope import is_reserved
 from muniment.errors import EmbedderFailure
 from muniment.handles.upkeep.resting import Rest
-from muniment.memory.backlog.catching_up import catch_up_users, users_behind
-from muniment.memory.backlog.indexing import index_backlog
-from muniment.memory.backlog.reading import users_unembedded, users_waiting
-from muniment.store.scrub import due_receipts, scrub
+from muniment.memory.index import index_tenant
+from muniment.store.scrub import count_due, scrub
+from muniment.store.watermark import users_behind
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
@@ -72,46 +71,31 @@ class _Index:
         self.rest = Rest()
 
     def waiting(self, ctx: Context, place: str) -> list[str]:
-        users = ctx.engine.read(place, users_waiting)
+        if not ctx.indexes_turns:
+            return []
+        users = [user.user_id for user in ctx.engine.read(place, users_behind)]
         if ctx.embedder is not None and not self.rest.is_resting:
-            users += ctx.engine.read(place, users_unembedded)
+            users += ctx.engine.read(place, _unembedded)
         return list(dict.fromkeys(users))
 
     def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
         """Vectors that were given later count as a piece that was done, though no turn of it was indexed."""
         embeds = ctx.embedder is not None and not self.rest.is_resting
-        due = ctx.engine.read(piece.place, users_unembedded) if embeds else []
+        due = ctx.engine.read(piece.place, _unembedded) if embeds else []
         try:
-            turns = index_backlog(ctx, piece.place, progress, of_users=piece.names, embeds=embeds)
+            turns = index_tenant(ctx, piece.place, progress=progress, of_users=piece.names, embeds=embeds)
         except EmbedderFailure:
             self.rest.fail()
             raise
-        if due:
+        if embeds and (due or turns):
             self.rest.work()
         return turns or len(set(due).intersection(piece.names))
 
 
-class _Episodes:
-    """A store has sessions that lack something when it comes from an older version. What is written since lacks
-    nothing, so a tenant that was found whole is not looked at again."""
+def _unembedded(reader: Reader) -> list[str]:
+    from muniment.memory.vectors import users_unembedded
 
-    pieces_max = 16
-    is_of_the_store = False
-
-    def __init__(self) -> None:
-        self.rest = Rest()
-        self._whole: set[str] = set()
-
-    def waiting(self, ctx: Context, place: str) -> list[str]:
-        if place in self._whole:
-            return []
-        found = ctx.engine.read(place, users_behind)
-        if not found:
-            self._whole.add(place)
-        return found
-
-    def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
-        return catch_up_users(ctx, piece.place, piece.names, progress)
+    return users_unembedded(reader)
 
 
 class _Session(NamedTuple):
@@ -169,7 +153,7 @@ class _Scrub:
 
     def waiting(self, ctx: Context, place: str) -> list[str]:
         assert place == UPKEEP
-        return [FILES] if any(ctx.engine.read(each, due_receipts) for each in ctx.engine.tenants()) else []
+        return [FILES] if any(ctx.engine.read(each, count_due) for each in ctx.engine.tenants()) else []
 
     def do(self, ctx: Context, piece: Piece, progress: Callable[[int], None]) -> int:
         """Its receipts are fenced by themselves: who finds that one waits no longer leaves it as it is. Another process
@@ -183,7 +167,6 @@ class _Scrub:
 
 CHORES: Mapping[UpkeepKind, Callable[[], Chore]] = {
     "index": _Index,
-    "episodes": _Episodes,
     "extract": _Extract,
     "scrub": _Scrub,
 }

@@ -8,9 +8,9 @@ from muniment.errors import InvalidInput
 
 __all__ = ["KINDS", "UpkeepKind", "UpkeepReport", "kinds_given", "lease_given"]
 
-UpkeepKind = Literal["index", "episodes", "extract", "scrub"]
-"""`index`: what was loaded in bulk and waits. `episodes`: sessions of an older store that lack their episodes and
-extracts. `extract`: turns that nobody has read for facts. `scrub`: the store's files, where a forget left something."""
+UpkeepKind = Literal["index", "extract", "scrub"]
+"""`index`: entries that the stored index and vectors do not cover. `extract`: turns that nobody has read for facts.
+`scrub`: the store's files, where a forget left something."""
 KINDS: tuple[UpkeepKind, ...] = get_args(UpkeepKind)
 _LEASE_S_MIN, _LEASE_S_MAX = 0.1, 3600
 
@@ -49,8 +49,6 @@ class UpkeepReport(Record):
 
     index: Count = 0
     """Turns that were indexed."""
-    episodes: Count = 0
-    """Sessions that have all their episodes and extracts now."""
     extract: Count = 0
     """Turns that were read."""
     scrub: Count = 0

@@ -9,9 +9,8 @@ from muniment.contracts.packet import WorkingState
 from muniment.core.canonical import short_id
 from muniment.errors import InvalidRecord
 from muniment.memory.facts.records import StoredState
-from muniment.store.item_entries import CITING, named_events
 from muniment.store.items import Change, Item, Rewritten
-from muniment.store.ledger.memory_events import STATE_PATCHED
+from muniment.store.ledger.memory_events import CITING, STATE_PATCHED, named_events
 from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["project_state", "state_id", "state_without"]

@@ -17,7 +17,6 @@ from muniment.store.ledger.rows import read_body
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.store.ledger.records import LedgerEntry
 
 __all__ = ["SessionPlaces", "is_searched", "vector_digest"]
 
@@ -36,35 +35,9 @@ def vector_digest(entry_id: str, embedder: str, number: int, data: bytes) -> byt
 class SessionPlaces:
     """See `SessionFold`."""
 
-    def extend(
-        self,
-        tx: Transaction,
-        user_id: str,
-        session_id: str,
-        last_seq: int,
-        written: int,
-        said: Sequence[tuple[LedgerEntry, str]] | None = None,
-    ) -> None:
-        del said
+    def extend(self, tx: Transaction, user_id: str, session_id: str, last_seq: int, written: int) -> None:
         if is_kept(user_id, session_id):
             _place(tx, list(_entries(tx, user_id, session_id, last_seq - written)))
-
-    def postpone(
-        self,
-        tx: Transaction,
-        user_id: str,
-        session_id: str,
-        last_seq: int,
-        written: int,
-        turns: Sequence[tuple[int, str]],
-    ) -> None:
-        del turns
-        self.extend(tx, user_id, session_id, last_seq, written)
-
-    def catch_up(
-        self, tx: Transaction, user_id: str, session_id: str, place: range, said: Sequence[tuple[LedgerEntry, str]]
-    ) -> None:
-        """Nothing: it was not postponed."""
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> int:
         """Their rows have gone with them: what is forgotten of a value is all that ever stood under its name."""

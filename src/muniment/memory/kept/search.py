@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from muniment.core.limits import drop_tenant
 from muniment.core.ports.rows import by_ids, select, texts
 from muniment.core.ports.schema import PLACE_VECTORS, PREFIXES
 from muniment.memory.kept.names import path_of
@@ -76,11 +77,11 @@ class FeatureCache:
         self._size = 0
         self._loaded: OrderedDict[tuple[str, ...], _Loaded] = OrderedDict()
 
-    def clear(self) -> None:
+    def clear(self, tenant_id: str | None = None) -> None:
         with self._lock:
-            self._features.clear()
-            self._loaded.clear()
-            self._size = 0
+            drop_tenant(self._features, tenant_id)
+            drop_tenant(self._loaded, tenant_id)
+            self._size = sum(len(data) + 64 for texts in self._features.values() for data in texts)
 
     def known(self, tenant_id: str, embedder: str, ids: Sequence[str]) -> dict[str, tuple[bytes, ...]]:
         held = self._features

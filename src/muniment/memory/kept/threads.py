@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text, digest_of, read_canonical
+from muniment.core.limits import drop_tenant
 from muniment.core.ports.engine import Lock
 from muniment.core.ports.kept_rows import LIVE, PlaceRow
 from muniment.core.ports.rows import first, get, select
@@ -21,13 +22,13 @@ from muniment.errors import Forbidden, InvalidInput, StoreDamaged
 from muniment.memory.kept.names import THREAD, after_path, labels_of, path_of, scope_of, space_of
 from muniment.memory.kept.states import Channel, Typed, channels_told, pack_typed, state_of, typed_of
 from muniment.memory.kept.values import micros
+from muniment.store.append import append_in, opening_draft
 from muniment.store.forget import Selector, forget
 from muniment.store.ledger.admission import admit
 from muniment.store.ledger.memory_events import CHECKPOINT_KEPT, WRITES_KEPT
 from muniment.store.ledger.records import EntryDraft
 from muniment.store.ledger.rows import check_header, read_body
 from muniment.store.turns import blob_text
-from muniment.store.writing import append_in, opening_draft
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction
@@ -88,10 +89,10 @@ class StateCache:
         self._held: OrderedDict[tuple[str, str, str], Channel] = OrderedDict()
         self._size = 0
 
-    def clear(self) -> None:
+    def clear(self, tenant_id: str | None = None) -> None:
         with self._lock:
-            self._held.clear()
-            self._size = 0
+            drop_tenant(self._held, tenant_id)
+            self._size = sum(len(channel.typed[1]) + 200 for channel in self._held.values())
 
     def get(self, tenant_id: str, entry_id: str, name: str) -> Channel | None:
         with self._lock:
@@ -136,7 +137,7 @@ class Threads:
             tx.do(Lock(("session", scope.user_id, session_id)))
             self._append(tx, scope, [self._draft(self._before(tx, new), new)])
 
-        self._ctx.engine.write(self._tenant_id, work)
+        self._ctx.write(self._tenant_id, work)
 
     def put_writes(
         self,
@@ -161,7 +162,7 @@ class Threads:
                 self._append(tx, scope, [self._writes_draft((thread_id, namespace, checkpoint_id), fresh)])
 
         if writes:
-            self._ctx.engine.write(self._tenant_id, work)
+            self._ctx.write(self._tenant_id, work)
 
     def _session(self, tx: Transaction, thread_id: str, holder: str | None) -> tuple[str, str | None]:
         """The session in which a thread goes on, and whose it is."""
@@ -364,7 +365,7 @@ class Threads:
                 self._write_anew(tx, thread_id, kept, owner, self._ctx.ids.new(THREAD))
             return gone
 
-        gone = self._ctx.engine.write(self._tenant_id, work)
+        gone = self._ctx.write(self._tenant_id, work)
         by_owner: dict[str, list[str]] = {}
         for owner, session_id in sorted(gone):
             by_owner.setdefault(owner, []).append(session_id)
@@ -389,7 +390,7 @@ class Threads:
             self._write_anew(tx, target_id, kept, owner, session_id)
 
         if kept:
-            self._ctx.engine.write(self._tenant_id, work)
+            self._ctx.write(self._tenant_id, work)
 
     def _write_anew(
         self, tx: Transaction, thread_id: str, kept: Sequence[Checkpoint], owner: str | None, session_id: str

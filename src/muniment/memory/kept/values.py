@@ -18,6 +18,7 @@ from muniment.core.scope import is_reserved, owner_of
 from muniment.errors import Forbidden, InvalidInput, StoreDamaged
 from muniment.memory.kept.names import after_path, labels_of, name_of, path_of, scope_of, space_of
 from muniment.memory.kept.rows import vector_digest
+from muniment.store.append import append_batches, opening_draft, prepare_batch
 from muniment.store.forget import Selector, forget
 from muniment.store.ledger.admission import admit
 from muniment.store.ledger.memory_events import VALUE_KEPT, VALUE_REMOVED, VALUES_PROLONGED
@@ -25,7 +26,6 @@ from muniment.store.ledger.records import EntryDraft
 from muniment.store.ledger.rows import check_header, read_body
 from muniment.store.ledger.secrets import redact_value
 from muniment.store.turns import blob_text
-from muniment.store.writing import append_batches, opening_draft, prepare_batch
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction
@@ -140,7 +140,7 @@ class Values:
             _put_features(tx, ids, {name: [features[id_] for id_ in ids]})
             return len(ids)
 
-        return self.ctx.engine.write(self.tenant_id, work)
+        return self.ctx.write(self.tenant_id, work)
 
     def _is_of_user(self, row: PlaceRow) -> bool:
         return self._user_id is None or row.user_id == owner_of(self.space, self._user_id)
@@ -198,7 +198,7 @@ class Values:
             if beside is not None:
                 beside(tx, ids)
 
-        self.ctx.engine.write(self.tenant_id, work)
+        self.ctx.write(self.tenant_id, work)
 
     def _holder(self, labels: Labels) -> str | None:
         """Whose a namespace is; one that is not the user's, where there is one alone, is refused."""

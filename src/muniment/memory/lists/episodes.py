@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.listing import Listing, Placed, matches
 from muniment.core.ports.engine import Condition
-from muniment.core.ports.rows import first, get, select
-from muniment.core.ports.schema import ENTRIES, EPISODES, EpisodeRow
+from muniment.core.ports.rows import first, select
+from muniment.core.ports.schema import ENTRIES, EpisodeRow
 from muniment.errors import InvalidInput
 from muniment.memory.episodes.forming import form_episode
-from muniment.memory.lists.episode_rows import ORDER, episodes_made
+from muniment.memory.session_rows import read_episodes
 from muniment.memory.turn_reading import turns_by_id
 from muniment.store.lists.seeking import seek
 
@@ -51,38 +51,18 @@ def list_episodes(
         return Placed((row.session_id, row.first), _form(ctx, reader, tenant_id, row, asked))
 
     def read(reader: Reader, after: Any, descending: bool, size: int) -> list[Placed[EpisodeCandidate]]:
-        rows = _rows(reader, user_id, session_id, after, descending, size)
+        rows = read_episodes(reader, user_id, session_id, after, size, descending=descending)
         return [formed(reader, row) for row in rows]
 
     def find(reader: Reader, event_id: str) -> Placed[EpisodeCandidate] | None:
         entry = first(reader, ENTRIES, (("id", "=", event_id),), into=_Owner)
         if entry is None or entry.user_id != user_id or session_id not in (None, entry.session_id):
             return None
-        held = _rows(reader, user_id, entry.session_id, (entry.session_id, entry.seq + 1), True, 1)
+        held = read_episodes(reader, user_id, entry.session_id, (entry.session_id, entry.seq + 1), 1, descending=True)
         found = None if not held else formed(reader, held[0])
         return found if found is not None and found.value is not None else None
 
     return seek(ctx, tenant_id, read, asked, find)
-
-
-def _rows(
-    reader: Reader, user_id: str, session_id: str | None, after: Any, descending: bool, size: int
-) -> list[EpisodeRow]:
-    """The next episodes after a place. Of a session that was not gone through yet they are made here."""
-    where: tuple[Condition, ...] = (("user_id", "=", user_id),)
-    where += () if session_id is None else (("session_id", "=", session_id),)
-    place = None if after is None else (user_id, *after)
-    held = select(reader, EPISODES, where, order=ORDER, after=place, descending=descending, limit=size)
-    if after is not None and not descending and session_id in (None, after[0]):
-        unread = get(reader, EPISODES, (user_id, after[0], 0))
-        held = held if unread is None else [unread, *held]
-    rows: list[EpisodeRow] = []
-    for row in held:
-        made = [row] if row.first else episodes_made(reader, user_id, row.session_id)
-        if after is not None and row.session_id == after[0]:
-            made = [each for each in made if (each.first < after[1] if descending else each.first > after[1])]
-        rows += reversed(made) if descending else made
-    return rows[:size]
 
 
 def _form(ctx: Context, reader: Reader, tenant_id: str, row: EpisodeRow, asked: Listing) -> EpisodeCandidate | None:

@@ -366,7 +366,6 @@ class StoredIndex(Kept):
         """Of passages, and of turns."""
         self._postings_kept = 0
         self._terms: dict[int, frozenset[int]] = {}
-        self._aligned: tuple[Hashable, Ints | slice | None] | None = None
         if segments:
             self._add(segments, names)
 
@@ -384,7 +383,7 @@ class StoredIndex(Kept):
         if not segments:
             return self
         other = copy(self)
-        other._kept, other._aligned = {}, None
+        other._kept = {}
         if not other._add(segments, names):
             return StoredIndex((*self._segments, *segments), names)
         added = {name for segment in segments for name in segment.sessions}
@@ -403,7 +402,7 @@ class StoredIndex(Kept):
         gone[numbers] = True
         stays = ~gone[self.session]
         other = copy(self)
-        other._kept, other._aligned, other._terms = {}, None, {}
+        other._kept, other._terms = {}, {}
         other._postings, other._postings_kept = {}, 0
         left = [name for name, is_gone in zip(self._sessions, gone.tolist(), strict=True) if not is_gone]
         other._sessions = {name: number for number, name in enumerate(left)}
@@ -619,22 +618,21 @@ class StoredIndex(Kept):
         found: list[int] = ordinals[np.lexsort((-ordinals, -self.ts[ordinals]))][:count].tolist()
         return found
 
-    def aligned(self, state: Hashable, blocks: Sequence[Sequence[str]]) -> Ints | slice | None:
-        """For each turn its place among the ids of `blocks`, end to end: rows kept elsewhere, in ordinal order.
+    @property
+    def written(self) -> int:
+        """How many turns were written, those of sessions that are left out with them."""
+        return self._starts[-1]
 
-        None where one is missing. `state` names what stands in the blocks: for the same one, nothing is compared again.
-        """
-        aligned = self._aligned
-        if aligned is None or aligned[0] != state:
-            aligned = self._aligned = state, self._places(blocks)
-        return aligned[1]  # not what another thread may have put there meanwhile
+    def written_ids(self, start: int = 0) -> list[str]:
+        """The events in the order of writing, from a number on, those of sessions that are left out with them."""
+        block = bisect_right(self._starts, start) - 1
+        ids = [id_ for segment in self._segments[block:] for id_ in segment.ids]
+        return ids[start - self._starts[block] :]
 
-    def _places(self, blocks: Sequence[Sequence[str]]) -> Ints | slice | None:
-        if self._order is None and [segment.ids for segment in self._segments] == blocks:
-            return slice(None)  # written together, and in the order of the turns
-        places = {id_: place for place, id_ in enumerate(id_ for ids in blocks for id_ in ids)}
-        found = [places.get(id_, -1) for id_ in self.ids()]
-        return None if -1 in found else np.array(found, np.int64)
+    @property
+    def written_order(self) -> Ints | slice:
+        """For each turn its number in the order of writing, in ordinal order."""
+        return slice(None) if self._order is None else self._order
 
     def prepare(self, terms: Sequence[int]) -> None:
         fresh = [term for term in terms if term not in self._postings]

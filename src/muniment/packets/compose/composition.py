@@ -369,7 +369,7 @@ def _superseded(draft: PacketDraft) -> dict[str, str | None]:
 
 def _superseded_notes(draft: PacketDraft) -> Iterator[JsonObject]:
     for evidence_id, by in _superseded(draft).items():
-        note = {"type": SUPERSEDED, "detail": "the call was made again", "evidence_id": evidence_id}
+        note: JsonObject = {"type": SUPERSEDED, "detail": "the call was made again", "evidence_id": evidence_id}
         yield note | ({"superseded_by": by} if by else {})
 
 

@@ -6,6 +6,8 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from muniment.core.limits import drop_tenant
+
 if TYPE_CHECKING:
     from muniment.rules.rulebook.selection import Candidate
 
@@ -35,6 +37,6 @@ class RuleCache:
             while len(self._held) > RULE_NAMES_MAX:
                 self._held.popitem(last=False)
 
-    def clear(self) -> None:
+    def clear(self, tenant_id: str | None = None) -> None:
         with self._lock:
-            self._held.clear()
+            drop_tenant(self._held, tenant_id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import AbstractContextManager
+from importlib import import_module
 
 from muniment.core.ports.engine import Durability, Engine
 from muniment.errors import InvalidInput
@@ -139,8 +140,7 @@ def new_schema(target: str) -> AbstractContextManager[None]:
         raise InvalidInput(f"no store can be kept at {target!r:.80}", path="$.new", hint=_HINT)
     url, options = _split(target)
     _need_driver()
-    from muniment.store.engines.postgres.addresses import writable_dsn
-    from muniment.store.engines.postgres.opening import Target, only_new
+    from muniment.store.engines._postgres_opening import Target, only_new, writable_dsn
 
     schema = options.get("schema", "muniment")
     _check_schema(schema)
@@ -148,7 +148,7 @@ def new_schema(target: str) -> AbstractContextManager[None]:
 
 
 def _check_schema(schema: str) -> None:
-    from muniment.store.engines.postgres.engine import check_name
+    from muniment.store.engines.postgres import check_name
 
     check_name(schema)
 
@@ -161,16 +161,16 @@ def _sqlite(path: str, durability: Durability, read_only: bool) -> Engine:
         raise InvalidInput(
             "a SQLite store has no replica", path="$.durability", hint="durability=full, or a store on PostgreSQL"
         )
-    from muniment.store.engines.sqlite.engine import SqliteEngine
+    from muniment.store.engines.sqlite import SqliteEngine
 
     return SqliteEngine(path, durability=durability, read_only=read_only)
 
 
 def _postgres(dsn: str, durability: Durability, read_only: bool) -> Engine:
     _need_driver()
-    from muniment.store.engines.postgres.addresses import lag_seconds, replica_dsn, writable_dsn
-    from muniment.store.engines.postgres.engine import POOL_MAX, PostgresEngine
-    from muniment.store.engines.postgres.replicas import ReplicaSettings
+    from muniment.store.engines._postgres_opening import lag_seconds, replica_dsn, writable_dsn
+    from muniment.store.engines._postgres_replica import ReplicaSettings
+    from muniment.store.engines.postgres import POOL_MAX, PostgresEngine
 
     url, own = _split(dsn)
     lag_s = lag_seconds(own.get("replica_lag", "0"))
@@ -192,14 +192,13 @@ def _postgres(dsn: str, durability: Durability, read_only: bool) -> Engine:
 
 def _need_driver() -> None:
     try:
-        from muniment.store.engines.postgres import engine as _engine
+        import_module("muniment.store.engines.postgres")
     except ImportError as error:
         if (error.name or "psycopg").partition(".")[0] not in ("psycopg", "psycopg_pool", "psycopg_binary"):
             raise
         from muniment.core.outside.system import not_installed
 
         raise not_installed("PostgreSQL needs psycopg, which is not installed", "postgres") from error
-    del _engine
 
 
 def _split(url: str) -> tuple[str, dict[str, str]]:

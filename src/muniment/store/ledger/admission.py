@@ -68,6 +68,12 @@ class Admitted(NamedTuple):
         return self.draft.role
 
     @property
+    def event(self) -> Any:
+        """Which event its metadata name; None of most."""
+        metadata = self.draft.metadata
+        return metadata.get("event") if metadata else None
+
+    @property
     def text(self) -> str:
         """The content, wherever it lies, as it was admitted."""
         content: str = self.body["content"] if self.blob is None else self.blob.decode()

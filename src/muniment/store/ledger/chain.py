@@ -100,14 +100,19 @@ def seal(
     ids: Sequence[str],
     salts: Sequence[bytes],
     recorded_at: str,
+    last_n: int = 0,
 ) -> tuple[list[EntryRow], Head]:
-    """Extend the chain from `head` by the admitted drafts; the rows of `entries`, and the new head."""
+    """Extend the chain from `head` by the admitted drafts; the rows of `entries`, and the new head.
+
+    `last_n` is the number that the user's last entry has among the user's own.
+    """
     rows: list[EntryRow] = []
     where = (scope.user_id, scope.agent_id, scope.session_id, scope.run_id)
     header_start = _header_start(scope.tenant_id, *where)
-    seq, last = head.seq, head.hash
+    seq, last, n = head.seq, head.hash, last_n
     for item, id_, salt in zip(admitted, ids, salts, strict=True):
         seq += 1
+        n += 1
         kind, role, trust, body = item.kind, item.role, item.trust, item.body_text
         ts, flags = item.ts or recorded_at, ",".join(item.flags)
         content_hash = sha256(salt + body.encode()).digest()
@@ -115,7 +120,7 @@ def seal(
         header = f"{header_start},{own},{_header_end(kind, role, trust, flags)}"
         own_hash = sha256(last + content_hash + header.encode()).digest()
         hashes = (content_hash, last, own_hash)
-        rows.append(EntryRow(id_, *where, seq, ts, recorded_at, kind, role, trust, flags, *hashes, salt, body, None))
+        rows.append(EntryRow(id_, *where, seq, ts, recorded_at, kind, role, trust, flags, *hashes, salt, body, None, n))
         last = own_hash
     return rows, Head(seq, last, recorded_at)
 

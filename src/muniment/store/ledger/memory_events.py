@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 __all__ = [
     "ARTIFACT_KEPT",
     "CANDIDATE_DECIDED",
     "CANDIDATE_EVENTS",
     "CANDIDATE_PROPOSED",
     "CHECKPOINT_KEPT",
+    "CITING",
     "DOCUMENT_ADDED",
     "DOCUMENT_EVENTS",
     "DOCUMENT_RETRACTED",
@@ -50,6 +54,7 @@ __all__ = [
     "VALUE_REMOVED",
     "WORKING_SET_CHANGED",
     "WRITES_KEPT",
+    "named_events",
 ]
 
 STATE_PATCHED = "state_patched"
@@ -131,3 +136,19 @@ MEMORY_EVENTS: frozenset[str] = frozenset[str]().union(
         TURNS_READ,
     },
 )
+
+CITING = {"decisions": "evidence_id", "tool_evidence": "ref"}
+"""Lists of a patch whose elements name an event, and the field that names it."""
+
+
+def named_events(patch: Any) -> tuple[str, ...]:
+    """The events that decisions and tool evidence of a patch refer to, each once."""
+    if not isinstance(patch, Mapping):
+        return ()
+    named: dict[str, None] = {}
+    for field, key in CITING.items():
+        elements = patch.get(field)
+        for element in elements if isinstance(elements, list | tuple) else ():
+            if isinstance(element, Mapping) and isinstance(element.get(key), str):
+                named[element[key]] = None
+    return tuple(named)

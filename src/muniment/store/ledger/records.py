@@ -241,8 +241,6 @@ class Erased(Record):
     hash: str | None = None
 
 
-LEFT_ITEMS, LEFT_EVENTS = "left_items", "left_events"
-"""Counts of a receipt: live rows in which the same words still stand."""
 LEFT_DAMAGED = "left_damaged"
 """Count of a receipt: rows of what was forgotten that are missing, or do not hold what was written there: it may stand
 elsewhere."""
@@ -280,31 +278,23 @@ class Receipt(Record):  # LG-07
         return self if concerns is None else self.model_copy(update={"concerns": concerns})
 
     @property
+    def status(self) -> Literal["complete", "pending"]:
+        """`pending` while some of it may be left in a file, a damaged row or a hook's folder; the note names where."""
+        return "complete" if self.scrubbed else "pending"
+
+    @property
     def is_clean(self) -> bool:
-        """Whether no count says that some of it may be left, but for words that were said again."""
-        is_derived = self.counts.get(LEFT_ITEMS) and not self.counts.get(LEFT_EVENTS)
-        return not (is_derived or self.counts.get(LEFT_DAMAGED) or self.counts.get(LEFT_WAITING))
+        """Whether no count says that some of it may be left in rows or in what hooks hold."""
+        return not (self.counts.get(LEFT_DAMAGED) or self.counts.get(LEFT_WAITING))
 
     @property
     def left_note(self) -> str:
-        """Say in the note what may be left: words in rows that stayed, and events that hooks hold."""
-        return f"{self._left_in_rows}{self._left_waiting}"
-
-    @property
-    def _left_waiting(self) -> str:
-        if not (count := self.counts.get(LEFT_WAITING, 0)):
-            return ""
-        named = "1 event" if count == 1 else f"{count} events"
-        return f"; {named} that hooks put down could not be read or removed, and may hold some of it"
-
-    @property
-    def _left_in_rows(self) -> str:
-        items, events = self.counts.get(LEFT_ITEMS, 0), self.counts.get(LEFT_EVENTS, 0)
+        """The part of the note about damaged rows, and about events that hooks hold."""
+        note = ""
         if damaged := self.counts.get(LEFT_DAMAGED, 0):
             rows = f"{damaged} {'row' if damaged == 1 else 'rows'}"
-            return f"; the store is damaged: what {rows} of it held may stand elsewhere (`muniment verify`)"
-        if not items and not events:
-            return ""
-        named = ((events, "event"), (items, "item"))
-        where = " and ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in named if count)
-        return f"; the same words still stand in {where} not forgotten"
+            note = f"; the store is damaged: what {rows} of it held may stand elsewhere (`muniment verify`)"
+        if waiting := self.counts.get(LEFT_WAITING, 0):
+            named = "1 event" if waiting == 1 else f"{waiting} events"
+            note += f"; {named} that hooks put down could not be read or removed, and may hold some of it"
+        return note

@@ -33,7 +33,7 @@ def _watched(
 
     watch = UpkeepWatch(
         call.memory._ctx,
-        kinds_given(kinds or ("index", "episodes", "scrub"), tenant_id),
+        kinds_given(kinds or ("index", "scrub"), tenant_id),
         lease_s=lease_given(lease_seconds),
         every_s=every_s,
         tenant_id=tenant_id,
@@ -53,7 +53,6 @@ def _show(call: Call) -> Iterator[str]:
 def _lines(done: UpkeepReport) -> Iterator[str]:
     parts = {
         "indexed": counted(done.index, "turn") if done.index else "",
-        "caught up": counted(done.episodes, "session") if done.episodes else "",
         "read for facts": counted(done.extract, "turn") if done.extract else "",
         "settled by a scrub": counted(done.scrub, "receipt") if done.scrub else "",
     }
@@ -74,7 +73,7 @@ upkeep = Command(
     left_out=("progress",),
     words={
         "kinds": Word(
-            "What to do: index, episodes, scrub, extract; repeatable (default: all but extract).", "kind", "KIND",
+            "What to do: index, scrub, extract; repeatable (default: all but extract).", "kind", "KIND",
             many=True,
         ),
         "lease_seconds": Word(

@@ -191,7 +191,7 @@ class RemoteMemoryStore(_OfMemory, MemoryStore):
     def upkeep(
         self,
         *,
-        kinds: Iterable[UpkeepKind] = ("index", "episodes", "scrub"),
+        kinds: Iterable[UpkeepKind] = ("index", "scrub"),
         lease_seconds: float = 10.0,
         tenant_id: str | None = None,
         progress: Callable[[int], None] | None = None,

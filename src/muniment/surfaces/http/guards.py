@@ -14,10 +14,10 @@ from muniment.core.canonical import canonical_bytes, digest, salted_digest
 from muniment.core.ports.engine import Engine, Lock, Reader, Transaction
 from muniment.core.ports.models import Ids
 from muniment.core.ports.rows import get
-from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY, IdempotencyRow
+from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY_KEYS, IdempotencyKeyRow
 from muniment.errors import Conflict, Forgotten, IdempotencyMismatch, StaleState
+from muniment.store.append import put_keys
 from muniment.store.context import Context
-from muniment.store.idempotency import put_keys
 from muniment.store.items import Item, latest
 from muniment.store.tombstones import forgotten, load_entry
 
@@ -104,7 +104,7 @@ def _must_be(tx: Transaction, versioned: Versioned, versions: tuple[int, ...]) -
 def _check_key(tx: Transaction, request: Request) -> None:
     named = key_hash(request)
     tx.do(Lock(("idempotency", request.user_id, named.hex())))
-    key = get(tx, IDEMPOTENCY, (request.user_id, named))
+    key = get(tx, IDEMPOTENCY_KEYS, (request.user_id, named))
     if key is None:
         return
     entry_id = key.entry_id
@@ -130,7 +130,7 @@ def _last(request: Request | None, noted: _NotedIds) -> Callable[[Transaction], 
             row = get(tx, ENTRIES, (entry_id,))
             if row is not None:
                 said = salted_digest(row.salt or b"", request.said)
-                put_keys(tx, [IdempotencyRow(request.user_id, key_hash(request), entry_id, said)])
+                put_keys(tx, [IdempotencyKeyRow(request.user_id, key_hash(request), entry_id, said)])
                 return True
         return False
 

@@ -76,7 +76,7 @@ class ServerSettings:
     """After so long without a sign of life of its process, an operation is taken up by another."""
     upkeep: str = ""
     """What a process does beside its requests, shared with all others by leases in the store: some of `index`,
-    `episodes`, `scrub` and `extract`, with commas between them. Nothing unless it is set."""
+    `scrub` and `extract`, with commas between them. Nothing unless it is set."""
     upkeep_seconds: int = 30
     """How often it looks whether something waits."""
     shutdown_seconds: int = 30

@@ -70,7 +70,7 @@ def start_run(
         budgets=budgets,
     )
     if start:
-        from muniment.store.writing import append
+        from muniment.store.append import append
 
         append(memory._ctx, run.scope, (), run._opening)
     return run

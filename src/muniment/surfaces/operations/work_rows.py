@@ -19,8 +19,8 @@ from muniment.core.ports.engine import Delete, Engine, Patch, Reader, Transactio
 from muniment.core.ports.rows import chunked, get, insert, select, texts
 from muniment.core.ports.schema import LEASES, WORKS
 from muniment.core.ports.server_rows import SERVER, LeaseRow, WorkRow
+from muniment.store.answers import hold_answers
 from muniment.store.background.leases import count_on, open_leases, take_over
-from muniment.store.idempotency import hold_answers
 
 __all__ = ["KEPT", "KEPT_MAX", "RESULT_BYTES_MAX", "StoredWork", "WorkRows", "answer_of"]
 

@@ -2,7 +2,7 @@
 
 An answer goes out again only after the ledger, in a transaction, said that the key was used for the same request and
 that what it wrote was not forgotten. Answers are bounded in size, number and age, tenant by tenant; a forget takes them
-all (`store.idempotency`), and one that was made while something was forgotten is not kept.
+all (`store.answers`), and one that was made while something was forgotten is not kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from muniment.core.ports.models import Clock, Ids
 from muniment.core.ports.rows import get, put, select
 from muniment.core.ports.schema import REPLIES
 from muniment.core.ports.server_rows import ReplyRow
-from muniment.store.idempotency import clearing_of, hold_answers
+from muniment.store.answers import clearing_of, hold_answers
 from muniment.surfaces.http.guards import Repeated, Request, key_hash
 
 __all__ = ["KEPT", "Replies"]

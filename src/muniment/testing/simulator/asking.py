@@ -23,7 +23,7 @@ _PURPOSES = ("responder", "planner", "tool")
 def _plan_search(model: Model, rng: Random, number: int) -> Args:
     del number
     owner = draw_owner(model, rng)
-    own = model.findable(owner)
+    own = model.events_of(owner)
     args: Args = {"scope": scope_of(model, owner, rng.choice(SESSIONS)), "query": rng.choice(_QUESTIONS)}
     others = [word for word, each in model.words.items() if each.owner != owner or each.is_gone]
     if own and rng.random() < 0.7:
@@ -67,7 +67,7 @@ def check_sources(model: Model, owner: Owner, sources: Any, what: str) -> None:
 def _plan_compose(model: Model, rng: Random, number: int) -> Args:
     del number
     owner = draw_owner(model, rng)
-    own = model.findable(owner)  # a build of what is not found yet is no evidence's: its question stays the asker's own
+    own = model.events_of(owner)
     args: Args = {"scope": scope_of(model, owner, rng.choice(SESSIONS)), "query": rng.choice(_QUESTIONS)}
     if own and rng.random() < 0.5:
         args["query"] = f"what about {rng.choice(own).word}?"

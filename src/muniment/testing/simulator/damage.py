@@ -153,7 +153,7 @@ def _altered(column: Column, value: Value, rng: Random) -> Value:
 
 def damage_bytes(specimen: Specimen, model: Model, args: Args) -> str | None:
     """Flip bytes in a copy of the store's file, and ask every door of the copy."""
-    from muniment.store.engines.sqlite.engine import SqliteEngine
+    from muniment.store.engines.sqlite import SqliteEngine
 
     if not specimen.files():
         return None

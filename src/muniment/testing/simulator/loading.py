@@ -1,4 +1,4 @@
-"""Acts by which many events come in at once: bulk loads, the same loads again, and the index made afterwards."""
+"""Acts by which many events come in at once: bulk loads, the same loads again; and the index brought up."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 from muniment.handles.memory import Memory
+from muniment.memory.index import follow
 from muniment.testing.simulator.act import SESSIONS, Act, Args, draw_owner
 from muniment.testing.simulator.model import Model, Owner, must
 from muniment.testing.simulator.saying import acknowledge, message, plain, shown, stored
@@ -40,7 +41,7 @@ def _plan_again(model: Model, rng: Random, number: int) -> Args | None:
 
 @contextmanager
 def _small_portions() -> Iterator[None]:
-    with mock.patch("muniment.store.bulk.loading.PORTION_EVENTS", _PORTION):
+    with mock.patch("muniment.store.load.PORTION_EVENTS", _PORTION):
         yield
 
 
@@ -84,10 +85,8 @@ def _learn_load(model: Model, args: Args, answer: Any) -> None:
         must(report is None or told is not None, "what a load acknowledged is there", each)
         if told is not None:
             acknowledge(model, Owner(tenant_id, each["user_id"]), each["session_id"], each["message"], told)
-            model.waiting.add(told[0])
     if report is not None and args["index"]:
         must(report["waiting"] == 0, "a load that indexes leaves nothing to be indexed", report)
-        model.end_waiting(tenant_id)
     if not any(load["events"] is args["events"] for load in model.loads):
         model.loads.append(args)
 
@@ -110,18 +109,21 @@ def _seen_load(mem: Memory, model: Model, args: Args) -> Any:
 
 
 def _plan_index(model: Model, rng: Random, number: int) -> Args | None:
+    """A user's index is brought up to the end of the ledger, or to any place before it."""
     del number
-    tenants = sorted({model.events[id_].owner.tenant_id for id_ in model.waiting})
-    return {"tenant_id": rng.choice(tenants)} if tenants else None
+    owners = sorted({event.owner for event in model.events.values()})
+    if not owners:
+        return None
+    owner = rng.choice(owners)
+    return {"tenant_id": owner.tenant_id, "user_id": owner.user_id, "entries_max": rng.choice((None, 1, 2, 5))}
 
 
 def _index(mem: Memory, args: Args) -> Any:
-    return mem.store.index(tenant_id=args["tenant_id"])
+    return follow(mem._ctx, args["tenant_id"], args["user_id"], entries_max=args["entries_max"])
 
 
 def _learn_index(model: Model, args: Args, answer: Any) -> None:
-    if answer is not None:
-        model.end_waiting(args["tenant_id"])
+    """Nothing that was said changes."""
 
 
 ACTS = (

@@ -122,8 +122,6 @@ class Model:
     """A forget was broken off behind its commit: what is left in files goes with the next scrub."""
     loads: list[dict[str, Any]] = field(default_factory=list)
     """Bulk loads, whole or broken off."""
-    waiting: set[str] = field(default_factory=set)
-    """Events that were loaded and may not be in the index yet."""
     runs: dict[tuple[Owner, str], int] = field(default_factory=dict)
     """How many runs of a session have ended."""
 
@@ -169,14 +167,6 @@ class Model:
 
     def event_of_word(self, word: str) -> Event | None:
         return next((event for event in self.events.values() if event.word == word), None)
-
-    def findable(self, owner: Owner) -> list[Event]:
-        """What a search must find."""
-        return [event for event in self.events_of(owner) if event.id not in self.waiting]
-
-    def end_waiting(self, tenant_id: str) -> None:
-        """All that was loaded of a tenant is in the index."""
-        self.waiting = {id_ for id_ in self.waiting if self.events[id_].owner.tenant_id != tenant_id}
 
     def live_facts(self, owner: Owner | None = None) -> list[HeldFact]:
         return [fact for fact in self.facts.values() if not fact.is_gone and owner in (None, fact.owner)]

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from muniment.core.ports.schema import TABLES
-from muniment.store.engines.postgres.engine import PostgresEngine
-from muniment.store.engines.postgres.replicas import ReplicaSettings
+from muniment.store.engines._postgres_replica import ReplicaSettings
+from muniment.store.engines.postgres import PostgresEngine
 from muniment.testing.postgres import Servers, fresh_schema, pooled, server_dsn
 from muniment.testing.simulator.specimens import Specimen
 
@@ -57,7 +57,7 @@ class Server:
         schema = stack.enter_context(fresh_schema(operator_dsn or dsn))
         self._operator = stack.enter_context(psycopg.connect(operator_dsn or dsn, autocommit=True))
         # Tables are not rebuilt after each forget: what lies in a server's files is its operator's to clean.
-        self.engine = PostgresEngine(dsn, schema=schema, pool_max=4, rebuild_bytes_max=0, replica=replica)
+        self.engine = PostgresEngine(dsn, schema=schema, pool_max=4, replica=replica)
         stack.callback(self.engine.close)
         self._schema = schema
         self._seeds: set[int] = set()

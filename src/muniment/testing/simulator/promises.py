@@ -95,7 +95,7 @@ def nothing_crosses(specimen: Specimen, model: Model, owner: Owner, rng: Random)
 def words_found(specimen: Specimen, model: Model, owner: Owner, rng: Random) -> None:
     """An event is found by a word that it alone says, and a forgotten word finds nothing that holds it."""
     run = specimen.mem.run(tenant_id=owner.tenant_id, user_id=owner.user_id, session_id="asking")
-    own = model.findable(owner)
+    own = model.events_of(owner)
     if own:
         event = rng.choice(own)
         hits = run.search(event.word, k=12)

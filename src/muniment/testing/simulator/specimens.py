@@ -20,7 +20,7 @@ from muniment.core.ports.engine import Engine
 from muniment.errors import MunimentError, StorageFull, StorageLost
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.testing.simulator.faults import Fault, FaultyEngine, Killed, in_child
 
 __all__ = ["BEHIND", "ENGINES", "POLICY", "Outcome", "Specimen", "StepIds", "open_specimens"]

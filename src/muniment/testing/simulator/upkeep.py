@@ -8,7 +8,7 @@ from typing import Any
 from muniment.core.outside.system import TickingClock
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
-from muniment.store.engines.sqlite.engine import SqliteEngine
+from muniment.store.engines.sqlite import SqliteEngine
 from muniment.store.ledger.records import Receipt
 from muniment.testing.simulator.act import Act, Args
 from muniment.testing.simulator.model import Model, Owner, must
@@ -92,7 +92,7 @@ def _learn_forget(model: Model, args: Args, answer: Any) -> None:
         receipt_id, erased, counts, _ = answer
         model.receipts[receipt_id] = args["tenant_id"]
         must(set(args["ids"]) <= set(erased), "a receipt names what it erased", erased)
-        must(not counts.get("left_items"), "a forget leaves no words behind", counts)
+        must(not counts.get("left_damaged"), "a forget meets no damage", counts)
 
 
 def _seen_forgotten(mem: Memory, model: Model, args: Args) -> Any:

@@ -26,8 +26,8 @@ from muniment.surfaces.settings import Settings, open_store
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.store.bulk.records import LoadReport
     from muniment.store.ledger.records import EntryDraft, LedgerEntry
+    from muniment.store.load import LoadReport
 
 __all__ = ["ingest", "ingested"]
 
@@ -87,8 +87,7 @@ def _ingest_bulk(
     """Everything is checked and put in order on disk before the store is opened."""
     from muniment.core.outside.spool import spool
     from muniment.core.policy import Policy
-    from muniment.store.bulk.loading import spool_events
-    from muniment.store.bulk.records import LoadEvent
+    from muniment.store.load import LoadEvent, spool_events
 
     policy = Policy.from_wire(dict(settings.policy)).ledger
     with tempfile.TemporaryDirectory(prefix="muniment-") as scratch, spool() as held, rates(quiet=quiet) as tell:
@@ -242,8 +241,8 @@ def _drafts(
     sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool
 ) -> Iterator[tuple[_Address, str, EntryDraft]]:
     """Every event of the files as (scope, where it stands, draft)."""
-    from muniment.store.bulk.loading import event_key
     from muniment.store.ledger.drafts import draft_of
+    from muniment.store.load import event_key
 
     for shown, path in sources:
         base = session or Path(shown).stem or "session"

@@ -317,7 +317,7 @@ class _Copied(NamedTuple):
 
 
 def _backup(call: Call, file: str) -> _Copied:
-    from muniment.store.engines.sqlite.copying import copy_file
+    from muniment.store.engines._sqlite_files import copy_file
 
     number = copy_file(_file(call, "copied"), file)
     return _Copied(file, number, os.path.getsize(file))
@@ -346,7 +346,7 @@ class _Restored(NamedTuple):
 
 
 def _restore(call: Call, file: str) -> _Restored:
-    from muniment.store.engines.sqlite.copying import replace_file, schema_number
+    from muniment.store.engines._sqlite_files import replace_file, schema_number
 
     path, number = _file(call, "restored"), schema_number(file)
     if os.path.exists(path):

@@ -17,7 +17,7 @@ from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import SEGMENTS, VECTORS
 from muniment.errors import MunimentError
 from muniment.store.context import Context
-from muniment.store.scrub import due_receipts
+from muniment.store.scrub import count_due
 from muniment.surfaces.http.logs import LOGGER
 
 __all__ = ["Look", "StoreLooks", "look_at"]
@@ -47,20 +47,19 @@ class _Turns(NamedTuple):
 
 
 def look_at(ctx: Context, tenants: Sequence[str], now_s: float) -> Look:
-    """Ask the store, which answered already who its tenants are. The index of words has no lag: it is written with the
-    turns."""
+    """Ask the store, which answered already who its tenants are."""
     sizes = ctx.engine.sizes()
     embedder = ctx.embedder
     due = lag = 0
     for tenant_id in tenants:
-        due += len(ctx.engine.read(tenant_id, due_receipts))
+        due += ctx.engine.read(tenant_id, count_due)
         if embedder is not None:
             lag += ctx.engine.read(tenant_id, partial(_lag, embedder=embedder.identity))
     return Look(now_s, True, sizes.size_bytes, sizes.entries, len(tenants), due, lag)
 
 
 def _lag(reader: Reader, embedder: str) -> int:
-    """Turns of the index of words that lack a vector of this embedder."""
+    """Turns of the stored index that lack a vector of this embedder."""
     turns = sum(row.count for row in stream(reader, SEGMENTS, into=_Turns))
     return max(
         0, turns - sum(row.count for row in stream(reader, VECTORS, (("embedder", "=", embedder),), into=_Turns))

@@ -1,1 +1,0 @@
-"""The engine over a PostgreSQL server, walled by row-level security."""
