@@ -61,8 +61,8 @@ def unchecked() -> Iterator[None]:
         return None
 
     with (
-        mock.patch("muniment.store.ledger.rows.check_header", nothing),
-        mock.patch("muniment.store.ledger.rows.read_body", plain_body),
+        mock.patch("muniment.store.ledger.check_header", nothing),
+        mock.patch("muniment.store.ledger.read_body", plain_body),
         mock.patch("muniment.memory.turn_reading.check_header", nothing),
         mock.patch("muniment.memory.turn_reading.read_body", plain_body),
         mock.patch("muniment.memory.searching.check_header", nothing),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory, open
     from muniment.handles.run import Run
     from muniment.integrations.wrapping.clients import wrap
-    from muniment.store.ledger.records import EntryDraft, LedgerEntry, Receipt
+    from muniment.store.ledger import EntryDraft, LedgerEntry, Receipt
     from muniment.surfaces.client.connecting import connect
 
 __version__ = "0.1.0"
@@ -44,12 +44,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "EntryDraft": "muniment.store.ledger.records",
-    "LedgerEntry": "muniment.store.ledger.records",
+    "EntryDraft": "muniment.store.ledger",
+    "LedgerEntry": "muniment.store.ledger",
     "Memory": "muniment.handles.memory",
     "MunimentError": "muniment.errors",
     "Policy": "muniment.core.policy",
-    "Receipt": "muniment.store.ledger.records",
+    "Receipt": "muniment.store.ledger",
     "Run": "muniment.handles.run",
     "connect": "muniment.surfaces.client.connecting",
     "open": "muniment.handles.memory",

@@ -70,10 +70,8 @@ from muniment.runs.drift import DriftReport
 from muniment.runs.reading import Resumed
 from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
 from muniment.store import transfer
-from muniment.store.load import Progress
-from muniment.store.load import LoadEvent, LoadReport
-from muniment.store.ledger.evidence import Resolved
-from muniment.store.ledger.records import EntryDraft, EntryKind, LedgerEntry, Receipt, RunState, StopReason
+from muniment.store.ledger import EntryDraft, EntryKind, LedgerEntry, Receipt, Resolved, RunState, StopReason
+from muniment.store.load import LoadEvent, LoadReport, Progress
 from muniment.store.reports import Changes, ImportReport, RebuildReport, ScrubbedFiles, UserState, VerifyReport
 from muniment.traces.ingest import TraceReport
 from muniment.verify.eval_running import Answerer

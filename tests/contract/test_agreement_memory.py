@@ -34,7 +34,7 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.postgres import PostgresEngine
 from muniment.store.engines.sqlite import SqliteEngine
-from muniment.store.ledger.records import Receipt
+from muniment.store.ledger import Receipt
 from muniment.testing.postgres import Unavailable, fresh_schema, server_dsn
 
 USERS, SESSIONS, TENANTS = ("ana", "bob", "ana "), ("s1", "s2"), ("default", "acme")

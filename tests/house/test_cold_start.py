@@ -59,7 +59,7 @@ NOT_TO_SEARCH = (
     "memory.fact_writing", "memory.state", "memory.vectors", "packets.builds",
     "packets.compose", "packets.gathering", "packets.page", "packets.pool", "packets.rendering", "store.changes",
     "store.derivation", "store.dumps", "store.engines.postgres", "store.engines._sqlite_residue",
-    "store.forget", "store.ledger.admission", "store.ledger.evidence", "store.ledger.secrets",
+    "store.forget", "store.admission", "store.secrets",
     "store.positions", "store.reading", "store.reports", "store.scrub",
     "store.transfer", "store.users", "store.verify", "store.append",
 )  # fmt: skip

@@ -50,8 +50,8 @@ KNOWN = {
 }
 """Places that give a record of a bank a status which is not a plain harmless word, and why none of them activates."""
 
-ITEM_WRITERS = {"store/items.py", "store/rebuild.py", "store/transfer.py"}
-"""Where versions of items are written: by projections (`items`, `rebuild`), and from dumps, whose rules are asked."""
+ITEM_WRITERS = {"store/items.py", "store/verify.py", "store/transfer.py"}
+"""Where versions of items are written: by projections (`items`, `verify`), and from dumps, whose rules are asked."""
 
 
 class Walk(ast.NodeVisitor):

@@ -14,7 +14,7 @@ import muniment
 from muniment.core.matching import common_stretches
 from muniment.integrations.session.alignment import align, ends_with, missing_calls, recorded
 from muniment.integrations.wrapping.answers import ChatReader, MessageReader, ResponseReader
-from muniment.store.ledger.messages import MessageEvent, read_messages
+from muniment.store.messages import MessageEvent, read_messages
 
 
 def user(text: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from muniment.research.outside.page_text import read_text
 from muniment.research.reading import marks
 from muniment.runs.compaction.transitions import failure_fingerprint
 from muniment.runs.markdown import escaped
-from muniment.store.ledger.secrets import redact_text, redact_value
+from muniment.store.secrets import redact_text, redact_value
 from muniment.verify.facts.claims import read_claim
 from muniment.verify.facts.evidence import pick_evidence
 from muniment.verify.facts.source import Source, SourceText

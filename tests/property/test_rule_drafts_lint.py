@@ -21,7 +21,7 @@ from muniment.rules.promotion.consolidation import rule_of
 from muniment.rules.promotion.records import LintFinding
 from muniment.rules.rulebook.lint import is_clean, lint_rule
 from muniment.store.injection import reads_like_instructions
-from muniment.store.ledger.secrets import redact_text
+from muniment.store.secrets import redact_text
 from products import for_each
 
 NOW = "2026-05-01T12:00:00.000000Z"

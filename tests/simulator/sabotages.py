@@ -208,17 +208,15 @@ SABOTAGES = (
         "observe,again",
     ),
     Sabotage("a replay is not what was sent", drifting_replay, f"{SAYING},compose,replay"),
-    Sabotage(
-        "secrets are not redacted", _patch("muniment.store.ledger.admission.may_hold_secret", lambda *_: False), SAYING
-    ),
+    Sabotage("secrets are not redacted", _patch("muniment.store.admission.may_hold_secret", lambda *_: False), SAYING),
     Sabotage(
         "orders from outside are not flagged",
-        _patch("muniment.store.ledger.admission.reads_like_instructions", lambda *_: False),
+        _patch("muniment.store.admission.reads_like_instructions", lambda *_: False),
         SAYING,
     ),
     Sabotage(
         "altered content is served",
-        _patch("muniment.store.ledger.rows.check_content", lambda row: None),
+        _patch("muniment.store.ledger.check_content", lambda row: None),
         f"{SAYING},damage_row",
     ),
     Sabotage("a clock that stepped back is believed", unheld_clock, SAYING),

@@ -18,7 +18,7 @@ from muniment.handles.runner import Runner
 from muniment.memory.extraction.model import Model
 from muniment.packets.builds import Build
 from muniment.runs.reading import Resumed
-from muniment.store.ledger.records import Role, StopReason
+from muniment.store.ledger import Role, StopReason
 from muniment.surfaces.operations.rows import LOCAL, OPERATIONS
 from muniment.surfaces.operations.signatures import public_members, signature_of
 from muniment.surfaces.operations.table import SUBHANDLES, Handle, class_at

@@ -25,7 +25,7 @@ from muniment.rules.rulebook_writing import Book
 from muniment.store.background.leases import open_leases
 from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import Item
-from muniment.store.ledger.records import Receipt, RunState
+from muniment.store.ledger import Receipt, RunState
 from muniment.store.lists.seeking import (
     COUNT_MAX,
     Listed,

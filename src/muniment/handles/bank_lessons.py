@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import RuleUse
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft
+    from muniment.store.ledger import EntryDraft
 
 __all__ = ["drop_lesson", "lesson_bank", "sign_lesson"]
 

@@ -51,18 +51,20 @@ from muniment.store.derivation import (
     of_patches,
 )
 from muniment.store.items import Item
-from muniment.store.ledger.memory_events import (
+from muniment.store.ledger import (
+    ACTIONS_PLANNED,
     CANDIDATE_EVENTS,
     DOCUMENT_EVENTS,
     FACT_EVENTS,
     INSIGHT_EVENTS,
+    OUTPUT_VERIFIED,
     PROCEDURE_EVENTS,
+    RUN_EVENTS,
     SESSION_SUMMARIZED,
     STATE_PATCHED,
     TURNS_CLAIMED,
     TURNS_READ,
 )
-from muniment.store.ledger.run_events import ACTIONS_PLANNED, OUTPUT_VERIFIED, RUN_EVENTS
 from muniment.store.proofs import receipt_fault
 
 if TYPE_CHECKING:

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.core.record import ValidationError, issues_of
 from muniment.errors import InvalidInput, InvalidRecord, MunimentError
-from muniment.store.ledger.records import STOP_REASONS, EntryDraft
+from muniment.store.ledger import STOP_REASONS, EntryDraft
 
 if TYPE_CHECKING:
+    from muniment.store.admission import Admitted
     from muniment.store.context import Context
-    from muniment.store.ledger.admission import Admitted
-    from muniment.store.ledger.records import Cited
+    from muniment.store.ledger import Cited
 
 __all__ = ["answer_given", "check_stop_reason", "event_given", "opening_given", "plain"]
 
 
 def opening_given(ctx: Context, said: dict[str, Any]) -> Admitted:
     """The run's first entry, admitted; what is wrong with it is reported under the names of `Memory.run`."""
+    from muniment.store.admission import admit
     from muniment.store.append import opening_draft
-    from muniment.store.ledger.admission import admit
 
     try:
         return admit(opening_draft(said), ctx.policy.ledger)

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from muniment.runs.reading import Resumed
     from muniment.store import transfer
     from muniment.store.derivation import Derived
-    from muniment.store.ledger.records import Receipt, RunState
+    from muniment.store.ledger import Receipt, RunState
     from muniment.store.reports import ImportReport, VerifyReport
 
 # What a process does not need to open a store and to search is imported by what does need it (decision 0001).

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from muniment.core.scope import Pointer
     from muniment.memory.turns import EpisodeCandidate
     from muniment.store.context import Context
-    from muniment.store.ledger.evidence import Resolved
-    from muniment.store.ledger.records import EntryKind, LedgerEntry
+    from muniment.store.ledger import EntryKind, LedgerEntry, Resolved
     from muniment.store.reports import Changes
     from muniment.traces.ingest import TraceReport
 

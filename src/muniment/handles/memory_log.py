@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from muniment.packets.turns import RunTurn, TurnKind
     from muniment.runs.drift import DriftReport
     from muniment.store.context import Context
-    from muniment.store.ledger.records import RunState
+    from muniment.store.ledger import RunState
 
 __all__ = ["MemoryLog"]
 

@@ -28,7 +28,7 @@ from muniment.rules.rulebook_reading import (
     versions_of,
 )
 from muniment.rules.rulebook_writing import Book, find_rule
-from muniment.store.ledger.foreign import is_id
+from muniment.store.admission import is_id
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

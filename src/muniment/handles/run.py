@@ -16,9 +16,7 @@ from muniment.errors import InvalidInput, RunFinished
 from muniment.handles.given import answer_given, check_stop_reason, event_given, opening_given, plain
 from muniment.handles.telling import told
 from muniment.store.items import latest
-from muniment.store.ledger.drafts import drafts_of, make_draft, refuse_reserved
-from muniment.store.ledger.records import EntryDraft, RunState
-from muniment.store.ledger.run_events import RUN_FINISHED
+from muniment.store.ledger import RUN_FINISHED, EntryDraft, RunState, drafts_of, make_draft, refuse_reserved
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import FoldResult
@@ -36,10 +34,10 @@ if TYPE_CHECKING:
     from muniment.memory.patches import Writer
     from muniment.memory.recall.records import Hit
     from muniment.packets.builds import Build
+    from muniment.store.admission import Admitted
     from muniment.store.context import Context
     from muniment.store.items import Item
-    from muniment.store.ledger.admission import Admitted
-    from muniment.store.ledger.records import Cited, LedgerEntry, StopReason
+    from muniment.store.ledger import Cited, LedgerEntry, StopReason
     from muniment.verify.outputs import Output
     from muniment.verify.sandbox.harness import Harness
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from muniment.memory.patches import Writer
     from muniment.rules.rule_selecting import RuleSelection
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft
+    from muniment.store.ledger import EntryDraft
 
 __all__ = ["RunLearning", "learn_and_end", "learn_from"]
 

@@ -10,8 +10,7 @@ from muniment.core.listing import listing_given
 if TYPE_CHECKING:
     from muniment.core.scope import Pointer, Scope
     from muniment.store.context import Context
-    from muniment.store.ledger.evidence import Resolved
-    from muniment.store.ledger.records import EntryKind, LedgerEntry
+    from muniment.store.ledger import EntryKind, LedgerEntry, Resolved
 
 __all__ = ["RunLedger"]
 

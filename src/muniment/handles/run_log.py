@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from muniment.packets.builds import Build
     from muniment.runs.records import ClaimStatus, CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog
     from muniment.store.context import Context
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["RunLogHandle"]
 

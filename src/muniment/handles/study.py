@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         WaveResult,
     )
     from muniment.store.context import Context
-    from muniment.store.ledger.records import RunState, StopReason
+    from muniment.store.ledger import RunState, StopReason
 
 __all__ = ["Study", "StudyStatus", "check_question", "open_study", "start_study"]
 

@@ -24,7 +24,7 @@ from muniment.memory.kept.threads import Checkpoint, NewCheckpoint, Place, Threa
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
 
 __all__ = ["ThreadSpace"]
 

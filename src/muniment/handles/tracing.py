@@ -14,7 +14,7 @@ from muniment.traces.sessions import USER_ATTRIBUTES
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft, LedgerEntry
+    from muniment.store.ledger import EntryDraft, LedgerEntry
     from muniment.traces.ingest import TraceReport
 
 __all__ = ["IngestRequest", "ingest_otel"]

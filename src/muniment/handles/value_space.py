@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from muniment.core.record import JsonObject
     from muniment.memory.kept.features import Features
     from muniment.store.context import Context
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
 
 __all__ = ["ValueSpace"]
 

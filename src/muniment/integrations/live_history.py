@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from muniment.store.ledger.secrets import redact_value
+from muniment.store.secrets import redact_value
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["GAP", "before_question", "compose_beside", "cut_in_steps", "left_out"]
 

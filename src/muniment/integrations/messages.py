@@ -11,7 +11,7 @@ from muniment.errors import Forgotten
 
 if TYPE_CHECKING:
     from muniment.handles.run import Run
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["content_text", "observe_once", "once_key"]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from muniment.aio import AsyncMemory
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["Conversation", "Line", "Transcript"]
 

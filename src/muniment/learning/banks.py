@@ -19,15 +19,14 @@ from muniment.learning.rule_state import CanaryPlan
 from muniment.learning.stored_memory import STORES, StoredMemory, Tally
 from muniment.store.append import append_in, opening_draft
 from muniment.store.items import Item, latest, lock_memory, lock_shared, select_items, stream_items
-from muniment.store.ledger.memory_events import MEMORY_KEPT
-from muniment.store.ledger.records import EntryDraft, ToolCall
+from muniment.store.ledger import MEMORY_KEPT, EntryDraft, ToolCall
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.learning.stored_memory import MemoryKind, Store
+    from muniment.store.admission import Admitted
     from muniment.store.context import Context
-    from muniment.store.ledger.admission import Admitted
 
 __all__ = [
     "Held",
@@ -226,7 +225,7 @@ def _newest(tx: Transaction, owner: str) -> str:
 
 
 def _opening(ctx: Context) -> Admitted:
-    from muniment.store.ledger.admission import admit
+    from muniment.store.admission import admit
 
     return admit(opening_draft({"task_type": "bank"}), ctx.policy.ledger)
 

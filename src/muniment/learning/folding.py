@@ -67,10 +67,9 @@ from muniment.memory.patches import Decided, append_decided, draft_patch
 from muniment.packets.builds import builds_of_run
 from muniment.store.injection import has_injection_form
 from muniment.store.items import Item, latest, latest_of_run, newest_items, select_items
-from muniment.store.ledger.memory_events import DRAFT_MADE, FOLD_MADE, LESSONS_PROPOSED, RUN_LOGGED
-from muniment.store.ledger.rows import EntryReceipt
-from muniment.store.ledger.secrets import redact_text
+from muniment.store.ledger import DRAFT_MADE, FOLD_MADE, LESSONS_PROPOSED, RUN_LOGGED, EntryReceipt
 from muniment.store.reading import list_entries
+from muniment.store.secrets import redact_text
 from muniment.verify.judges import taught_by
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ if TYPE_CHECKING:
     from muniment.learning.proposals.records import LessonReport
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft, LedgerEntry
+    from muniment.store.ledger import EntryDraft, LedgerEntry
 
 BUILDS_MAX = 64
 """So many of a run's last packets are named in its log."""

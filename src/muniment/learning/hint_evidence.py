@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from muniment.core.ports.rows import select
 from muniment.core.ports.schema import ENTRIES, ITEMS
 from muniment.learning.lessons.wording import EVENTS_MAX
-from muniment.store.ledger.records import INSTRUCTION_LIKE
+from muniment.store.ledger import INSTRUCTION_LIKE
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryHint

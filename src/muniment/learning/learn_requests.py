@@ -32,14 +32,14 @@ from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import IntentParts, StateParts
 from muniment.memory.patches import Decided, cleaned, draft_patch, need_grant, write_patches
 from muniment.store.items import latest, select_items
-from muniment.store.ledger.run_events import OUTPUT_VERIFIED
+from muniment.store.ledger import OUTPUT_VERIFIED
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft
+    from muniment.store.ledger import EntryDraft
 
 __all__ = [
     "LEARNING",

@@ -36,8 +36,7 @@ from muniment.learning.stored_memory import IntentParts, RunFacts
 from muniment.memory.patches import texts_of
 from muniment.runs.resuming import run_item
 from muniment.store.items import latest
-from muniment.store.ledger.records import RunState
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import RunState, entry_of_row
 from muniment.store.reading import list_entries
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from muniment.core.scope import Scope
     from muniment.learning.stored_memory import StoredMemory
     from muniment.store.context import Context
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["AddedLesson", "add_lesson"]
 

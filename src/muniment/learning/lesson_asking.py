@@ -28,12 +28,12 @@ from muniment.learning.proposals.records import (
 )
 from muniment.memory.extraction.borne import folded, words_in
 from muniment.runs.reading import get_run
+from muniment.store.admission import is_id
 from muniment.store.injection import has_injection_form
 from muniment.store.items import latest, select_items
-from muniment.store.ledger.foreign import is_id
-from muniment.store.ledger.records import INSTRUCTION_LIKE
-from muniment.store.ledger.secrets import find_secret, redact_text
+from muniment.store.ledger import INSTRUCTION_LIKE
 from muniment.store.reading import list_entries
+from muniment.store.secrets import find_secret, redact_text
 from muniment.verify.outside.graders import without_orders
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from muniment.learning.proposals.keeping import KeptLesson
     from muniment.learning.stored_memory import RunFacts
     from muniment.store.context import Context
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["LessonsAsked", "ask_lessons", "list_reports", "shown_event", "shown_run", "standards_of", "told"]
 

@@ -24,7 +24,7 @@ from muniment.learning.lessons.uses import by_family, name_in_bank, told_id
 from muniment.learning.plans import applied_draft, run_plan
 from muniment.learning.projection import core_name
 from muniment.memory.patches import draft_patch
-from muniment.store.ledger.memory_events import LESSONS_USED
+from muniment.store.ledger import LESSONS_USED
 
 if TYPE_CHECKING:
     from muniment.core.policy import LearnPolicy
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from muniment.learning.lessons.uses import UseArm
     from muniment.learning.stored_memory import RunFacts, StoredMemory
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft
+    from muniment.store.ledger import EntryDraft
 
 __all__ = ["banks_beside", "family_lessons", "tell_beside"]
 

@@ -18,17 +18,17 @@ from muniment.learning.fold.payloads import id_of, named_traces
 from muniment.learning.fold.undoing import undo_plan
 from muniment.learning.stored_memory import StoredMemory
 from muniment.memory.patches import draft_patch
+from muniment.store.admission import is_id
 from muniment.store.items import Item, get_version, latest, newest_of, stream_items, taken_ids
-from muniment.store.ledger.foreign import is_id
-from muniment.store.ledger.memory_events import PLAN_ENDED, PLAN_MADE
-from muniment.store.ledger.secrets import find_secret
+from muniment.store.ledger import PLAN_ENDED, PLAN_MADE
+from muniment.store.secrets import find_secret
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.core.scope import Scope, ScopeLevel
     from muniment.learning.lesson_state import LessonState
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft
+    from muniment.store.ledger import EntryDraft
 
 __all__ = [
     "PlanState",

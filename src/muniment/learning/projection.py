@@ -11,10 +11,10 @@ from muniment.core.record import Record
 from muniment.core.scope import is_bank
 from muniment.errors import InvalidRecord
 from muniment.runs.projection import change_of, erased, sources_named
+from muniment.store.admission import is_id
 from muniment.store.derivation import Projections, of_patches
 from muniment.store.items import Change, Item, digest_name
-from muniment.store.ledger.foreign import is_id
-from muniment.store.ledger.memory_events import (
+from muniment.store.ledger import (
     DRAFT_MADE,
     FOLD_MADE,
     LESSONS_PROPOSED,
@@ -25,12 +25,12 @@ from muniment.store.ledger.memory_events import (
     PLAN_MADE,
     RUN_LOGGED,
     WORKING_SET_CHANGED,
+    LedgerEntry,
 )
-from muniment.store.ledger.records import LedgerEntry
 
 if TYPE_CHECKING:
     from muniment.learning.stored_memory import MemoryKind, StoredMemory
-    from muniment.store.ledger.records import EntryKind
+    from muniment.store.ledger import EntryKind
 
 __all__ = [
     "core_name",

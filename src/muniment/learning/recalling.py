@@ -38,7 +38,7 @@ from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.searching import check_search, find_turns
 from muniment.store.items import lock_shared
-from muniment.store.ledger.memory_events import MEMORY_RECALLED
+from muniment.store.ledger import MEMORY_RECALLED
 from muniment.store.reading import list_entries
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from muniment.learning.stored_memory import MemoryKind, StepFacts, StoredMemory
     from muniment.memory.patches import Writer
     from muniment.store.context import Context
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = [
     "METHOD",

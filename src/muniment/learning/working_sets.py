@@ -14,7 +14,7 @@ from muniment.learning.keys import expires_at, parse_ttl
 from muniment.learning.projection import trace_id_of
 from muniment.memory.patches import Decided, cleaned, draft_patch, texts_of, write_patches
 from muniment.store.items import latest, newest_items
-from muniment.store.ledger.memory_events import WORKING_SET_CHANGED
+from muniment.store.ledger import WORKING_SET_CHANGED
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction

@@ -30,8 +30,7 @@ from muniment.memory.patches import (
     write_patches,
 )
 from muniment.store.items import Item, digest_name, latest, lock_item, newest_items
-from muniment.store.ledger.memory_events import CANDIDATE_DECIDED, CANDIDATE_PROPOSED
-from muniment.store.ledger.records import EntryDraft
+from muniment.store.ledger import CANDIDATE_DECIDED, CANDIDATE_PROPOSED, EntryDraft
 from muniment.store.reading import content_in
 
 __all__ = [

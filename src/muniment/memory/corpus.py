@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from muniment.memory.recall.records import Hit
     from muniment.memory.searching import FoundTurn
     from muniment.store.context import Context
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
 
 __all__ = ["Corpus", "add_to_corpora", "read_text_file", "standing_of"]
 

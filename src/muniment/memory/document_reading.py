@@ -13,7 +13,7 @@ from muniment.core.scope import Span
 from muniment.errors import NotFound
 from muniment.memory.documents.records import Chunk, CorpusDocument, DocumentStatus, StoredDocument
 from muniment.store.items import Item, digest_name, latest, newest_of, stream_items, taken_ids
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import entry_of_row
 from muniment.store.reading import content_in
 
 __all__ = [

@@ -24,17 +24,15 @@ from muniment.memory.document_reading import (
 )
 from muniment.memory.documents.records import CorpusDocument
 from muniment.memory.patches import check_open, draft_patch
+from muniment.store.admission import admit
 from muniment.store.append import Batch, append_batches, append_in, opening_draft, prepare_batch
 from muniment.store.context import Context
 from muniment.store.items import Item, digest_name, lock_memory
-from muniment.store.ledger.admission import admit
-from muniment.store.ledger.memory_events import DOCUMENT_ADDED, DOCUMENT_RETRACTED
-from muniment.store.ledger.records import EntryDraft, ToolCall
-from muniment.store.ledger.run_events import RUN_FINISHED
+from muniment.store.ledger import DOCUMENT_ADDED, DOCUMENT_RETRACTED, RUN_FINISHED, EntryDraft, ToolCall
 
 if TYPE_CHECKING:
     from muniment.memory.documents.document import Passage
-    from muniment.store.ledger.admission import Admitted
+    from muniment.store.admission import Admitted
 
 __all__ = ["TOOL", "NewDocument", "add_document", "add_documents", "retract_document"]
 

@@ -26,8 +26,7 @@ from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard
 from muniment.memory.facts.records import INSTRUCTION_KEYS, StoredFact
 from muniment.memory.facts.rules import is_many_valued, names_value
 from muniment.memory.patches import Writer, texts_of
-from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import LedgerEntry, entry_of_row
 from muniment.store.reading import content_in, get_entry
 
 __all__ = ["Speakers", "extract", "extract_from", "list_unheard"]

@@ -34,8 +34,7 @@ from muniment.memory.patches import (
     write_patches,
 )
 from muniment.store.items import digest_name, lock_shared
-from muniment.store.ledger.memory_events import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED
-from muniment.store.ledger.records import EntryDraft
+from muniment.store.ledger import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED, EntryDraft
 
 __all__ = [
     "FactRequest",

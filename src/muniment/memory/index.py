@@ -44,7 +44,7 @@ from muniment.memory.results.call_marks import call_marks
 from muniment.memory.results.tool_text import call_words, further_words, is_chunk
 from muniment.memory.turn_reading import entries_by_id
 from muniment.store.blocks import BlockScope, append_block, drop_from_blocks, list_blocks, read_data
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import entry_of_row
 from muniment.store.turns import blob_text, can_be_turn, speaker_of
 from muniment.store.watermark import count_tail, lock_user, read_user
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.schema import EntryRow
     from muniment.memory.session_rows import SessionPiece
     from muniment.store.context import Context
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = [
     "PIECE_ENTRIES",

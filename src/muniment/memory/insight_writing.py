@@ -28,7 +28,7 @@ from muniment.memory.patches import (
     write_patches,
 )
 from muniment.store.items import Item, latest, lock_item, lock_shared
-from muniment.store.ledger.memory_events import (
+from muniment.store.ledger import (
     INSIGHT_JUDGED,
     INSIGHT_PROMOTED,
     INSIGHT_SUPPOSED,

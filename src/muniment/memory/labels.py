@@ -13,7 +13,7 @@ from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ENTRIES
 from muniment.store.context import Context
-from muniment.store.ledger.rows import check_content
+from muniment.store.ledger import check_content
 
 __all__ = ["LabelCache", "labelled_turns"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from muniment.core.outside.spool import Spool, spool
 from muniment.errors import InvalidInput, MunimentError
 from muniment.memory.index import count_unindexed, index_tenant
-from muniment.store.ledger.drafts import draft_of
+from muniment.store.ledger import draft_of
 from muniment.store.load import LoadEvent, LoadReport, event_key, spool_events, write_spooled
 
 if TYPE_CHECKING:

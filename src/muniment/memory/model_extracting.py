@@ -25,9 +25,14 @@ from muniment.memory.facts.candidate_records import Candidate
 from muniment.memory.patches import Decided, Writer, append_decided, draft_patch, write_patches
 from muniment.store.injection import has_injection_form, reads_like_instructions
 from muniment.store.items import latest
-from muniment.store.ledger.memory_events import TURNS_CLAIMED, TURNS_READ
-from muniment.store.ledger.records import INSTRUCTION_LIKE, PARTLY_ANALYSED, LedgerEntry
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import (
+    INSTRUCTION_LIKE,
+    PARTLY_ANALYSED,
+    TURNS_CLAIMED,
+    TURNS_READ,
+    LedgerEntry,
+    entry_of_row,
+)
 from muniment.store.reading import content_in
 
 if TYPE_CHECKING:

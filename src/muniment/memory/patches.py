@@ -31,15 +31,13 @@ from muniment.errors import (
     TooLarge,
 )
 from muniment.memory.facts.records import QuoteRef
+from muniment.store.admission import Admitted
 from muniment.store.append import append_in
 from muniment.store.context import Context
 from muniment.store.items import Item, latest, lock_memory
-from muniment.store.ledger.admission import Admitted
-from muniment.store.ledger.evidence import locate_quote
-from muniment.store.ledger.memory_events import CITING
-from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft, imported_from
-from muniment.store.ledger.secrets import redact_value
+from muniment.store.ledger import CITING, INSTRUCTION_LIKE, EntryDraft, imported_from, locate_quote
 from muniment.store.reading import content_in
+from muniment.store.secrets import redact_value
 from muniment.store.tombstones import forgotten, load_entry
 
 __all__ = [

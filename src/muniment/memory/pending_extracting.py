@@ -41,8 +41,7 @@ from muniment.memory.model_extracting import (
 )
 from muniment.memory.patches import Decided, Writer, write_patches
 from muniment.store.items import Item, latest, select_items
-from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import LedgerEntry, entry_of_row
 from muniment.store.users import list_users
 
 if TYPE_CHECKING:

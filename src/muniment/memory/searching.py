@@ -29,7 +29,7 @@ from muniment.memory.recall.records import Hit
 from muniment.memory.recall.several import asks_along
 from muniment.memory.turn_reading import LiveTurn, turns_by_id
 from muniment.store.context import Context
-from muniment.store.ledger.rows import check_header
+from muniment.store.ledger import check_header
 
 __all__ = ["FoundTurn", "check_min_score", "check_search", "find_turns", "turn_hit", "unranked_hit"]
 

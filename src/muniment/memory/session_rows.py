@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from muniment.memory.episodes.turns import ReadTurn
     from muniment.store.context import Context
     from muniment.store.derivation import SessionFold
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = [
     "EPISODE_ORDER",

@@ -13,7 +13,7 @@ from muniment.memory.facts.records import StoredState
 from muniment.memory.facts.state_projection import state_id
 from muniment.memory.patches import Decided, Writer, draft_patch, read_evidence, write_patches
 from muniment.store.items import latest
-from muniment.store.ledger.memory_events import STATE_PATCHED, named_events
+from muniment.store.ledger import STATE_PATCHED, named_events
 
 __all__ = ["patch_state", "read_state"]
 

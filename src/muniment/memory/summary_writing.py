@@ -19,8 +19,7 @@ from muniment.memory.patches import (
 )
 from muniment.store.injection import reads_like_instructions
 from muniment.store.items import digest_name, latest, select_items
-from muniment.store.ledger.memory_events import SESSION_SUMMARIZED
-from muniment.store.ledger.records import INSTRUCTION_LIKE
+from muniment.store.ledger import INSTRUCTION_LIKE, SESSION_SUMMARIZED
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction

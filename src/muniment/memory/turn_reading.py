@@ -15,10 +15,9 @@ from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, EntryRow
 from muniment.memory.caches import PlaceCache, TurnCache
 from muniment.memory.results.tool_text import calls_in, is_chunk, result_line, tell_call
-from muniment.store.chain import Linked, check_places
+from muniment.store.chain import Linked, check_places, damaged_entry
 from muniment.store.items import HOLDS_BODY
-from muniment.store.ledger.records import PARTLY_ANALYSED, LedgerEntry, imported_from
-from muniment.store.ledger.rows import EntryReceipt, check_header, damaged_entry, read_body
+from muniment.store.ledger import PARTLY_ANALYSED, EntryReceipt, LedgerEntry, check_header, imported_from, read_body
 from muniment.store.tombstones import load_entries
 from muniment.store.turns import blob_text, can_be_turn
 

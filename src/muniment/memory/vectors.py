@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.models import Embedder
     from muniment.memory.recall.index import StoredIndex
     from muniment.store.context import Context
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = [
     "EmbeddedTurns",

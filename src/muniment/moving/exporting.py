@@ -36,8 +36,7 @@ from muniment.memory.fact_reading import facts_of_level
 from muniment.memory.facts.records import Assertion, StoredFact
 from muniment.moving.portable import content_hash
 from muniment.store.context import Context
-from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.rows import check_content, check_header, entry_of_row
+from muniment.store.ledger import LedgerEntry, check_content, check_header, entry_of_row
 from muniment.store.reading import content_in
 from muniment.store.turns import text_of
 

@@ -29,12 +29,11 @@ from muniment.memory.patches import Decided, Writer, append_decided, cleaned, re
 from muniment.memory.summary_writing import newest_given, summarize
 from muniment.moving.portable import LEFT_OUT_MAX, Found, LeftOut, MoveReport, kind_of, not_carried
 from muniment.moving.sources import Source
+from muniment.store.admission import admit, trust_of
 from muniment.store.append import append, opening_draft
 from muniment.store.context import Context
 from muniment.store.items import latest, lock_memory, taken_ids
-from muniment.store.ledger.admission import admit, trust_of
-from muniment.store.ledger.records import INSTRUCTION_LIKE, EntryDraft
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import INSTRUCTION_LIKE, EntryDraft, entry_of_row
 from muniment.store.reading import content_in
 from muniment.store.turns import text_of
 

@@ -13,7 +13,7 @@ from muniment.packets.page.answers import CitedSentence, resolve
 from muniment.packets.projection import answer_name
 from muniment.store.context import Context
 from muniment.store.items import Item, latest, select_items
-from muniment.store.ledger.records import Cited, LedgerEntry
+from muniment.store.ledger import Cited, LedgerEntry
 from muniment.store.proofs import check_proofs
 from muniment.store.reading import content_of, get_entry
 

@@ -9,7 +9,7 @@ from muniment.core.listing import Listing, Placed, matches
 from muniment.errors import NotFound
 from muniment.packets.projection import answer_name
 from muniment.store.items import Item, latest
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import LedgerEntry
 from muniment.store.lists.seeking import find_listed, read_listed, read_named, seek
 from muniment.store.proofs import check_proof
 from muniment.store.reading import entry_in

@@ -43,8 +43,8 @@ from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool, 
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
-from muniment.store.ledger.secrets import redact_value
 from muniment.store.proofs import check_proof, check_proofs, prove
+from muniment.store.secrets import redact_value
 
 if TYPE_CHECKING:
     from muniment.core.ports.models import TokenCounter

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from muniment.core.canonical import short_id
 from muniment.runs.projection import change_of
 from muniment.store.items import Change, Item, digest_name
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import LedgerEntry
 
 __all__ = ["answer_id", "answer_name", "project_answer"]
 

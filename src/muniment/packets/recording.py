@@ -16,12 +16,12 @@ from muniment.errors import InvalidInput, MessagesDiffer, MunimentError
 from muniment.packets.page.opening import PAGE_SIGN
 from muniment.store.append import KeyMatch, match_keys
 from muniment.store.context import Context
-from muniment.store.ledger.drafts import draft_of
-from muniment.store.ledger.messages import MessageEvent, read_messages
+from muniment.store.ledger import draft_of
+from muniment.store.messages import MessageEvent, read_messages
 from muniment.store.reading import content_of, get_entry
 
 if TYPE_CHECKING:
-    from muniment.store.ledger.records import Cited, EntryDraft
+    from muniment.store.ledger import Cited, EntryDraft
 
 __all__ = ["last_answer", "message_drafts", "new_drafts", "plain_messages"]
 

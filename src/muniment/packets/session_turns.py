@@ -16,8 +16,7 @@ from muniment.core.ports.rows import first, get, select
 from muniment.core.ports.schema import ENTRIES, ITEMS, EntryRow
 from muniment.core.record import Absent, Record
 from muniment.store.items import Item, latest
-from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import LedgerEntry, entry_of_row
 from muniment.store.lists.entries import entry_says
 from muniment.store.proofs import check_proof
 

@@ -15,7 +15,7 @@ from muniment.errors import InvalidInput, NotFound
 from muniment.packets.answering import find_answers, trace_answer
 from muniment.store.context import Context
 from muniment.store.items import Item
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import LedgerEntry
 from muniment.store.lists.seeking import each_made, read_listed, seek
 from muniment.store.proofs import check_proofs
 from muniment.store.reading import get_entry

@@ -11,8 +11,7 @@ from muniment.errors import InvalidRecord
 from muniment.runs.projection import change_of, erased
 from muniment.store.derivation import Projections, of_patches
 from muniment.store.items import Change, Item
-from muniment.store.ledger.memory_events import SOURCE_CHECKED, STUDY_CHANGED
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import SOURCE_CHECKED, STUDY_CHANGED, LedgerEntry
 
 __all__ = ["check_id", "project_source_check", "project_study", "projections", "study_id"]
 

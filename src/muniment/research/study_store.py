@@ -32,8 +32,7 @@ from muniment.research.run_records import (
 )
 from muniment.store.append import append_in
 from muniment.store.items import Item, latest, lock_memory, newest_of, select_items, stream_items
-from muniment.store.ledger.memory_events import ARTIFACT_KEPT, SOURCE_CHECKED, STUDY_CHANGED
-from muniment.store.ledger.records import EntryDraft
+from muniment.store.ledger import ARTIFACT_KEPT, SOURCE_CHECKED, STUDY_CHANGED, EntryDraft
 from muniment.store.reading import content_in
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from muniment.contracts.learning import MemoryHint, ReuseStateRecord
     from muniment.contracts.runs import RolloutSummary, RunConfig
     from muniment.handles.run import Run
-    from muniment.store.ledger.records import EntryDraft
+    from muniment.store.ledger import EntryDraft
 
 __all__ = ["AgentTask", "Answered", "RunNotes", "call_agents", "is_near", "noted_calls"]
 
@@ -64,8 +64,7 @@ class RunNotes:
         self.observe_many([{"role": "tool", "content": content, "tool": tool, **more}])
 
     def observe_many(self, events: Iterable[Mapping[str, Any] | EntryDraft]) -> None:
-        from muniment.store.ledger.drafts import draft_of
-        from muniment.store.ledger.records import EntryDraft
+        from muniment.store.ledger import EntryDraft, draft_of
 
         self._take([event if isinstance(event, EntryDraft) else draft_of(_without_build(event)) for event in events])
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from muniment.contracts.rules import RegressionTestSpec
     from muniment.core.ports.engine import Reader
     from muniment.store.context import Context
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["Examples"]
 

@@ -16,15 +16,15 @@ from muniment.learning.projection import held_record, named_id, project_event_lo
 from muniment.runs.projection import change_of, erased, sources_named
 from muniment.store.derivation import PATCHES, Projections, of_patches
 from muniment.store.items import Change, Item, digest_name
-from muniment.store.ledger.memory_events import (
+from muniment.store.ledger import (
     MEMORY_KEPT,
     RULE_REPORTED,
     RULE_TESTED,
     RULEBOOK_CHANGED,
     RULES_SELECTED,
     RUN_LOGGED,
+    LedgerEntry,
 )
-from muniment.store.ledger.records import LedgerEntry
 
 if TYPE_CHECKING:
     from muniment.contracts.runs import EventLog

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from muniment.rules.attempt_runs import Bench
     from muniment.rules.effort import Plan
     from muniment.rules.routing.records import Tier
-    from muniment.store.ledger.records import StopReason
+    from muniment.store.ledger import StopReason
 
 __all__ = ["Rollout"]
 

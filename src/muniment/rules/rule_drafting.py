@@ -23,16 +23,16 @@ from muniment.rules.promotion.user_rules import user_memory, user_rule
 from muniment.rules.rulebook.lint import is_clean, lint_rule
 from muniment.rules.rulebook_reading import standing_rules
 from muniment.rules.rulebook_writing import Book, RulebookEdit, edit_rulebook, find_rule
+from muniment.store.admission import is_id
 from muniment.store.injection import has_injection_form
 from muniment.store.items import latest
-from muniment.store.ledger.foreign import is_id
-from muniment.store.ledger.memory_events import DRAFT_MADE
-from muniment.store.ledger.secrets import find_secret
+from muniment.store.ledger import DRAFT_MADE
+from muniment.store.secrets import find_secret
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Transaction
     from muniment.core.scope import RuleType
-    from muniment.store.ledger.records import EntryDraft
+    from muniment.store.ledger import EntryDraft
 
 __all__ = ["Submitted", "add_user_rule", "lint", "submit"]
 

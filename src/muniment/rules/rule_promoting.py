@@ -34,13 +34,13 @@ from muniment.rules.rulebook_reading import (
     standing_rules,
 )
 from muniment.rules.rulebook_writing import Book, RulebookEdit, edit_rulebook, find_rule, report_draft
-from muniment.store.ledger.foreign import is_id
+from muniment.store.admission import is_id
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.learning.stored_memory import StoredMemory
     from muniment.rules.promotion.records import RulebookRevision, RuleUse
-    from muniment.store.ledger.records import EntryDraft
+    from muniment.store.ledger import EntryDraft
 
 __all__ = [
     "list_rules",

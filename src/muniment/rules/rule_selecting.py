@@ -27,9 +27,9 @@ from muniment.rules.promotion.records import RefusedRule
 from muniment.rules.rulebook.rule_cache import RuleCache
 from muniment.rules.rulebook.selection import RuleRequest, Selected, select_rules
 from muniment.rules.rulebook_reading import candidates_for, names_for
+from muniment.store.admission import is_id
 from muniment.store.items import lock_shared
-from muniment.store.ledger.foreign import is_id
-from muniment.store.ledger.memory_events import RULES_SELECTED
+from muniment.store.ledger import RULES_SELECTED
 from muniment.verify.buckets import parse_bucket_key
 
 if TYPE_CHECKING:

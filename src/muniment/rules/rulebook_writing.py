@@ -16,7 +16,7 @@ from muniment.memory.patches import draft_patch
 from muniment.rules.projection import book_id
 from muniment.rules.promotion.records import RuleAction, RulebookChange, RulebookRevision
 from muniment.rules.rulebook_reading import Report, revision_of
-from muniment.store.ledger.memory_events import RULE_REPORTED, RULE_TESTED, RULEBOOK_CHANGED
+from muniment.store.ledger import RULE_REPORTED, RULE_TESTED, RULEBOOK_CHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
     from muniment.learning.stored_memory import StoredMemory
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft
+    from muniment.store.ledger import EntryDraft
 
 __all__ = ["Book", "RulebookEdit", "edit_rulebook", "find_rule", "report_draft", "spec_draft"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from muniment.core.policy import TreePolicy
     from muniment.handles.run import Run
     from muniment.rules.tree_search.search import TreeSearch
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["TOOL", "AnswerLog"]
 

@@ -19,7 +19,7 @@ from muniment.core.scope import (
     quote_hash,
 )
 from muniment.errors import InvalidInput, MunimentError, QuoteMismatch
-from muniment.store.ledger.evidence import pointer_address
+from muniment.store.ledger import pointer_address
 from muniment.store.reading import pointer_of, resolve_in, source_row
 
 if TYPE_CHECKING:

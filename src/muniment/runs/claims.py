@@ -17,9 +17,9 @@ from muniment.runs.citing import Cited, Pointers, cite, cite_again, owners_of, p
 from muniment.runs.compaction.transitions import failure_fingerprint
 from muniment.runs.projection import name_of_words
 from muniment.runs.records import RunClaim, RunConflict
+from muniment.store.admission import is_id
 from muniment.store.items import Item, latest, newest_items, taken_ids
-from muniment.store.ledger.foreign import is_id
-from muniment.store.ledger.run_events import (
+from muniment.store.ledger import (
     ACTIONS_PLANNED,
     CLAIM_DEMOTED,
     CLAIM_MADE,

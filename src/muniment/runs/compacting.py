@@ -21,9 +21,7 @@ from muniment.runs.resuming import Loaded, count_tail, is_whole, load_log, load_
 from muniment.runs.steps import ENDS
 from muniment.store.append import append_in, locked
 from muniment.store.items import Change, latest, lock_memory, write_changes
-from muniment.store.ledger.records import EntryDraft
-from muniment.store.ledger.rows import entry_of_row
-from muniment.store.ledger.run_events import COUNTED_EVENTS, RUN_LOCKED, RUN_UNLOCKED, SNAPSHOT_TAKEN
+from muniment.store.ledger import COUNTED_EVENTS, RUN_LOCKED, RUN_UNLOCKED, SNAPSHOT_TAKEN, EntryDraft, entry_of_row
 from muniment.store.turns import text_of
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from muniment.memory.patches import Writer
     from muniment.runs.records import RunLog
     from muniment.store.context import Context
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["check_snapshot", "compact", "compact_if_due", "due_in", "unlock"]
 

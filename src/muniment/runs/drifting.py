@@ -12,7 +12,7 @@ from muniment.errors import InvalidInput
 from muniment.memory.patches import instant_of
 from muniment.runs.compaction.drift import DriftMeter
 from muniment.runs.resuming import run_item
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import entry_of_row
 
 if TYPE_CHECKING:
     from typing import Any

@@ -13,7 +13,7 @@ from muniment.runs.records import CLAIM_STATUSES, OpenQuestion, RunClaim, RunCon
 from muniment.runs.resuming import load_snapshot
 from muniment.runs.said_times import with_said_times
 from muniment.store.items import latest
-from muniment.store.ledger.records import RunState
+from muniment.store.ledger import RunState
 from muniment.store.lists.seeking import each_made, find_listed, read_listed, read_versions, seek
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from muniment.core.canonical import short_id
 from muniment.errors import InvalidRecord
 from muniment.store.items import Change, Item, digest_name
-from muniment.store.ledger.records import LedgerEntry, RunState
-from muniment.store.ledger.run_events import (
+from muniment.store.ledger import (
     ACTIONS_PLANNED,
     FAILURE_RECORDED,
     OUTPUT_VERIFIED,
@@ -18,6 +17,8 @@ from muniment.store.ledger.run_events import (
     RUN_LOCKED,
     RUN_STARTED,
     RUN_UNLOCKED,
+    LedgerEntry,
+    RunState,
 )
 
 if TYPE_CHECKING:

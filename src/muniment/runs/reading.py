@@ -16,7 +16,7 @@ from muniment.runs.compaction.snapshots import snapshots_id
 from muniment.runs.resuming import Loaded, Rejected, load_log, load_snapshot, run_item
 from muniment.store.append import locked
 from muniment.store.items import Item, latest
-from muniment.store.ledger.records import RunState
+from muniment.store.ledger import RunState
 
 if TYPE_CHECKING:
     from muniment.contracts.snapshot import CompactionSnapshot, SnapshotValidation

@@ -15,10 +15,9 @@ from muniment.errors import IntegrityFailure, InvalidInput, MunimentError, NotFo
 from muniment.runs.compaction.folding import RunFold
 from muniment.runs.compaction.snapshots import log_of_wire, snapshot_id_of, snapshots_id
 from muniment.runs.compaction.tree import head_digest, join
+from muniment.store.chain import Head, link_fault
 from muniment.store.items import Item, get_version, latest
-from muniment.store.ledger.chain import Head, link_fault
-from muniment.store.ledger.rows import check_header, entry_of_row
-from muniment.store.ledger.run_events import SNAPSHOT_TAKEN
+from muniment.store.ledger import SNAPSHOT_TAKEN, check_header, entry_of_row
 
 if TYPE_CHECKING:
     from muniment.core.policy import CompactionPolicy

@@ -9,7 +9,7 @@ from muniment.core.ports.schema import ENTRIES
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader
-    from muniment.store.ledger.records import RunState
+    from muniment.store.ledger import RunState
 
 __all__ = ["with_said_times"]
 

@@ -18,8 +18,7 @@ from muniment.runs.compaction.transitions import TOOL_FAILURE
 from muniment.runs.records import OpenQuestion, RunConflict
 from muniment.store.injection import reads_like_instructions
 from muniment.store.items import Item, get_version, latest, select_items
-from muniment.store.ledger.records import INSTRUCTION_LIKE, RunState
-from muniment.store.ledger.rows import read_body
+from muniment.store.ledger import INSTRUCTION_LIKE, RunState, read_body
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader

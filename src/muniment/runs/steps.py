@@ -16,10 +16,7 @@ from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.memory.patches import MomentOrNone, cleaned
 from muniment.runs.resuming import count_tail
 from muniment.store.append import append_in
-from muniment.store.ledger.manifest import ContextManifest
-from muniment.store.ledger.records import EntryDraft, LedgerEntry
-from muniment.store.ledger.rows import EntryOwner, entry_of_row
-from muniment.store.ledger.run_events import PHASES
+from muniment.store.ledger import PHASES, ContextManifest, EntryDraft, EntryOwner, LedgerEntry, entry_of_row
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import MemoryPacket

@@ -52,13 +52,11 @@ from muniment.errors import (
     StoreDamaged,
     TooLarge,
 )
+from muniment.store.admission import Admitted, admit, place_blob
+from muniment.store.chain import Head, Sealable, genesis, head_of, seal
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_items, item_of, latest, taken_ids, write_changes
-from muniment.store.ledger.admission import Admitted, admit, place_blob
-from muniment.store.ledger.chain import Head, Sealable, genesis, head_of, seal
-from muniment.store.ledger.records import EntryDraft, LedgerEntry
-from muniment.store.ledger.rows import entry_of_row
-from muniment.store.ledger.run_events import PINNED, RUN_STARTED
+from muniment.store.ledger import PINNED, RUN_STARTED, EntryDraft, LedgerEntry, entry_of_row
 from muniment.store.tombstones import forgotten, load_entry
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from muniment.core.ports.schema import ENTRIES
 from muniment.core.scope import UserScope, is_reserved
 from muniment.errors import InvalidInput
 from muniment.store.context import Context
-from muniment.store.ledger.rows import read_body
+from muniment.store.ledger import read_body
 from muniment.store.positions import (
     SEEN_MAX,
     Read,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Engine, Transaction
     from muniment.core.ports.models import Clock, Embedder, Ids, TokenCounter
     from muniment.store.derivation import Derivation, Derived, Project
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["Cache", "Context", "Listeners"]
 

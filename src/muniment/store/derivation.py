@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction
     from muniment.core.ports.schema import ItemRow
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryKind, LedgerEntry
+    from muniment.store.ledger import EntryKind, LedgerEntry
 
 __all__ = [
     "PATCHES",

@@ -34,13 +34,13 @@ from muniment.core.ports.schema import (
 )
 from muniment.core.scope import holder_of, is_nobody_s
 from muniment.errors import ChainBroken, InvalidInput, MunimentError
+from muniment.store.admission import entry_fault, is_id, is_instant, item_fault
+from muniment.store.chain import Head, genesis, head_after, head_of, link_fault
 from muniment.store.context import Listeners
 from muniment.store.derivation import Derivation, ItemCheck
 from muniment.store.engines.codec import encode_id
 from muniment.store.engines.temporary import temporary_database
 from muniment.store.items import SAID, Item, checked_item
-from muniment.store.ledger.chain import Head, genesis, head_after, head_of, link_fault
-from muniment.store.ledger.foreign import entry_fault, is_id, is_instant, item_fault
 from muniment.store.replay import Replay
 
 __all__ = [

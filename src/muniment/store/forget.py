@@ -35,7 +35,7 @@ from muniment.core.ports.schema import (
 from muniment.core.scope import holder_of, is_corpus, is_reserved, lock_rank
 from muniment.errors import NotFound, StoreDamaged, UnknownScope
 from muniment.store.answers import clear_answers
-from muniment.store.chain import blob_fault
+from muniment.store.chain import blob_fault, genesis
 from muniment.store.context import Context
 from muniment.store.items import (
     HOLDS_BODY,
@@ -55,10 +55,16 @@ from muniment.store.items import (
     select_items,
     write_changes,
 )
-from muniment.store.ledger.chain import genesis
-from muniment.store.ledger.memory_events import STATE_PATCHED, named_events
-from muniment.store.ledger.records import LEFT_DAMAGED, Erased, Receipt
-from muniment.store.ledger.rows import check_content, check_header, read_body
+from muniment.store.ledger import (
+    LEFT_DAMAGED,
+    STATE_PATCHED,
+    Erased,
+    Receipt,
+    check_content,
+    check_header,
+    named_events,
+    read_body,
+)
 from muniment.store.proofs import prove
 from muniment.store.turns import names_of, users_of
 from muniment.store.waiting import Waiting, hold_waiting, note_unseen, several_users

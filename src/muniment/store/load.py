@@ -20,18 +20,17 @@ from muniment.core.ports.schema import ENTRIES, IDEMPOTENCY_KEYS, BlobRow, Idemp
 from muniment.core.record import Count, Record
 from muniment.core.scope import Scope, is_reserved, scope_given
 from muniment.errors import IdempotencyMismatch, InvalidInput, MunimentError, StorageBusy
+from muniment.store.admission import admit
 from muniment.store.append import Batch, append_batches, key_named, opening_draft
-from muniment.store.ledger.admission import admit
-from muniment.store.ledger.drafts import refuse_reserved
-from muniment.store.ledger.records import EntryDraft
+from muniment.store.ledger import EntryDraft, refuse_reserved
 
 if TYPE_CHECKING:
     from muniment.core.outside.spool import Spool
     from muniment.core.policy import LedgerPolicy
     from muniment.core.scope import Trust
+    from muniment.store.admission import Admitted
     from muniment.store.context import Context
-    from muniment.store.ledger.admission import Admitted
-    from muniment.store.ledger.records import EntryKind, Role
+    from muniment.store.ledger import EntryKind, Role
 
 __all__ = ["LoadEvent", "LoadPhase", "LoadReport", "Loaded", "Progress", "event_key", "spool_events", "write_spooled"]
 

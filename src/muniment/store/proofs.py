@@ -24,7 +24,7 @@ from muniment.core.ports.schema import PROOFS, ProofRow
 from muniment.errors import MunimentError, StoreDamaged
 from muniment.store.context import Context
 from muniment.store.items import PROVEN, SAID, Item, get_version, item_of, lineage_digest, receipts_of
-from muniment.store.ledger.records import Receipt
+from muniment.store.ledger import Receipt
 
 __all__ = ["ProofFault", "check_proof", "check_proofs", "proof_fault", "proof_faults", "prove", "receipt_fault"]
 

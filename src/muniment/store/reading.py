@@ -17,8 +17,7 @@ from muniment.errors import InvalidInput, InvalidRecord, NotFound
 from muniment.store.chain import check_place
 from muniment.store.context import Context
 from muniment.store.items import latest
-from muniment.store.ledger.evidence import Resolved, cut
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import LedgerEntry, Resolved, cut
 from muniment.store.tombstones import forgotten, load_entry
 from muniment.store.turns import blob_text
 

@@ -17,8 +17,7 @@ from muniment.errors import StoreDamaged
 from muniment.store.derivation import Project
 from muniment.store.engines.temporary import temporary_database
 from muniment.store.items import WRITTEN, Change, Item, item_of
-from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.rows import entry_of_row
+from muniment.store.ledger import LedgerEntry, entry_of_row
 
 __all__ = ["Replay"]
 

@@ -13,9 +13,9 @@ from muniment.core.ports.engine import Reader
 from muniment.core.ports.rows import by_ids
 from muniment.core.ports.schema import ITEMS, EntryRow
 from muniment.errors import Forgotten, MunimentError
+from muniment.store.chain import damaged_entry
 from muniment.store.items import Item
-from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.rows import EntryReceipt, damaged_entry, entry_of_row
+from muniment.store.ledger import EntryReceipt, LedgerEntry, entry_of_row
 
 __all__ = [
     "Listed",

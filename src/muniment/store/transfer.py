@@ -38,7 +38,16 @@ from muniment.core.scope import lock_rank
 from muniment.errors import BlobCorrupt, Conflict, InvalidInput, StoreDamaged, UnknownKind, UnknownScope
 from muniment.store.answers import clear_answers
 from muniment.store.append import enter_tenant, number_entries, put_keys
-from muniment.store.chain import ChainWalk, blob_fault, blobs_of, check_sessions, damaged_session
+from muniment.store.chain import (
+    ChainWalk,
+    Head,
+    blob_fault,
+    blobs_of,
+    check_sessions,
+    damaged_session,
+    genesis,
+    head_after,
+)
 from muniment.store.context import Context
 from muniment.store.dumps import FORMAT, LINE_BYTES_MAX, Dump, DumpRow, Line, check_dump, plain_row, read_dump
 from muniment.store.forget import SCRUB_DUE, carriers_of, empty_rows, receipt_change
@@ -58,9 +67,7 @@ from muniment.store.items import (
     stream_items,
     write_changes,
 )
-from muniment.store.ledger.chain import Head, genesis, head_after
-from muniment.store.ledger.records import Erased, Receipt
-from muniment.store.ledger.rows import check_content, check_header
+from muniment.store.ledger import Erased, Receipt, check_content, check_header
 from muniment.store.proofs import check_proof, prove
 from muniment.store.reports import ImportReport
 from muniment.store.scrub import due_receipts, note_scrub

@@ -16,8 +16,8 @@ from muniment.core.ports.rows import by_ids, first, get, select, stream_texts
 from muniment.core.ports.schema import BLOBS, ENTRIES, SESSIONS, Table
 from muniment.core.scope import CORPUS_PREFIX, corpus_holder, is_reserved, user_bank
 from muniment.errors import BlobCorrupt
-from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.rows import EntryOwner, damaged_entry
+from muniment.store.chain import damaged_entry
+from muniment.store.ledger import EntryOwner, LedgerEntry
 
 __all__ = [
     "blob_text",

@@ -42,8 +42,9 @@ from muniment.core.ports.schema import (
 from muniment.core.record import Items, Record
 from muniment.core.scope import lock_rank
 from muniment.errors import EmbedderFailure, InvalidInput, MunimentError, StoreDamaged, UnknownScope
+from muniment.store.admission import is_instant
 from muniment.store.append import number_of_key
-from muniment.store.chain import blob_fault
+from muniment.store.chain import blob_fault, genesis, head_after, head_of, link_fault
 from muniment.store.context import Context
 from muniment.store.items import (
     Item,
@@ -56,8 +57,6 @@ from muniment.store.items import (
     relist,
     stream_items,
 )
-from muniment.store.ledger.chain import genesis, head_after, head_of, link_fault
-from muniment.store.ledger.foreign import is_instant
 from muniment.store.proofs import proof_fault, proof_faults
 from muniment.store.replay import Replay
 from muniment.store.reports import BrokenLink, Differing, RebuildReport, VerifyReport

@@ -16,7 +16,7 @@ from muniment.core.ports.rows import stream
 from muniment.core.ports.schema import ITEMS
 from muniment.errors import InvalidInput
 from muniment.store.items import HOLDS_BODY, Item
-from muniment.store.ledger.records import LEFT_WAITING, WAITING
+from muniment.store.ledger import LEFT_WAITING, WAITING
 
 if TYPE_CHECKING:
     from muniment.store.context import Context

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from muniment.core.canonical import canonical_text, parse_json
 from muniment.errors import MunimentError
-from muniment.store.ledger.message_parts import read_content
+from muniment.store.messages import read_content
 from muniment.traces.otlp import Span
 
 __all__ = [

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from muniment.core.canonical import digest_of, short_id
 from muniment.core.record import Count, Items, Record
 from muniment.errors import IdempotencyMismatch, InvalidInput, StaleState
+from muniment.store.admission import admit
 from muniment.store.append import match_keys
 from muniment.store.items import latest
-from muniment.store.ledger.admission import admit
-from muniment.store.ledger.drafts import draft_of
+from muniment.store.ledger import draft_of
 from muniment.traces.otlp import read_export
 from muniment.traces.sessions import (
     NOBODY,
@@ -41,7 +41,7 @@ from muniment.traces.sessions import (
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
-    from muniment.store.ledger.records import EntryDraft, LedgerEntry
+    from muniment.store.ledger import EntryDraft, LedgerEntry
     from muniment.traces.otlp import Export, Signal
 
 __all__ = ["OpenRun", "TraceReport", "TracedSession", "Whose", "ingest"]

@@ -16,8 +16,8 @@ from muniment.core.listing import listing_given
 from muniment.core.matching import common_stretches, erased_places
 from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS, is_reserved
 from muniment.packets.page.opening import PAGE_SIGN
-from muniment.store.ledger.secrets import redact_value
 from muniment.store.reading import content_of, list_entries
+from muniment.store.secrets import redact_value
 from muniment.traces.dialects import (
     EVENT_NAMES,
     Called,
@@ -37,7 +37,7 @@ from muniment.traces.otlp import Export, Log, Span
 
 if TYPE_CHECKING:
     from muniment.store.context import Context
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = [
     "NOBODY",

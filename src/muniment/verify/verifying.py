@@ -14,10 +14,10 @@ from muniment.memory.patches import Decided, cleaned, draft_patch, read_evidence
 from muniment.packets.page.answers import unmarked
 from muniment.runs.citing import owners_of
 from muniment.store.items import Item, latest, select_items
-from muniment.store.ledger.run_events import OUTPUT_VERIFIED
-from muniment.store.ledger.secrets import redact_text
+from muniment.store.ledger import OUTPUT_VERIFIED
 from muniment.store.lists.seeking import each_made, read_listed, seek
 from muniment.store.reading import content_in, get_entry, resolve, source_row
+from muniment.store.secrets import redact_text
 from muniment.verify.composition import Execution, compose_result
 from muniment.verify.facts import SourceText, check_facts
 from muniment.verify.grading import GradingSession, grading_of

@@ -14,7 +14,7 @@ import muniment
 from muniment.core.scope import EventSpan
 from muniment.errors import MunimentError, TooLarge
 from muniment.handles.memory import Memory
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import LedgerEntry
 from products import for_each
 
 Counts = Callable[[Memory], dict[str, int]]

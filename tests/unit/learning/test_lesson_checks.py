@@ -14,7 +14,7 @@ from muniment.learning.proposals.names import names_in
 from muniment.learning.proposals.prompts import answer_schema, labels_of, messages_of, read_answer
 from muniment.learning.proposals.records import LessonProposal, LessonQuestion, ShownEvent, ShownRun
 from muniment.store.injection import has_injection_form
-from muniment.store.ledger.secrets import find_secret
+from muniment.store.secrets import find_secret
 from products import for_each
 
 ASKED = ShownEvent("evt_asked", "user", text="Fix the rounding bug in cart.py, Kim Lee reported it on order 8812.")

@@ -11,7 +11,7 @@ from muniment.learning.lesson_state import LessonState
 from muniment.learning.lessons.wording import cited_events, lesson_line, sentence_of
 from muniment.learning.stored_memory import StoredMemory, Tally
 from muniment.memory.patches import Decided, draft_patch, write_patches
-from muniment.store.ledger.memory_events import MEMORY_RECALLED
+from muniment.store.ledger import MEMORY_RECALLED
 from products import for_each
 
 INTENT = {"domain_tag": "shop", "task_family": "lookup"}

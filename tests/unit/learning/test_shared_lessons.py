@@ -21,7 +21,7 @@ from muniment.learning.projection import trace_id_of
 from muniment.learning.stored_memory import Tally
 from muniment.memory.patches import Decided, draft_patch, write_patches
 from muniment.store.items import select_items
-from muniment.store.ledger.memory_events import LESSONS_USED, MEMORY_RECALLED
+from muniment.store.ledger import LESSONS_USED, MEMORY_RECALLED
 
 INTENT = {"domain_tag": "shop", "task_family": "lookup"}
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

@@ -16,7 +16,7 @@ from muniment.memory.kept.features import VectorFeatures, WordFeatures
 from muniment.memory.kept.fold import KeptEntry, Placed, fold, prefix_rows
 from muniment.memory.kept.names import after_path, labels_of, path_of, prefixes_of
 from muniment.memory.kept.states import Channel, channels_told, pack, state_of, unpack
-from muniment.store.ledger.memory_events import VALUE_KEPT, VALUE_REMOVED, VALUES_PROLONGED
+from muniment.store.ledger import VALUE_KEPT, VALUE_REMOVED, VALUES_PROLONGED
 
 labels = st.lists(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=6), max_size=4)
 

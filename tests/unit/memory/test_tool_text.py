@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muniment.memory.results.tool_text import CALL_CHARS_MAX, call_words, calls_in, result_line, tell_call
-from muniment.store.ledger.records import ToolCall
+from muniment.store.ledger import ToolCall
 from products import for_each
 
 _CALLS: list[tuple[dict[str, Any], str]] = [

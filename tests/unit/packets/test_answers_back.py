@@ -11,7 +11,7 @@ import pytest
 import muniment
 from effort import SOAK, in_turn
 from muniment.errors import Forgotten, InvalidInput, NotFound
-from muniment.store.ledger.records import EntryDraft
+from muniment.store.ledger import EntryDraft
 
 VERDICT = {"schema_version": "0.5.15", "verifier_id": "v_l1_only", "verdict": "PASS", "outcome": "OK"}
 

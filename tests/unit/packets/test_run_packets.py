@@ -9,7 +9,7 @@ from muniment.errors import Forgotten, RunLocked
 from muniment.handles.memory import Memory
 from muniment.memory.patches import draft_patch
 from muniment.store.append import append_in
-from muniment.store.ledger.run_events import CLAIM_MADE
+from muniment.store.ledger import CLAIM_MADE
 
 SAID = "The capital of France is Paris."
 

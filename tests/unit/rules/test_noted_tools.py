@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rule_drafts import draft
 
-from muniment.store.ledger.records import EntryDraft
+from muniment.store.ledger import EntryDraft
 from muniment.verify.outputs import Output
 
 TASK = "Look it up."

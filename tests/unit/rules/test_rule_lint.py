@@ -13,7 +13,7 @@ from muniment.rules.promotion.records import LintFinding
 from muniment.rules.rulebook.lint import FINDINGS, is_clean, lint_rule
 from muniment.rules.rulebook.wording import as_it_looks
 from muniment.store.injection import has_injection_form
-from muniment.store.ledger.secrets import redact_text
+from muniment.store.secrets import redact_text
 from products import for_each
 
 BUCKET = "I2|travel|clarity_high"

@@ -15,7 +15,7 @@ from muniment.runs.compaction.snapshots import snapshot_id_of, snapshot_of
 from muniment.runs.compaction.transitions import failure_fingerprint, started_by
 from muniment.runs.compaction.validation import Known, entries_named, validation_of
 from muniment.runs.records import RunLog
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import LedgerEntry
 
 RUN = "run_1"
 NOW = "2026-05-01T12:00:00.000000Z"

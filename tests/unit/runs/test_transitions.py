@@ -34,7 +34,7 @@ from muniment.runs.compaction.transitions import (
     started_by,
     subject_of,
 )
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import LedgerEntry
 from products import for_each
 
 

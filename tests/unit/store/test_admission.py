@@ -10,8 +10,8 @@ import pytest
 from muniment.core.canonical import canonical_text, parse_json, salted_digest
 from muniment.core.policy import LedgerPolicy
 from muniment.errors import InvalidInput, MunimentError, TooLarge
-from muniment.store.ledger.admission import admit, place_blob
-from muniment.store.ledger.records import EntryDraft
+from muniment.store.admission import admit, place_blob
+from muniment.store.ledger import EntryDraft
 from products import for_each
 
 KIB64 = 64 * 1024

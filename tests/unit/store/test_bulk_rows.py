@@ -23,7 +23,7 @@ from muniment.core.ports.schema import ENTRIES, TABLES, column_names
 from muniment.errors import InvalidInput, StoreDamaged
 from muniment.handles.memory import Memory
 from muniment.store import load
-from muniment.store.ledger.drafts import draft_of
+from muniment.store.ledger import draft_of
 from muniment.store.load import LoadEvent, spool_events
 
 Maker = Callable[..., Memory]

@@ -12,9 +12,9 @@ from muniment.core.ports.engine import Delete, Insert, Patch, Row, Select, Trans
 from muniment.core.ports.schema import ENTRIES, EntryRow, column_names
 from muniment.core.scope import Scope
 from muniment.handles.memory import Memory, open
-from muniment.store.ledger.admission import admit
-from muniment.store.ledger.chain import Head, genesis, header_hash, link_fault, seal
-from muniment.store.ledger.records import EntryDraft
+from muniment.store.admission import admit
+from muniment.store.chain import Head, genesis, header_hash, link_fault, seal
+from muniment.store.ledger import EntryDraft
 from muniment.store.reports import BrokenLink
 
 NAMES = column_names(ENTRIES)

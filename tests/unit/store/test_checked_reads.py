@@ -22,8 +22,8 @@ from muniment.errors import BlobCorrupt, Forgotten, StoreDamaged
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.memory.turn_reading import check_cited
+from muniment.store.chain import header_hash
 from muniment.store.engines.sqlite import SqliteReader
-from muniment.store.ledger.chain import header_hash
 from stored_rows import stored_rows
 
 pytestmark = pytest.mark.req("TM-12")

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.scope import ChunkSpan, EventSpan, Span, UrlCitation, derive_evidence_id, quote_hash
 from muniment.errors import InvalidInput, QuoteMismatch
-from muniment.store.ledger.evidence import cut, locate_quote, pointer_address
+from muniment.store.ledger import cut, locate_quote, pointer_address
 from products import for_each
 
 TEXT = "I moved to Köln. 我搬家了 🏠!"

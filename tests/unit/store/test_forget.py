@@ -27,7 +27,7 @@ from muniment.store.answers import CLEARED
 from muniment.store.derivation import Derivation, Lookup, declare
 from muniment.store.engines.codec import encode_id
 from muniment.store.items import Change, Item, latest, receipts_of
-from muniment.store.ledger.records import LedgerEntry, Receipt
+from muniment.store.ledger import LedgerEntry, Receipt
 from muniment.testing.engine_contract import row_with
 from products import for_each
 
@@ -607,6 +607,44 @@ def test_one_event_after_the_other_leaves_no_bytes_either(tmp_path: Path) -> Non
         data = bytes_of(tmp_path)
         found = set(re.findall(rb"m\d{5}k", data))
         assert found == {word.encode() for at, word in enumerate(words) if at % 3}
+        assert mem.verify().ok
+
+
+@pytest.mark.req("LG-07")
+@pytest.mark.parametrize("seed", range(2))
+def test_forgets_among_other_work_leave_no_bytes(tmp_path: Path, seed: int) -> None:
+    """No forget looks through the file or rebuilds it: rows are overwritten where they lie."""
+    chance = random.Random(seed)
+    live: dict[str, tuple[str, str]] = {}
+    gone: list[bytes] = []
+
+    def word() -> str:
+        return f"zq{chance.randbytes(chance.choice((4, 5, 12))).hex()}qz"
+
+    with muniment.open(tmp_path / "store.db") as mem:
+        runs = {user: mem.run(user_id=user, session_id="s", run_id=f"run-{user}") for user in ("ana", "bob", "eve")}
+        for step in range(150):
+            user, run = chance.choice(list(runs.items()))
+            if step < 5 or chance.random() < 0.45:
+                words = [word() for _ in range(chance.choice((1, 1, 3, 20)))]
+                bodies = [f"{each} " * chance.choice((1, 1, 2, 40, 900)) for each in words]
+                entries = run.observe_many([{"role": "user", "content": body} for body in bodies])
+                live |= {entry.id: (user, each) for entry, each in zip(entries, words, strict=True)}
+            elif chance.random() < 0.5:
+                said = chance.choice([id_ for id_, (owner, _) in live.items() if owner == user] or [None])
+                if said is not None:
+                    run.remember(f"word.{chance.randrange(5)}", live[said][1], sources=[said])
+                run.patch(goal=word())
+                run.compose("responder", query=chance.choice(list(live.values()))[1])
+            else:
+                said = chance.choice(list(live))
+                salt = mem._ctx.engine.read("default", lambda reader, id_=said: reader.do(Get("entries", (id_,))))[15]  # type: ignore[misc]
+                receipt = mem.forget(event=said)
+                assert receipt.note == "the rows were overwritten and the log emptied"
+                gone += [salt, live.pop(said)[1].encode()]
+        data = bytes_of(tmp_path)
+        assert len(gone) > 20
+        assert not [each for each in gone if each in data]
         assert mem.verify().ok
 
 

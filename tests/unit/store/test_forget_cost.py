@@ -9,7 +9,7 @@ import pytest
 
 from muniment.core.ports.engine import Op, Row, Select, Transaction
 from muniment.handles.memory import Memory
-from muniment.store.ledger.records import Receipt
+from muniment.store.ledger import Receipt
 from muniment.store.scrub import count_due, due_receipts
 
 pytestmark = pytest.mark.req("LG-07")

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from effort import examples
-from muniment.store.ledger.secrets import redact_text, redact_value
+from muniment.store.secrets import redact_text, redact_value
 from products import for_each
 
 PHONES = {

@@ -32,7 +32,7 @@ from muniment.errors import (
     TooLarge,
 )
 from muniment.handles.memory import Memory
-from muniment.store.ledger.records import KINDS, STOP_REASONS, EntryDraft
+from muniment.store.ledger import KINDS, STOP_REASONS, EntryDraft
 from products import for_each
 
 Counts = Callable[[Memory], dict[str, int]]

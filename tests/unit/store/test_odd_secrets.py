@@ -10,7 +10,7 @@ import pytest
 
 from effort import one_in
 from muniment.core.canonical import canonical_text
-from muniment.store.ledger.secrets import may_hold_secret, redact_text, redact_value
+from muniment.store.secrets import may_hold_secret, redact_text, redact_value
 from products import for_each
 
 pytestmark = pytest.mark.req("LG-10")

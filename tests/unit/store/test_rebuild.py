@@ -83,7 +83,7 @@ def test_rebuilding_one_tenant_leaves_the_other(mem: Memory) -> None:
 def test_an_entry_that_only_looks_like_a_runs_does_not_stop_a_rebuild(mem: Memory) -> None:
     """Brought by an import, say: the ledger is right, but what it says about a run makes no sense."""
     from muniment.store.append import append
-    from muniment.store.ledger.records import EntryDraft
+    from muniment.store.ledger import EntryDraft
 
     run = mem.run(user_id="ana", run_id="r1", objective="mine")
     run.observe("user", "x")

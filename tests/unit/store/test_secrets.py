@@ -14,8 +14,7 @@ from hypothesis import given, settings
 
 from effort import examples
 from muniment.core.canonical import canonical_text
-from muniment.store.ledger.cards import CARD_RUN
-from muniment.store.ledger.secrets import _TOKENS, may_hold_secret, redact_text, redact_value
+from muniment.store.secrets import _TOKENS, CARD_RUN, may_hold_secret, redact_text, redact_value
 from products import for_each
 
 ALNUM = (string.ascii_letters + string.digits) * 5

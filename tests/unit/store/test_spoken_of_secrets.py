@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from muniment.core.canonical import canonical_text
-from muniment.store.ledger.secrets import may_hold_secret, redact_text
+from muniment.store.secrets import may_hold_secret, redact_text
 from products import for_each
 
 pytestmark = pytest.mark.req("LG-10")

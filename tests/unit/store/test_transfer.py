@@ -30,10 +30,10 @@ from muniment.errors import (
 from muniment.handles.derived import derivations
 from muniment.handles.memory import Memory, open
 from muniment.store import transfer
+from muniment.store.chain import header_hash
 from muniment.store.derivation import Derivation, declare
 from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import Change, latest
-from muniment.store.ledger.chain import header_hash
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]

@@ -8,8 +8,8 @@ import pytest
 
 from muniment.core.scope import TRUST_ORDER, Trust, lowest_trust
 from muniment.errors import InvalidInput
-from muniment.store.ledger.admission import trust_of
-from muniment.store.ledger.records import ROLES, Role
+from muniment.store.admission import trust_of
+from muniment.store.ledger import ROLES, Role
 from products import for_each
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.handles.memory import Memory
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import LedgerEntry
 
 CAPTURED = Path(__file__).with_name("captured")
 TRACE = "ab" * 16

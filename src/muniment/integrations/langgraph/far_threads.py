@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.thread_space import ThreadSpace
     from muniment.memory.kept.records import CheckpointState
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
 
 __all__ = ["SavedThreads", "threads_of"]
 

@@ -21,7 +21,7 @@ from muniment.memory.kept.values import KeptValue, NewValue, micros
 
 if TYPE_CHECKING:
     from muniment.handles.value_space import ValueSpace
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
 
 __all__ = ["FarValues"]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from muniment.core.ports.models import Clock
     from muniment.store.context import Context
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
 
 __all__ = ["Named", "Namespace", "NearValues", "StoreSettings", "StoreValues"]
 

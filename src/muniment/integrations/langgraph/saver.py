@@ -37,7 +37,7 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
 
 __all__ = ["MunimentSaver"]
 

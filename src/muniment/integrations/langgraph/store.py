@@ -48,7 +48,7 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from muniment.core.ports.models import Clock
     from muniment.handles.memory import Memory
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
 
 __all__ = ["AsyncMunimentStore", "MunimentStore"]
 

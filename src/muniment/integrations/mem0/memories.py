@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from muniment.handles import memory as runtime
     from muniment.handles.run import Run
     from muniment.memory.extraction.model import Model
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["Memories", "Shown", "not_found"]
 

@@ -17,7 +17,7 @@ from muniment.memory.recall.index import FIELDS_KEY
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Fact
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = [
     "AGENT",

@@ -18,7 +18,7 @@ from muniment.core.scope import scope_given
 from muniment.errors import Forbidden, MunimentError
 from muniment.integrations.wrapping.conversation import Whose
 from muniment.packets.recording import plain_messages
-from muniment.store.ledger.message_parts import read_content
+from muniment.store.messages import read_content
 
 __all__ = ["Allowed", "Defaults", "answer_marks", "caller_of", "list_marks"]
 

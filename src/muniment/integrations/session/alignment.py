@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text
 from muniment.core.matching import common_stretches, erased_places
-from muniment.store.ledger.messages import MessageEvent
-from muniment.store.ledger.secrets import redact_value
+from muniment.store.messages import MessageEvent
+from muniment.store.secrets import redact_value
 
 if TYPE_CHECKING:
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["Aligned", "Recorded", "align", "ends_with", "missing_calls", "recorded", "unmade_calls"]
 

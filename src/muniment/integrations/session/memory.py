@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from muniment.memory.facts.candidate_records import Candidate
     from muniment.memory.recall.records import Hit
     from muniment.packets.builds import Build
-    from muniment.store.ledger.records import LedgerEntry, Receipt
+    from muniment.store.ledger import LedgerEntry, Receipt
 
 __all__ = ["AsyncSessionMemory", "Failing", "SessionMemory", "check_max_tokens", "store_of"]
 

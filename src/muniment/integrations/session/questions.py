@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from muniment.packets.recording import plain_messages
-from muniment.store.ledger.message_parts import read_content
+from muniment.store.messages import read_content
 
 __all__ = ["Asked", "RecentBuilds", "asked_of"]
 

@@ -22,13 +22,13 @@ from muniment.integrations.session.alignment import (
     unmade_calls,
 )
 from muniment.packets.recording import plain_messages
-from muniment.store.ledger.messages import MessageEvent, read_messages
+from muniment.store.messages import MessageEvent, read_messages
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.packets.builds import Build
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["Written", "event_texts", "record_answer", "record_list", "record_named"]
 

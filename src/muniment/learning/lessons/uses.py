@@ -24,8 +24,7 @@ from muniment.learning.projection import core_name, held_record, named_id, proje
 from muniment.learning.stored_memory import StoredMemory
 from muniment.runs.projection import change_of
 from muniment.store.items import Change, Item, select_items
-from muniment.store.ledger.memory_events import LESSONS_USED
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import LESSONS_USED, LedgerEntry
 
 __all__ = [
     "BankUses",

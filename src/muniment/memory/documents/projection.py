@@ -12,8 +12,7 @@ from muniment.core.scope import is_corpus
 from muniment.errors import InvalidRecord
 from muniment.memory.documents.records import StoredDocument
 from muniment.store.items import Change, Item, digest_name
-from muniment.store.ledger.memory_events import DOCUMENT_ADDED, DOCUMENT_RETRACTED
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import DOCUMENT_ADDED, DOCUMENT_RETRACTED, LedgerEntry
 
 __all__ = ["document_without", "project_document"]
 

@@ -8,7 +8,7 @@ from muniment.core.record import Items, Record
 from muniment.core.scope import IdText, Trust
 from muniment.errors import InvalidRecord
 from muniment.store.items import Change, Item, digest_name
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import LedgerEntry
 
 __all__ = ["GIVEN_SUMMARY", "GivenSummary", "project_given_summary"]
 

@@ -14,7 +14,7 @@ from itertools import chain
 
 from muniment.memory.episodes.turns import ReadTurn, Sentence
 from muniment.memory.turns import SummaryLine, Turn
-from muniment.store.ledger.records import IMPORTED, INSTRUCTION_LIKE
+from muniment.store.ledger import IMPORTED, INSTRUCTION_LIKE
 
 __all__ = ["best_lines", "best_sentences", "line_of"]
 

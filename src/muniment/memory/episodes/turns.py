@@ -11,7 +11,7 @@ from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import sentence_spans
 from muniment.memory.episodes.agreements import Agreement, agreements_in
 from muniment.memory.turns import Turn
-from muniment.store.ledger.records import INSTRUCTION_LIKE
+from muniment.store.ledger import INSTRUCTION_LIKE
 
 __all__ = ["LINE_CHARS_MAX", "ReadTurn", "Sentence", "sentence_at"]
 

@@ -14,8 +14,7 @@ from muniment.core.scope import IdText
 from muniment.errors import InvalidRecord
 from muniment.memory.facts.projection import left_of
 from muniment.store.items import Change, Item, Rewritten, digest_name
-from muniment.store.ledger.memory_events import TURNS_CLAIMED, TURNS_READ
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import TURNS_CLAIMED, TURNS_READ, LedgerEntry
 
 __all__ = ["EXTRACTION", "StoredExtraction", "extraction_name", "extraction_without", "project_extraction"]
 

@@ -10,7 +10,7 @@ from muniment.errors import InvalidRecord
 from muniment.memory.facts.projection import left_of, level_columns, texts_in
 from muniment.memory.facts.records import Judgement, StoredCandidate, StoredInsight, StoredProcedure
 from muniment.store.items import Change, Item, Rewritten, digest_name
-from muniment.store.ledger.memory_events import (
+from muniment.store.ledger import (
     CANDIDATE_DECIDED,
     CANDIDATE_PROPOSED,
     INSIGHT_JUDGED,
@@ -19,8 +19,8 @@ from muniment.store.ledger.memory_events import (
     PROCEDURE_RETIRED,
     PROCEDURE_USED,
     PROCEDURE_WRITTEN,
+    LedgerEntry,
 )
-from muniment.store.ledger.records import LedgerEntry
 
 __all__ = [
     "candidate_without",

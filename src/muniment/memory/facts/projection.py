@@ -8,8 +8,7 @@ from typing import Any
 from muniment.errors import InvalidRecord
 from muniment.memory.facts.records import Assertion, Objection, StoredFact
 from muniment.store.items import Change, Item, Rewritten, digest_name
-from muniment.store.ledger.memory_events import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED, LedgerEntry
 
 __all__ = ["fact_without", "left_of", "level_columns", "project_fact", "texts_in"]
 

@@ -10,8 +10,7 @@ from muniment.core.canonical import short_id
 from muniment.errors import InvalidRecord
 from muniment.memory.facts.records import StoredState
 from muniment.store.items import Change, Item, Rewritten
-from muniment.store.ledger.memory_events import CITING, STATE_PATCHED, named_events
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import CITING, STATE_PATCHED, LedgerEntry, named_events
 
 __all__ = ["project_state", "state_id", "state_without"]
 

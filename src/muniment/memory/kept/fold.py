@@ -7,13 +7,7 @@ from typing import Any, NamedTuple
 
 from muniment.core.ports.kept_rows import LIVE, NEVER, REMOVED, SUPERSEDED, PlaceRow, PrefixRow
 from muniment.memory.kept.names import path_of, prefixes_of
-from muniment.store.ledger.memory_events import (
-    CHECKPOINT_KEPT,
-    VALUE_KEPT,
-    VALUE_REMOVED,
-    VALUES_PROLONGED,
-    WRITES_KEPT,
-)
+from muniment.store.ledger import CHECKPOINT_KEPT, VALUE_KEPT, VALUE_REMOVED, VALUES_PROLONGED, WRITES_KEPT
 
 __all__ = ["KeptEntry", "Placed", "fold", "names_in", "place_of", "prefix_rows"]
 

@@ -13,7 +13,7 @@ from muniment.core.ports.schema import ENTRIES, PLACE_VECTORS, PLACES, PREFIXES,
 from muniment.core.scope import is_corpus
 from muniment.memory.kept.fold import KeptEntry, Placed, fold, names_in, place_of, prefix_rows
 from muniment.memory.kept.names import is_kept
-from muniment.store.ledger.rows import read_body
+from muniment.store.ledger import read_body
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction

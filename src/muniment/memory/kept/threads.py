@@ -22,18 +22,16 @@ from muniment.errors import Forbidden, InvalidInput, StoreDamaged
 from muniment.memory.kept.names import THREAD, after_path, labels_of, path_of, scope_of, space_of
 from muniment.memory.kept.states import Channel, Typed, channels_told, pack_typed, state_of, typed_of
 from muniment.memory.kept.values import micros
+from muniment.store.admission import admit
 from muniment.store.append import append_in, opening_draft
 from muniment.store.forget import Selector, forget
-from muniment.store.ledger.admission import admit
-from muniment.store.ledger.memory_events import CHECKPOINT_KEPT, WRITES_KEPT
-from muniment.store.ledger.records import EntryDraft
-from muniment.store.ledger.rows import check_header, read_body
+from muniment.store.ledger import CHECKPOINT_KEPT, WRITES_KEPT, EntryDraft, check_header, read_body
 from muniment.store.turns import blob_text
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction
     from muniment.store.context import Context
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
 
 __all__ = ["Checkpoint", "NewCheckpoint", "Place", "Threads", "Write"]
 

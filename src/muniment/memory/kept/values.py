@@ -18,20 +18,18 @@ from muniment.core.scope import is_reserved, owner_of
 from muniment.errors import Forbidden, InvalidInput, StoreDamaged
 from muniment.memory.kept.names import after_path, labels_of, name_of, path_of, scope_of, space_of
 from muniment.memory.kept.rows import vector_digest
+from muniment.store.admission import admit
 from muniment.store.append import append_batches, opening_draft, prepare_batch
 from muniment.store.forget import Selector, forget
-from muniment.store.ledger.admission import admit
-from muniment.store.ledger.memory_events import VALUE_KEPT, VALUE_REMOVED, VALUES_PROLONGED
-from muniment.store.ledger.records import EntryDraft
-from muniment.store.ledger.rows import check_header, read_body
-from muniment.store.ledger.secrets import redact_value
+from muniment.store.ledger import VALUE_KEPT, VALUE_REMOVED, VALUES_PROLONGED, EntryDraft, check_header, read_body
+from muniment.store.secrets import redact_value
 from muniment.store.turns import blob_text
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction
     from muniment.core.ports.schema import EntryRow
     from muniment.store.context import Context
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
 
 __all__ = ["KeptValue", "NewValue", "Values", "micros", "moment"]
 

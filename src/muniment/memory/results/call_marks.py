@@ -15,7 +15,7 @@ from typing import Any
 from muniment.core.text.analyzer import stem
 from muniment.memory.results.effects import READ, WRITE, effect_of_name
 from muniment.memory.results.tool_text import call_of_line, call_words, is_failed
-from muniment.store.ledger.records import ToolCall
+from muniment.store.ledger import ToolCall
 
 __all__ = ["CALL", "FAILED", "call_marks", "changed", "did", "identified", "identifiers_in", "named", "words_of_name"]
 

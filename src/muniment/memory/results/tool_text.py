@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from muniment.core.canonical import canonical_text
 from muniment.core.text.patterns import lazy_pattern
 from muniment.store.injection import reads_like_instructions
-from muniment.store.ledger.records import ToolCall
+from muniment.store.ledger import ToolCall
 
 __all__ = [
     "RecordedCall",

@@ -22,7 +22,7 @@ from muniment.memory.turn_reading import LiveTurn
 from muniment.packets.compose.cues import AskedCues
 from muniment.packets.cued_turns import CuedTurns
 from muniment.packets.pool import ComposeRequest, FactCandidate
-from muniment.store.ledger.records import INSTRUCTION_LIKE
+from muniment.store.ledger import INSTRUCTION_LIKE
 
 __all__ = ["Gate"]
 

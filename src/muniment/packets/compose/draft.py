@@ -26,7 +26,7 @@ from muniment.packets.compose.explain import Reason, Tally
 from muniment.packets.page.lines import BlockName
 from muniment.packets.page.opening import preamble, today_line
 from muniment.packets.pool import CUE_PART, ComposeRequest, InsightCandidate, Pool, version_name
-from muniment.store.ledger.records import INSTRUCTION_LIKE, imported_from
+from muniment.store.ledger import INSTRUCTION_LIKE, imported_from
 
 __all__ = ["PacketDraft", "Placed", "Said", "SummaryWords", "Wall", "emitted_ts", "instant_order"]
 

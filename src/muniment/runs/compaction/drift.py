@@ -17,9 +17,7 @@ from muniment.runs.compaction.folding import RunFold
 from muniment.runs.compaction.transitions import subject_of
 from muniment.runs.drift import Advice, DriftReport
 from muniment.runs.records import RunLog
-from muniment.store.ledger.manifest import ContextManifest
-from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.run_events import COUNTED_EVENTS, RUN_EVENTS, RUN_FINISHED
+from muniment.store.ledger import COUNTED_EVENTS, RUN_EVENTS, RUN_FINISHED, ContextManifest, LedgerEntry
 
 __all__ = ["FORGOTTEN", "DriftMeter", "sign_test"]
 

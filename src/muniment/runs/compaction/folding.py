@@ -28,8 +28,7 @@ from muniment.runs.compaction.transitions import (
     subject_of,
 )
 from muniment.runs.records import CountedFailure, OpenQuestion, RunClaim, RunConflict, RunLog, Spent
-from muniment.store.ledger.records import LedgerEntry, StepEvent
-from muniment.store.ledger.run_events import ACTIONS_PLANNED, COUNTED_EVENTS, PHASES, SNAPSHOT_TAKEN
+from muniment.store.ledger import ACTIONS_PLANNED, COUNTED_EVENTS, PHASES, SNAPSHOT_TAKEN, LedgerEntry, StepEvent
 
 __all__ = ["RunFold", "action_signature", "corpus_of"]
 

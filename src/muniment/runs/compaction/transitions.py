@@ -15,8 +15,7 @@ from muniment.core.record import JsonObject
 from muniment.core.text.patterns import lazy_pattern
 from muniment.errors import InvalidRecord
 from muniment.runs.records import CountedFailure, OpenQuestion, RunClaim, RunConflict
-from muniment.store.ledger.records import LedgerEntry
-from muniment.store.ledger.run_events import (
+from muniment.store.ledger import (
     CLAIM_DEMOTED,
     CLAIM_MADE,
     CLAIM_RETRACTED,
@@ -27,6 +26,7 @@ from muniment.store.ledger.run_events import (
     QUESTION_CLOSED,
     QUESTION_OPENED,
     RUN_STARTED,
+    LedgerEntry,
 )
 
 __all__ = [

@@ -23,7 +23,7 @@ from muniment.runs.compaction.pointing import chunk_faults
 from muniment.runs.compaction.snapshots import NEXT_ACTIONS_MAX, log_of, snapshot_id_of
 from muniment.runs.compaction.transitions import Started, claim_after, conflict_after
 from muniment.runs.records import RunClaim, RunConflict, RunLog
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import LedgerEntry
 
 __all__ = ["CHECKS", "Known", "entries_named", "validate", "validation_of"]
 

@@ -12,7 +12,7 @@ from muniment.core.ports.schema import ENTRIES, SESSIONS, EntryRow
 from muniment.errors import InvalidInput
 from muniment.store.chain import ChainWalk
 from muniment.store.context import Context
-from muniment.store.ledger.records import EntryKind, LedgerEntry
+from muniment.store.ledger import EntryKind, LedgerEntry
 from muniment.store.lists.seeking import count_rows, seek
 from muniment.store.tombstones import load_entries, load_entry
 from muniment.store.turns import text_of

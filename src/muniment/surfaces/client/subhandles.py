@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from muniment.handles.thread_space import ThreadSpace
     from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
-    from muniment.store.ledger.records import EntryKind
+    from muniment.store.ledger import EntryKind
     from muniment.surfaces.client.remote import RemoteMemory, RemoteRun
     from muniment.surfaces.operations.handles import BankRef
     from muniment.surfaces.operations.table import Handle

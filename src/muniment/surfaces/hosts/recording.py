@@ -19,7 +19,7 @@ from muniment.surfaces.hosts.transcripts import Turn
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["Session", "open_session"]
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from muniment.errors import MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.study import TASK_TYPE
-from muniment.store.ledger.records import RunState
+from muniment.store.ledger import RunState
 from muniment.surfaces.http.arguments import body_arguments, query_arguments
 from muniment.surfaces.http.calls import AdmittedRequest, carry_out
 from muniment.surfaces.http.pages import LIMIT_MAX

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from muniment.errors import InvalidInput
-from muniment.store.ledger.records import RunState
+from muniment.store.ledger import RunState
 
 __all__ = ["View", "preview_body", "read_link"]
 

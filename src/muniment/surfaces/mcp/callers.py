@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muniment.core.scope import lowest_trust
 from muniment.errors import InvalidInput
+from muniment.store.admission import trust_of
 from muniment.store.items import latest
-from muniment.store.ledger.admission import trust_of
 from muniment.store.proofs import check_proofs
 from muniment.store.reading import check_own
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.packets.builds import Build
-    from muniment.store.ledger.records import LedgerEntry, Role
+    from muniment.store.ledger import LedgerEntry, Role
     from muniment.surfaces.mcp.settings import McpSettings
 
 __all__ = ["CallerScope", "ToolCaller", "ToolCallers"]

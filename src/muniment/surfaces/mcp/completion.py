@@ -13,7 +13,7 @@ from muniment.surfaces.mcp.prompts import PROMPTS
 from muniment.surfaces.mcp.uris import TEMPLATES
 
 if TYPE_CHECKING:
-    from muniment.store.ledger.records import RunState
+    from muniment.store.ledger import RunState
     from muniment.surfaces.mcp.callers import ToolCaller
 
 __all__ = ["complete"]

@@ -37,7 +37,7 @@ from muniment.surfaces.mcp.tool import Answered
 
 if TYPE_CHECKING:
     from muniment.memory.recall.records import Hit
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
     from muniment.surfaces.mcp.callers import ToolCaller
 
 __all__ = ["forget", "get_context", "record", "remember", "search_memory"]

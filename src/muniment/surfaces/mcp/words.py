@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muniment.core.canonical import canonical_text
-from muniment.store.ledger.records import INSTRUCTION_LIKE
+from muniment.store.ledger import INSTRUCTION_LIKE
 from muniment.surfaces.cli.terminal import one_line, when
 from muniment.surfaces.mcp.answers import (
     NOTICE,

@@ -24,7 +24,7 @@ from muniment.rules.rule_selecting import RuleSelection
 from muniment.runs.reading import Resumed
 from muniment.runs.records import RunLog
 from muniment.runs.resuming import Rejected
-from muniment.store.ledger.evidence import Resolved
+from muniment.store.ledger import Resolved
 from muniment.surfaces.operations.shapes import Components, Fields, Shape, register, shape_of
 from muniment.surfaces.operations.signatures import fields_of
 

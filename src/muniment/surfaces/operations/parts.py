@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from muniment.moving.portable import MoveReport
     from muniment.packets.rendering import Resolution
     from muniment.store.items import Item
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
     from muniment.store.reports import ImportReport
     from muniment.surfaces.operations.handles import BuildInputs
 

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from muniment.handles.memory import Memory
-from muniment.store.ledger.records import LedgerEntry
+from muniment.store.ledger import LedgerEntry
 from muniment.testing.simulator.act import (
     CHAT,
     SESSIONS,

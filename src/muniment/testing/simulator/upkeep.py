@@ -9,7 +9,7 @@ from muniment.core.outside.system import TickingClock
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.sqlite import SqliteEngine
-from muniment.store.ledger.records import Receipt
+from muniment.store.ledger import Receipt
 from muniment.testing.simulator.act import Act, Args
 from muniment.testing.simulator.model import Model, Owner, must
 from muniment.testing.simulator.specimens import POLICY, StepIds

@@ -15,7 +15,7 @@ from typing import Any
 from muniment.contracts.runs import SandboxActionTrace, SandboxBlock, SandboxPolicy
 from muniment.core.record import RULECRAFT_VERSION
 from muniment.core.scope import SandboxTool
-from muniment.store.ledger.secrets import may_hold_secret, redact_text, redact_value
+from muniment.store.secrets import may_hold_secret, redact_text, redact_value
 from muniment.verify.sandbox.port import Cap, ErrorClass
 
 __all__ = ["Change", "Entry", "Fetches", "Outcome", "changes", "make_trace", "redacted", "sandbox_block"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from muniment.errors import InvalidInput, InvalidRecord, Issue
-from muniment.store.ledger.messages import read_messages
+from muniment.store.messages import read_messages
 from muniment.verify.outputs import Output
 
 __all__ = ["OUTPUT_HINT", "read_output"]

@@ -26,7 +26,7 @@ from muniment.surfaces.settings import Settings, open_store
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.store.ledger.records import EntryDraft, LedgerEntry
+    from muniment.store.ledger import EntryDraft, LedgerEntry
     from muniment.store.load import LoadReport
 
 __all__ = ["ingest", "ingested"]
@@ -191,7 +191,7 @@ def _has_parts(draft: EntryDraft) -> bool:
 def _check(sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool) -> int:
     """Bring every event to the door without letting one in; answers how many there are."""
     from muniment.core.policy import Policy
-    from muniment.store.ledger.admission import admit
+    from muniment.store.admission import admit
 
     policy = Policy.from_wire(dict(settings.policy)).ledger
     count = 0
@@ -241,7 +241,7 @@ def _drafts(
     sources: list[tuple[str, str]], settings: Settings, session: str | None, again: bool
 ) -> Iterator[tuple[_Address, str, EntryDraft]]:
     """Every event of the files as (scope, where it stands, draft)."""
-    from muniment.store.ledger.drafts import draft_of
+    from muniment.store.ledger import draft_of
     from muniment.store.load import event_key
 
     for shown, path in sources:

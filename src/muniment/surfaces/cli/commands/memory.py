@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from muniment.memory.pending_extracting import ExtractionReport
     from muniment.memory.recall.records import Hit
     from muniment.memory.turns import EpisodeCandidate
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["candidates", "content", "entry_line", "episodes", "events", "extract", "facts", "history", "hit_lines"]
 __all__ += ["extract_pending", "record", "search", "source_line", "turns"]

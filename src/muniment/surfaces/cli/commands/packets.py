@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from muniment.packets.builds import Build
     from muniment.packets.previewing import Preview
     from muniment.packets.tracing import Telling
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
     from muniment.surfaces.cli.explained import Candidate, Left, Taken
 
 __all__ = ["compare", "compose", "diff", "explain", "list_", "messages", "preview", "replay", "why"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from muniment.runs.reading import Resumed
     from muniment.runs.records import RunClaim, RunLog
     from muniment.runs.snapshot_diff import SnapshotDiff
-    from muniment.store.ledger.records import RunState
+    from muniment.store.ledger import RunState
 
 __all__ = ["claims", "conflicts", "drift", "events", "failures", "list_", "log", "narrative", "questions", "resume"]
 __all__ += ["show", "snapshot", "snapshots", "summarize", "unlock", "verifications", "view"]

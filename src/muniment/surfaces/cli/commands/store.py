@@ -19,7 +19,7 @@ from muniment.surfaces.cli.rates import rates
 from muniment.surfaces.cli.terminal import counted, one_line, progress_bar, visible, when
 
 if TYPE_CHECKING:
-    from muniment.store.ledger.records import Receipt
+    from muniment.store.ledger import Receipt
     from muniment.store.reports import VerifyReport
 
 __all__ = [

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.packets.builds import Build
-    from muniment.store.ledger.records import LedgerEntry
+    from muniment.store.ledger import LedgerEntry
 
 __all__ = ["Calendar", "show_main_job"]
 

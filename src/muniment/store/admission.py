@@ -1,21 +1,50 @@
-"""Admission: a draft goes in, an admitted body comes out: redacted, measured, flagged, its trust settled."""
+"""Admission of a draft to the ledger: redacted, measured, flagged, its trust settled.
+
+Rows from a dump are checked as strictly: their hashes say that they were not altered since they were sealed, not who
+sealed them.
+
+Pure: never reads a clock, mints an id or touches storage.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any, NamedTuple
 
-from muniment.core.canonical import canonical_bytes, canonical_text, salted_digest
+from pydantic import TypeAdapter
+
+from muniment.core.canonical import canonical_bytes, canonical_text, parse_json, salted_digest
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.policy import LedgerPolicy
-from muniment.core.scope import TRUST_ORDER, TRUST_RANK, Trust
+from muniment.core.ports.schema import EntryRow, ItemRow
+from muniment.core.record import ValidationError
+from muniment.core.scope import TRUST_ORDER, TRUST_RANK, IdText, Trust
 from muniment.core.text.patterns import analysed_chars
-from muniment.errors import InvalidInput, TooLarge
+from muniment.errors import InvalidInput, MunimentError, TooLarge
 from muniment.store.injection import reads_like_instructions
-from muniment.store.ledger.records import IMPORTED, INSTRUCTION_LIKE, PARTLY_ANALYSED, EntryDraft, EntryKind, Role
-from muniment.store.ledger.secrets import may_hold_secret, redact_value
+from muniment.store.ledger import (
+    IMPORTED,
+    INSTRUCTION_LIKE,
+    PARTLY_ANALYSED,
+    EntryDraft,
+    EntryKind,
+    LedgerEntry,
+    Role,
+)
+from muniment.store.secrets import may_hold_secret, redact_value
 
-__all__ = ["REDACTED", "Admitted", "admit", "place_blob", "trust_of"]
+__all__ = [
+    "REDACTED",
+    "Admitted",
+    "admit",
+    "entry_fault",
+    "is_id",
+    "is_instant",
+    "item_fault",
+    "place_blob",
+    "trust_of",
+]
+
 
 _BY_ROLE: dict[Role, Trust] = {
     "user": "user",
@@ -185,3 +214,85 @@ def place_blob(admitted: Admitted, salt: bytes) -> Admitted:
     name = salted_digest(salt, admitted.blob)
     body = admitted.body | {"blob": name.hex(), "bytes": len(admitted.blob)}
     return admitted._replace(body=body, body_text=canonical_text(body))
+
+
+# -- rows from a dump -----------------------------------------------------------------------------------------
+
+
+_ID = TypeAdapter(IdText)
+_HASH_BYTES = 32
+_SCOPE = ("user_id", "agent_id", "session_id", "run_id")
+_PLAIN = ("seq", "ts", "recorded_at", "kind", "role", "trust")
+
+
+def is_id(value: Any) -> bool:
+    """A name or id as a caller could have brought it."""
+    try:
+        _ID.validate_python(value, strict=True)
+    except ValidationError:
+        return False
+    return True
+
+
+def is_instant(value: Any) -> bool:
+    """A time stamp in the one form in which we write them."""
+    try:
+        return isinstance(value, str) and format_instant(parse_instant(value)) == value
+    except InvalidInput:
+        return False
+
+
+def entry_fault(tenant_id: str, row: EntryRow) -> str | None:
+    """What keeps this row from being an entry; None where it is one."""
+    scope = {name: getattr(row, name) for name in _SCOPE}
+    if not all(is_id(value) for value in (row.id, *scope.values())):
+        return "an id is not well-formed"
+    if not (is_instant(row.ts) and is_instant(row.recorded_at)):
+        return "a time is not well-formed"
+    if any(len(value) != _HASH_BYTES for value in (row.content_hash, row.prev_hash, row.hash)):
+        return "a hash has the wrong length"
+    if row.receipt_id is not None and not is_id(row.receipt_id):
+        return "the receipt's id is not well-formed"
+    flags = row.flags.split(",") if row.flags else []
+    if sorted(set(flags)) != flags:
+        return "the flags are not in order"
+    try:
+        plain = None if row.body is None else _object(row.body)
+        LedgerEntry.from_wire(
+            {name: getattr(row, name) for name in _PLAIN}
+            | {"id": row.id, "flags": flags, "body": plain, "receipt_id": row.receipt_id}
+            | dict.fromkeys(("content_hash", "prev_hash", "hash"), "")
+            | {"scope": {"tenant_id": tenant_id} | scope}
+        )
+    except MunimentError as error:
+        return str(error)
+    if plain is not None and ("content" in plain) == ("blob" in plain):
+        return "the content is neither here nor in a blob"
+    return None
+
+
+def item_fault(row: ItemRow) -> str | None:
+    """What keeps this row from being a version of an item; None where it is one."""
+    if not all(is_id(value) for value in (row.id, row.kind, row.status)):
+        return "an id, kind or status is not well-formed"
+    named = (row.user_id, row.agent_id, row.session_id, row.run_id, row.name, row.receipt_id)
+    if not all(value is None or is_id(value) for value in named):
+        return "an id is not well-formed"
+    if row.trust not in TRUST_ORDER or not is_instant(row.created_at) or row.version < 1:
+        return "its trust, time or version is not well-formed"
+    if row.body is None:
+        return None if row.receipt_id is not None else "the content is missing and no receipt says why"
+    if row.receipt_id is not None:
+        return "a forgotten item still holds content"
+    try:
+        _object(row.body)
+    except MunimentError as error:
+        return str(error)
+    return None
+
+
+def _object(body: Any) -> dict[str, Any]:
+    plain = parse_json(body)
+    if not isinstance(plain, dict) or canonical_text(plain) != body:
+        raise InvalidInput("the body is not a canonical object")
+    return plain
