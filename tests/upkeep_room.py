@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from muniment.core.ports.engine import Select
-from muniment.core.ports.server_rows import UPKEEP
+from muniment.core.ports.schema import UPKEEP
 from muniment.handles.memory import Memory
 from muniment.handles.upkeep.running import Upkeep
 from muniment.store.watermark import count_tail, users_behind

@@ -16,7 +16,7 @@ import pytest
 
 import muniment
 from muniment.core.ports.engine import Count, Delete, Insert, Reader
-from muniment.core.ports.server_rows import SERVER
+from muniment.core.ports.schema import SERVER
 from muniment.errors import InvalidInput, StorageLost
 from muniment.store.engines._postgres_opening import replica_dsn, writable_dsn
 from muniment.store.engines._postgres_replica import Replica, ReplicaSettings

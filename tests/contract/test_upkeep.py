@@ -24,8 +24,7 @@ from deployments import url_of
 from muniment.core.limits import checkpoint
 from muniment.core.ports.engine import Patch, ScrubReport
 from muniment.core.ports.rows import select
-from muniment.core.ports.schema import ENTRIES
-from muniment.core.ports.server_rows import UPKEEP
+from muniment.core.ports.schema import ENTRIES, UPKEEP
 from muniment.errors import (
     InvalidInput,
     ModelUnreachable,
@@ -390,7 +389,7 @@ def leases_of(reader: Any) -> Any:
 
 
 def test_a_lease_is_judged_by_how_long_it_was_seen_to_stand() -> None:
-    from muniment.core.ports.server_rows import LeaseRow
+    from muniment.core.ports.schema import LeaseRow
 
     still, lease = StillLeases(10), LeaseRow("a", "t", "p.1", 3, 1)
     assert still.look("t", [lease], 100) == []

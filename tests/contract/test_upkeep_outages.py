@@ -21,8 +21,7 @@ import pytest
 import muniment
 from deployments import url_of
 from muniment.core.ports.rows import insert
-from muniment.core.ports.schema import LEASES
-from muniment.core.ports.server_rows import LeaseRow
+from muniment.core.ports.schema import LEASES, LeaseRow
 from muniment.errors import EmbedderFailure, EmbedderUnreachable, ModelUnreachable, StorageBusy
 from muniment.handles.memory import Memory
 from muniment.handles.upkeep import resting

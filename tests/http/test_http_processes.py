@@ -25,8 +25,7 @@ from effort import one_in
 from muniment.core.outside.system import SystemIds, system_clock
 from muniment.core.policy import Policy
 from muniment.core.ports.engine import Select
-from muniment.core.ports.schema import TABLES
-from muniment.core.ports.server_rows import SERVER
+from muniment.core.ports.schema import SERVER, TABLES
 from muniment.errors import Conflict, Interrupted, RateLimited
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory

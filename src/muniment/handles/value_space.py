@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from muniment.core.instants import format_instant
-from muniment.core.ports.kept_rows import NEVER
+from muniment.core.ports.schema import NEVER
 from muniment.core.record import Items, Number, Record
 from muniment.errors import InvalidInput
 from muniment.memory.kept.features import VectorFeatures, given_name, own_features, vectors_kept

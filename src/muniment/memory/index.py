@@ -70,8 +70,6 @@ __all__ = [
 
 PIECE_ENTRIES = 4_096
 """Entries that one transaction indexes, and turns of a block that is loaded from the ledger."""
-APPENDED_PIECE = 512
-"""Entries that whoever appends to a long tail indexes at most, before the append returns."""
 TEXT_CHARS_MAX = 64 * 1024
 """Characters of a turn that are analysed where its entry does not say how many."""
 INDEXES_MAX, INDEX_TURNS_MAX = 64, 1_000_000

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from muniment.core.ports.engine import Condition, Delete, Lock, Patch, Reader, Transaction
 from muniment.core.ports.rows import chunked, get, put, select
-from muniment.core.ports.schema import CLEARINGS, REPLIES, WORKS
-from muniment.core.ports.server_rows import ClearingRow
+from muniment.core.ports.schema import CLEARINGS, REPLIES, WORKS, ClearingRow
 
 __all__ = ["CLEARED", "Cleared", "clear_answers", "clearing_of", "hold_answers"]
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from os import PathLike, fspath
 from typing import Any, NamedTuple, TypeVar, cast
+from weakref import finalize
 
 from muniment.core.canonical import parse_json, salted_digest
 from muniment.core.ports.schema import (
@@ -560,6 +561,7 @@ class _Forgets:
 
     def __init__(self) -> None:
         self._held = temporary_database(_CLAIMS)
+        finalize(self, self._held.close)
 
     def see_entry(self, row: EntryRow, line: int) -> None:
         """Take an entry that was emptied."""

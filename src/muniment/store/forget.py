@@ -16,7 +16,6 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from muniment.core.ports.engine import NOT_SCRUBBED, Condition, Delete, Patch, ScrubReport, Transaction, Value
-from muniment.core.ports.kept_rows import VALUES_SESSION
 from muniment.core.ports.rows import advance, by_ids, chunked, get, stream, texts
 from muniment.core.ports.schema import (
     ENTRIES,
@@ -27,6 +26,7 @@ from muniment.core.ports.schema import (
     SESSIONS,
     TABLES,
     USERS,
+    VALUES_SESSION,
     EntryRow,
     Table,
     UserRow,

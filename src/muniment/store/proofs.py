@@ -49,7 +49,7 @@ def _chain_of(item: Item) -> tuple[str, str]:
 
 
 def prove(ctx: Context, tx: Transaction, items: Iterable[Item]) -> int:
-    """Add a link for each of these, which were just written, in their order; answers how many it needed."""
+    """Add a link for each of these items, which were just written; returns how many were added."""
     proven = [item for item in items if item.kind in PROVEN and item.checked == 2]
     for item in proven:
         _add(ctx, tx, item)
@@ -134,7 +134,7 @@ def proof_fault(ctx: Context, reader: Reader, item: Item) -> str | None:
 
 
 def _row_fault(reader: Reader, link: ProofRow, item: Item) -> str | None:
-    """Is the row of an item what its link says?"""
+    """Describe how an item differs from what its link says; None if it does not."""
     if item.body is None:
         return None if link.salt is None and item.receipt_id is not None else "it is empty, and no forget emptied it"
     if item.receipt_id is not None:
@@ -191,7 +191,7 @@ def proof_faults(ctx: Context, reader: Reader, counts: Counter[str]) -> Iterator
 
 
 def _ended(key: bytes | None, end: ProofRow | None, last: ProofRow | None) -> Iterator[ProofFault]:
-    """Does a chain end where its end says?"""
+    """The fault of a chain that does not end where its end says."""
     if end is None or end.number != _END:
         return
     if last is None or last.number != end.version:

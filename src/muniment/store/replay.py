@@ -11,6 +11,7 @@ import marshal
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Set
 from typing import NoReturn
+from weakref import finalize
 
 from muniment.core.ports.schema import EntryRow
 from muniment.errors import StoreDamaged
@@ -43,6 +44,7 @@ class Replay:
         self._listeners = listeners
         self._newest: OrderedDict[str, Item] = OrderedDict()
         self._held = temporary_database(_TABLES)
+        finalize(self, self._held.close)
         self.items = 0
         """How many items the entries gave."""
         self.versions = 0

@@ -1,6 +1,7 @@
-"""Forgotten entries, and the receipts that say so. A tombstone's receipt is told only where that receipt is in this
-store and lists the entry (TM-12): a forget writes that column after the entry was sealed, so the row alone proves
-nothing. Reads; writes nothing.
+"""Forgotten entries, and the receipts that vouch for them.
+
+A tombstone names its receipt only if that receipt is in this store and lists the entry (TM-12): a forget writes the
+column after the entry was sealed, so the row alone proves nothing. Writes nothing.
 """
 
 from __future__ import annotations
@@ -31,22 +32,25 @@ Listed = dict[str, frozenset[str] | None]
 
 
 def load_entries(reader: Reader, tenant_id: str, rows: Sequence[EntryRow]) -> list[LedgerEntry]:
-    """The records of stored rows as they are told: forgotten ones with their receipts, where these are here."""
+    """Read stored rows as records: forgotten ones with their receipts, if these are here."""
     listed = listed_by(reader, (row.receipt_id for row in rows if row.receipt_id is not None))
-    return [_told(entry_of_row(tenant_id, row), row, listed) for row in rows]
+    return [_with_receipt(entry_of_row(tenant_id, row), row, listed) for row in rows]
 
 
 def load_entry(reader: Reader, tenant_id: str, row: EntryRow) -> LedgerEntry:
+    """Read one stored row, as `load_entries` does."""
     return load_entries(reader, tenant_id, (row,))[0]
 
 
-def _told(entry: LedgerEntry, row: EntryRow, listed: Listed) -> LedgerEntry:
+def _with_receipt(entry: LedgerEntry, row: EntryRow, listed: Listed) -> LedgerEntry:
     return entry if is_receipted(row, listed) else entry.model_copy(update={"receipt_id": None})
 
 
 def is_receipted(row: EntryRow | EntryReceipt, listed: Listed) -> bool:
-    """Whether the receipt of an entry that has one is here. Of what came in with a part of another store it is not; one
-    that is here and does not list the entry is damage."""
+    """Whether the receipt of a forgotten entry is here; raises `StoreDamaged` if it is and does not list the entry.
+
+    The receipts of what came in with a part of another store are not here.
+    """
     if row.receipt_id is None:
         return True
     ids = listed[row.receipt_id]
@@ -66,7 +70,7 @@ def listed_by(reader: Reader, receipt_ids: Iterable[str]) -> Listed:
 
 
 def _ids_of(receipt: Item) -> frozenset[str] | None:
-    """What is wrong with a receipt is told of the receipt, by whoever reads it."""
+    """The ids that a receipt lists; None if it is damaged, which whoever reads the receipt reports."""
     try:
         receipt.check()
         return None if receipt.body is None else _ids_in(receipt.body)
@@ -80,7 +84,7 @@ def _ids_in(body: str) -> frozenset[str]:
 
 
 def forgotten(entry: LedgerEntry, words: str, *, path: str | None = None) -> Forgotten:
-    """The error for one who asks for what was forgotten; names the receipt, where it is here."""
+    """Make the error for a forgotten entry; it names the receipt, if that is here."""
     receipt_id = entry.receipt_id
     hint = (
         "its receipt is not in this store"

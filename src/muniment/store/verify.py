@@ -589,13 +589,14 @@ def key_fault(reader: Reader, key: IdempotencyKeyRow) -> str | None:
 
 def lost_keys(reader: Reader) -> Iterator[tuple[str, str]]:
     """Users whose idempotency keys are not those that were written: what was sent under one may be written again."""
-    written = {row.user_id: row.key_sum for row in stream(reader, USERS)}
-    held = Counter[str]()
-    for row in stream(reader, IDEMPOTENCY_KEYS):
-        held[row.user_id] += number_of_key(row.key_hash, row.entry_id)
-    for user_id in sorted(written.keys() | held.keys()):
-        if held[user_id] != written.get(user_id, 0):
-            yield user_id, "an idempotency key is missing or altered"
+    altered = "an idempotency key is missing or altered"
+    for user_id, keys in groupby(stream(reader, IDEMPOTENCY_KEYS), key=lambda row: row.user_id):
+        user = get(reader, USERS, (user_id,))
+        if sum(number_of_key(key.key_hash, key.entry_id) for key in keys) != (0 if user is None else user.key_sum):
+            yield user_id, altered
+    for user in stream(reader, USERS):
+        if user.key_sum and first(reader, IDEMPOTENCY_KEYS, (("user_id", "=", user.user_id),)) is None:
+            yield user.user_id, altered
 
 
 def _id_faults(reader: Reader) -> Iterator[tuple[str, str]]:

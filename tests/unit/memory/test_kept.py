@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.ports.kept_rows import LIVE, NEVER, REMOVED, SUPERSEDED, PlaceRow
+from muniment.core.ports.schema import LIVE, NEVER, REMOVED, SUPERSEDED, PlaceRow
 from muniment.errors import InvalidInput, StoreDamaged
 from muniment.memory.kept.deltas import apply_delta, make_delta
 from muniment.memory.kept.features import VectorFeatures, WordFeatures

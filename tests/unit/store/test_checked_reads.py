@@ -300,6 +300,7 @@ def test_an_altered_idempotency_key_is_noticed(filled: Filled, change: str) -> N
         "kind = word('claim')",
         "created_at = instant('')",
         "receipt_id = id('rcp_1')",
+        "receipt_id = x''",
         "status = 'damage'",
         "created_at = 7",
     ],

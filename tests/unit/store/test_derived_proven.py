@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import muniment
-from muniment.core.ports.engine import Delete, Patch
+from muniment.core.ports.engine import Condition, Delete, Patch, Transaction
+from muniment.core.ports.rows import insert
+from muniment.core.ports.schema import LINKS, LinkRow
 from muniment.errors import UnknownScope
 from muniment.handles.memory import Memory
 from muniment.store import replay
@@ -18,6 +20,8 @@ from muniment.store.items import latest
 from stored_rows import stored_rows
 
 pytestmark = pytest.mark.req("LG-05")
+
+OF_ANA: tuple[Condition, ...] = (("user_id", "=", "ana"),)
 
 
 def tell(mem: Memory) -> str:
@@ -178,3 +182,46 @@ def test_a_tenant_whose_row_was_taken_out_is_named_when_it_is_asked_for(
     assert [(each.kind, each.id, each.reason) for each in report.differing] == [("tenant", "t7", "its row is missing")]
     with pytest.raises(UnknownScope):
         mem.verify(tenant_id="t8")
+
+
+COUNTS: dict[str, Callable[[Transaction], object]] = {
+    "too few": lambda tx: tx.do(Patch("users", OF_ANA, {"tail": 3})),
+    "none": lambda tx: tx.do(Delete("users", OF_ANA)),
+    "more covered than there are": lambda tx: tx.do(Patch("users", OF_ANA, {"indexed": 10_000})),
+    "fewer than none covered": lambda tx: tx.do(Patch("users", OF_ANA, {"embedded": -1})),
+}
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@pytest.mark.parametrize("what", COUNTS)
+def test_users_whose_entries_are_not_those_that_were_counted_are_named(
+    make: Callable[..., Memory], engine: str, what: str
+) -> None:
+    mem = make(engine)
+    tell(mem)
+    assert mem.verify().ok
+    mem._ctx.engine.write("default", COUNTS[what])
+    assert ("user", "ana") in {(each.kind, each.id) for each in mem.verify().differing}
+
+
+@pytest.mark.parametrize("number", [0, -1, 10_000])
+def test_a_gap_in_the_numbers_of_a_user_s_entries_is_named(tmp_path: Path, number: int) -> None:
+    with muniment.open(tmp_path / "store.db") as mem:
+        tell(mem)
+    with stored_rows(tmp_path / "store.db") as file:
+        file.execute("UPDATE entries SET n = ? WHERE n = 2 AND user_id = name('ana')", (number,))
+    with muniment.open(tmp_path / "store.db") as mem:
+        assert ("user", "ana") in {(each.kind, each.id) for each in mem.verify().differing}
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_links_that_the_ledger_does_not_give_are_named_and_taken_out(make: Callable[..., Memory], engine: str) -> None:
+    mem = make(engine)
+    tell(mem)
+    facts = mem.run(user_id="ana", session_id="s1", run_id="run-ana").facts()
+    said = next(entry.id for entry in mem.ledger.entries(user_id="bob"))
+    links = [LinkRow(said, fact.fact_id) for fact in facts]
+    mem._ctx.engine.write("default", lambda tx: insert(tx, LINKS, links))
+    assert {each.id for each in mem.verify().differing} >= {fact.fact_id for fact in facts}
+    mem.store.rebuild()
+    assert mem.verify().ok

@@ -23,8 +23,6 @@ A table's columns are the fields of its row class: names, order, types and nulls
 from types import NoneType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
-from muniment.core.ports.kept_rows import PlaceRow, PlaceVectorRow, PrefixRow
-from muniment.core.ports.server_rows import ClearingRow, KeyRow, LeaseRow, RateRow, ReplyRow, WorkRow
 from muniment.core.scope import Trust
 
 __all__ = [
@@ -39,7 +37,9 @@ __all__ = [
     "LEASES",
     "LINEAGES",
     "LINKS",
+    "LIVE",
     "MARKS",
+    "NEVER",
     "OPAQUE",
     "PARTS",
     "PLACES",
@@ -47,32 +47,46 @@ __all__ = [
     "PREFIXES",
     "PROOFS",
     "RATES",
+    "REMOVED",
     "REPLIES",
     "SEGMENTS",
+    "SERVER",
     "SESSIONS",
+    "SUPERSEDED",
     "TABLES",
     "TENANTS",
+    "UPKEEP",
     "USERS",
+    "VALUES_SESSION",
     "VECTORS",
     "WORKS",
     "BlobRow",
+    "ClearingRow",
     "Column",
     "EntryRow",
     "EpisodeRow",
     "ExtractRow",
     "IdempotencyKeyRow",
     "ItemRow",
+    "KeyRow",
+    "LeaseRow",
     "LineageRow",
     "LinkRow",
     "MarkRow",
     "PartRow",
+    "PlaceRow",
+    "PlaceVectorRow",
+    "PrefixRow",
     "ProofRow",
+    "RateRow",
+    "ReplyRow",
     "SegmentRow",
     "SessionRow",
     "Table",
     "TenantRow",
     "UserRow",
     "VectorRow",
+    "WorkRow",
     "column_names",
     "table",
 ]
@@ -384,6 +398,146 @@ class EpisodeRow(NamedTuple):
     started_at: str
     ended_at: str
 
+
+# -- values and checkpoints that frameworks keep ---------------------------------------------------------
+#
+# The words stay in the entries; these rows say where they are, so that a read costs what it shows.
+
+VALUES_SESSION = "kept_values"
+"""The session of an owner in which values are kept: each is forgotten by itself, in all that it ever was."""
+
+LIVE, SUPERSEDED, REMOVED = 1, 2, 3
+"""How something that is kept stands."""
+NEVER = 2**62
+"""When something expires that does not, in microseconds since 1970."""
+
+
+class PlaceRow(NamedTuple):
+    """Where something stands that an entry keeps: one row for each that it keeps, older ones included."""
+
+    entry_id: str
+    number: int
+    """Which of those that the entry keeps."""
+    user_id: str
+    session_id: str
+    seq: int
+    space: str
+    """Whose names these are: one store, or one saver."""
+    path: str
+    """The labels it stands below, each with a sign behind it that no label holds, so that a prefix is a range."""
+    name: str
+    state: int
+    made: int
+    """When something was first put under this name, in microseconds since 1970."""
+    changed: int
+    expires: int
+
+
+class PrefixRow(NamedTuple):
+    """One row for each prefix of the path of what is live: a search below any of them walks along an index."""
+
+    space: str
+    prefix: str
+    changed: int
+    entry_id: str
+
+
+class PlaceVectorRow(NamedTuple):
+    """What a search compares a query with, of one text of one entry; by whom it was made, and a digest of it.
+
+    The row with number -1 says that there is nothing to be compared.
+    """
+
+    entry_id: str
+    embedder: str
+    number: int
+    digest: bytes
+    data: bytes
+
+
+# -- rows that the processes of a server share --------------------------------------------------------
+#
+# They are no evidence: no dump has them, no chain covers them, no report counts them.
+
+SERVER = "\x1fserver"
+"""The tenant of rows that are of no tenant. No tenant's name holds a control character, so it is nobody's, and listed
+nowhere."""
+UPKEEP = "\x1fupkeep"
+"""The tenant of leases on upkeep of the store as a whole; nobody's either."""
+
+
+class WorkRow(NamedTuple):
+    """Long work of a server, as any of its processes tells of it."""
+
+    id: str
+    name: str
+    user_id: str | None
+    status: str
+    progress: int
+    tries: int
+    """How many processes took it up."""
+    clearing: int
+    """How often answers had been cleared when it began."""
+    started_at: str
+    finished_at: str | None
+    salt: bytes | None
+    asked: str | None
+    """What was asked, to start it again; None where it cannot be, and once it is finished."""
+    answer: str | None
+    """Its result or its error."""
+
+
+class LeaseRow(NamedTuple):
+    """Who carries out a work, whichever tenant's: its process counts it on while it lives. A row of `SERVER`; for a
+    piece of upkeep, of the tenant whose it is, or of `UPKEEP`."""
+
+    id: str
+    tenant: str
+    owner: str
+    beats: int
+    is_open: int
+
+
+class ReplyRow(NamedTuple):
+    """An answer to a request with an idempotency key, as it was sent."""
+
+    user_id: str
+    key_hash: bytes
+    created_at: str
+    kept: int
+    """1 while there is an answer; 0 once it ran out."""
+    size: int
+    status: int
+    salt: bytes | None
+    said: bytes | None
+    """Of the request, under the salt."""
+    headers: str | None
+    body: bytes | None
+
+
+class ClearingRow(NamedTuple):
+    """How often a forget or an import cleared what was kept of answers."""
+
+    number: int
+
+
+class RateRow(NamedTuple):
+    """How many requests a key has left, in thousandths, and when that was reckoned. A row of `SERVER`."""
+
+    name: str
+    left_milli: int
+    at_ms: int
+
+
+class KeyRow(NamedTuple):
+    """An API key, by the hashes of its secrets; `number` counts the changes of any key. A row of `SERVER`."""
+
+    key_id: str
+    number: int
+    body: str
+
+
+# -- tables -------------------------------------------------------------------------------------------
 
 TENANTS = _table("tenants", TenantRow, key=(), forget="keep")
 USERS = _table("users", UserRow, key=("user_id",), forget="keep", forms=_forms(name="user_id"))

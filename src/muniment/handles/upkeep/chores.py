@@ -11,8 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from muniment.core.ports.rows import stream
-from muniment.core.ports.schema import SESSIONS
-from muniment.core.ports.server_rows import UPKEEP
+from muniment.core.ports.schema import SESSIONS, UPKEEP
 from muniment.core.scope import is_reserved
 from muniment.errors import EmbedderFailure
 from muniment.handles.upkeep.resting import Rest

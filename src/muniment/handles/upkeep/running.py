@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.limits import cancellable, checkpoint
 from muniment.core.ports.rows import chunked
-from muniment.core.ports.server_rows import UPKEEP
+from muniment.core.ports.schema import UPKEEP
 from muniment.errors import (
     EmbedderFailure,
     ModelFailure,
@@ -45,7 +45,7 @@ from muniment.store.background.leases import (
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Engine
-    from muniment.core.ports.server_rows import LeaseRow
+    from muniment.core.ports.schema import LeaseRow
     from muniment.handles.upkeep.chores import Chore
     from muniment.store.context import Context
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.instants import parse_instant
-from muniment.core.ports.kept_rows import NEVER
+from muniment.core.ports.schema import NEVER
 from muniment.errors import InvalidInput
 from muniment.integrations.langgraph.near_values import Named, Namespace, StoreSettings
 from muniment.integrations.langgraph.texts import ItemTexts, embedder_of, index_fields

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from muniment.core.ports.kept_rows import LIVE, NEVER, REMOVED, SUPERSEDED, PlaceRow, PrefixRow
+from muniment.core.ports.schema import LIVE, NEVER, REMOVED, SUPERSEDED, PlaceRow, PrefixRow
 from muniment.memory.kept.names import path_of, prefixes_of
 from muniment.store.ledger import CHECKPOINT_KEPT, VALUE_KEPT, VALUE_REMOVED, VALUES_PROLONGED, WRITES_KEPT
 

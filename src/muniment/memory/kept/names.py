@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from muniment.core.canonical import digest_of, short_id
 from muniment.core.limits import remembered
-from muniment.core.ports.kept_rows import VALUES_SESSION
+from muniment.core.ports.schema import VALUES_SESSION
 from muniment.core.scope import Scope, is_corpus, owner_of, scope_given
 from muniment.errors import InvalidInput
 

@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.canonical import canonical_bytes, digest
 from muniment.core.ports.engine import Condition, Delete, Lock
-from muniment.core.ports.kept_rows import LIVE, PlaceRow, PlaceVectorRow
 from muniment.core.ports.rows import by_ids, chunked, first, put, select, stream
-from muniment.core.ports.schema import ENTRIES, PLACE_VECTORS, PLACES, PREFIXES, SESSIONS
+from muniment.core.ports.schema import (
+    ENTRIES,
+    LIVE,
+    PLACE_VECTORS,
+    PLACES,
+    PREFIXES,
+    SESSIONS,
+    PlaceRow,
+    PlaceVectorRow,
+)
 from muniment.core.scope import is_corpus
 from muniment.memory.kept.fold import KeptEntry, Placed, fold, names_in, place_of, prefix_rows
 from muniment.memory.kept.names import is_kept

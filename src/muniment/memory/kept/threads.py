@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from muniment.core.canonical import canonical_text, digest_of, read_canonical
 from muniment.core.limits import drop_tenant
 from muniment.core.ports.engine import Lock
-from muniment.core.ports.kept_rows import LIVE, PlaceRow
 from muniment.core.ports.rows import first, get, select
-from muniment.core.ports.schema import ENTRIES, PLACES
+from muniment.core.ports.schema import ENTRIES, LIVE, PLACES, PlaceRow
 from muniment.core.scope import corpus_holder, is_reserved
 from muniment.errors import Forbidden, InvalidInput, StoreDamaged
 from muniment.memory.kept.names import THREAD, after_path, labels_of, path_of, scope_of, space_of

@@ -11,9 +11,18 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.canonical import canonical_text, nests_within, read_canonical
-from muniment.core.ports.kept_rows import LIVE, REMOVED, SUPERSEDED, VALUES_SESSION, PlaceRow, PlaceVectorRow
 from muniment.core.ports.rows import by_ids, put, select
-from muniment.core.ports.schema import ENTRIES, PLACE_VECTORS, PLACES
+from muniment.core.ports.schema import (
+    ENTRIES,
+    LIVE,
+    PLACE_VECTORS,
+    PLACES,
+    REMOVED,
+    SUPERSEDED,
+    VALUES_SESSION,
+    PlaceRow,
+    PlaceVectorRow,
+)
 from muniment.core.scope import is_reserved, owner_of
 from muniment.errors import Forbidden, InvalidInput, StoreDamaged
 from muniment.memory.kept.names import after_path, labels_of, name_of, path_of, scope_of, space_of

@@ -24,8 +24,6 @@ from muniment.core.text.analyzer import ANALYZER_VERSION
 from muniment.errors import IntegrityFailure
 
 __all__ = [
-    "ARRAY_BYTES",
-    "NAME_BYTES",
     "ROLES",
     "IndexedPassage",
     "IndexedTurn",
@@ -35,7 +33,6 @@ __all__ = [
     "decode_segment",
     "drop_turns",
     "encode_segment",
-    "fingerprint",
     "is_outdated",
     "join_names",
     "merge_segments",
@@ -45,10 +42,6 @@ ROLES = ("user", "assistant", "tool")
 COUNT_MAX = 65535
 _MAGIC = b"MSEP"
 _VERSION_BYTES = 2
-_WHOLE = b"MSEG1\n"
-"""How segments begin that were written before passages and analyzers were: a turn is one passage, with its length."""
-NAME_BYTES, ARRAY_BYTES = 96, 160
-"""About what an id and an array take in memory beside what is in them."""
 
 Ints = npt.NDArray[Any]
 
@@ -107,13 +100,6 @@ class Segment:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @property
-    def nbytes(self) -> int:
-        """What it takes in memory, about: ids are short strings, and each array costs something however small."""
-        arrays = (self.session, self.seq, self.speaker, self.role, self.ts, self.parts, self.extents, *self.terms)
-        names = len(self.ids) + len(self.sessions) + len(self.speakers)
-        return sum(array.nbytes + ARRAY_BYTES for array in arrays) + names * NAME_BYTES
 
     def terms_of(self, number: int) -> frozenset[int]:
         """The terms of one turn. A look through all postings: less than a millisecond for a million of them."""
@@ -244,16 +230,6 @@ def _merged(parts: Sequence[Postings], starts: Ints) -> Postings:
     return _grouped(hashes, docs, np.concatenate([part.counts for part in parts]))
 
 
-def fingerprint(segment: Segment) -> int:
-    """A sum over the turns of a segment, modulo 2**64: that of merged segments is the sum of theirs."""
-    terms = segment.terms
-    total = int(segment.ts.sum()) + int(segment.seq.sum(dtype=np.int64)) + int(segment.extents.sum(dtype=np.int64))
-    if len(terms.hashes):
-        counts = np.add.reduceat(terms.counts.astype(np.uint64), terms.offsets[:-1])
-        total += int((counts * terms.hashes).sum())
-    return total % (1 << 64)
-
-
 def drop_turns(segment: Segment, lost: Set[str]) -> Segment | None:
     """The segment without these turns, as if they had never been in it; None where nothing is left."""
     kept = np.array([id_ not in lost for id_ in segment.ids], bool)
@@ -314,8 +290,7 @@ def is_outdated(data: bytes) -> bool:
 
 def decode_segment(data: bytes) -> Segment:
     """The arrays are views into `data`; nothing is copied."""
-    is_whole = data.startswith(_WHOLE)
-    if not is_whole and not data.startswith(_MAGIC):
+    if not data.startswith(_MAGIC):
         raise IntegrityFailure("not a segment of the index", hint="run `muniment rebuild`")
     start = len(_MAGIC) + _VERSION_BYTES + 4
     end = start + int.from_bytes(data[start - 4 : start], "little")
@@ -326,11 +301,9 @@ def decode_segment(data: bytes) -> Segment:
     count = len(head["ids"])
     place = end
     values: dict[str, Any] = {}
-    for name, kind in _LAYOUT[:-1] if is_whole else _LAYOUT:
+    for name, kind in _LAYOUT:
         values[name] = np.frombuffer(data, kind, count, place)
         place += values[name].nbytes
-    if is_whole:
-        values["parts"] = np.ones(count, "<u2")
     values["extents"] = np.frombuffer(data, _EXTENT, int(values["parts"].sum(dtype=np.int64)), place)
     place += values["extents"].nbytes
     terms, places = head["sizes"]

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from muniment.core.canonical import canonical_bytes
 from muniment.errors import IntegrityFailure
-from muniment.memory.recall.segments import ARRAY_BYTES, NAME_BYTES
 
 __all__ = ["VectorBlock", "decode_vectors", "drop_vectors", "encode_vectors", "merge_vectors", "to_single"]
 
@@ -27,11 +26,6 @@ class VectorBlock:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @property
-    def nbytes(self) -> int:
-        """What it takes in memory, about."""
-        return self.rows.nbytes + ARRAY_BYTES + len(self.ids) * NAME_BYTES
 
 
 def merge_vectors(blocks: Sequence[VectorBlock]) -> VectorBlock:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muniment.core.ports.engine import Delete, Lock, Patch
 from muniment.core.ports.rows import by_ids, insert, select
-from muniment.core.ports.schema import LEASES
-from muniment.core.ports.server_rows import LeaseRow
+from muniment.core.ports.schema import LEASES, LeaseRow
 from muniment.errors import StorageBusy
 
 if TYPE_CHECKING:

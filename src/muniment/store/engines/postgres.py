@@ -35,7 +35,7 @@ from muniment.core.ports.engine import (
     StoreSizes,
     Transaction,
 )
-from muniment.core.ports.server_rows import SERVER
+from muniment.core.ports.schema import SERVER
 from muniment.errors import Closed, InvalidInput, MunimentError, StorageFailure, StorageLost, StorageReadOnly
 from muniment.store.engines._postgres_opening import (
     Connection,

@@ -17,8 +17,7 @@ from muniment.core.canonical import canonical_bytes
 from muniment.core.instants import format_instant
 from muniment.core.ports.engine import Delete, Engine, Patch, Reader, Transaction, Value
 from muniment.core.ports.rows import chunked, get, insert, select, texts
-from muniment.core.ports.schema import LEASES, WORKS
-from muniment.core.ports.server_rows import SERVER, LeaseRow, WorkRow
+from muniment.core.ports.schema import LEASES, SERVER, WORKS, LeaseRow, WorkRow
 from muniment.store.answers import hold_answers
 from muniment.store.background.leases import count_on, open_leases, take_over
 

@@ -19,7 +19,7 @@ from muniment.core.canonical import canonical_bytes, parse_json
 from muniment.core.instants import format_instant
 from muniment.core.ports.engine import Engine, Value
 from muniment.core.ports.models import Clock, Ids
-from muniment.core.ports.server_rows import SERVER, WorkRow
+from muniment.core.ports.schema import SERVER, WorkRow
 from muniment.core.record import Absent, Count, JsonObject, JsonValue, Record, Timestamp
 from muniment.errors import Interrupted, MunimentError, NotFound, StorageBusy
 from muniment.store.background.leases import StillLeases

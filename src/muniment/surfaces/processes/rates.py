@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from muniment.core.ports.engine import Delete, Engine, Lock, Transaction
 from muniment.core.ports.rows import get, put
-from muniment.core.ports.schema import RATES
-from muniment.core.ports.server_rows import SERVER, RateRow
+from muniment.core.ports.schema import RATES, SERVER, RateRow
 from muniment.errors import RateLimited
 
 __all__ = ["SharedRates", "block_of", "refused"]

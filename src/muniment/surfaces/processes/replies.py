@@ -18,8 +18,7 @@ from muniment.core.instants import format_instant
 from muniment.core.ports.engine import Condition, Engine, Patch, Transaction
 from muniment.core.ports.models import Clock, Ids
 from muniment.core.ports.rows import get, put, select
-from muniment.core.ports.schema import REPLIES
-from muniment.core.ports.server_rows import ReplyRow
+from muniment.core.ports.schema import REPLIES, ReplyRow
 from muniment.store.answers import clearing_of, hold_answers
 from muniment.surfaces.http.guards import Repeated, Request, key_hash
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from muniment.core.canonical import parse_json
 from muniment.core.ports.engine import Engine, Lock, Reader, Transaction
 from muniment.core.ports.rows import first, put, select
-from muniment.core.ports.schema import KEYS
-from muniment.core.ports.server_rows import SERVER, KeyRow
+from muniment.core.ports.schema import KEYS, SERVER, KeyRow
 from muniment.errors import Conflict
 from muniment.surfaces.http.keys import Key, KeyFile, KeyRing
 from muniment.surfaces.http.settings import KEYS_FILE
