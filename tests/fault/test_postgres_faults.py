@@ -307,12 +307,3 @@ def test_a_fork_gets_connections_of_its_own(engine: PostgresEngine) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert links(engine) == 2
     add(engine, "parent again")
-
-
-def test_scrub_leaves_the_promise_to_the_operator(engine: PostgresEngine) -> None:
-    add(engine, "a")
-    assert engine.scrub([b"a"]).due, "a request rebuilds nothing"
-    report = engine.scrub([b"a"], thorough=True)
-    assert report.vacuumed
-    assert "operator" in report.note
-    assert links(engine) == 1

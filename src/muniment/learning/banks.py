@@ -17,7 +17,7 @@ from muniment.errors import NotFound
 from muniment.learning.lesson_state import LessonState
 from muniment.learning.rule_state import CanaryPlan
 from muniment.learning.stored_memory import STORES, StoredMemory, Tally
-from muniment.store.append import append_in, opening_draft
+from muniment.store.append import append_in, lock_users, opening_draft
 from muniment.store.items import Item, latest, lock_memory, lock_shared, select_items, stream_items
 from muniment.store.ledger import MEMORY_KEPT, EntryDraft, ToolCall
 
@@ -211,6 +211,7 @@ def lock_banks(tx: Transaction, owners: Sequence[str], *others: str) -> None:
     lock_memory(tx, *owners, *others, *(holder for holder in holders if holder is not None))
     if None in holders:  # of several users, any of whom may be forgotten
         lock_shared(tx)
+    lock_users(tx, *owners, *others)
 
 
 def write_bank(ctx: Context, tx: Transaction, tenant_id: str, owner: str, drafts: Sequence[EntryDraft]) -> None:

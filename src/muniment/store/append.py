@@ -74,6 +74,7 @@ __all__ = [
     "enter_tenant",
     "key_named",
     "key_of",
+    "lock_users",
     "locked",
     "match_keys",
     "number_entries",
@@ -401,6 +402,12 @@ def _count_entries(tx: Transaction, parts: Sequence[_Part]) -> list[UserRow]:
         keys[user_id] = keys.get(user_id, 0) + sum(named)
     users = sorted(entries, key=lock_rank) if len(entries) > 1 else entries
     return advance(tx, USERS, [UserRow(user, entries[user], 0, 0, 0, keys[user]) for user in users])
+
+
+def lock_users(tx: Transaction, *user_ids: str) -> None:
+    """Hold the rows of users until the transaction ends, for a caller that appends to several of them one by one."""
+    held = [UserRow(user_id, 0, 0, 0, 0) for user_id in sorted(set(user_ids), key=lock_rank)]
+    advance(tx, USERS, held)
 
 
 def number_entries(tx: Transaction, rows: Sequence[EntryRow]) -> tuple[list[EntryRow], list[UserRow]]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dump_lines import dump_of
-from muniment.core.ports.engine import Lock, LockAll
+from muniment.core.ports.engine import Advance, Lock, LockAll
 from muniment.handles.memory import Memory
 
 Maker = Callable[..., Memory]
@@ -31,6 +31,8 @@ class _Watched:
     def do(self, op: Any) -> Any:
         if isinstance(op, Lock | LockAll):
             self._locks += op.names if isinstance(op, LockAll) else [op.parts]
+        if isinstance(op, Advance):  # whoever advances a user's row holds it
+            self._locks += [("user", str(row[0])) for row in op.rows]
         return self._tx.do(op)
 
 
@@ -112,6 +114,20 @@ def test_sessions_of_users_are_locked_before_those_of_banks_and_corpora(
     assert any({"zoe"} < {owner for owner, _ in each} for each in places), "several owners in one transaction"
     for each in places:
         assert each == sorted(each, key=lambda place: (place[0].startswith(("bank:", "corpus:")), place))
+
+
+@pytest.mark.parametrize("doing", [_learnt, _moved, _rebuilt])
+def test_rows_of_users_are_held_in_the_order_of_their_sessions(
+    make: Maker, monkeypatch: pytest.MonkeyPatch, doing: Callable[[Any, Memory, Maker], None]
+) -> None:
+    mem = make("sqlite")
+    run = mem.run(user_id="ana", session_id="s1")
+    seen = _watch(mem, monkeypatch)
+    doing(run, mem, make)
+    held = [[lock[1] for lock in locks if lock[0] == "user"] for locks in seen]
+    assert any(len(each) > 1 for each in held), "several users in one transaction"
+    for each in held:
+        assert each == sorted(each, key=lambda name: (name.startswith(("bank:", "corpus:")), name))
 
 
 def _of_sessions(seen: list[list[tuple[str, ...]]]) -> list[list[tuple[str, ...]]]:

@@ -1,9 +1,9 @@
 """Bytes left behind in the files of a SQLite store: emptying the log, looking for them, rebuilding the file.
 
 A forget overwrites rows where they lie (`secure_delete`), and tables with content never move a row to another page
-(`engines.layout`). So nothing is left once the write-ahead log is empty, and no file has to be read. Needles are for what
-may have moved, and for tests: one may be cut in two by a page boundary, or half overwritten, so parts of it count as
-well (`traces_of`). After a rebuild nothing is left but live rows, so then only whole needles count.
+(`engines.layout`). So nothing is left once the write-ahead log is empty, and no file has to be read. Needles are for
+what may have moved, and for tests: one may be cut in two by a page boundary, or half overwritten, so parts of it
+count as well (`traces_of`). After a rebuild nothing is left but live rows, so then only whole needles count.
 """
 
 from __future__ import annotations
