@@ -16,21 +16,23 @@ from muniment.core.policy import Policy
 from muniment.core.ports.engine import Reader
 from muniment.core.text.analyzer import analyze, term_hash
 from muniment.memory.labels import labelled_turns
-from muniment.memory.recall.index import Ints, StoredIndex
+from muniment.memory.recall.index import Ints, StoredIndex, role_number
 from muniment.memory.recall.rank import Reach
 from muniment.memory.searching import FoundTurn, find_turns
 from muniment.memory.turn_reading import turns_by_id
 from muniment.packets.compose.cues import AskedCues
-from muniment.packets.pool import CUE_PART, ComposeRequest, HitCandidate, NotGathered
+from muniment.packets.pool import CUE_PART, SAID_LATELY, ComposeRequest, HitCandidate, NotGathered
 from muniment.store.context import Context
 
-__all__ = ["CuedTurns", "Hits", "find_hits", "read_cued"]
+__all__ = ["CuedTurns", "Hits", "find_hits", "read_cued", "with_newest_own"]
 
 TOKENS_A_HIT = 16
 HITS_MIN = 20
 """No more hits are gathered than could fit: a line of a prompt takes this many tokens or more."""
 LABELLED_TURNS_MAX = 50_000
 """Turns whose labels are read for tags and entities: of a user who has more, the newest."""
+_OWN_MAX = 128
+_USER = role_number("user")
 _EPOCH_SECONDS = date(1970, 1, 1).toordinal() * 86_400
 """Of 1970, as an `Instant` counts its seconds."""
 _HIT_FIELDS = set(HitCandidate.model_fields) - {"standing"}
@@ -147,11 +149,28 @@ class Hits(NamedTuple):
     def led_by(self, hits: Mapping[int, HitCandidate]) -> Hits:
         """With these hits before the others, by ordinal; what else is left of all turns, by reason, is counted anew."""
         rest = {ordinal: hit for ordinal, hit in zip(self.ordinals, self.hits, strict=True) if ordinal not in hits}
-        fresh = [ordinal for ordinal in hits if ordinal not in self.ordinals]
-        matched = sum(self.eligible is None or bool(self.eligible[ordinal]) for ordinal in fresh)
-        counted = self.not_gathered.less(len(fresh), {"count_limit": matched, "no_match": len(fresh) - matched})
         every = {**hits, **rest}
-        return Hits(tuple(every.values()), tuple(every), counted, self.eligible)
+        fresh = [ordinal for ordinal in hits if ordinal not in self.ordinals]
+        return Hits(tuple(every.values()), tuple(every), self._counted_without(fresh), self.eligible)
+
+    def marked(self, newest: frozenset[int]) -> Hits:
+        """With the reason `SAID_LATELY` for the hits that are among these turns."""
+        hits = [
+            hit.model_copy(update={"reasons": (*hit.reasons, SAID_LATELY)}) if ordinal in newest else hit
+            for ordinal, hit in zip(self.ordinals, self.hits, strict=True)
+        ]
+        return self._replace(hits=tuple(hits))
+
+    def followed_by(self, hits: Mapping[int, HitCandidate]) -> Hits:
+        """With these hits, none of which is here, behind the others."""
+        every = (*self.hits, *hits.values())
+        return Hits(every, (*self.ordinals, *hits), self._counted_without(list(hits)), self.eligible)
+
+    def _counted_without(self, fresh: Sequence[int]) -> NotGathered:
+        if "no_query" in self.not_gathered.reasons:
+            return self.not_gathered.less(len(fresh), {"no_query": len(fresh)})
+        matched = sum(self.eligible is None or bool(self.eligible[ordinal]) for ordinal in fresh)
+        return self.not_gathered.less(len(fresh), {"count_limit": matched, "no_match": len(fresh) - matched})
 
 
 def find_hits(
@@ -232,6 +251,24 @@ def _hit(found: FoundTurn, cued: CuedTurns, asked: str) -> HitCandidate:
         },
         _HIT_FIELDS,
     )
+
+
+def with_newest_own(
+    ctx: Context, reader: Reader, request: ComposeRequest, index: StoredIndex, cued: CuedTurns, found: Hits
+) -> Hits:
+    """The hits, and behind them the newest turns of the user's own: they fill the room that nothing else needs."""
+    own = index.role == _USER
+    among = own if cued.within is None else own & cued.within
+    newest = index.newest(among, min(_OWN_MAX, request.budget.max_tokens // TOKENS_A_HIT))
+    ids = {each: index.id(each) for each in newest if each not in found.ordinals}
+    turns = turns_by_id(ctx, reader, request.scope.tenant_id, list(ids.values()), is_asked_later=True)
+    given = {"score": 0.0, "parts": {}, "reasons": (SAID_LATELY,), "standing": None}
+    fresh = {
+        each: HitCandidate.unchecked({**given, "turn": turns[id_].read.turn}, _HIT_FIELDS)
+        for each, id_ in ids.items()
+        if id_ in turns
+    }
+    return found.marked(frozenset(newest)).followed_by(fresh)
 
 
 def _newest(

@@ -31,7 +31,7 @@ from muniment.memory.turn_reading import last_turns, turns_by_id
 from muniment.packets.compose.advice_questions import asks_for_advice
 from muniment.packets.compose.cues import AskedCues
 from muniment.packets.compose.draft import barred
-from muniment.packets.cued_turns import CuedTurns, Hits, find_hits, read_cued
+from muniment.packets.cued_turns import CuedTurns, Hits, find_hits, read_cued, with_newest_own
 from muniment.packets.earlier_sessions import gather_episodes
 from muniment.packets.page.lines import may_show
 from muniment.packets.pool import (
@@ -78,6 +78,7 @@ def gather(
     wanted = read_wanted(asked)
     stores = load_stores(reader, scope, wanted)
     quotable, standing = bring_standing(ctx, reader, request, policy, index, cued, found, stores.facts)
+    quotable = with_newest_own(ctx, reader, request, index, cued, quotable)
     session: list[ReadTurn] = []
     if not request.exclude_session:
         session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)

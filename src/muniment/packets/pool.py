@@ -26,6 +26,7 @@ from muniment.memory.turns import EpisodeCandidate, SessionLine, Turn
 
 __all__ = [
     "CUE_PART",
+    "SAID_LATELY",
     "UNKNOWN_NUMBER",
     "ComposeRequest",
     "FactCandidate",
@@ -47,6 +48,10 @@ __all__ = [
 
 CUE_PART = "cue"
 """Among the parts of a hit: how many of the caller's cues it carries."""
+
+
+SAID_LATELY = "said by the user lately"
+"""The reason for hits that are among the newest turns of the user's own."""
 
 
 class HitCandidate(Record):

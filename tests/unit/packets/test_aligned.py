@@ -99,8 +99,8 @@ def test_a_change_has_its_kind_and_its_reason(mem: Memory) -> None:
 
 def test_the_same_words_elsewhere_on_the_page_are_moved_whatever_number_they_are_cited_by(mem: Memory) -> None:
     run = _run(mem)
-    said = run.observe("user", "The ferry leaves at nine.", speaker="Ana")
-    run.observe("user", "Tickets are cheap.", speaker="Ana")
+    said = run.observe("assistant", "The ferry leaves at nine.")
+    run.observe("assistant", "Tickets are cheap.")
     acting = run.compose("tool")
     other = _run(mem, "s2")
     other.observe("user", "Hello again.", speaker="Ana")
@@ -119,7 +119,7 @@ def test_the_same_words_elsewhere_on_the_page_are_moved_whatever_number_they_are
 def test_a_turn_that_is_no_longer_quoted_is_told_by_the_search_not_by_the_purpose(mem: Memory) -> None:
     """That a responder gets no last turns is no reason why something said is not quoted."""
     run = _run(mem)
-    said = run.observe("user", "The ferry leaves at nine.", speaker="Ana")
+    said = run.observe("assistant", "The ferry leaves at nine.")
     run.observe_many([{"role": "user", "content": f"Apples, pears and plums in crate {n}."} for n in range(3)])
     run.observe("user", "Bring an umbrella.", speaker="Ana")
     first = run.compose("responder", query="When does the ferry leave?")

@@ -123,7 +123,7 @@ def test_a_heading_is_no_line_of_a_summary(mem: Memory) -> None:
         )
     run.observe("user", "Thank you, that is all for May 2031.")
     text = asking(mem).compose("planner", max_tokens=1024).text
-    told = text.partition("## Episodes")[2]
+    told = text.partition("## Episodes")[2].partition("## Said")[0]
     assert "leaves at 11:00" in told
     assert "## Details" not in told
     assert not [line for line in told.splitlines() if re.search(r":\**(?: \[\d+\])?$", line)]

@@ -127,10 +127,12 @@ def test_every_turn_is_gathered_or_counted_by_reason(mem: Memory) -> None:
         told = counted(built(mem, query, cues=cues, max_tokens=512), "turns")
         assert told["held"] == total == told["gathered"] + sum(told["not_gathered"].values())
         assert min(told["not_gathered"].values()) > 0
-    assert counted(built(mem, "zebra"), "turns")["not_gathered"] == {"no_match": total}
-    assert counted(built(mem), "turns")["not_gathered"] == {"no_query": total}
+    for query, reason in (("zebra", "no_match"), ("", "no_query")):
+        told = counted(built(mem, query), "turns")
+        assert told["gathered"] == 128, "the newest of the user's own"
+        assert told["not_gathered"] == {reason: total - 128}
     told = counted(built(mem, "the boat in Berlin", max_tokens=4096), "turns")
-    assert told["gathered"] == 100
+    assert told["gathered"] >= 100
     assert told["not_gathered"]["count_limit"] > 0
 
 

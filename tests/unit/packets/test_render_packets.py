@@ -284,7 +284,7 @@ def test_what_the_page_leaves_open_is_not_denied_behind_the_question(purpose: An
         run.observe("user", "Tea is fine.")
         run.patch(goal="Find lodging in Lyon for Nora")
         build = run.compose(purpose, query="Which city will we sleep in?")
-    assert "answers this, unless a line above does." in build.text
+    assert "answers this, unless a line above does" in build.text
     for messages in (build.to_openai(), build.to_anthropic(), to_openai(render(build.packet, query="Which city?"))):
         assert NOT_SAID_UNLESS in str(messages)
         assert NOT_SAID not in str(messages)

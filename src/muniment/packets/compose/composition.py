@@ -103,6 +103,7 @@ def compose(
     draft.purse.served("insights")
     quotes.retry()  # what was kept for episodes and insights and is left
     quotes.widen()
+    quotes.fill_room()
 
     page, usage = _trim(draft, counter)
     if _top_up(draft, quotes, usage):

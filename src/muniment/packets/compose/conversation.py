@@ -24,7 +24,7 @@ from muniment.packets.page.lines import (
     may_show,
     tool_line,
 )
-from muniment.packets.pool import CUE_PART, HitCandidate, ToolCandidate
+from muniment.packets.pool import CUE_PART, SAID_LATELY, HitCandidate, ToolCandidate
 
 __all__ = ["Quotes", "place_short_term", "short_term_prices"]
 
@@ -237,6 +237,8 @@ class Quotes:
         self._draft = draft
         self._days: set[str] = set()
         self._left: list[Named] = []
+        self._own: list[Named] = []
+        """What the user said that is hardly evidence, newest first: it fills the room that nothing else needs."""
         self._placed: dict[str, Placed] = {}
         self._cut: dict[str, HitCandidate] = {}
         """What stands shortened, by name, best first."""
@@ -343,6 +345,20 @@ class Quotes:
         self._leave_out()
         return True
 
+    def fill_room(self) -> None:
+        """Place what the user said last in any session, newest first, in the room that nothing else needs."""
+        draft = self._draft
+        newest = sorted(self._own, key=lambda named: (instant_order(named[1].turn.ts), named[1].turn.seq), reverse=True)
+        for name, hit in newest:
+            turn = hit.turn
+            if turn.id in draft.shown or draft.summed_up(turn) is not None:
+                continue
+            whole = whole_turn(draft, turn)
+            price = self._price(hit, said_line(draft, whole))
+            if price <= draft.purse.room("quotes") and self._said_before(hit, turn.text, turn.words) is None:
+                draft.tally.forget(name)
+                self._place(name, hit, whole, price)
+
     def widen(self) -> bool:
         """Give what was cut its whole text back, the best first, while there is room. Was there any?"""
         draft, has_room = self._draft, False
@@ -391,8 +407,12 @@ class Quotes:
                 draft.tally.omit(name, "empty")
             elif turn.id in taken:
                 draft.tally.omit(name, "duplicate")
-            elif turn.id not in strong and turn.id not in draft.carrying and hit.standing is None:
+            elif hit.reasons == (SAID_LATELY,) or (
+                turn.id not in strong and turn.id not in draft.carrying and hit.standing is None
+            ):
                 draft.tally.omit(name, "weak_evidence")
+                if SAID_LATELY in hit.reasons:
+                    self._own.append((name, hit))
             elif len(fit) >= limit:
                 draft.tally.omit(name, "count_limit")  # without a query nothing matches it
             else:
