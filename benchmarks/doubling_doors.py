@@ -395,7 +395,7 @@ def _corpus_again(text: str, stack: ExitStack) -> Work:
 
 
 def _study(mem: Memory, stack: ExitStack, stage: str, question: str | None = None) -> Any:
-    from muniment.testing.research_story import QUESTION, walk_to
+    from muniment.testing.stories import QUESTION, walk_to
 
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     study = mem.research(question or QUESTION, user_id="ana", run_id="dr_1", directory=folder / "dr_1")
@@ -414,7 +414,7 @@ def _question(text: str, stack: ExitStack) -> Work:
 
 @door_named("research: ingest")
 def _ingest(text: str, stack: ExitStack) -> Work:
-    from muniment.testing.research_story import TOOL_USE, output_for
+    from muniment.testing.stories import TOOL_USE, output_for
 
     mem, _ = new_store(stack)
     study = _study(mem, stack, "wave1")
@@ -424,7 +424,7 @@ def _ingest(text: str, stack: ExitStack) -> Work:
 
 @door_named("research: sources and citations")
 def _sources(text: str, stack: ExitStack) -> Work:
-    from muniment.testing.research_story import PAGES, TOOL_USE, output_for
+    from muniment.testing.stories import PAGES, TOOL_USE, output_for
 
     mem, _ = new_store(stack)
     study = _study(mem, stack, "wave1")
@@ -442,7 +442,7 @@ def _sources(text: str, stack: ExitStack) -> Work:
 
 @door_named("research: report")
 def _report(text: str, stack: ExitStack) -> Work:
-    from muniment.testing.research_story import draft_for
+    from muniment.testing.stories import draft_for
 
     mem, _ = new_store(stack)
     study = _study(mem, stack, "synthesis")

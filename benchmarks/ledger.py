@@ -27,7 +27,7 @@ from muniment.core.outside.system import SystemIds, system_clock
 from muniment.core.ports.engine import Row, Select
 from muniment.core.ports.schema import column_names, table
 from muniment.handles.derived import new_context
-from muniment.testing.postgres_server import Unavailable
+from muniment.testing.postgres import Unavailable
 
 BATCH = 1000
 LEDGER_ALONE = muniment.Policy.from_wire({"ledger": {"index_turns": False}})
@@ -248,7 +248,7 @@ def write_postgres(count: int, rounds: int) -> dict[str, Any]:
     import psycopg
 
     from muniment.store.engines.postgres import PostgresEngine
-    from muniment.testing.postgres_server import fresh_schema, server_dsn
+    from muniment.testing.postgres import fresh_schema, server_dsn
 
     dsn, events = server_dsn(), make_events(count)
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import report
-from muniment.testing.postgres_server import VARIABLE, Unavailable, server_dsn
+from muniment.testing.postgres import VARIABLE, Unavailable, server_dsn
 from muniment.testing.simulator.simulating import ACTS, STEPS, Failure, Tally, acts_named, shrink, simulate, tell
 from muniment.testing.simulator.specimens import BEHIND, ENGINES, open_specimens
 

@@ -269,7 +269,7 @@ def targets(engine: str, events: int, folder: Path) -> Iterator[dict[int, str]]:
         shutil.copy(folder / "1.db", folder / "2.db")
         yield {workers: str(folder / f"{workers}.db") for workers in (1, 2)}
         return
-    from muniment.testing.postgres_server import fresh_schema, server_dsn
+    from muniment.testing.postgres import fresh_schema, server_dsn
 
     dsn = server_dsn()
     with fresh_schema(dsn) as one, fresh_schema(dsn) as two:

@@ -15,9 +15,7 @@ from deployments import FreshStore, Stores, stores_of
 from effort import SOAK, examples
 from kept_schemas import drop_kept, kept_schema
 from muniment.store.engines.opening import open_engine
-from muniment.testing.pooler import pooled
-from muniment.testing.postgres_cluster import PostgresProcess, Servers
-from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
+from muniment.testing.postgres import PostgresProcess, Servers, Unavailable, fresh_schema, pooled, server_dsn
 from warm_commands import warm_commands
 
 # A change is judged by the same examples wherever it is tested, however slow the machine; `make soak` draws new ones.

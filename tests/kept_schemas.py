@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.ports.schema import TABLES
-from muniment.testing.postgres_server import fresh_schema
+from muniment.testing.postgres import fresh_schema
 
 if TYPE_CHECKING:
     import psycopg

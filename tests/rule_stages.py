@@ -15,7 +15,7 @@ from muniment.core.ports.schema import TABLES
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.sqlite import SqliteEngine
-from muniment.testing.rule_story import RuleStory
+from muniment.testing.stories import RuleStory
 
 __all__ = ["STAGES", "copy_rows", "story_at", "told"]
 

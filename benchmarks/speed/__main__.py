@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.harness import report
 from benchmarks.speed._side import BATCH, make_events
-from muniment.testing.postgres_server import server_dsn, throwaway_schema
+from muniment.testing.postgres import server_dsn, throwaway_schema
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WARM = 5

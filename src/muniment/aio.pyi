@@ -44,7 +44,7 @@ from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, 
 from muniment.memory.pending_extracting import ExtractionReport
 from muniment.memory.recall.records import Hit
 from muniment.memory.turns import EpisodeCandidate
-from muniment.moving.records import MoveReport, System
+from muniment.moving.portable import MoveReport, System
 from muniment.packets.builds import Build
 from muniment.packets.comparing import BuildDiff
 from muniment.packets.previewing import Preview

@@ -124,7 +124,7 @@ def test_confidence_runs_to_a_hundred_here(confidence: float, valid: bool) -> No
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of a run that has its pack."""
-    from muniment.testing.research_story import QUESTION, walk_to
+    from muniment.testing.stories import QUESTION, walk_to
 
     directory = tmp_path_factory.mktemp("research") / "dr_1"
     with muniment.open(":memory:") as mem:

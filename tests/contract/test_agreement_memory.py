@@ -35,7 +35,7 @@ from muniment.handles.memory import Memory
 from muniment.store.engines.postgres import PostgresEngine
 from muniment.store.engines.sqlite import SqliteEngine
 from muniment.store.ledger import Receipt
-from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
+from muniment.testing.postgres import Unavailable, fresh_schema, server_dsn
 
 USERS, SESSIONS, TENANTS = ("ana", "bob", "ana "), ("s1", "s2"), ("default", "acme")
 POLICY = Policy(ledger=LedgerPolicy(inline_bytes_max=40, content_bytes_max=400, clock_back_ms_max=5000))

@@ -39,7 +39,7 @@ from muniment.core.ports.schema import TABLES, USERS, Column, Table
 from muniment.errors import MunimentError
 from muniment.store.engines.postgres import PostgresEngine
 from muniment.store.engines.sqlite import SqliteEngine
-from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
+from muniment.testing.postgres import Unavailable, fresh_schema, server_dsn
 
 TENANTS = ("t1", "t2", "Ω")
 COMPARISONS = ("=", "<", "<=", ">", ">=")

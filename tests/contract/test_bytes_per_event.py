@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 
 import muniment
-from muniment.testing.postgres_server import fresh_schema
+from muniment.testing.postgres import fresh_schema
 
 COUNT, BATCH = 6000, 1000
 PLACES = ("Berlin", "Lisbon", "Osaka", "Leeds", "Austin", "Turin", "Ghent")

@@ -16,7 +16,7 @@ from muniment.store.engines._postgres_replica import ReplicaSettings
 from muniment.store.engines.postgres import PostgresEngine
 from muniment.store.engines.sqlite import SqliteEngine
 from muniment.testing.engine_contract import EngineContract
-from muniment.testing.postgres_cluster import PostgresProcess
+from muniment.testing.postgres import PostgresProcess
 
 # The suite is shipped, so it cannot carry marks that only this project knows.
 pytest.mark.req("LG-02")(EngineContract.test_no_operation_reaches_another_tenant)

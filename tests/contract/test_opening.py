@@ -16,7 +16,7 @@ from muniment.store.engines import _sqlite_files as opening
 from muniment.store.engines._sqlite_files import FileTarget, connect
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.postgres_server import throwaway_schema
+from muniment.testing.postgres import throwaway_schema
 from products import for_each
 
 

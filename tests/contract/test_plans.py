@@ -16,8 +16,8 @@ from muniment.core.ports.schema import TABLES
 from muniment.store.engines.layout import NAMES_TABLE, index_name
 from muniment.store.engines.postgres import PostgresEngine, PostgresReader
 from muniment.store.engines.sqlite import SqliteEngine, SqliteReader
-from muniment.testing.postgres_server import fresh_schema
-from muniment.testing.rows import sample_row
+from muniment.testing.engine_contract import sample_row
+from muniment.testing.postgres import fresh_schema
 
 ROWS = 3000
 

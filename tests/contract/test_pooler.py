@@ -10,7 +10,7 @@ import pytest
 
 import muniment
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.pooler import pooled
+from muniment.testing.postgres import pooled
 
 
 @pytest.fixture

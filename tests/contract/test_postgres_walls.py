@@ -15,8 +15,8 @@ from muniment.errors import InvalidInput, StorageFailure, StorageReadOnly
 from muniment.store.engines.codec import shard_of
 from muniment.store.engines.layout import TENANTS_SHARD
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.postgres_server import fresh_schema
-from muniment.testing.rows import sample_row, stored_row
+from muniment.testing.engine_contract import sample_row, stored_row
+from muniment.testing.postgres import fresh_schema
 
 pytestmark = pytest.mark.req("LG-02")
 Connection = psycopg.Connection[Any]

@@ -19,7 +19,7 @@ from muniment.core.ports.engine import Insert, Select
 from muniment.core.ports.schema import column_names, table
 from muniment.store.engines.layout import VIEWS
 from muniment.store.engines.sqlite import SqliteEngine
-from muniment.testing.rows import row_with
+from muniment.testing.engine_contract import row_with
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "format.md"
 IDS = ("evt_" + "0f" * 16, "evt_" + "0f" * 15, "evt_zz", "run 1", "ünï", "", "evt_" + "a" * 33, "aaa_" + "0" * 32)

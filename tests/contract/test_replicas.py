@@ -22,9 +22,7 @@ from muniment.store.engines._postgres_opening import replica_dsn, writable_dsn
 from muniment.store.engines._postgres_replica import Replica, ReplicaSettings
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.pooler import pooled
-from muniment.testing.postgres_cluster import PostgresProcess, Servers
-from muniment.testing.postgres_server import Unavailable, fresh_schema
+from muniment.testing.postgres import PostgresProcess, Servers, Unavailable, fresh_schema, pooled
 from products import for_each
 
 pytestmark = pytest.mark.req("LG-11")
@@ -525,7 +523,7 @@ def test_servers_of_a_killed_process_are_cleared_away() -> None:
     """By the next that starts some: nobody else knows of them."""
     lines = (
         "import time",
-        "from muniment.testing.postgres_cluster import Servers",
+        "from muniment.testing.postgres import Servers",
         "servers = Servers()",
         "print(servers.primary().port, servers.folder, flush=True)",
         "time.sleep(60)",

@@ -36,9 +36,9 @@ from muniment.core.ports.engine import (
 from muniment.core.ports.schema import TABLES, column_names
 from muniment.errors import MunimentError
 from muniment.store.engines.postgres import COPY_ROWS_MIN, PostgresEngine
-from muniment.testing.postgres_server import fresh_schema
-from muniment.testing.rows import sample_key, sample_row
-from muniment.testing.run_stories import Teller, random_script
+from muniment.testing.engine_contract import sample_key, sample_row
+from muniment.testing.postgres import fresh_schema
+from muniment.testing.stories import Teller, random_script
 
 TENANT = "acme"
 WITHOUT_A_TENANT = {

@@ -21,8 +21,8 @@ from muniment.store.engines.checks import shape_of
 from muniment.store.engines.codec import PREFIXES, WORDS
 from muniment.store.engines.postgres import PostgresEngine
 from muniment.store.engines.sqlite import SqliteEngine
-from muniment.testing.postgres_server import fresh_schema
-from muniment.testing.rows import row_with
+from muniment.testing.engine_contract import row_with
+from muniment.testing.postgres import fresh_schema
 
 texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
 ids = st.one_of(

@@ -14,7 +14,7 @@ import pytest
 import muniment
 from muniment.core.canonical import short_id
 from muniment.surfaces.cli.tree import TREE
-from muniment.testing.rule_story import RuleStory
+from muniment.testing.stories import RuleStory
 
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "rules.md"
 COUNTER = """
@@ -30,7 +30,7 @@ def verify(output, task):
 """
 WORK = """
 import muniment
-from muniment.testing.rule_story import RuleStory
+from muniment.testing.stories import RuleStory
 
 with muniment.open("agent.db") as mem:
     story = RuleStory(mem, with_rule=1.0, without=0.1)

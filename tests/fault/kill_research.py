@@ -28,7 +28,7 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.study import Study
 from muniment.store.engines.opening import open_engine
-from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE, draft_for, output_for
+from muniment.testing.stories import PAGES, QUESTION, TOOL_USE, draft_for, output_for
 
 LIMITS = {"max_wave1_agents": 2, "max_wave2_agents": 1}
 POLICY = Policy.from_wire({"research": {"perspectives_min": 2}})

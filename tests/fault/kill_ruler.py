@@ -19,7 +19,7 @@ from rule_stores import LATER, store
 from muniment.errors import Conflict, MunimentError
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
-from muniment.testing.rule_story import RuleStory
+from muniment.testing.stories import RuleStory
 
 
 def steps(story: RuleStory, rule_id: str) -> list[Callable[[], Any]]:

@@ -17,7 +17,7 @@ from rule_stores import store
 from muniment.core.outside.system import system_clock
 from muniment.errors import Conflict
 from muniment.store.engines.opening import open_engine
-from muniment.testing.rule_story import COUNTING, RuleStory
+from muniment.testing.stories import COUNTING, RuleStory
 
 OWNER = "bank:user:ana"
 

@@ -16,7 +16,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.study import Study
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.research_story import QUESTION
+from muniment.testing.stories import QUESTION
 
 Open = Callable[..., Memory]
 

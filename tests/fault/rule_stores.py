@@ -17,7 +17,7 @@ from muniment.core.ports.models import Clock
 from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
-from muniment.testing.rule_story import RuleStory
+from muniment.testing.stories import RuleStory
 
 LATER = datetime(2026, 2, 1, tzinfo=UTC)
 Dump = tuple[bytes, ...]

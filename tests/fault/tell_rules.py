@@ -15,7 +15,7 @@ from rule_stores import store
 
 from muniment.core.canonical import canonical_bytes
 from muniment.handles.memory import Memory
-from muniment.testing.rule_story import COUNTING, RuleStory
+from muniment.testing.stories import COUNTING, RuleStory
 
 
 class StableStory(RuleStory):

@@ -26,7 +26,7 @@ from muniment.handles.derived import new_context
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.store.engines.opening import open_engine
-from muniment.testing.run_stories import Teller, check_run, random_script, replayed
+from muniment.testing.stories import Teller, check_run, random_script, replayed
 from warm_commands import start_script
 
 RUNNER = Path(__file__).parent / "kill_runner.py"

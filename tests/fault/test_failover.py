@@ -24,7 +24,7 @@ from muniment.errors import StorageFailure, StorageLost
 from muniment.store.engines.codec import encode_id
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.postgres_cluster import PostgresProcess, Servers
+from muniment.testing.postgres import PostgresProcess, Servers
 
 pytestmark = pytest.mark.req("LG-06", "LG-11")
 WRITER = Path(__file__).with_name("failover_writer.py")

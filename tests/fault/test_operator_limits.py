@@ -17,7 +17,7 @@ import pytest
 from muniment.core.ports.engine import Count, Insert, Reader, Select, Transaction
 from muniment.errors import StorageBusy, StorageFailure, StorageLost
 from muniment.store.engines.postgres import COPY_ROWS_MIN, PostgresEngine, PostgresTransaction
-from muniment.testing.pooler import pooled
+from muniment.testing.postgres import pooled
 
 pytestmark = pytest.mark.req("LG-06")
 

@@ -15,7 +15,7 @@ from failover_writer import Acks, check, write
 
 import muniment
 from deployments import url_of
-from muniment.testing.pooler import pooled
+from muniment.testing.postgres import pooled
 
 WRITERS = ("t1", "t2", "t3")
 ROUNDS = 3

@@ -17,7 +17,7 @@ from muniment.store.engines._postgres_residue import scrub
 from muniment.store.engines.postgres import PostgresEngine
 from muniment.store.forget import SCRUB_DUE
 from muniment.store.items import latest
-from muniment.testing.rows import row_with
+from muniment.testing.engine_contract import row_with
 
 pytestmark = pytest.mark.req("LG-07")
 

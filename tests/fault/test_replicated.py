@@ -20,8 +20,7 @@ from muniment.handles.memory import Memory
 from muniment.store.engines._postgres_replica import ReplicaSettings
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.postgres_cluster import PostgresProcess, Servers
-from muniment.testing.postgres_server import fresh_schema
+from muniment.testing.postgres import PostgresProcess, Servers, fresh_schema
 
 Pair = tuple[PostgresProcess, PostgresProcess]
 

@@ -28,7 +28,7 @@ from muniment.errors import (
 from muniment.handles.memory import Memory
 from muniment.handles.study import Study
 from muniment.research.urls import without_all_credentials
-from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE, output_for, walk_to
+from muniment.testing.stories import PAGES, QUESTION, TOOL_USE, output_for, walk_to
 from products import for_each
 
 LONE = "a\ud800"
@@ -589,7 +589,7 @@ def test_a_run_is_seen_by_nobody_else(mem: Memory, study: Study, tmp_path: Path)
 
 
 def test_a_run_that_is_done_takes_no_more(study: Study) -> None:
-    from muniment.testing.research_story import draft_for
+    from muniment.testing.stories import draft_for
 
     walk_to(study, "synthesis")
     assert study.check(draft_for(study.synthesis_input())).passed

@@ -18,7 +18,7 @@ from research_desk import begin, files, in_step, opener
 from muniment.errors import ArtifactEdited, Forgotten, NotFound
 from muniment.handles.memory import Memory
 from muniment.handles.study import Study
-from muniment.testing.research_story import PAGES, TOOL_USE, draft_for, output_for, walk_to
+from muniment.testing.stories import PAGES, TOOL_USE, draft_for, output_for, walk_to
 
 WORDS = ("Norway", "gigawatts", "11,500 euros", "coefficient of performance", "laundered figure", "cold climates")
 PAGE_WORDS = ("Owners reported fewer breakdowns", "coefficient of performance")

@@ -13,7 +13,7 @@ from research_desk import begin, opener
 
 from muniment.handles.study import Study
 from muniment.research.urls import cid_of, normalize_url
-from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE
+from muniment.testing.stories import PAGES, QUESTION, TOOL_USE
 
 TRUE = [
     ("The field study followed 550 homes in Norway for three winters.", 1),

@@ -18,7 +18,7 @@ from muniment.errors import ArtifactEdited, Conflict, Forgotten, StaleState, Sto
 from muniment.handles.study import Study
 from muniment.research import study_files
 from muniment.research.outside.run_directory import RunDirectory
-from muniment.testing.research_story import PAGES, TOOL_USE, draft_for, output_for, walk_to
+from muniment.testing.stories import PAGES, TOOL_USE, draft_for, output_for, walk_to
 
 ENGINES = ["sqlite", "postgres"]
 

@@ -13,7 +13,7 @@ from muniment.store.engines import _sqlite_residue as residue
 from muniment.store.engines._sqlite_files import read_chunks
 from muniment.store.engines._sqlite_residue import found_in, traces_of
 from muniment.store.engines.sqlite import SqliteEngine
-from muniment.testing.rows import row_with
+from muniment.testing.engine_contract import row_with
 
 
 @pytest.fixture

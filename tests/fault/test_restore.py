@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import muniment
-from muniment.testing.postgres_cluster import PostgresProcess, Servers
+from muniment.testing.postgres import PostgresProcess, Servers
 
 pytestmark = pytest.mark.req("LG-11")
 

@@ -14,7 +14,7 @@ from muniment.errors import Conflict, GateFailed, InvalidInput, MunimentError, W
 from muniment.learning.banks import memory_drafts, write_bank
 from muniment.learning.stored_memory import StoredMemory
 from muniment.rules.promotion.gate import rule_digest
-from muniment.testing.rule_story import COUNTING, RuleStory
+from muniment.testing.stories import COUNTING, RuleStory
 from products import for_each
 
 OWNER = "bank:user:ana"

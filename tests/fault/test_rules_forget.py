@@ -20,7 +20,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.rulebook import Rulebook
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.rule_story import COUNTING, RuleStory
+from muniment.testing.stories import COUNTING, RuleStory
 from rule_stages import copy_rows, told
 
 PASS = {"verifier_id": "v", "verdict": "PASS", "outcome": "OK"}

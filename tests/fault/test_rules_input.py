@@ -17,7 +17,7 @@ from rule_stores import at, store
 from effort import examples
 from muniment.errors import GateFailed, InvalidInput, MunimentError, NotFound, WrongStage
 from muniment.handles.rulebook import Rulebook
-from muniment.testing.rule_story import COUNTING, RuleStory
+from muniment.testing.stories import COUNTING, RuleStory
 from products import for_each
 
 words = st.sampled_from(

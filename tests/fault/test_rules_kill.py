@@ -23,7 +23,7 @@ from deployments import FreshStore, on
 from muniment.handles.memory import Memory
 from muniment.rules.promotion.rollback import state_at
 from muniment.store.engines.opening import open_engine
-from muniment.testing.rule_story import COUNTING, RuleStory
+from muniment.testing.stories import COUNTING, RuleStory
 from warm_commands import run_script
 
 RULER = Path(__file__).parent / "kill_ruler.py"

@@ -30,7 +30,7 @@ from muniment.rules.promotion.rollback import state_at
 from muniment.rules.rule_selecting import ask_rules, read_asked
 from muniment.rules.rulebook.selection import Candidate, compile_rule, select_rules
 from muniment.store.engines.opening import open_engine
-from muniment.testing.rule_story import COUNTING, RuleStory
+from muniment.testing.stories import COUNTING, RuleStory
 
 ROUNDS = 60 if "MUNIMENT_SOAK" in os.environ else 5
 

@@ -16,7 +16,7 @@ from muniment.core.ports.engine import Condition, Count, Delete, Insert, Put, Se
 from muniment.core.ports.schema import TABLES, Table, column_names
 from muniment.errors import IntegrityFailure, NotADatabase
 from muniment.store.engines.sqlite import SqliteEngine
-from muniment.testing.rows import sample_row
+from muniment.testing.engine_contract import sample_row
 
 pytestmark = pytest.mark.req("TM-12")
 

@@ -18,8 +18,7 @@ from muniment.store.engines import _postgres_replica as replicas
 from muniment.store.engines._postgres_opening import Connection
 from muniment.store.engines._postgres_replica import Replica, ReplicaSettings
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.postgres_cluster import PostgresProcess, Servers
-from muniment.testing.postgres_server import fresh_schema
+from muniment.testing.postgres import PostgresProcess, Servers, fresh_schema
 
 pytestmark = pytest.mark.req("LG-06", "LG-11")
 Pair = tuple[PostgresProcess, PostgresProcess]

@@ -32,8 +32,7 @@ from free_ports import free_port
 from muniment.errors import InvalidInput
 from muniment.surfaces.http.settings import ServerSettings
 from muniment.surfaces.processes.supervisor import bind
-from muniment.testing.postgres_cluster import PostgresProcess
-from muniment.testing.postgres_server import fresh_schema
+from muniment.testing.postgres import PostgresProcess, fresh_schema
 
 ROUNDS = max(2, int(os.environ.get("MUNIMENT_KILL_ROUNDS", "400" if SOAK else "40")) // 20)
 CALLERS = 4

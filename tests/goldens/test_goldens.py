@@ -12,7 +12,7 @@ from frozen import GOLDENS, fault, read
 from ledger_script import SALT, ledger
 from public_names import async_signatures
 
-from muniment.testing.postgres_server import throwaway_schema
+from muniment.testing.postgres import throwaway_schema
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 

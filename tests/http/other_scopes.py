@@ -19,7 +19,7 @@ from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.core.ports.engine import Engine, Op, Reader, Row, Select
 from muniment.handles.memory import Memory
 from muniment.store.engines.sqlite import SqliteEngine
-from muniment.testing.research_story import QUESTION
+from muniment.testing.stories import QUESTION
 
 __all__ = ["ACTOR", "PASSED", "AskedStore", "Ids", "holdings", "made"]
 

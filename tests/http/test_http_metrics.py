@@ -30,8 +30,7 @@ from muniment.surfaces.http.settings import ServerSettings, load_server_settings
 from muniment.surfaces.http.telemetry import Done
 from muniment.surfaces.operations.rows import OPERATIONS
 from muniment.surfaces.operations.works import Works
-from muniment.testing.postgres_cluster import PostgresProcess
-from muniment.testing.postgres_server import fresh_schema
+from muniment.testing.postgres import PostgresProcess, fresh_schema
 
 EVENTS = "/v1/tenants/{tenant_id}/users/{user_id}/runs/{run_id}/events"
 TALK = {"role": "user", "content": "the words that were said"}
@@ -253,8 +252,8 @@ from pathlib import Path
 from muniment.surfaces.http.metrics.counting import Metrics
 from muniment.surfaces.http.telemetry import Done
 from muniment.surfaces.operations.works import Works
-from muniment.testing.postgres_cluster import PostgresProcess
-from muniment.testing.postgres_server import fresh_schema
+from muniment.testing.postgres import PostgresProcess
+from muniment.testing.postgres import fresh_schema
 mem = muniment.open()
 metrics = Metrics(mem, Works(mem._ctx.engine, mem._ctx.clock, mem._ctx.ids), None, Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):

@@ -19,7 +19,7 @@ from muniment.integrations.mem0 import Memory as Mem0
 from muniment.integrations.transcript import Line, Transcript
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.postgres_server import Unavailable, fresh_schema, server_dsn
+from muniment.testing.postgres import Unavailable, fresh_schema, server_dsn
 
 
 @pytest.fixture(params=["sqlite", "postgres", "http"])

@@ -17,7 +17,7 @@ from muniment.errors import InvalidInput, MunimentError
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.postgres_server import fresh_schema, server_dsn
+from muniment.testing.postgres import fresh_schema, server_dsn
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.page.lines import SECTIONS
 from muniment.packets.pool import ComposeRequest, Pool
 from muniment.packets.rendering import render
-from muniment.testing.strategies import NOW, CountBy, insights, policies, pools, requests, texts
+from strategies import NOW, CountBy, insights, policies, pools, requests, texts
 
 COUNTERS = (
     CountBy(),

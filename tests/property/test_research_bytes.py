@@ -20,7 +20,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.study import Study
 from muniment.research.questions.plan_checks import deal_tracks
 from muniment.store.engines.opening import open_engine
-from muniment.testing.research_story import TOOL_USE
+from muniment.testing.stories import TOOL_USE
 
 POLICY = Policy.from_wire({"research": {"near_duplicate": 1.0, "claim_chars_max": 2000}})
 CLAIMS = [

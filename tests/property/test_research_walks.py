@@ -30,7 +30,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.study import Study
 from muniment.research.run_records import CITABLE, STAGES
 from muniment.store.engines.opening import open_engine
-from muniment.testing.research_story import PAGES, QUESTION, TOOL_USE, draft_for, output_for
+from muniment.testing.stories import PAGES, QUESTION, TOOL_USE, draft_for, output_for
 
 ROUNDS = max(1, int(os.environ.get("MUNIMENT_SOAK", "40")) // 40)
 POLICY = Policy.from_wire({"research": {"perspectives_min": 2, "attempts_max": 2}})

@@ -20,7 +20,7 @@ from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.runs.records import RunLog
 from muniment.store.engines.opening import open_engine
-from muniment.testing.run_stories import ACTS, Act, Teller, check_run, random_script, replayed
+from muniment.testing.stories import ACTS, Act, Teller, check_run, random_script, replayed
 
 NOW = "2026-06-01T12:00:00Z"
 POLICY = Policy.from_wire({"compaction": {"event_threshold": 5, "step_fallback": 3, "seen_max": 3, "manifests_max": 2}})

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 import muniment
 from muniment.surfaces.cli.main import cli
-from muniment.testing.rule_story import RuleStory
+from muniment.testing.stories import RuleStory
 
 ANA = ("--user", "ana")
 AS_INTENT = ("--intent", "domain=count", "--intent", "family=apples")

@@ -21,7 +21,7 @@ from muniment.research.run_records import GatesFile, ResearchManifest, WaveResul
 from muniment.surfaces.cli.hints import PHRASES
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.tree import TREE
-from muniment.testing.research_story import LAUNDERED, PAGES, QUESTION, draft_for, output_for
+from muniment.testing.stories import LAUNDERED, PAGES, QUESTION, draft_for, output_for
 from products import for_each
 
 RUN = "dr_1"

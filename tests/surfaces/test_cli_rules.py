@@ -30,7 +30,7 @@ from muniment.rules.rulebook.arms import in_arm
 from muniment.surfaces.cli.hints import in_words_of_commands
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.terminal import bar, spanned, sparkline
-from muniment.testing.rule_story import RuleStory
+from muniment.testing.stories import RuleStory
 
 # -- the way of a rule ----------------------------------------------------------------------------------
 

@@ -13,8 +13,7 @@ from cli_room import Commands, in_folder
 import muniment
 from muniment.core.outside.system import EXTRAS
 from muniment.surfaces.inspector import pages
-from muniment.testing.postgres_cluster import PostgresProcess
-from muniment.testing.postgres_server import fresh_schema
+from muniment.testing.postgres import PostgresProcess, fresh_schema
 from without_packages import called_without
 
 call = Commands().call

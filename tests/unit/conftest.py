@@ -21,7 +21,7 @@ from muniment.handles.derived import derivations, new_context
 from muniment.handles.memory import Memory
 from muniment.store.engines.opening import open_engine
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.postgres_server import Unavailable, server_dsn
+from muniment.testing.postgres import Unavailable, server_dsn
 
 Maker = Callable[..., Memory]
 ENGINES = ("memory", "sqlite", "postgres")

@@ -3,7 +3,7 @@
 JSON lines. Each line is an object with one key, which says what it is: the header first, then sessions, messages,
 memories, facts and summaries, and the end with counts and a digest. A message or memory stands before what rests on it.
 What was deleted is not in it. Shape alone: how the lines belong together is checked where they are read
-(`moving.formats.portable`).
+(`moving.portable`).
 """
 
 from typing import Literal

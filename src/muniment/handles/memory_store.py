@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
     from muniment.memory.documents.records import CorpusDocument
-    from muniment.moving.records import MoveReport, System
+    from muniment.moving.portable import MoveReport, System
     from muniment.store.context import Context
     from muniment.store.load import LoadEvent, LoadReport, Progress
     from muniment.store.reports import (
@@ -187,7 +187,7 @@ class MemoryStore:
         names. `source_user` is who that is in the source, where the names differ.
         """
         from muniment.moving.importing import import_source
-        from muniment.moving.reading import open_source
+        from muniment.moving.sources import open_source
 
         source = open_source(system, files, source_user or user_id)
         return import_source(
@@ -210,7 +210,7 @@ class MemoryStore:
         It becomes the memory of `user_id`, or of the user that the file names. See `import_from`.
         """
         from muniment.moving.importing import import_source
-        from muniment.moving.reading import portable_source
+        from muniment.moving.sources import portable_source
 
         return import_source(
             self._ctx, portable_source(source), tenant_id=tenant_id, user_id=user_id, agent_id=agent_id,

@@ -4,6 +4,6 @@ What comes in is never told as observed: every event says which system it comes 
 has the trust of what is outside. Files are JSON, text, or archives of these, read with bounds and never run. Nothing
 here goes to a network.
 
-Read `records`, `formats.portable`, `reading`, then `importing` with `fact_importing`, `exporting`.
-`formats` holds what other systems' files mean and is pure; `outside` opens files.
+Read `portable`, `sources`, then `importing` and `exporting`. `formats` says what other systems' files mean and is pure;
+`sources` opens files.
 """

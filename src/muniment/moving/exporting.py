@@ -34,7 +34,7 @@ from muniment.core.scope import Scope, scope_given
 from muniment.errors import InvalidInput, UnknownScope
 from muniment.memory.fact_reading import facts_of_level
 from muniment.memory.facts.records import Assertion, StoredFact
-from muniment.moving.records import content_hash
+from muniment.moving.portable import content_hash
 from muniment.store.context import Context
 from muniment.store.ledger import LedgerEntry, check_content, check_header, entry_of_row
 from muniment.store.reading import content_in

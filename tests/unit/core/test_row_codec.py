@@ -24,7 +24,7 @@ from muniment.core.ports.rows import (
 from muniment.core.ports.schema import BLOBS, ITEMS, LINKS, SESSIONS, TABLES, LinkRow, SessionRow, Table, column_names
 from muniment.errors import InvalidInput
 from muniment.store.engines.sqlite import SqliteEngine
-from muniment.testing.rows import sample_key, sample_row
+from muniment.testing.engine_contract import sample_key, sample_row
 
 T = TypeVar("T")
 

@@ -20,8 +20,8 @@ from muniment.core.ports.models import TokenCounter, adds_lines
 from muniment.core.text import tokens
 from muniment.core.text.tokens import estimate_tokens, is_single_token
 from muniment.errors import InvalidInput, MissingDependency
-from muniment.testing.strategies import CountBy
 from products import for_each
+from strategies import CountBy
 
 pytestmark = pytest.mark.filterwarnings("ignore:open_binary is deprecated:DeprecationWarning")
 """bpe-openai reads its vocabulary in an old way."""

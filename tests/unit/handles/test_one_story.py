@@ -18,8 +18,7 @@ import muniment
 from muniment.contracts.semantics import check_packet
 from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.errors import Forgotten
-from muniment.testing.research_story import LAUNDERED, QUESTION, draft_for, walk_to
-from muniment.testing.rule_story import COUNTING, RuleStory
+from muniment.testing.stories import COUNTING, LAUNDERED, QUESTION, RuleStory, draft_for, walk_to
 
 NOW = "2026-02-01T12:00:00Z"
 ADVICE = {"domain_tag": "advice", "task_family": "heating"}

@@ -10,7 +10,7 @@ from muniment.contracts.runs import VerifierResult
 from muniment.core.policy import LearnPolicy
 from muniment.errors import InvalidRecord
 from muniment.rules.routing.log_rows import row_of
-from muniment.testing.rule_story import RuleStory
+from muniment.testing.stories import RuleStory
 from muniment.verify.composition import Execution, compose_result
 from muniment.verify.judges import judge_of, taught_by
 from muniment.verify.outputs import Finding
@@ -163,7 +163,7 @@ class Judged(RuleStory):
     def run(self, *, select: bool = True, task: str | None = None) -> Any:
         self.number += 1
         run = self.memory.run(user_id="ana", agent_id="counter", task_type="apples")
-        from muniment.testing.rule_story import COUNTING
+        from muniment.testing.stories import COUNTING
 
         text = run.learning.select_rules(intent=COUNTING).text if select else ""
         asked = task or f"Count the apples in basket {self.number}."

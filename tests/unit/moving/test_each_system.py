@@ -17,7 +17,7 @@ from moving_room import DATA, Make
 import muniment
 from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
-from muniment.moving.records import MoveReport
+from muniment.moving.portable import MoveReport
 
 
 def entries(mem: Memory, user_id: str) -> dict[str, Any]:

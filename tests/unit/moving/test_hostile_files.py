@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from effort import examples
 from muniment.errors import InvalidInput, InvalidJson, MunimentError, TooLarge, UnsafeFile
 from muniment.handles.memory import Memory
+from muniment.moving import sources
 from muniment.moving.formats.values import Placed
-from muniment.moving.outside import files
-from muniment.moving.outside.json_stream import read_values
+from muniment.moving.sources import read_values
 from products import for_each
 
 # -- archives -----------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(mem: Memory, tmp_path: Path
 
 def test_a_member_that_is_larger_than_it_says(mem: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = exports.chatgpt_zip(tmp_path / "export.zip")
-    monkeypatch.setattr(files, "MEMBER_BYTES_MAX", 2000)
+    monkeypatch.setattr(sources, "MEMBER_BYTES_MAX", 2000)
     with pytest.raises((TooLarge, UnsafeFile)):
         mem.store.import_from("chatgpt", [path], user_id="ana")
 

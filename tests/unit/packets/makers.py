@@ -18,7 +18,7 @@ from muniment.packets.pool import (
     ProcedureCandidate,
     ToolCandidate,
 )
-from muniment.testing.strategies import NOW
+from strategies import NOW
 
 OPENING = "".join(f"{line}\n" for line in PREAMBLE)
 TODAY = "Today is Friday, 1 May 2026.\n"

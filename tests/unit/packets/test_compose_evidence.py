@@ -19,8 +19,8 @@ from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.compose.evidence import worth_of
 from muniment.packets.page.lines import NEAREST_FOUND, NOTHING_FOUND
 from muniment.packets.rendering import render
-from muniment.testing.strategies import CountBy
 from products import for_each
+from strategies import CountBy
 
 LEAST = ComposePolicy().evidence_min
 FOUND = ComposePolicy().found_min

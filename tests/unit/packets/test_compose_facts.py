@@ -11,8 +11,8 @@ from muniment.core.policy import ComposePolicy
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.pool import FactCandidate
-from muniment.testing.strategies import CountBy
 from products import for_each
+from strategies import CountBy
 
 
 def composed(*facts: FactCandidate, purpose: Any = "planner", policy: ComposePolicy | None = None) -> Composed:

@@ -23,7 +23,7 @@ from muniment.errors import InvalidInput
 from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.compose.draft import PacketDraft, Placed, Said
 from muniment.packets.page.lines import BlockName
-from muniment.testing.strategies import CountBy
+from strategies import CountBy
 
 
 def composed(request: Any = None, *, policy: ComposePolicy | None = None, **pool: Any) -> Composed:

@@ -18,8 +18,8 @@ from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.page.layout import lay_out, sheet_of
 from muniment.packets.page.opening import PREAMBLE
 from muniment.packets.rendering import render
-from muniment.testing.strategies import CountBy, count_words
 from products import for_each
+from strategies import CountBy, count_words
 
 LONG = " ".join(f"Sentence number {n} is about nothing much at all." for n in range(60))
 

@@ -24,8 +24,8 @@ from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidInput
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose
-from muniment.testing.strategies import CountBy
 from products import for_each
+from strategies import CountBy
 
 STATE = {
     "goal": "book dinner",

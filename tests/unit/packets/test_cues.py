@@ -16,8 +16,8 @@ from muniment.packets import cued_turns
 from muniment.packets.builds import Build
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import compose
-from muniment.testing.strategies import CountBy
 from products import for_each
+from strategies import CountBy
 
 pytestmark = pytest.mark.req("TM-05")
 

@@ -22,8 +22,8 @@ from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidRecord
 from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose
-from muniment.testing.strategies import CountBy
 from products import for_each
+from strategies import CountBy
 
 pytestmark = pytest.mark.req("TM-04", "MP-18")
 

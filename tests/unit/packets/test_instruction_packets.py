@@ -17,7 +17,7 @@ from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.page.lines import BLOCK_NAMES
 from muniment.packets.page.opening import PREAMBLE, preamble
 from muniment.packets.rendering import render
-from muniment.testing.strategies import CountBy
+from strategies import CountBy
 
 HEADING = BLOCK_NAMES["instructions"].heading
 

@@ -11,7 +11,7 @@ from muniment.packets.compose.budget import OVERHEAD, Purse, Usage, cut_text, cu
 from muniment.packets.page.layout import Page
 from muniment.packets.page.lines import BLOCK_NAMES, SECTIONS, Section
 from muniment.packets.page.opening import PREAMBLE
-from muniment.testing.strategies import CountBy
+from strategies import CountBy
 
 
 def purse_of(max_tokens: int = 1000, counter: CountBy | None = None, **caps: int) -> Purse:

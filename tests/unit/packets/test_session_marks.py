@@ -17,8 +17,8 @@ from muniment.packets.compose.audit import audit
 from muniment.packets.compose.composition import Composed, compose
 from muniment.packets.pool import KnownMarks
 from muniment.packets.rendering import render
-from muniment.testing.strategies import CountBy
 from products import for_each
+from strategies import CountBy
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TOLD = (

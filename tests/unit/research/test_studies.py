@@ -22,7 +22,7 @@ from muniment.errors import (
     WrongStage,
 )
 from muniment.research.outside.run_directory import RunDirectory
-from muniment.testing.research_story import PAGES, QUESTION, draft_for, output_for, walk_to
+from muniment.testing.stories import PAGES, QUESTION, draft_for, output_for, walk_to
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from muniment.contracts.schemas import validate
 from muniment.errors import Conflict, Forgotten, GateFailed, InvalidInput, InvalidRecord, NotFound, WrongStage
 from muniment.rules.promotion.records import GateReport, PromotionReport, ReplayReport
 from muniment.rules.rulebook.statistics import stats_of
-from muniment.testing.rule_story import COUNTING, RuleStory
+from muniment.testing.stories import COUNTING, RuleStory
 from rule_stages import story_at
 
 ENGINES = ("sqlite", "postgres")

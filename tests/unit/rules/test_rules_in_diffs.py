@@ -8,7 +8,7 @@ import pytest
 
 from muniment.handles.memory import Memory
 from muniment.surfaces.cli.explained import explained
-from muniment.testing.rule_story import COUNTING
+from muniment.testing.stories import COUNTING
 from rule_stages import story_at
 
 

@@ -12,7 +12,7 @@ from muniment.core.ports.schema import TABLES
 from muniment.errors import Conflict, Forgotten, NotFound, QuoteMismatch, RunLocked
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.testing.run_stories import check_run
+from muniment.testing.stories import check_run
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]

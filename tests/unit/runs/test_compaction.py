@@ -30,7 +30,7 @@ from muniment.handles.run import Run
 from muniment.runs import compacting
 from muniment.runs.narrative import narrative
 from muniment.runs.records import RunClaim
-from muniment.testing.run_stories import check_run, replayed
+from muniment.testing.stories import check_run, replayed
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]

@@ -11,7 +11,7 @@ from muniment.core.ports.engine import Patch
 from muniment.errors import RunLocked, StoreDamaged
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.testing.run_stories import check_run
+from muniment.testing.stories import check_run
 
 Maker = Callable[..., Memory]
 ALTERED: dict[str, dict[str, Any]] = {

@@ -19,7 +19,7 @@ from muniment.core.outside.system import CountingIds, TickingClock
 from muniment.errors import ClockWentBack, Conflict, InvalidInput, MunimentError, NotFound
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
-from muniment.testing.run_stories import Teller, check_run, random_script, replayed
+from muniment.testing.stories import Teller, check_run, random_script, replayed
 from products import for_each
 
 Maker = Callable[..., Memory]

@@ -16,7 +16,7 @@ from muniment.errors import Conflict, Forgotten, NotFound
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.runs.records import RunClaim
-from muniment.testing.run_stories import check_run, replayed
+from muniment.testing.stories import check_run, replayed
 
 Maker = Callable[..., Memory]
 ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgres"])

@@ -28,7 +28,7 @@ from muniment.store.derivation import Derivation, Lookup, declare
 from muniment.store.engines.codec import encode_id
 from muniment.store.items import Change, Item, latest, receipts_of
 from muniment.store.ledger import LedgerEntry, Receipt
-from muniment.testing.rows import row_with
+from muniment.testing.engine_contract import row_with
 from products import for_each
 
 Maker = Callable[..., Memory]

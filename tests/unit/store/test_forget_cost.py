@@ -94,7 +94,7 @@ def test_waiting_receipts_are_found_among_any_number_of_others(any_mem: Memory) 
 def test_answers_kept_for_other_users_stay(any_mem: Memory) -> None:
     from muniment.core.ports.rows import insert, select
     from muniment.core.ports.schema import REPLIES, WORKS
-    from muniment.testing.rows import row_with
+    from muniment.testing.engine_contract import row_with
 
     ids = {user: fill(any_mem, user, 5) for user in ("ana", "bob")}
     engine = any_mem._ctx.engine

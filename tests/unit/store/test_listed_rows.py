@@ -15,7 +15,7 @@ from muniment.core.ports.schema import ITEMS, ItemRow
 from muniment.handles.memory import Memory
 from muniment.store.items import Item, select_items
 from muniment.store.lists.seeking import NEWEST, Listed, rows_listed
-from muniment.testing.rows import row_with
+from muniment.testing.engine_contract import row_with
 
 STATUSES = ("active", "gone", "made", "open", "é", "")
 

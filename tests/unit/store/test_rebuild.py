@@ -10,7 +10,7 @@ import pytest
 from muniment.core.ports.engine import Delete, Insert, Patch, Select, Transaction
 from muniment.errors import StoreDamaged
 from muniment.handles.memory import Memory
-from muniment.testing.rows import row_with
+from muniment.testing.engine_contract import row_with
 
 DAMAGE: dict[str, Callable[[Transaction], Any]] = {
     "items dropped": lambda tx: tx.do(Delete("items", (("kind", "=", "run"),))),

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from muniment.moving.formats.memory_lists import listed_memories
 from muniment.moving.formats.values import (
     Placed,
     id_given,
     instant_in,
+    listed_memories,
     make_memory,
     make_message,
     make_origin,
@@ -21,7 +21,7 @@ from muniment.moving.formats.values import (
     mapping_in,
     text_in,
 )
-from muniment.moving.records import Found, LeftOut, Read
+from muniment.moving.portable import Found, LeftOut, Read
 
 __all__ = ["read"]
 

@@ -19,7 +19,7 @@ from muniment.moving.formats.values import (
     plain_metadata,
     text_in,
 )
-from muniment.moving.records import Found, LeftOut, Read
+from muniment.moving.portable import Found, LeftOut, Read
 
 __all__ = ["read"]
 

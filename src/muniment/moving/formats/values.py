@@ -1,9 +1,9 @@
-"""Values out of files that others wrote: texts, times, ids and small objects, made fit for a record or given up."""
+"""Lists of memories as people copy them out of an assistant: a line each, with a number, a dash or a date before it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -13,22 +13,10 @@ from muniment.core.canonical import canonical_text
 from muniment.core.instants import format_instant, parse_instant
 from muniment.core.scope import ID_MAX_BYTES, ID_MAX_CHARS, Origin
 from muniment.errors import MunimentError
-from muniment.moving.records import content_hash
+from muniment.moving.portable import Found, content_hash
 
-__all__ = [
-    "METADATA_CHARS_MAX",
-    "Placed",
-    "id_given",
-    "instant_in",
-    "make_memory",
-    "make_message",
-    "make_origin",
-    "make_session",
-    "mapping_in",
-    "plain_metadata",
-    "text_in",
-    "texts_in",
-]
+# -- values ---------------------------------------------------------------------------------------------
+
 
 METADATA_CHARS_MAX = 4_000
 """What a source says of an item beyond its words is kept up to here, as JSON."""
@@ -171,3 +159,24 @@ def make_memory(
         {"id": id, "text": text, "sha256": content_hash(text), "ts": when, "origin": origin}
         | {name: value for name, value in more.items() if value is not None}
     )
+
+
+# -- memory lists ---------------------------------------------------------------------------------------
+
+
+_ITEM = re.compile(
+    r"^\s*(?:[-*•]\s+|\d{1,4}[.)]\s+)?(?:\[(?P<date>\d{4}-\d\d-\d\d)[^\]\n]{0,40}\]\s*[-–.:]*\s*)?(?P<text>\S.*?)\s*$"
+)
+_HEADING = re.compile(r"^\s*(?:#{1,6}\s|```|[-=*_]{3,}\s*$)")
+
+
+def listed_memories(text: str, system: str, as_of: str, path: str, speaker: str | None = None) -> Iterator[Found]:
+    """A memory for each line that is no heading."""
+    for number, line in enumerate(text.splitlines(), 1):
+        found = None if _HEADING.match(line) else _ITEM.match(line)
+        if found is None:
+            continue
+        said = found["text"]
+        origin = make_origin(system, "memory", created_at=instant_in(found["date"]))
+        made = make_memory(id=id_given(None, system, said), text=said, as_of=as_of, origin=origin, speaker=speaker)
+        yield Found(f"{path}:{number}", made)

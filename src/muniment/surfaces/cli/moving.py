@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
-from muniment.moving.records import ONE_USER, SYSTEMS
+from muniment.moving.portable import ONE_USER, SYSTEMS
 from muniment.surfaces.cli.calling import Call, Command
 from muniment.surfaces.cli.commands.store import write_file
 from muniment.surfaces.cli.parameters import Choice, Word
@@ -22,7 +22,7 @@ from muniment.surfaces.settings import Settings, open_store
 
 if TYPE_CHECKING:
     from muniment.handles.memory import Memory
-    from muniment.moving.records import MoveReport, System
+    from muniment.moving.portable import MoveReport, System
     from muniment.store.reports import ImportReport
 
 __all__ = ["export", "import_"]
@@ -156,7 +156,7 @@ def _on_disk(files: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 def _check(system: str, paths: Sequence[str], user_id: str | None, source_user: str | None) -> None:
     from muniment.moving.importing import check_source
-    from muniment.moving.reading import open_source
+    from muniment.moving.sources import open_source
 
     check_source(open_source(system, paths, source_user or user_id), user_id)
 
@@ -174,7 +174,7 @@ def _opened(settings: Settings, check: Callable[[], None], *, dry_run: bool) -> 
 
 
 def _show_import(call: Call) -> Iterator[str]:
-    from muniment.moving.records import MoveReport
+    from muniment.moving.portable import MoveReport
 
     if isinstance(call.answer, MoveReport):
         yield from _show_move(call.answer)

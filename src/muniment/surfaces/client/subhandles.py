@@ -168,7 +168,7 @@ class RemoteMemoryStore(_OfMemory, MemoryStore):
         progress: Callable[[int], None] | None = None,
         tenant_id: str = DEFAULT_TENANT,
     ) -> Any:
-        from muniment.moving.reading import portable_lines
+        from muniment.moving.sources import portable_lines
 
         check_progress(progress)
         if agent_id != "agent":

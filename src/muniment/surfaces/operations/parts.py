@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
-    from muniment.moving.records import MoveReport
+    from muniment.moving.portable import MoveReport
     from muniment.packets.rendering import Resolution
     from muniment.store.items import Item
     from muniment.store.ledger import Receipt

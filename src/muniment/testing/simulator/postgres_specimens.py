@@ -12,9 +12,7 @@ from typing import Any
 from muniment.core.ports.schema import TABLES
 from muniment.store.engines._postgres_replica import ReplicaSettings
 from muniment.store.engines.postgres import PostgresEngine
-from muniment.testing.pooler import pooled
-from muniment.testing.postgres_cluster import Servers
-from muniment.testing.postgres_server import fresh_schema, server_dsn
+from muniment.testing.postgres import Servers, fresh_schema, pooled, server_dsn
 from muniment.testing.simulator.specimens import Specimen
 
 __all__ = ["PostgresSpecimen", "Server", "open_server"]

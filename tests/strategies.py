@@ -26,8 +26,6 @@ from muniment.packets.pool import (
     ToolCandidate,
 )
 
-__all__ = ["NOW", "CountBy", "count_words", "insights", "policies", "pools", "requests", "texts", "working_states"]
-
 NOW = "2026-05-01T12:00:00Z"
 
 _PIECE = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]+\n?|_|\n")

@@ -1,15 +1,17 @@
-"""Stories of runs: scripts of small numbers that tell runs what happens, and what must then be true of each run.
+"""Scripted stories for tests and demos: a research run, an agent that needs a rule, and runs drawn from numbers.
 
-A script is a list of `(act, which, one, other)`; every number is taken modulo what there is, so that any script can be
-told. What the runs refuse (`Conflict`, `Forgotten`) is part of the story. Used by the property and the fault tests.
+The research run can be walked to any stage. The agent of `RuleStory` forgets to answer in JSON until a rule reminds it;
+everything is drawn from a seed. A script of runs is a list of `(act, which, one, other)`: every number is taken modulo
+what exists, so any script can be told, and a refusal (`Conflict`, `Forgotten`) is part of the story.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from random import Random
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import RunInvariants
@@ -22,8 +24,194 @@ from muniment.runs.narrative import narrative
 from muniment.runs.records import OpenQuestion, RunClaim, RunConflict, RunLog
 from muniment.runs.resuming import load_log
 from muniment.store.items import newest_items
+from muniment.verify.outputs import Output
 
-__all__ = ["ACTS", "Teller", "check_run", "random_script", "replayed"]
+if TYPE_CHECKING:
+    from muniment.handles.rulebook import Rulebook
+    from muniment.handles.study import Study
+    from muniment.research.run_records import SynthesisInput
+
+# -- research -------------------------------------------------------------------------------------------
+
+
+QUESTION = "How do heat pumps compare with gas boilers for heating homes in cold climates?"
+TOOL_USE = {"search_calls": 2, "fetch_calls": 2}
+PAGES: list[dict[str, Any]] = [
+    {
+        "url": "https://energy.example.org/field-study",
+        "title": "Field study of heat pumps",
+        "text": "The field study followed 550 homes in Norway for three winters. "
+        "At minus 10 degrees the heat pumps delivered a coefficient of performance of 2.4. "
+        "Owners reported fewer breakdowns than owners of gas boilers.",
+    },
+    {
+        "url": "https://prices.example.org/2024/heating",
+        "title": "Heating prices",
+        "text": "A heat pump costs 11,500 euros to install, a gas boiler 4,200 euros. "
+        "Running costs of a heat pump are 38 percent lower than those of a gas boiler in a well insulated house.",
+    },
+    {
+        "url": "https://grid.example.org/report",
+        "title": "Grid report",
+        "text": "Replacing every gas boiler would raise the winter peak of the grid by 9 gigawatts. "
+        "Operators expect that half of it can be shifted to other hours.",
+    },
+]
+LAUNDERED = "A laundered figure says that 99 percent of boilers were banned in Finland in 1987."
+_FINDINGS = (
+    ("At minus 10 degrees the heat pumps delivered a coefficient of performance of 2.4.", 1),
+    ("The field study followed 550 homes in Norway for three winters.", 1),
+    ("A heat pump costs 11,500 euros to install, a gas boiler 4,200 euros.", 2),
+    ("Running costs of a heat pump are 38 percent lower than those of a gas boiler in a well insulated house.", 2),
+    ("Replacing every gas boiler would raise the winter peak of the grid by 9 gigawatts.", 3),
+)
+
+
+def output_for(perspective_id: str) -> str:
+    """What an agent hands back for a perspective: findings in another order for each, and one laundered citation."""
+    number = int(perspective_id[1:])
+    turned = [_FINDINGS[(at + number) % len(_FINDINGS)] for at in range(len(_FINDINGS))]
+    lines = [f"- {sentence} [{source}]" for sentence, source in turned]
+    lines.append(f"- {LAUNDERED} [2]")
+    sources = [f"[{at}] {page['url']} - {page['title']}" for at, page in enumerate(PAGES, 1)]
+    return "\n".join(["## Findings", "", *lines, "", "## Sources", "", *sources, "", "## Gaps", "", "None", ""])
+
+
+def walk_to(study: Study, stage: str, *, pages: Sequence[dict[str, Any]] = tuple(PAGES)) -> None:
+    """Take a new run to a stage, as a careful caller would."""
+    study.route()
+    if stage == "wave1":
+        return
+    for perspective in study.perspectives():
+        study.ingest(perspective.id, output_for(perspective.id), tool_use=TOOL_USE)
+    study.pivot()
+    if stage == "wave2":
+        return
+    study.supply(pages)
+    study.citations()
+    if stage != "citations":
+        study.pack()
+
+
+def draft_for(given: SynthesisInput) -> str:
+    """A report from the pack alone: its best claims, cited."""
+    claims = {claim.claim: claim for entry in given.pack.summaries for claim in entry.key_claims}
+    lines = [f"{claim.claim} [{claim.citation_cids[0]}]" for claim in claims.values() if claim.citation_cids]
+    sources = [f"- {source['url']}" for source in (given.pack.model_extra or {}).get("sources", ())]
+    parts = [
+        "# Report",
+        "## Summary",
+        lines[0],
+        "## Findings",
+        *lines,
+        "## Limitations",
+        "Little is known of old houses.",
+    ]
+    return "\n\n".join([*parts, "## Sources", "\n".join(sources)]) + "\n"
+
+
+# -- rules ----------------------------------------------------------------------------------------------
+
+
+COUNTING: Mapping[str, Any] = {"domain_tag": "count", "task_family": "apples", "output_format": "json"}
+WEATHER: Mapping[str, Any] = {"domain_tag": "weather", "task_family": "now"}
+_KEY = "FORMAT:JSON_ONLY"
+_REMINDER = f"Keep {_KEY}"
+
+
+class RuleStory:
+    """A memory in which the rule can be drafted, tested, tried and promoted, one step at a time."""
+
+    def __init__(self, memory: Memory, *, seed: int = 1, with_rule: float = 1.0, without: float = 0.4) -> None:
+        self.memory = memory
+        self.rates = {True: with_rule, False: without}
+        self.random = Random(seed)
+        self.number = 0
+
+    @property
+    def book(self) -> Rulebook:
+        return self.memory.rulebook(user_id="ana")
+
+    # -- the agent and its verifier
+
+    def agent(self, task: Any) -> str:
+        """Answers about the weather in words; counts in JSON if it is reminded, or lucky."""
+        prompt = task if isinstance(task, str) else task.prompt
+        if "weather" in prompt:
+            return "Sunny, twelve degrees."
+        counts = self.random.random() < self.rates[_REMINDER in prompt]
+        return '{"count": 1}' if counts else "There is one apple."
+
+    @staticmethod
+    def verifier(output: Output, task: str) -> Any:
+        if "weather" in task:
+            return True
+        try:
+            json.loads(output.text)
+        except ValueError:
+            return {
+                "verifier_id": "json",
+                "verdict": "FAIL",
+                "outcome": "FAIL",
+                "reason_codes": ["format_leak"],
+                "violated_constraints": [_KEY],
+            }
+        return True
+
+    # -- the steps
+
+    def run(self, *, select: bool = True, task: str | None = None) -> Any:
+        """One run of the counting agent, judged and learnt from; answers what was learnt."""
+        self.number += 1
+        asked = task or f"Count the apples in basket {self.number}."
+        run = self.memory.run(user_id="ana", agent_id="counter", task_type="apples")
+        text = run.learning.select_rules(intent=COUNTING).text if select else ""
+        run.observe("user", asked)
+        answer = self.agent(f"{text}\n{asked}")
+        run.observe("assistant", answer)
+        result = self.verifier(Output(text=answer), asked)
+        passed = {"verifier_id": "json", "verdict": "PASS", "outcome": "OK"}
+        return run.learning.learn(passed if result is True else result, intent=COUNTING)
+
+    def teach(self, runs: int = 14) -> str:
+        """Judged runs of two kinds; answers the id of the draft that came of them."""
+        runner = self.memory.runner(
+            self.agent, self.verifier, {"recall": False, "rules": False}, user_id="ana", agent_id="counter"
+        )
+        for number in range(runs):
+            runner.run(f"Count the apples in box {number}.", intent=COUNTING)
+            if number % 3 == 0:
+                runner.run(f"How is the weather in town {number}?", intent=WEATHER)
+        drafts = self.memory.bank(user_id="ana").drafts()
+        return next(draft.draft_id for draft in drafts if _KEY in (draft.proposed_rule.title or ""))
+
+    def submit(self) -> str:
+        return self.book.submit(self.teach()).id
+
+    def gate(self) -> str:
+        rule_id = self.submit()
+        self.book.make_tests(rule_id)
+        self.book.gate(rule_id, self.agent)
+        return rule_id
+
+    def canary(self, share: float = 0.5) -> str:
+        rule_id = self.gate()
+        self.book.replay(rule_id, self.agent, self.verifier)
+        self.book.canary(rule_id, share=share)
+        return rule_id
+
+    def promote(self) -> str:
+        rule_id = self.canary()
+        for _ in range(400):
+            self.run()
+            if self.number % 20 == 0 and self.book.watch()[rule_id].decision == "promote":
+                self.book.promote(rule_id, signed_by="rosa")
+                return rule_id
+        raise AssertionError("the trial never spoke")
+
+
+# -- runs -----------------------------------------------------------------------------------------------
+
 
 Act = tuple[str, int, int, int]
 

