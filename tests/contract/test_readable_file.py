@@ -88,7 +88,7 @@ def test_the_page_on_the_format_checks_a_file(told: tuple[muniment.Memory, Path]
     """Its program needs nothing but the standard library, and finds what the verification finds."""
     mem, path = told
     mem.close()
-    (program,) = re.findall(r"```python\n(.+?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    (program,) = re.findall(r"```py\n(.+?)```", PAGE.read_text("utf-8"), re.DOTALL)
 
     def check(file: Path) -> str:
         done = subprocess.run([sys.executable, "-I", "-S", "-c", program, file], capture_output=True, text=True)

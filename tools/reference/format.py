@@ -60,7 +60,7 @@ hash         = sha256(prev_hash ‖ content_hash ‖ canonical(["muniment.entry.
 entry has neither body nor salt and names its receipt; its hashes stay, so the chain holds. `canonical` is JSON without
 spaces, in UTF-8. This program checks every chain of a file with the standard library alone:
 
-```python
+```py
 import hashlib, json, sqlite3, sys
 
 

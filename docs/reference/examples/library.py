@@ -149,6 +149,10 @@ print("Berlin" in build.text)
 print(build.packet.budget_report.used_tokens_est <= 512)
 # → True
 
+# -- build.pool
+print(len(build.pool.hits) > 0)  # everything that it was chosen from
+# → True
+
 # -- build.found
 print(build.found)  # whether memory holds something on the question
 # → True
