@@ -37,10 +37,8 @@ class Cache(Protocol):
 
 CacheT = TypeVar("CacheT", bound=Cache)
 R = TypeVar("R")
-FOLLOWED_MAX = 512
-"""Entries of a tail that an append indexes before it returns: of a longer one, which a load has left, a part."""
-CLOSED_MAX = 4_096
-"""Entries of a tail that are indexed when the store is closed."""
+FOLLOWED_MAX = 4_096
+"""Entries of a tail that an append, or closing the store, indexes before it returns. A load may leave more."""
 
 
 class Listeners:
@@ -189,7 +187,7 @@ class Context:
 
     def close(self) -> None:
         """Index what was appended here, then release the store."""
-        self.index_tails(CLOSED_MAX)
+        self.index_tails(FOLLOWED_MAX)
         self.engine.close()
 
     def _index(self, tenant_id: str, user_id: str, entries_max: int | None = FOLLOWED_MAX) -> None:

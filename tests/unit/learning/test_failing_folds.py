@@ -163,14 +163,14 @@ def test_what_stops_the_program_is_no_failure_of_a_fold(mem: Memory, monkeypatch
 def test_an_embedder_that_raises(
     make: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """What embeds fails when the episode is written, not before: the words of the run are embedded by then."""
+    """Vectors follow the ledger, so a run that is learnt from does not wait for them."""
     mem = make()
     run = _begun(mem)
     monkeypatch.setattr(mem._ctx, "embedder", Broken(error))
-    with pytest.raises(LearningFailed) as failed:
-        run.finish(verifier_result=PASS, intent=INTENT)
+    run.finish(verifier_result=PASS, intent=INTENT)
     monkeypatch.undo()
-    _check_and_take_up(mem, run, failed.value, error)
+    assert _kept(mem, run.run_id) == ["PASS", "end"]
+    assert mem.verify().ok
 
 
 class Answering:
