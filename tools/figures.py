@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from figures_advice import advice_packets
 from figures_learning import learning_model, learning_worlds, rules_advance
 from figures_scale import scale, scale_drawing, scale_far, scale_model, scale_sqlite
 from figures_simulator import simulator
@@ -601,7 +600,6 @@ def hooks(results: dict[str, dict[str, Any]]) -> list[str]:
 
 
 RENDERERS = {
-    "advice_packets": advice_packets,
     "hooks": hooks,
     "proxy": proxy,
     "proxy_caches": proxy_caches,

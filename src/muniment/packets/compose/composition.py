@@ -85,8 +85,6 @@ def compose(
     """Compose a packet from what was gathered. The same arguments give the same bytes."""
     meta = meta_of(request).to_wire()
     determinism = determinism_of(request, policy_digest, counter)
-    if any(hit.standing is not None for hit in pool.hits):
-        determinism["sort_keys"] = SORT_KEYS | {"quotes": ["cue", "standing", "worth", "id"]}
     draft = PacketDraft(request, pool, policy, counter)
     keep_floors(draft)
     place_state(draft)
