@@ -39,8 +39,7 @@ SETS = (
     "realtalk",
     "vehiclemembench",
 )
-"""Classes of expressions were dropped, and one filter added, after reading all but the last set, which was read once, at
-the end."""
+"""Classes of expressions were dropped, and one filter added, after reading all but the last, which was read once."""
 _PEOPLE = ("friendsqa", "locomo", "qmsum", "realtalk", "vehiclemembench")
 """Sets in which every speaker is a person."""
 _UNDATED = "2023-05-10"
