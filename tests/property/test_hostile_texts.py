@@ -29,7 +29,6 @@ from muniment.memory.extraction.checks import check_proposal
 from muniment.memory.extraction.model import SaidTurn, TurnProposal
 from muniment.memory.extraction.negations import clause_around, is_denied, is_of_speaker, is_supposed
 from muniment.memory.extraction.prompts import messages_of, read_answer
-from muniment.memory.extraction.sentences import sentences
 from muniment.memory.facts.candidate_records import Proposal
 from muniment.packets.page.answers import resolve
 from muniment.packets.page.lines import quoted
@@ -69,8 +68,6 @@ CASES: dict[str, Case] = {
         lambda n: " ".join(f"AIza{number:035d}" for number in range(n // 40)),
         300_000,
     ),
-    "dots before a word": Case(lambda text: list(sentences(text)), lambda n: "." * n + "a"),
-    "stops before a word": Case(lambda text: list(sentences(text)), lambda n: ".!" * (n // 2) + "a"),
     "comments before a page": Case(lambda text: read_text(text.encode(), ""), lambda n: "<!--a-->" * (n // 8) + "x"),
     "an open bracket": Case(drafts._words, lambda n: "[" + "a" * n),
     "white space in a superscript": Case(marks._RAISED.search, lambda n: "<sup>" + " " * n + "x"),

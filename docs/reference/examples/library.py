@@ -50,7 +50,7 @@ print(len(run.record(messages)), len(run.record(messages)))  # the list as you h
 # → 2 0
 
 # -- run.extract
-for candidate in run.extract():  # by patterns; model=… asks a model of yours
+for candidate in run.extract():  # by rule; model=… asks a model of yours
     print(candidate.key, candidate.value, candidate.status)
 # → user.location Berlin promoted
 # → user.diet vegetarian promoted

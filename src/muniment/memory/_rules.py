@@ -9,12 +9,13 @@ Everything else is left to dated quotes, to a model, and to people who correct t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from muniment.core.text.stated.places import is_known_place, is_no_place
 from muniment.memory.facts.candidate_records import Proposal
 
-__all__ = ["CHARS_MAX", "extract_certain"]
+__all__ = ["CHARS_MAX", "CONFIDENCE", "extract_certain", "find_endings"]
 
 CHARS_MAX = 1_200
 """A longer message is a story, a form or pasted text as often as it is somebody speaking."""
@@ -27,7 +28,9 @@ def extract_certain(text: str) -> list[Proposal]:
     Two values for one key in a message cancel each other out.
     """
     text = text.strip()
-    if len(text) > CHARS_MAX or _NOT_PLAIN.search(text) or _NOT_EARNEST.search(text):
+    if len(text) > CHARS_MAX or _OF_THE_LIST.search(text) is None:
+        return []
+    if _NOT_PLAIN.search(text) or _NOT_EARNEST.search(text):
         return []
     found: dict[str, dict[str, Proposal]] = {}
     for sentence in _sentences(text):
@@ -39,7 +42,19 @@ def extract_certain(text: str) -> list[Proposal]:
     return [proposal for values in found.values() if len(values) == 1 for proposal in values.values()]
 
 
+def find_endings(text: str) -> dict[str, str]:
+    """Find the words by which a message may end what the list once found, by key.
+
+    They need not be certain: a fact that is dropped too early is only missing, one that is kept too long is false.
+    """
+    found = {key: ending.search(text) for key, ending in _ENDINGS.items()}
+    return {key: match[0] for key, match in found.items() if match is not None}
+
+
 # -- which messages are taken at their word -----------------------------------------------------------
+
+_OF_THE_LIST = re.compile(r"[Mm]y name|live in")
+"""What every sentence of the list has: most messages are read no further."""
 
 _NOT_PLAIN = re.compile(
     r"\n|[\"“”„«»「」『』《》`<>{}\[\]|*=\\#~_]|(?<!\w)['‘]|['’](?!\w)|://|:(?!\w)|\.\.|…|;-?\)|[😂🤣😜😝🤪😏😉🙃]|^[-•–—]"
@@ -53,11 +68,11 @@ _NOT_EARNEST = re.compile(
     r"|correct\w*|grammar|improve|shorten|polish|summari[sz]e|essay|story|stories|tale|novel\w*|fiction\w*|fantasy"
     r"|poem\w*|poetry|songs?|lyrics?|script\w*|screenplay|scene|dialog\w*|monolog\w*|chapter|plot|e-?mail|letter|bio"
     r"|biography|profile|resume|résumé|cv|speech|caption|tweet|blog|diary|book|movie|film|sentence|phrase|examples?"
-    r"|template|prompt|transcript|sample|repeat|"
+    r"|template|prompt|transcript|sample|repeat|reply|respon\w+|answer\w*|fix|check|message|"
     # somebody is somebody else
     r"characters?|persona|roles?|role-?play\w*|rp|act(?:ing)? as|pretend\w*|imagin\w+|suppos\w+|assum\w+|hypothe\w+"
     r"|simulat\w+|impersonat\w+|narrat\w+|avatar|protagonist|game|games|fake|alias|nickname|username|stage name"
-    r"|pen name|dream\w*|wish\w*|"
+    r"|pen name|dream\w*|wish\w*|you(?: are|['’]re)|your (?:name|job|task)|"
     # somebody jokes, supposes, or reports
     r"jok\w+|kidding|jk|lol|lmao|rofl|(?:ha){2,}h?|hehe|sarcas\w+|meme|prank|troll\w*|if|unless|would|might|maybe"
     r"|perhaps|sa(?:y|ys|id|ying)|tells?|told|quot\w+|sings?|sang|introduc\w+|claim\w*|"
@@ -74,25 +89,36 @@ def _sentences(text: str) -> Iterator[str]:
             yield match["words"].rstrip()
 
 
-_SENTENCE = re.compile(r"(?P<words>[^\s.!?](?:[^.!?]|\.(?=\S)|(?<=\b[DMSJF][rtsx])\.|(?<=\bMrs)\.)*+)(?P<end>[.!?]?)[.!?]*")
+_SENTENCE = re.compile(
+    r"(?P<words>[^\s.!?](?:[^.!?]|\.(?=\S)|(?<=\b(?:Mr|Ms|Dr|St|Mt|Ft|Jr|Sr))\.|(?<=\bMrs)\.)*+)(?P<end>[.!?]?)[.!?]*"
+)
 
 # -- the closed list ----------------------------------------------------------------------------------
 
 
 class _Kind(NamedTuple):
-    """A kind of fact: its key and the sentence that states it."""
+    """A kind of fact: its key, the sentence that states it, and which values are too doubtful to keep."""
 
     key: str
     statement: re.Pattern[str]
     why: str
+    is_doubtful: Callable[[str], bool] = lambda _: False
 
     def read(self, sentence: str) -> str | None:
-        """The value that a sentence states; every word of it begins with a capital letter."""
+        """The value that a sentence states: a proper name, each word of which begins with a capital letter."""
         match = self.statement.fullmatch(sentence)
         if match is None:
             return None
-        words = [word for word in re.split(r",? ", match["value"]) if word not in _SMALL]
-        return match["value"] if all(word[0].isupper() for word in words) else None
+        value = match["value"]
+        words = [word for word in re.split(r",? ", value) if word not in _SMALL]
+        is_proper = all(word[0].isupper() for word in words) and not value.endswith(("'s", "’s"))
+        return value if is_proper and not self.is_doubtful(value) else None
+
+
+def _is_doubtful_place(value: str) -> bool:
+    """A product or the place of a story; behind an article, anything but a well-known country or region."""
+    bare = value.removeprefix("the ")
+    return is_no_place(bare) or (bare != value and not is_known_place(bare))
 
 
 _SMALL = frozenset(("the", "of", "de", "la", "del", "van", "von", "der", "da", "upon"))
@@ -101,7 +127,7 @@ _OPENING = (
     r"|(?:(?:[Oo]h|[Oo]kay|[Cc]ool|[Nn]ice|[Yy]es|[Yy]eah|[Nn]o|[Ww]ell|[Aa]nd|[Bb]ut|[Nn]ow|[Uu]h|[Uu]m),? ){0,2})"
 )
 _CLOSING = r"(?:,? (?:now|right now|too|as well|by the way))?(?:,|,? (?:and|but|so|with|where) (?:I\b|[a-z]).*)?"
-_WORD = r"[^\W\d_]{2,}(?:['’-][^\W\d_]+)*"
+_WORD = r"[^\W\d_](?:['’-]?[^\W\d_])+"
 
 
 def _whole(statement: str) -> re.Pattern[str]:
@@ -116,7 +142,22 @@ _KINDS = (
     ),
     _Kind(
         "user.location",
-        _whole(rf"[Ii] (?:currently |now |also |actually )?live in (?P<value>{_WORD}(?:,? {_WORD}){{0,5}}?)"),
+        _whole(rf"(?:[Ii]|[Ww]e) (?:currently |now |also |actually )?live in (?P<value>{_WORD}(?:,? {_WORD}){{0,5}}?)"),
         "says where the speaker lives",
+        _is_doubtful_place,
     ),
 )
+
+_ENDINGS = {
+    "user.name": re.compile(
+        r"(?i)\b(?:my (?:real |full )?name (?:was|is ?n['’]t|is not)|is not my (?:real )?name"
+        r"|(?:changed|changing) my name)\b[^.!?\n]{0,80}"
+    ),
+    "user.location": re.compile(
+        r"(?i)(?<!if )\b(?:i|we)(?:['’](?:ve|m|re)| have| am| are)?(?: just| recently| finally| since| now| already)?"
+        r" (?:mov(?:ed|ing)|relocat(?:ed|ing)|emigrated)\b[^.!?\n]{0,80}"
+        r"|(?<!if )\b(?:i|we) (?:no longer|used to|never|do not|did not|don['’]t|didn['’]t)"
+        r"(?: actually| really| even)? live\b[^.!?\n]{0,80}"
+        r"|(?<!if )\b(?:i|we) lived in\b[^.!?\n]{0,80}"
+    ),
+}

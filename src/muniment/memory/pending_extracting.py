@@ -20,7 +20,7 @@ from muniment.core.ports.rows import select, stream
 from muniment.core.ports.schema import ENTRIES, SESSIONS
 from muniment.core.record import Absent, Count, Number, Record
 from muniment.errors import Forgotten, ModelFailure
-from muniment.memory.extracting import BY_PATTERNS, Speakers, extract_from
+from muniment.memory.extracting import BY_RULES, Speakers, extract_from
 from muniment.memory.extraction.budget import Limit, cost_usd
 from muniment.memory.extraction.model import SaidTurn
 from muniment.memory.extraction.projection import EXTRACTION, StoredExtraction, extraction_name
@@ -53,7 +53,7 @@ __all__ = ["EXTRACT_SESSION", "ExtractionReport", "extract_pending", "unread_tur
 
 EXTRACT_SESSION = "extract"
 """The session that the patches of extraction stand in, so that no conversation waits for them."""
-PATTERNS = Extractor(BY_PATTERNS, 1)
+RULES = Extractor(BY_RULES, 1)
 PAGE_TURNS = 64
 _CLAIM = "ext"
 Stop = Literal["done", "claimed", "calls", "turns", "tokens", "tokens_in", "tokens_out", "usd"]
@@ -85,7 +85,7 @@ class ExtractionReport(Record):
     rejected: dict[str, Count]
     """And what does not hold, by the reason."""
     by_patterns: Count
-    """Candidates that patterns gave of the same turns."""
+    """Candidates that the rules gave of the same turns."""
     left: Count
     """Turns that are still to be read."""
     claimed: Count
@@ -164,13 +164,13 @@ def extract_pending(
 
 
 def unread_turns(ctx: Context, tenant_id: str, users: list[str], model: Any) -> int:
-    """How many turns of these users are still to be read by a model, or by patterns where there is none."""
+    """How many turns of these users are still to be read by a model, or by rule where there is none."""
     asker = model_asked(ctx, _nothing if model is None else model)
     return _Worker(ctx, tenant_id, asker, has_model=model is not None).count_left(users)[0]
 
 
 def _nothing(_messages: list[dict[str, str]]) -> str:
-    """The model of who reads by patterns alone, which is never asked."""
+    """The model of who reads by rule alone, which is never asked."""
     return '{"facts": []}'
 
 
@@ -190,7 +190,7 @@ class _Worker:
     ) -> None:
         self._ctx = ctx
         self._tenant_id = tenant_id
-        self._extractor = extractor_of(asker) if has_model else PATTERNS
+        self._extractor = extractor_of(asker) if has_model else RULES
         self._model = asker if has_model else None
         self._limits = asker
         self._progress = progress
