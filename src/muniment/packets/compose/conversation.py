@@ -222,8 +222,6 @@ def _told_result(draft: PacketDraft, turn: Turn) -> str | None:
 _RESULT_TOKENS = 160
 """What a tool's result takes of a large budget while others wait: its lines that match stand first, and the rest comes
 back where room is left."""
-_FILLERS_MAX = 4
-"""So many turns that are hardly evidence stand beside those that tell of the one who asks for advice."""
 _WORDS_MIN = 2
 _BATCH = 24
 """Hits priced in one go: most of a long list is never looked at."""
@@ -261,21 +259,10 @@ class Quotes:
             for name, _ in self._pending[draft.policy.nearest_max :]:
                 draft.tally.omit(name, "weak_evidence")
             self._pending = self._pending[: draft.policy.nearest_max]
-        self._leave_fillers()
         price = max(map(draft.purse.price, NOT_FOUND_LINES))
         if not draft.found and price <= draft.purse.room("quotes") and may_show("quotes", draft.purpose):
             draft.purse.pay("quotes", price)
             draft.says_not_found = True
-
-    def _leave_fillers(self) -> None:
-        """Beside turns that tell of the one who asks for advice, only a few stand that hardly match the question."""
-        others = [hit for _, hit in self._pending if hit.standing is None]
-        if len(others) == len(self._pending) or any(hit.score >= self._draft.policy.found_min for hit in others):
-            return
-        weak = [named for named in self._pending if named[1].standing is None][_FILLERS_MAX:]
-        for name, _ in weak:
-            self._draft.tally.omit(name, "weak_evidence")
-        self._pending = [named for named in self._pending if named not in weak]
 
     def fill(self, reserve: int = 0) -> None:
         """Place what fits whole, leaving `reserve` tokens of the section for others; the rest stays pending."""
@@ -400,9 +387,7 @@ class Quotes:
         has_no_bar = draft.bars_no_turn and not draft.cues.is_wall
         # What a cue points at comes first, then what is likeliest evidence for the room it takes.
         pointed_at = [-hit.parts.get(CUE_PART, 0.0) for hit in hits] if draft.carrying else [0.0] * len(hits)
-        # What tells of the one who asks for advice comes before what has words of the question, in its own order.
-        led = [place if hit.standing is not None else len(hits) for place, hit in enumerate(hits)]
-        for _, _, _, name, hit in sorted(zip(pointed_at, led, [-worth for worth in worths], names, hits, strict=True)):
+        for _, _, name, hit in sorted(zip(pointed_at, [-worth for worth in worths], names, hits, strict=True)):
             turn = hit.turn
             reason = None if has_no_bar else draft.bars_turn(turn)
             if reason is not None:
@@ -411,9 +396,7 @@ class Quotes:
                 draft.tally.omit(name, "empty")
             elif turn.id in taken:
                 draft.tally.omit(name, "duplicate")
-            elif hit.reasons == (SAID_LATELY,) or (
-                turn.id not in strong and turn.id not in draft.carrying and hit.standing is None
-            ):
+            elif hit.reasons == (SAID_LATELY,) or (turn.id not in strong and turn.id not in draft.carrying):
                 draft.tally.omit(name, "weak_evidence")
                 if SAID_LATELY in hit.reasons:
                     self._own.append((name, hit))
@@ -488,8 +471,7 @@ class Quotes:
         draft = self._draft
         if room < draft.policy.cut_tokens_min:
             return False
-        terms = draft.terms if hit.standing is None else frozenset(analyze(" ".join(hit.standing)))
-        said = cut_turn(hit.turn, lambda part: self._price(hit, said_line(draft, part)) <= room, terms)
+        said = cut_turn(hit.turn, lambda part: self._price(hit, said_line(draft, part)) <= room, draft.terms)
         if said is None:
             return False
         if (other := self._said_before(hit, said.text, _words(said))) is not None:

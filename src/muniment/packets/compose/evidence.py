@@ -85,8 +85,7 @@ def is_found(draft: PacketDraft, hits: Iterable[HitCandidate]) -> bool:
     True where one of the hits that may be quoted is evidence with `found_min` or more, or those are together that
     share the question (`_alike`); where a fact that was placed holds `match_min` of what is asked for, or a line that
     the search does not look through does (`_Line.share`); where nothing is asked for but the work at hand, or the
-    talk itself, and a line tells of it; and where advice is asked for, and anything is told of the one who asks. What
-    was brought in of them does alone where it is known what the advice is on.
+    talk itself, and a line tells of it; and where advice is asked for, and anything is told of the one who asks.
     """
     policy = draft.policy
     hits = list(hits)
@@ -97,9 +96,7 @@ def is_found(draft: PacketDraft, hits: Iterable[HitCandidate]) -> bool:
     facts = (*draft.items("instructions"), *draft.items("facts"))
     if any(placed.item.score >= policy.match_min for placed in facts):
         return True
-    if asks_for_advice(draft.request.query) and (_tells_episodes(draft) or any(map(draft.items, _HELPING))):
-        return True
-    if any(hit.standing is not None for hit in hits) and _is_of_a_kind(draft.request.query):
+    if asks_for_advice(draft.request.query) and (draft.pool.episodes or any(map(draft.items, _HELPING))):
         return True
     asked = read_question(draft.request.query)
     if not asked.has_subject:
@@ -110,18 +107,6 @@ def is_found(draft: PacketDraft, hits: Iterable[HitCandidate]) -> bool:
         (line, policy.match_min if line.share is None else line.share) for line in _lines(draft) if line.share != 0
     )
     return any(match_text(wanted, line.text).score >= share for line, share in measured)
-
-
-def _tells_episodes(draft: PacketDraft) -> bool:
-    """Are there earlier sessions to tell of? None are told beside what was brought in of the one who asks."""
-    return bool(draft.pool.episodes) and all(hit.standing is None for hit in draft.pool.hits)
-
-
-def _is_of_a_kind(query: str) -> bool:
-    """Is it known what the advice is on, so that what was brought in bears on it?"""
-    from muniment.packets.advice.topics import OTHER, matter_of  # reads word lists: most requests load nothing of it
-
-    return matter_of(query).kinds != (OTHER,)
 
 
 def _alike(draft: PacketDraft, hits: Iterable[HitCandidate]) -> Iterator[HitCandidate]:
