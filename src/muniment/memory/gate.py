@@ -1,8 +1,8 @@
 """The gate: what a person's sentence is worth keeping in view, as five scores that rank and never filter.
 
-A linear model over hashed words, pairs of words and letters, fitted on sentences in ten languages that
-were written for the project (`tools/fit_gate.py`). Scoring is integer arithmetic, so a sentence scores the same everywhere.
-Precision is low, by nature of so small a model: use a score to decide what comes first, not what is true.
+A linear model over hashed words, pairs of words and letters, fitted on sentences in ten languages that were written for
+the project (`tools/fit_gate.py`). Scoring is integer arithmetic, so a sentence scores the same everywhere. Precision is
+low, by nature of so small a model: use a score to decide what comes first, not what is true.
 """
 
 from __future__ import annotations
