@@ -108,7 +108,7 @@ def _made(ctx: Context, build: Build, settings: Settings, policy: Policy, wanted
     made = _composed(ctx, build, settings, policy, build.request.now)
     again = _composed(ctx, build, _filled(build, Settings(), build.policy), build.policy, build.request.now)
     if again.rules == build.rules:
-        if again.pool.written == build.pool.written:
+        if again.pool == build.pool:
             return made, "then"
         if made.rules == build.rules and _is_enough(build, made, policy):
             return _of_candidates(ctx, build, made, policy), "candidates"
