@@ -91,8 +91,8 @@ def open(
     `extract` a model that proposes facts: an address, a function of messages, or a client of OpenAI's or Anthropic's
     kind. It reads turns in the background, and in `extract_pending` where that is given none. `lessons` is a model
     that writes lessons of judged runs: an address, or a function of messages. `proof_key` says where a key lies that
-    is kept outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are proven with
-    it, so that nobody who writes the file can alter one unnoticed. With
+    is kept outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are
+    proven with it, so that nobody who writes the file can alter one unnoticed. With
     `otel` what is asked of it is told to OpenTelemetry.
     """
     if not isinstance(target, str | PathLike):

@@ -316,8 +316,8 @@ class _Worker:
                     break
             each = buffered[at]
             if each.is_wanted and _is_readable(each.entry, each.turn.text, self._ctx):
-                turns = [*(one.turn for one in taken), each.turn]
-                if _count_fitting(turns, self._ctx) < len(turns):
+                longer = [*(one.turn for one in taken), each.turn]
+                if _count_fitting(longer, self._ctx) < len(longer):
                     break
                 taken.append(each)
             elif each.is_wanted:
