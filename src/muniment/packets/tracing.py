@@ -10,10 +10,15 @@ from itertools import accumulate, islice
 from typing import Annotated, Any, NamedTuple
 
 from muniment.core.listing import Listing, shown
+from muniment.core.ports.engine import Reader
+from muniment.core.ports.rows import texts
+from muniment.core.ports.schema import ENTRIES
 from muniment.core.record import Absent, Items, Record, Timestamp, ValidationError
 from muniment.core.requests import Request, checked, within
 from muniment.core.text.analyzer import analyze
 from muniment.errors import InvalidInput, NotFound
+from muniment.memory.turn_reading import LiveTurn, turns_by_id
+from muniment.memory.turns import Turn
 from muniment.packets.answering import cited_lines, find_answers, plain_words, trace_answer
 from muniment.store.context import Context
 from muniment.store.items import Item
@@ -138,7 +143,7 @@ def _told(ctx: Context, tenant_id: str, wanted: _Wanted, user_id: str | None, mo
             item.check()  # what does not hold the longest word holds no more of it, and is not read on
             continue
         with _read_as_build(item):
-            telling = _telling(item, wanted)
+            telling = _telling(ctx, tenant_id, item, wanted)
         if telling is not None:
             check_proofs(ctx, tenant_id, [item])
             yield telling
@@ -149,12 +154,12 @@ def _folded(text: str) -> str:
     return text.lower() if text.isascii() else text.casefold()
 
 
-def _telling(item: Item, wanted: _Wanted) -> Telling | None:
+def _telling(ctx: Context, tenant_id: str, item: Item, wanted: _Wanted) -> Telling | None:
     """What a build told of the words; None if it told nothing of them."""
     body = item.plain()
     page, marks = body["text"].splitlines(), body.get("marks", {})
     if lines := _lines_with(page, wanted.words):
-        sources = _sources(body, lines, wanted.words)
+        sources = _sources(ctx, tenant_id, body, lines, wanted.words)
     elif lines := _lines_cited(page, marks, wanted):
         sources = tuple(marks[number] for number in wanted.marks)
     else:
@@ -183,28 +188,30 @@ def _lines_cited(page: Sequence[str], marks: dict[str, str], wanted: _Wanted) ->
     return lines if len(held) >= _SHARE_MIN * len(wanted.terms) else []
 
 
-def _sources(body: dict[str, Any], lines: list[str], wanted: str) -> tuple[str, ...]:
+def _sources(ctx: Context, tenant_id: str, body: dict[str, Any], lines: list[str], wanted: str) -> tuple[str, ...]:
     """The events whose words these are, of those that the lines cite: what was only a candidate told nothing.
 
     If the words are nobody's own (a value that was normalised, a name for a place), all that the lines cite.
     """
-    held = _holding(body["pool"], wanted)
-    if "marks" not in body:  # of an earlier version
-        return held
-    marks: dict[str, str] = body["marks"]
-    cited = {marks[number] for line in lines for number in _MARK.findall(line) if number in marks}
-    told = cited or set(marks.values())
-    return tuple(id_ for id_ in held if id_ in told) or tuple(id_ for id_ in marks.values() if id_ in cited)
-
-
-def _holding(pool: dict[str, Any], wanted: str) -> tuple[str, ...]:
-    """The events of a build's candidates that hold the words, and those of facts whose value does."""
-    turns = [hit["turn"] for hit in pool["hits"]] + list(pool["window"])
-    found = [turn["id"] for turn in turns if wanted in plain_words(_words_of(turn))]
-    for fact in pool["facts"]:
+    marks: dict[str, str] = body.get("marks", {})
+    cited = dict.fromkeys(marks[number] for line in lines for number in _MARK.findall(line) if number in marks)
+    told = list(cited or dict.fromkeys(marks.values()))
+    held = _holding(ctx, tenant_id, told, wanted)
+    for fact in body["pool"]["facts"]:
         if wanted in plain_words(str(fact["fact"]["value"])):
-            found += fact["fact"]["sources"]
-    return tuple(dict.fromkeys(found))
+            held |= dict.fromkeys(id_ for id_ in fact["fact"]["sources"] if id_ in told)
+    return tuple(held) or tuple(cited)
+
+
+def _holding(ctx: Context, tenant_id: str, ids: list[str], wanted: str) -> dict[str, None]:
+    """Those of these events that hold the words."""
+
+    def read(reader: Reader) -> dict[str, LiveTurn]:
+        events = texts(reader, ENTRIES, "id", (("id", "in", tuple(ids)), ("receipt_id", "=", None)))
+        return turns_by_id(ctx, reader, tenant_id, events)
+
+    turns = ctx.engine.read(tenant_id, read)
+    return {id_: None for id_ in ids if id_ in turns and wanted in plain_words(_words_of(turns[id_].read.turn))}
 
 
 def _request_of(body: dict[str, Any]) -> dict[str, Any]:
@@ -226,8 +233,6 @@ def _read_as_build(item: Item) -> Iterator[None]:
         raise item.damaged("the body is not one of a build") from None
 
 
-def _words_of(turn: dict[str, Any]) -> str:
+def _words_of(turn: Turn) -> str:
     """The words of a turn; of a tool's result, the call as well."""
-    called = turn["speaker"] if turn["kind"] == "tool_result" else None
-    text: str = turn["text"]
-    return f"{called} → {text}" if called else text
+    return f"{turn.speaker} → {turn.text}" if turn.kind == "tool_result" and turn.speaker else turn.text
