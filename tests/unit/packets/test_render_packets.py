@@ -306,7 +306,7 @@ def test_the_cache_breakpoint_stands_behind_what_seldom_changes() -> None:
     (message,) = to_anthropic(MARKED, cache=True)
     stable, volatile, asked = message["content"]
     assert stable == {"type": "text", "text": "STABLE\n", "cache_control": {"type": "ephemeral"}}
-    assert volatile == {"type": "text", "text": "VOLATILE [1]\n"}
+    assert volatile == {"type": "text", "text": f"VOLATILE [1]{DIVIDER}"}
     assert asked["text"].startswith("Where?")
     assert "cache_control" not in str(to_anthropic(MARKED))
     assert to_anthropic(replace(MARKED, stable_chars=0), cache=True) == to_anthropic(MARKED)
