@@ -52,6 +52,7 @@ __all__ = [
     "SEGMENTS",
     "SERVER",
     "SESSIONS",
+    "STATEMENTS",
     "SUPERSEDED",
     "TABLES",
     "TENANTS",
@@ -82,6 +83,7 @@ __all__ = [
     "ReplyRow",
     "SegmentRow",
     "SessionRow",
+    "StatementRow",
     "Table",
     "TenantRow",
     "UserRow",
@@ -399,6 +401,29 @@ class EpisodeRow(NamedTuple):
     ended_at: str
 
 
+class StatementRow(NamedTuple):
+    """A sentence that a user said and that may matter, or a turn that is shown whole or not at all: its place in an
+    entry and the scores of the gate, each from 0 to 255. It holds no word.
+    """
+
+    user_id: str
+    session_id: str
+    n: int
+    """The number of the entry among its user's."""
+    start: int
+    size: int
+    """Characters before the sentence, and of it."""
+    rank: int
+    """Safety, standing wishes and corrections have high ranks, everything else has 0."""
+    safety: int
+    wish: int
+    decision: int
+    correction: int
+    own: int
+    gate: int
+    """The version of the gate that gave the scores."""
+
+
 # -- values and checkpoints that frameworks keep ---------------------------------------------------------
 #
 # The words stay in the entries; these rows say where they are, so that a read costs what it shows.
@@ -686,6 +711,14 @@ EPISODES = _table(
     forget="keep",
     forms=_forms(name="user_id session_id", instant="started_at ended_at"),
 )
+STATEMENTS = _table(
+    "statements",
+    StatementRow,
+    key=("user_id", "session_id", "n", "start"),
+    forget="reindex",
+    indexes={("user_id", "rank", "n", "start"): "a user's statements, those that matter most and the newest first"},
+    forms=_forms(name="user_id session_id"),
+)
 PLACES = _table(
     "places",
     PlaceRow,
@@ -749,6 +782,7 @@ TABLES: tuple[Table[Any], ...] = (
     MARKS,
     EXTRACTS,
     EPISODES,
+    STATEMENTS,
     PLACES,
     PREFIXES,
     PLACE_VECTORS,
