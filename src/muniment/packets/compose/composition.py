@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,10 +25,8 @@ from muniment.packets.compose.results import drop_repeated
 from muniment.packets.compose.state import place_state, state_of
 from muniment.packets.page.layout import (
     ANSWER_MARKS,
-    DATED_LINES,
     EXCERPTS,
     MARKS,
-    SAID,
     Page,
     Quoted,
     Sheet,
@@ -108,8 +106,6 @@ def compose(
         page, usage = _trim(draft, counter)
     if drop_repeated(draft):
         page, usage = _trim(draft, counter)
-    if not draft.prices_dates:
-        page, usage, determinism[DATED_LINES] = _with_dates(draft, counter, page, usage)
     if page.marks:
         determinism[MARKS] = dict(page.marks)
     if answers := _answers(draft):
@@ -121,23 +117,12 @@ def compose(
 def _trim(draft: PacketDraft, counter: TokenCounter) -> tuple[Page, Usage]:
     """Lay out and count until it fits. What was placed last goes first: goal, constraints, slots go last (MP-04)."""
     while True:
-        page = page_of(draft, None if draft.prices_dates else 0)
+        page = page_of(draft)
         usage = measure(page, counter)
         section, excess = draft.purse.overspent(usage)
         if not excess:
             return page, usage
         _give_back(draft, section, excess)
-
-
-def _with_dates(draft: PacketDraft, counter: TokenCounter, page: Page, usage: Usage) -> tuple[Page, Usage, int]:
-    """A page that was filled without them, with the days resolved of as many lines as there is room for."""
-    lines = 0
-    while True:
-        more = page_of(draft, lines + 1)
-        counted = measure(more, counter)
-        if more.text == page.text or draft.purse.overspent(counted)[1]:
-            return page, usage, lines
-        page, usage, lines = more, counted, lines + 1
 
 
 def _give_back(draft: PacketDraft, section: Section | None, excess: int) -> None:
@@ -201,7 +186,7 @@ def meta_of(request: ComposeRequest) -> PacketMeta:
     )
 
 
-def page_of(draft: PacketDraft, dated_lines: int | None = None) -> Page:
+def page_of(draft: PacketDraft) -> Page:
     """What was placed, laid out: the page that `render` makes of the packet."""
 
     def quoted(block: BlockName) -> list[Quoted]:
@@ -235,12 +220,10 @@ def page_of(draft: PacketDraft, dated_lines: int | None = None) -> Page:
             allows_insights=allows_insights(draft),
             cited=cited,
             who=draft.who,
-            said_at=_said_at(draft),
             results={name for name in cited if draft.is_result(name)},
             known_marks={} if marks is None else marks.numbers,
             next_mark=1 if marks is None else marks.next_number,
             answers=_answers(draft),
-            dated_lines=dated_lines,
         )
     )
 
@@ -250,15 +233,6 @@ def _answers(draft: PacketDraft) -> dict[str, dict[str, str]]:
     if not draft.answers:
         return {}
     return {name: draft.answers[name] for name in cited_by(draft) if name in draft.answers}
-
-
-def _said_at(draft: PacketDraft) -> Callable[[str], str | None]:
-    """When what stands in episodes and the summary was said, as the citations of the packet will tell it."""
-    sources = [source for placed in draft.items("episodes") for source in placed.item.sources]
-    sources += [source for placed in draft.items("summary") for source in summary_evidence(placed.item[0])]
-    times = _times(draft) if sources else {}
-    cited = [_citation(draft, source, times) for source in sources]
-    return {each["id"]: each.get("ts") for each in cited if each["type"] == SAID}.get
 
 
 def assemble(draft: PacketDraft, meta: JsonObject, report: JsonObject, determinism: JsonObject) -> dict[str, Any]:

@@ -90,8 +90,6 @@ def _joined(words: list[str]) -> str:
 _QUERY_CHARS_MAX = 10_000
 _COURTESY_WORDS = 2
 """`Please` and `thanks` around an instruction say nothing that it does not."""
-_DATED_TOKENS_MIN = 512
-"""Below, the note on one quote is the room of another, which tells more."""
 _EARLIEST = Instant(0, "")
 _ORDER = attrgetter("order")
 
@@ -156,8 +154,6 @@ class PacketDraft:
         self.purse = Purse(request.budget, counter, opening, next_mark)
         self.notes: JsonObject = {}
         """What `explain.filters` says beside the numbers of the policy."""
-        self.prices_dates = self.purse.tokens_max >= _DATED_TOKENS_MIN
-        """Is room kept for the days that quotes name? On a small page they get what the quotes leave."""
         self.wall = Wall(pool.insights, request.purpose)
         self.said = Seen(policy.near_duplicate)
         """Words of evidence that stand on the page."""
@@ -282,15 +278,8 @@ class PacketDraft:
         return evidence_id in self._tools if line is None or not (line.speaker or line.role) else line.role == "tool"
 
     def counted_from(self, turn: Turn) -> str | None:
-        """From when the days are counted that a turn names, where lines are priced with them; a tool's from none."""
-        return None if turn.role == "tool" or not self.prices_dates else emitted_ts(turn.ts)
-
-    def counted_from_of(self, evidence_id: str) -> str | None:
-        """The same for what is here as a sentence alone."""
-        said = self.turns.get(evidence_id) or self.lines.get(evidence_id)
-        if said is None or said.role == "tool" or not self.prices_dates:
-            return None
-        return emitted_ts(said.ts)
+        """When a user said a turn, from which its days are counted."""
+        return emitted_ts(turn.ts) if turn.role == "user" else None
 
     def instruction_in(self, evidence_id: str, text: str) -> str | None:
         """The instruction on the page that says all of a text but for a word or two of courtesy."""
@@ -310,12 +299,6 @@ class PacketDraft:
             return None
         said_at = emitted_ts(turn.ts)
         return name if said_at is None or said_at[:10] == self.request.now[:10] else None
-
-    def line_said_at(self, evidence_id: str) -> str | None:
-        """From when the days of a line of the summary are counted: as the citations of the packet will tell it."""
-        said = self.turns.get(evidence_id) or self.lines.get(evidence_id)
-        is_told = said is not None and self.who(evidence_id) and not self.is_result(evidence_id)
-        return emitted_ts(said.ts) if said is not None and is_told else None
 
     # -- placing ---------------------------------------------------------------------------------------
 

@@ -194,11 +194,7 @@ def _fresh_lines(draft: PacketDraft, each: EpisodeCandidate, lines_max: int) -> 
 
 def _text(draft: PacketDraft, episode: Episode) -> str:
     results = {source for source in episode.sources if draft.is_result(source)}
-
-    def said_at(source: str, _: str) -> str | None:
-        return draft.counted_from_of(source)
-
-    return episode_text(episode, draft.who, typical_mark, results, said_at, draft.answers)
+    return episode_text(episode, draft.who, typical_mark, results, draft.answers)
 
 
 def _compression(draft: PacketDraft, age_days: float) -> tuple[str, int]:

@@ -65,10 +65,8 @@ class SummaryLines:
 
     def _written(self, line: SessionLine, text: str) -> SummaryWords:
         packet = summary_line(line, text, self._draft.who(line.evidence_id))
-        draft, cited = self._draft, summary_evidence(line)
-        return SummaryWords(
-            packet, summary_text(packet, cited, typical_mark, draft.who, draft.line_said_at, draft.answers)
-        )
+        cited = summary_evidence(line)
+        return SummaryWords(packet, summary_text(packet, cited, typical_mark, self._draft.answers))
 
     def _place(self, lines: Sequence[_Numbered], tokens_max: int, *, is_last: bool) -> list[_Numbered]:
         """Place what fits; answers what had no room, which is said of it where there is no other turn."""
