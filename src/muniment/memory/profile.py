@@ -19,7 +19,7 @@ from muniment.core.scope import IdText, is_reserved
 from muniment.core.text.analyzer import analyze
 from muniment.core.text.sentences import Seen
 from muniment.errors import InvalidInput
-from muniment.memory.statements import best_statements
+from muniment.memory.statements import best_statements, worth
 from muniment.memory.turn_reading import check_cited, turns_by_id
 
 if TYPE_CHECKING:
@@ -31,13 +31,12 @@ if TYPE_CHECKING:
 __all__ = ["Profile", "ProfileLine", "Statement", "build_profile", "choose_lines", "read_profile", "render_profile"]
 
 TOKENS_MAX = 100_000
-KIND_MIN = 64
+KIND_MIN = 96
 """A statement with a lower score for safety or for a wish is neither, to the policy of tools."""
-CORRECTION_MIN = 128
-SHARED_MIN = 2
-"""Terms that a correction and what it corrects have in common."""
+CORRECTION_MIN = 112
+SHARED_MIN, SHARED_BY_MAX = 2, 3
+"""Terms that a correction and what it corrects have in common, and statements that have one of these terms."""
 _ALIKE = 0.9
-_BANDS = 8
 
 
 class ProfileLine(Record):
@@ -133,7 +132,7 @@ def build_profile(
     own = policy.memory.profile
     if max_tokens <= 0 or not is_enabled(own, user_id, purpose):
         return []
-    rows = best_statements(ctx, reader, tenant_id, user_id, 64 + max_tokens // 4)
+    rows = best_statements(ctx, reader, tenant_id, user_id, 64 + max_tokens // 2)
     statements = _with_turns(ctx, reader, tenant_id, user_id, rows)
     if purpose == "tool":
         terms = frozenset(analyze(query)) if query else frozenset()
@@ -186,8 +185,7 @@ def choose_lines(statements: Sequence[Statement], max_tokens: int, count: Callab
 
 
 def _worth(statement: Statement) -> tuple[int, int, int]:
-    row = statement.row
-    return -(max(row.safety, row.wish) * _BANDS // 256), -row.n, row.start
+    return -worth(statement.row), -statement.row.n, statement.row.start
 
 
 def _added(ranked: Sequence[Statement], chosen: set[int], seen: Seen, unit: Iterable[int]) -> list[int]:
@@ -205,10 +203,9 @@ def find_corrections(statements: Sequence[Statement]) -> dict[int, tuple[int, ..
         return {}
     terms = [frozenset(analyze(each.text)) for each in statements]
     times = Counter(term for own in terms for term in own)
-    rare = max(3, len(statements) // 16)
     found: dict[int, list[int]] = {}
     for at in late:
-        telling = {term for term in terms[at] if times[term] <= rare}
+        telling = {term for term in terms[at] if times[term] <= SHARED_BY_MAX}
         for early, each in enumerate(statements):
             is_before = (each.row.n, each.row.start) < (statements[at].row.n, statements[at].row.start)
             if is_before and len(telling & terms[early]) >= SHARED_MIN:

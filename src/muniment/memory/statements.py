@@ -5,8 +5,8 @@ the entries, and follow the ledger with the index (`memory.index`): a user's row
 `users.indexed` entries give. What later entries give is computed when it is asked for, so that readers see the same
 wherever the watermark is.
 
-A turn that asks for a text, quotes or plays a role may hold sentences that its author does not mean. None is cut out of
-it: the whole turn is one statement.
+A short turn is one statement. So is a longer one that quotes, or in which a sentence seems not to be its author's own:
+it may ask for a text or play a role, and no sentence of it can be shown by itself. Of any other turn, each sentence is.
 """
 
 from __future__ import annotations
@@ -14,16 +14,20 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 from muniment.core.limits import drop_tenant
 from muniment.core.ports.engine import Condition, Delete
 from muniment.core.ports.rows import chunked, first, put, select, stream
 from muniment.core.ports.schema import ENTRIES, STATEMENTS, StatementRow
 from muniment.core.scope import is_reserved
+from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.sentences import sentence_spans
+from muniment.core.text.word_lists import read_data
 from muniment.memory.gate import SentenceScores, score_sentences
 from muniment.store.ledger import entry_of_row
 from muniment.store.turns import text_of
@@ -35,31 +39,38 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
 
 __all__ = [
-    "GATE",
     "StatementCache",
     "UserTurn",
     "add_statements",
     "best_statements",
     "drop_statements",
+    "gate_version",
     "has_statements",
     "outdated_users",
     "read_statements",
     "statement_fault",
+    "worth",
 ]
 
-GATE = 1
-"""The version of the gate's weights and of the rules on this page. Rows of another one are rebuilt, not compared."""
 CHARS_MAX = 8_000
 """Characters of a turn that are read."""
-OWN_MIN = 64
+SHORT_BYTES = 240
+"""A turn up to this size is one statement."""
+QUOTE_BYTES = 20
+"""A shorter quotation is a name or a title."""
+OWN_MIN = 140
 """A sentence below it may be somebody else's, or invented."""
-MATTERS_MIN = 32
-"""A sentence none of whose scores reaches it gets no row."""
-RANKS = 8
+_RULES = 1
+"""Raised with every change of what this page makes of a turn."""
+_QUOTATION = lazy_pattern(r"(?m)[\"“”„«»「」『』‘]([^\"“”„«»「」『』‘’]+)[\"“”„«»「」『』’]|^[ \t]*(?:>|```)")
 _USERS_MAX = 256
 _CHUNK = 256
 _KEY = ("user_id", "session_id", "n", "start")
 _BEST = ("rank", "n", "start")
+
+
+Span = tuple[int, int]
+"""Characters of a text."""
 
 
 class UserTurn(NamedTuple):
@@ -75,6 +86,12 @@ def has_statements(row: EntryRow) -> bool:
     return row.kind == "message" and row.role == "user" and row.trust == "user" and not is_reserved(row.user_id)
 
 
+@cache
+def gate_version() -> int:
+    """A number for the weights of the gate and the rules on this page: rows of another one are rebuilt, not compared."""
+    return (crc32(read_data("muniment.memory", "gate.bin")) + _RULES) % 127
+
+
 def read_statements(user_id: str, turns: Sequence[UserTurn]) -> list[StatementRow]:
     """The statements of some turns, in their order."""
     spans = [sentence_spans(turn.text[:CHARS_MAX]) for turn in turns]
@@ -83,26 +100,35 @@ def read_statements(user_id: str, turns: Sequence[UserTurn]) -> list[StatementRo
     for turn, own in zip(turns, spans, strict=True):
         scored = [(span, next(scores)) for span in own]
         if is_shown_whole(turn.text, scored):
-            scored = [((0, len(turn.text)), _strongest([each for _, each in scored]))]
-        rows += (_row(user_id, turn, span, each) for span, each in scored if max(each) >= MATTERS_MIN)
+            scored = [((own[0][0], own[-1][1] if len(turn.text) <= CHARS_MAX else len(turn.text)), _of_turn(scored))]
+        rows += (_row(user_id, turn, span, each) for span, each in scored)
     return rows
 
 
-def is_shown_whole(text: str, scored: Sequence[tuple[tuple[int, int], SentenceScores]]) -> bool:
-    """May a sentence of this turn mislead by itself?"""
-    return len(scored) > 1 and any(each.own < OWN_MIN and max(each.safety, each.wish) >= 128 for _, each in scored)
+def is_shown_whole(text: str, scored: Sequence[tuple[Span, SentenceScores]]) -> bool:
+    """May a sentence of this turn mislead by itself, or is the turn short?"""
+    if len(scored) < 2:
+        return False
+    if len(text.encode()) <= SHORT_BYTES or any(each.own < OWN_MIN for _, each in scored):
+        return True
+    return any(found[1] is None or len(found[1].encode()) >= QUOTE_BYTES for found in _QUOTATION.finditer(text))
 
 
-def _strongest(scores: Sequence[SentenceScores]) -> SentenceScores:
+def _of_turn(scored: Sequence[tuple[Span, SentenceScores]]) -> SentenceScores:
     """The scores of a whole turn: it matters as much as its best sentence, and is as little its author's as its worst."""
-    strongest = SentenceScores(*map(max, zip(*scores, strict=True)))
-    return strongest._replace(own=min(each.own for each in scores))
+    scores = [each for _, each in scored]
+    return SentenceScores(*map(max, zip(*scores, strict=True)))._replace(own=min(each.own for each in scores))
 
 
-def _row(user_id: str, turn: UserTurn, span: tuple[int, int], scores: SentenceScores) -> StatementRow:
+def _row(user_id: str, turn: UserTurn, span: Span, scores: SentenceScores) -> StatementRow:
     start, end = span
-    rank = max(scores.safety, scores.wish, scores.correction) * RANKS // 256
-    return StatementRow(user_id, turn.session_id, turn.n, start, end - start, rank, *scores, gate=GATE)
+    rank = max(worth(scores), scores.correction)
+    return StatementRow(user_id, turn.session_id, turn.n, start, end - start, rank, *scores, gate=gate_version())
+
+
+def worth(scores: SentenceScores | StatementRow) -> int:
+    """How likely a statement protects somebody or is asked for lastingly: more than either alone if it may be both."""
+    return max(scores.safety, scores.wish) + max(0, 16 - abs(scores.safety - scores.wish) // 2)
 
 
 # -- reading, wherever the watermark is ---------------------------------------------------------------
@@ -200,15 +226,23 @@ def outdated_users(reader: Reader, users: Sequence[str] | None = None) -> set[st
     asked: list[tuple[Condition, ...]] = [()]
     if users is not None:
         asked = [(("user_id", "in", some),) for some in chunked(users)]
-    rows = (row for own in asked for row in stream(reader, STATEMENTS, (*own, ("gate", "<", GATE)), into=_Owner))
-    return {row.user_id for row in rows}
+    return {
+        row.user_id
+        for own in asked
+        for other in _other_gates()
+        for row in stream(reader, STATEMENTS, (*own, other), into=_Owner)
+    }
+
+
+def _other_gates() -> tuple[Condition, Condition]:
+    return ("gate", "<", gate_version()), ("gate", ">", gate_version())
 
 
 def statement_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
     """The first difference between a user's rows and what the entries up to the watermark give; None where there is
     none, or where another version of the gate made them."""
     of_user: tuple[Condition, ...] = (("user_id", "=", user_id),)
-    if first(reader, STATEMENTS, (*of_user, ("gate", "<", GATE)), into=_Owner) is not None:
+    if any(first(reader, STATEMENTS, (*of_user, other), into=_Owner) is not None for other in _other_gates()):
         return None
     stored = stream(reader, STATEMENTS, of_user, order=_KEY)
     for row, made in zip_longest(stored, _made(reader, tenant_id, user_id)):

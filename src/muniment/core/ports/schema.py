@@ -414,7 +414,7 @@ class StatementRow(NamedTuple):
     size: int
     """Characters before the sentence, and of it."""
     rank: int
-    """Safety, standing wishes and corrections have high ranks, everything else has 0."""
+    """Which are read first for a profile: those that may be about safety, standing wishes, or corrections."""
     safety: int
     wish: int
     decision: int
