@@ -37,9 +37,9 @@ from muniment.learning.reuse.puct import PuctTerms
 from muniment.learning.rule_state import RuleStage
 from muniment.learning.run_blocks import RunBlocks
 from muniment.learning.stored_memory import IntentParts, MemoryKind, StateParts, Store, StoredMemory
+from muniment.memory._extract_model import ExtractionBudget
 from muniment.memory.documents.records import Chunk, CorpusDocument
 from muniment.memory.episodes.given_summary import GivenSummary
-from muniment.memory.extraction.budget import ExtractionBudget
 from muniment.memory.facts.candidate_records import Candidate, CandidateStatus, Unheard
 from muniment.memory.pending_extracting import ExtractionReport
 from muniment.memory.profile import Profile
@@ -347,7 +347,7 @@ class AsyncMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
     ) -> None: ...
 
-async def open(target: str | PathLike[str] = ..., *, clock: Clock | None = ..., ids: Ids | None = ..., embedder: Embedder | str | None = ..., tokens: TokenCounter | str = ..., grader: Any = ..., extract_model: Any = ..., lessons: Any = ..., proof_key: StoreKey | None = ..., policy: Policy | Mapping[str, Any] | None = ..., durability: Literal['normal', 'full', 'replicated'] = ..., read_only: bool = ..., otel: bool = ...) -> AsyncMemory: ...
+async def open(target: str | PathLike[str] = ..., *, clock: Clock | None = ..., ids: Ids | None = ..., embedder: Embedder | str | None = ..., tokens: TokenCounter | str = ..., grader: Any = ..., extract: Any = ..., lessons: Any = ..., proof_key: StoreKey | None = ..., policy: Policy | Mapping[str, Any] | None = ..., durability: Literal['normal', 'full', 'replicated'] = ..., read_only: bool = ..., otel: bool = ...) -> AsyncMemory: ...
 async def connect(url: str, *, key: str | None = ..., timeout_s: float = ..., deadline_s: float | None = ..., http: Any = ...) -> AsyncMemory: ...
 async def opened(make: Callable[[], Any]) -> AsyncMemory: ...
 

@@ -141,10 +141,12 @@ class ExtractionPolicy(Record):  # MP-17
     """How often a call is made that fails in a way that may pass, or that is answered with something else."""
     claim_s: Positive = 300
     """Seconds for which a batch is one worker's. One that takes longer may be taken over, and writes nothing then."""
-    confidence_max: Confidence = 0.7
-    """The most that a model named by its address, or a function, is believed of itself: below what is promoted."""
-    doubtful_confidence_max: Confidence = 0.5
-    """The most for a proposal on words that suppose, that name nobody, or that are the bare value."""
+    model: NonEmpty = "default"
+    """The name of the model that a client is asked for, where `extract` is a client of OpenAI's or Anthropic's kind."""
+    wait_s: Annotated[Number, Field(ge=0)] = 2.0
+    """Seconds after a turn before it is read in the background, so that turns that follow share its call."""
+    confidence: Confidence = 0.8
+    """Of a proposal that passed every check."""
     keys: Items[KeyPattern] = ("user.*", "person.*.*")
     """Keys that a model may propose for."""
     keys_refused: Items[KeyPattern] = (

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from muniment.handles.rulebook import Rulebook
     from muniment.handles.runner import Runner
     from muniment.handles.study import Study
+    from muniment.memory._extract_model import ExtractionBudget
     from muniment.memory.corpus import Corpus
-    from muniment.memory.extraction.budget import ExtractionBudget
     from muniment.memory.patches import Writer
     from muniment.memory.pending_extracting import ExtractionReport
     from muniment.memory.profile import Profile
@@ -73,7 +73,7 @@ def open(
     embedder: Embedder | str | None = None,
     tokens: TokenCounter | str = "auto",
     grader: Any = None,
-    extract_model: Any = None,
+    extract: Any = None,
     lessons: Any = None,
     proof_key: StoreKey | None = None,
     policy: Policy | Mapping[str, Any] | None = None,
@@ -88,7 +88,7 @@ def open(
     the loss of a PostgreSQL server: a replica has confirmed it). `embedder` adds search by meaning to search by words:
     "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
     names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and
-    `extract_model` what `extract_pending` does, where they are given none themselves; `lessons` is a model that writes
+    `extract` what `extract_pending` does, where they are given none themselves; `lessons` is a model that writes
     lessons of judged runs: an address, or a function of messages. `proof_key` says where a key lies that is kept
     outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are proven with
     it, so that nobody who writes the file can alter one unnoticed. With
@@ -116,7 +116,7 @@ def open(
         counter=counter,
         embedder=maker if maker is not None and maker.dim else None,
         grader=grader,
-        extract_model=extract_model,
+        extract_model=extract,
         lessons=lessons,
         proof_key=proof,
         spans=spans,

@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from muniment.core.ports.models import TokenCounter
 
 __all__ = [
-    "Build", "build_of", "builds_of_run", "compose_build", "list_builds", "load_build", "recompose",
+    "Build", "BuildInputs", "build_of", "builds_of_run", "compose_build", "compose_inputs", "gather_inputs",
+    "list_builds", "load_build", "recompose",
 ]  # fmt: skip
 
 PURPOSES = ("planner", "tool", "responder")
@@ -152,63 +153,102 @@ def compose_build(
     exclude_session: bool = False,
     exclude: Iterable[str] = (),
     opening: Mapping[str, Any] | None = None,
-    is_kept: bool = True,
     idempotency_key: str | None = None,
     policy_asked: str | None = None,
 ) -> Build:
     """Gather, compose, keep. `opening` is what a run is started with that has not written yet; `policy_asked` is the
     name by which the policy was asked for, if it was.
 
-    What is not kept leaves no trace in the store: it cannot be replayed, and the session's marks do not know it. Under
-    an idempotency key the same request is answered with the build that it made.
+    Under an idempotency key the same request is answered with the build that it made.
     """
-    left_out = _left_out(exclude_session, exclude)
-    asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
     key: BuildKey | None = None
     if idempotency_key is not None:
+        asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
         given = {"purpose": purpose, "query": query, "cues": cues, "per_section": per_section}
         checked(KeyedRequest, **given, max_tokens=asked, idempotency_key=idempotency_key)
         said = plain_request(given, max_tokens, policy_asked or policy.digest, now, task_type)
+        left_out = _left_out(exclude_session, exclude)
         key = key_of_build(scope, idempotency_key, said | left_out, ctx.ids.salts(1)[0])
         found = ctx.engine.read(scope.tenant_id, partial(find_keyed, scope=scope, key=key))
         if found is not None:
             return load_build(ctx, scope.tenant_id, found.id)
 
     moment = ctx.clock() if now is None else now  # of the request, however often it is gathered for
-
-    def gathered(reader: Reader) -> _Gathered:
-        rules = _rules(ctx, reader, scope, asked)
-        room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
-        request = _request(scope, purpose, query, cues, room, per_section, policy, moment, task_type, left_out)
-        pool = gather(ctx, reader, request, policy, opening)
-        request = _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks))
-        is_asked_one_by_one = len(pool.hits) <= _FEW
-        return _Gathered(rules, request, pool, None if is_asked_one_by_one else turn_state(reader, scope.user_id))
-
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
-        rules, request, pool, turns = ctx.engine.read(scope.tenant_id, gathered)
+        inputs = gather_inputs(
+            ctx,
+            scope,
+            purpose,
+            query=query,
+            cues=cues,
+            max_tokens=max_tokens,
+            per_section=per_section,
+            policy=policy,
+            now=moment,
+            task_type=task_type,
+            exclude_session=exclude_session,
+            exclude=exclude,
+            opening=opening,
+        )
         checkpoint()
-        build = _composed(id_, request, pool, policy, line_counts_of(ctx), rules)
-        if not is_kept:
-            ctx.engine.read(scope.tenant_id, partial(_check_marks, ctx, build))
-            return build
+        build = _composed(id_, inputs.request, inputs.pool, policy, line_counts_of(ctx), inputs.rules)
         change = _change(build, ctx.counter.name, key)
-        kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change, turns, key))
+        kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change, inputs.turns, key))
         if kept is not None:
             return kept
         ctx.clear_caches(scope.tenant_id)  # what was forgotten elsewhere may have come from there
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
 
 
-class _Gathered(NamedTuple):
-    """What a build is composed of, and how often turns of the user had been forgotten when it was read, where that is
-    worth knowing."""
+class BuildInputs(NamedTuple):
+    """What a build is composed of."""
 
     rules: GivenRules | None
     request: ComposeRequest
     pool: Pool
     turns: int | None
+    """How often turns of the user had been forgotten when the pool was read, if that is worth knowing."""
+
+
+def gather_inputs(
+    ctx: Context,
+    scope: Scope,
+    purpose: str,
+    *,
+    query: str,
+    cues: Mapping[str, Any] | None,
+    max_tokens: int | None,
+    per_section: Mapping[str, int] | None,
+    policy: Policy,
+    now: Any,
+    task_type: str,
+    exclude_session: bool = False,
+    exclude: Iterable[str] = (),
+    opening: Mapping[str, Any] | None = None,
+) -> BuildInputs:
+    """What `compose_build` would compose of, read in one transaction. Nothing is written."""
+    left_out = _left_out(exclude_session, exclude)
+    asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
+    moment = ctx.clock() if now is None else now
+
+    def gathered(reader: Reader) -> BuildInputs:
+        rules = _rules(ctx, reader, scope, asked)
+        room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
+        request = _request(scope, purpose, query, cues, room, per_section, policy, moment, task_type, left_out)
+        pool = gather(ctx, reader, request, policy, opening)
+        request = _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks))
+        is_asked_one_by_one = len(pool.hits) <= _FEW
+        return BuildInputs(rules, request, pool, None if is_asked_one_by_one else turn_state(reader, scope.user_id))
+
+    return ctx.engine.read(scope.tenant_id, gathered)
+
+
+def compose_inputs(ctx: Context, inputs: BuildInputs, policy: Policy, id_: str) -> Build:
+    """The build of these inputs, which leaves no trace in the store: the session's marks do not know it."""
+    build = _composed(id_, inputs.request, inputs.pool, policy, line_counts_of(ctx), inputs.rules)
+    ctx.engine.read(inputs.request.scope.tenant_id, partial(_check_marks, ctx, build))
+    return build
 
 
 def _known_marks(

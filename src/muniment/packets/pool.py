@@ -73,6 +73,8 @@ class FactCandidate(Record):
     score: Number
     is_preference: bool
     stale_dependency: bool
+    is_many_valued: Absent[bool] = None
+    """Of its key, facts of several levels hold at once."""
     since: Absent[str] = None
     """From when it is said to hold, or when it was said; builds of before do not tell."""
 

@@ -9,6 +9,7 @@ from muniment.contracts.packet import Fact, InsightItem, Procedure
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.text.sentences import Seen
 from muniment.memory.facts.records import is_instruction
+from muniment.memory.facts.rules import find_overridden, validity_problem
 from muniment.packets.compose.budget import cut_value, typical_mark
 from muniment.packets.compose.draft import PacketDraft, Placed, instant_order
 from muniment.packets.compose.explain import Reason, names_of
@@ -32,12 +33,10 @@ __all__ = [
     "place_insights",
     "place_procedures",
     "procedure_prices",
-    "unfit_validity",
 ]
 
 DEFAULT_CONFIDENCE = 0.5
 """The document's, for a fact that says nothing of it."""
-_LEVELS = {"user": 0, "agent": 1, "tenant": 2}
 
 NamedFact = tuple[str, FactCandidate]
 
@@ -177,8 +176,8 @@ def _unfit_fact(draft: PacketDraft, each: FactCandidate) -> Reason | None:
     fact = each.fact
     if fact.status != "active":
         return fact.status
-    if (reason := unfit_validity(fact, draft.now)) is not None:
-        return reason
+    if (problem := validity_problem(fact, draft.now)) is not None:
+        return problem
     if draft.leaves_out_version(fact.fact_id, each.version):
         return "excluded"
     if (reason := draft.bars(each.trust)) is not None:
@@ -197,32 +196,16 @@ def _unfit_fact(draft: PacketDraft, each: FactCandidate) -> Reason | None:
     return None if is_instruction(fact) else draft.cues.bars_lasting(*_held(each))
 
 
-def unfit_validity(fact: Fact, now: Instant) -> Reason | None:
-    """Instants are compared, not strings; until exactly now is still valid. What cannot be read does not hold."""
-    if fact.validity is None:
-        return None
-    for text, reason in ((fact.validity.valid_from, "not_yet_valid"), (fact.validity.valid_to, "expired")):
-        if text is None:
-            continue
-        moment = parse_rfc3339(text)
-        if moment is None or (moment > now if reason == "not_yet_valid" else moment < now):
-            return "not_yet_valid" if reason == "not_yet_valid" else "expired"
-    return None
-
-
 # -- conflicts ----------------------------------------------------------------------------------------
 
 
 def _not_overridden(draft: PacketDraft, named: list[NamedFact]) -> Iterator[NamedFact]:
     """MP-08: of one key, only the nearest scope level speaks."""
-    nearest: dict[str, Fact] = {}
-    for _, each in named:
-        held = nearest.setdefault(each.fact.fact_key, each.fact)
-        if _level(each.fact) < _level(held):
-            nearest[each.fact.fact_key] = each.fact
+    many = {each.fact.fact_key for _, each in named if each.is_many_valued}
+    overridden = find_overridden((each.fact for _, each in named), many.__contains__)
     for name, each in named:
-        winner = nearest[each.fact.fact_key]
-        if _level(winner) == _level(each.fact):
+        winner = overridden.get(each.fact.fact_id)
+        if winner is None:
             yield name, each
             continue
         draft.tally.omit(name, "overridden", by=f"fact:{winner.fact_id}")
@@ -232,10 +215,6 @@ def _not_overridden(draft: PacketDraft, named: list[NamedFact]) -> Iterator[Name
 
 def _name(fact: Fact) -> str:
     return fact.scope_level or "user"
-
-
-def _level(fact: Fact) -> int:
-    return _LEVELS[_name(fact)]
 
 
 def _note_dispute(draft: PacketDraft, each: FactCandidate) -> None:

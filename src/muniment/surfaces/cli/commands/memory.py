@@ -265,7 +265,7 @@ def _show_read(call: Call) -> Iterator[str]:
 
 
 def _words(reason: str) -> str:
-    from muniment.memory.extraction.checks import REASONS
+    from muniment.memory._extract_checks import REASONS
 
     return next((words for name, words in REASONS.items() if name == reason), reason)
 
