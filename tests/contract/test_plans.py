@@ -51,9 +51,6 @@ INDEXES: dict[str, Select | Find] = {
     "proofs_item_id_version": Find("proofs", ("item_id", "version"), [("i7", 1), ("i8", 1)]),
     "idempotency_keys_entry_id": Select("idempotency_keys", (("entry_id", "in", ("e7", "e8")),)),
     "marks_user_id_session_id_evidence_id": Select("marks", (*_SESSION, ("evidence_id", "in", ("e7", "e8", "e9")))),
-    "statements_user_id_rank_n_start": Select(
-        "statements", (("user_id", "=", "u7"),), ("rank", "n", "start"), descending=True, limit=50
-    ),
     "places_name_state": Select("places", (("name", "=", "n7"), ("state", "=", 1))),
     "places_space_state_path_name": Select(
         "places",
@@ -80,7 +77,9 @@ KEYS: dict[str, Select | Find] = {
     "a range": Select("entries", (*_SESSION, ("seq", ">=", 4000))),
     "last mark of a session": Select("marks", _SESSION, ("user_id", "session_id", "number"), descending=True, limit=1),
     "extracts of a level": Select("extracts", (*_SESSION, ("level", "=", 0), ("first", ">=", 1025))),
-    "statements of some turns": Select("statements", (*_SESSION, ("n", "in", (7, 8, 9)))),
+    "a user's best statements": Select(
+        "statements", (("user_id", "=", "u7"),), ("user_id", "rank", "n", "start"), descending=True, limit=50
+    ),
     "newest version": Select("items", (("id", "=", "e7"),), ("id", "version"), descending=True, limit=1),
     "all, page by page": Select("items", after=("e7", 1), limit=50),
     "a range of the key, in its order": Select(

@@ -301,7 +301,7 @@ class RecallIndex:
         counts = {"segments": 0, "vectors": 0, "statements": 0}
         for user_id in sorted(lost, key=lock_rank):
             user = lock_user(tx, user_id)
-            counts["statements"] += drop_statements(tx, user_id, [(each.session_id, each.n) for each in lost[user_id]])
+            counts["statements"] += drop_statements(tx, user_id, [each.n for each in lost[user_id]])
             covered = {entry.id for entry in lost[user_id] if entry.n <= user.indexed}
             if covered:
                 counts["segments"] += drop_from_blocks(tx, segments_of(user_id), CODEC, covered)
@@ -339,7 +339,6 @@ class RecallIndex:
 class _Numbered(NamedTuple):
     id: str
     user_id: str
-    session_id: str
     n: int
 
 
@@ -478,7 +477,7 @@ def _read_piece(tenant_id: str, user_id: str, size: int, reader: Reader) -> _Pie
                 piece.said.append((entry, text))
                 piece.turns.append(analyse_turn(entry, text))
                 if has_statements(row):
-                    spoken.append(UserTurn(row.session_id, row.n, text))
+                    spoken.append(UserTurn(row.n, text))
         piece.statements.extend(read_statements(user_id, spoken))
     return piece
 

@@ -78,6 +78,7 @@ class Statement(NamedTuple):
 
     row: StatementRow
     event_id: str
+    session_id: str
     ts: str
     speaker: str | None
     turn: str
@@ -180,8 +181,12 @@ def choose_lines(statements: Sequence[Statement], max_tokens: int, count: Callab
                 for each in added:
                     seen.add(ranked[each].text, str(each))
                 break
-    corrected = {ranked[late].row[:4]: ranked[early].event_id for early, late_ones in newer.items() for late in late_ones}
+    corrected = {_place(ranked[late]): ranked[early].event_id for early, late_ones in newer.items() for late in late_ones}
     return _lines([ranked[at] for at in chosen], corrected, count)
+
+
+def _place(statement: Statement) -> tuple[int, int]:
+    return statement.row.n, statement.row.start
 
 
 def _worth(statement: Statement) -> tuple[int, int, int]:
@@ -207,21 +212,21 @@ def find_corrections(statements: Sequence[Statement]) -> dict[int, tuple[int, ..
     for at in late:
         telling = {term for term in terms[at] if times[term] <= SHARED_BY_MAX}
         for early, each in enumerate(statements):
-            is_before = (each.row.n, each.row.start) < (statements[at].row.n, statements[at].row.start)
+            is_before = _place(each) < _place(statements[at])
             if is_before and len(telling & terms[early]) >= SHARED_MIN:
                 found.setdefault(early, []).append(at)
     return {early: tuple(own) for early, own in found.items()}
 
 
 def _lines(
-    chosen: Sequence[Statement], corrected: dict[tuple[object, ...], str], count: Callable[[str], int]
+    chosen: Sequence[Statement], corrected: dict[tuple[int, int], str], count: Callable[[str], int]
 ) -> list[ProfileLine]:
     """Chosen statements as lines, oldest first; neighbours within a turn are one line."""
     lines: list[ProfileLine] = []
-    for each in sorted(chosen, key=lambda one: (one.row.n, one.row.start)):
+    for each in sorted(chosen, key=_place):
         row, start = each.row, each.row.start
         end, safety, wish = start + row.size, row.safety, row.wish
-        corrects = corrected.get(row[:4])
+        corrects = corrected.get(_place(each))
         if lines and lines[-1].n == row.n and not each.turn[lines[-1].end : start].strip():
             last = lines.pop()
             start, safety, wish = last.start, max(last.safety, safety), max(last.wish, wish)
@@ -231,7 +236,7 @@ def _lines(
             ProfileLine(
                 event_id=each.event_id,
                 n=row.n,
-                session_id=row.session_id,
+                session_id=each.session_id,
                 start=start,
                 end=end,
                 text=text,
@@ -272,7 +277,7 @@ def _with_turns(
     ids = {event.n: event.id for event in find(reader, ENTRIES, ("user_id", "n"), keys, into=_Event)}
     turns = turns_by_id(ctx, reader, tenant_id, [ids[n] for _, n in keys if n in ids], is_asked_later=True)
     return [
-        Statement(row, turn.id, turn.ts, turn.speaker, turn.text)
+        Statement(row, turn.id, turn.session_id, turn.ts, turn.speaker, turn.text)
         for row in rows
         if (turn := turns.get(ids.get(row.n, ""))) is not None
     ]

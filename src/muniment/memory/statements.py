@@ -15,14 +15,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import groupby, zip_longest
-from operator import itemgetter
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from muniment.core.limits import drop_tenant
-from muniment.core.ports.engine import Condition, Delete
-from muniment.core.ports.rows import chunked, first, put, select, stream
+from muniment.core.ports.engine import Condition, Count, Delete
+from muniment.core.ports.rows import chunked, find, first, put, select, stream
 from muniment.core.ports.schema import ENTRIES, STATEMENTS, StatementRow
 from muniment.core.scope import is_reserved
 from muniment.core.text.patterns import lazy_pattern
@@ -65,8 +64,6 @@ _RULES = 1
 _QUOTATION = lazy_pattern(r"(?m)[\"“”„«»「」『』‘]([^\"“”„«»「」『』‘’]+)[\"“”„«»「」『』’]|^[ \t]*(?:>|```)")
 _USERS_MAX = 256
 _CHUNK = 256
-_KEY = ("user_id", "session_id", "n", "start")
-_BEST = ("rank", "n", "start")
 
 
 Span = tuple[int, int]
@@ -76,7 +73,6 @@ Span = tuple[int, int]
 class UserTurn(NamedTuple):
     """A message of a user, in their own name."""
 
-    session_id: str
     n: int
     text: str
 
@@ -123,7 +119,7 @@ def _of_turn(scored: Sequence[tuple[Span, SentenceScores]]) -> SentenceScores:
 def _row(user_id: str, turn: UserTurn, span: Span, scores: SentenceScores) -> StatementRow:
     start, end = span
     rank = max(worth(scores), scores.correction)
-    return StatementRow(user_id, turn.session_id, turn.n, start, end - start, rank, *scores, gate=gate_version())
+    return StatementRow(user_id, rank, turn.n, start, end - start, *scores, gate=gate_version())
 
 
 def worth(scores: SentenceScores | StatementRow) -> int:
@@ -167,7 +163,7 @@ class StatementCache:
 def best_statements(ctx: Context, reader: Reader, tenant_id: str, user_id: str, limit: int) -> list[StatementRow]:
     """A user's statements, those of the highest rank and then the newest first."""
     where: tuple[Condition, ...] = (("user_id", "=", user_id),)
-    stored = select(reader, STATEMENTS, where, order=_BEST, descending=True, limit=limit)
+    stored = select(reader, STATEMENTS, where, order=STATEMENTS.key, descending=True, limit=limit)
     rows = [*stored, *_tail_statements(ctx, reader, tenant_id, user_id)]
     return sorted(rows, key=lambda row: (-row.rank, -row.n, -row.start))[:limit]
 
@@ -183,19 +179,17 @@ def _tail_statements(ctx: Context, reader: Reader, tenant_id: str, user_id: str)
         held = _Tail(user.generation, user.indexed, ())
     if held.last < user.tail:
         where = (("user_id", "=", user_id), ("n", ">", held.last), ("n", "<=", user.tail))
-        turns = list(_turns(reader, tenant_id, where, ("user_id", "n")))
+        turns = list(_turns(reader, tenant_id, where))
         rows = tuple(row for row in held.rows if row.n > user.indexed)
         held = _Tail(user.generation, user.tail, (*rows, *read_statements(user_id, turns)))
         cache.put((tenant_id, user_id), held)
     return (row for row in held.rows if row.n > user.indexed)
 
 
-def _turns(
-    reader: Reader, tenant_id: str, where: tuple[Condition, ...], order: tuple[str, ...]
-) -> Iterator[UserTurn]:
-    for row in stream(reader, ENTRIES, (*where, ("receipt_id", "=", None)), order=order):
+def _turns(reader: Reader, tenant_id: str, where: tuple[Condition, ...]) -> Iterator[UserTurn]:
+    for row in stream(reader, ENTRIES, (*where, ("receipt_id", "=", None)), order=("user_id", "n")):
         if has_statements(row):
-            yield UserTurn(row.session_id, row.n, text_of(reader, entry_of_row(tenant_id, row)))
+            yield UserTurn(row.n, text_of(reader, entry_of_row(tenant_id, row)))
 
 
 # -- writing, forgetting, verifying -------------------------------------------------------------------
@@ -207,14 +201,9 @@ def add_statements(tx: Transaction, rows: Sequence[StatementRow]) -> None:
         put(tx, STATEMENTS, rows)
 
 
-def drop_statements(tx: Transaction, user_id: str, places: Sequence[tuple[str, int]]) -> int:
-    """Remove the rows of forgotten entries of a user, by session and number; answers how many."""
-    removed = 0
-    for session_id, own in groupby(sorted(places), key=itemgetter(0)):
-        session: tuple[Condition, ...] = (("user_id", "=", user_id), ("session_id", "=", session_id))
-        for some in chunked([n for _, n in own]):
-            removed += tx.do(Delete("statements", (*session, ("n", "in", some))))
-    return removed
+def drop_statements(tx: Transaction, user_id: str, numbers: Sequence[int]) -> int:
+    """Remove the rows of forgotten entries of a user, by their numbers; answers how many."""
+    return sum(tx.do(Delete("statements", (("user_id", "=", user_id), ("n", "in", some)))) for some in chunked(numbers))
 
 
 class _Owner(NamedTuple):
@@ -244,27 +233,23 @@ def statement_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
     of_user: tuple[Condition, ...] = (("user_id", "=", user_id),)
     if any(first(reader, STATEMENTS, (*of_user, other), into=_Owner) is not None for other in _other_gates()):
         return None
-    stored = stream(reader, STATEMENTS, of_user, order=_KEY)
-    for row, made in zip_longest(stored, _made(reader, tenant_id, user_id)):
-        if row == made:
-            continue
-        if row is None or (made is not None and _place(made) < _place(row)):
-            return f"the statement of entry {made.n} from character {made.start} on is missing"
-        return f"the statement of entry {row.n} from character {row.start} on is not what was said there"
-    return None
+    count = 0
+    for made in _made(reader, tenant_id, user_id):
+        stored = set(find(reader, STATEMENTS, STATEMENTS.key, [_key(row) for row in made], into=StatementRow))
+        for row in made:
+            if row not in stored:
+                return f"the statement of entry {row.n} from character {row.start} on is missing, or not what was said"
+        count += len(made)
+    held = reader.do(Count("statements", of_user))
+    return None if held == count else f"{held - count} statements were said nowhere"
 
 
-def _made(reader: Reader, tenant_id: str, user_id: str) -> Iterator[StatementRow]:
-    """The rows that the entries up to the watermark give, in the order of their key."""
-    where = (("user_id", "=", user_id), ("n", "<=", read_user(reader, user_id).indexed))
-    turns: list[UserTurn] = []
-    for turn in _turns(reader, tenant_id, where, ("user_id", "session_id", "seq")):
-        turns.append(turn)
-        if len(turns) == _CHUNK:
-            yield from read_statements(user_id, turns)
-            turns = []
-    yield from read_statements(user_id, turns)
+def _made(reader: Reader, tenant_id: str, user_id: str) -> Iterator[list[StatementRow]]:
+    """The rows that the entries up to the watermark give."""
+    turns = _turns(reader, tenant_id, (("user_id", "=", user_id), ("n", "<=", read_user(reader, user_id).indexed)))
+    while some := list(islice(turns, _CHUNK)):
+        yield read_statements(user_id, some)
 
 
-def _place(row: StatementRow) -> tuple[str, int, int]:
-    return row.session_id, row.n, row.start
+def _key(row: StatementRow) -> tuple[str, int, int, int]:
+    return row.user_id, row.rank, row.n, row.start

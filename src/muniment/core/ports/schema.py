@@ -407,14 +407,13 @@ class StatementRow(NamedTuple):
     """
 
     user_id: str
-    session_id: str
+    rank: int
+    """High where it may be about safety, a standing wish or a correction: a profile reads these first."""
     n: int
     """The number of the entry among its user's."""
     start: int
     size: int
     """Characters before the sentence, and of it."""
-    rank: int
-    """Which are read first for a profile: those that may be about safety, standing wishes, or corrections."""
     safety: int
     wish: int
     decision: int
@@ -714,10 +713,9 @@ EPISODES = _table(
 STATEMENTS = _table(
     "statements",
     StatementRow,
-    key=("user_id", "session_id", "n", "start"),
+    key=("user_id", "rank", "n", "start"),
     forget="reindex",
-    indexes={("user_id", "rank", "n", "start"): "a user's statements, those that matter most and the newest first"},
-    forms=_forms(name="user_id session_id"),
+    forms=_forms(name="user_id"),
 )
 PLACES = _table(
     "places",
