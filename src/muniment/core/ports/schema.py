@@ -96,10 +96,11 @@ __all__ = [
 R = TypeVar("R", bound=tuple[Any, ...])
 
 
-Form = Literal["plain", "id", "name", "instant", "word", "body", "packed"]
+Form = Literal["plain", "id", "ids", "name", "instant", "word", "body", "packed"]
 """How an engine stores a column (`store.engines.codec`); rooms read and write what its type says all the same.
 
 - `id`: minted ids in 17 bytes;
+- `ids`: ids, one to a line, compressed;
 - `name`: the number of a user, session, agent or run. Only equality can be asked for. Rows sort by the names, at the
   cost of one statement for each name that leads the order and is not bound by `=`;
 - `instant`: a time in the one form of `core.instants`, or an empty text, as an integer;
@@ -107,11 +108,11 @@ Form = Literal["plain", "id", "name", "instant", "word", "body", "packed"]
 - `body`: a body of an entry, without the JSON around it where it holds one plain text;
 - `packed`: compressed where that is shorter.
 
-Of `body` and `packed`, only null or not null (`>= ""`) can be asked for.
+Of `ids`, `body` and `packed`, only null or not null (`>= ""`) can be asked for.
 """
 
 
-OPAQUE: frozenset[Form] = frozenset({"body", "packed"})
+OPAQUE: frozenset[Form] = frozenset({"ids", "body", "packed"})
 """Forms whose values cannot be compared."""
 
 
@@ -640,7 +641,7 @@ LINEAGES = _table(
     key=("item_id",),
     forget="keep",
     indexes={("user_id", "item_id"): "what was made of a user's turns"},
-    forms=_forms(id="item_id", name="user_id", packed="turns"),
+    forms=_forms(id="item_id", ids="turns", name="user_id"),
 )
 PARTS = _table(
     "parts",

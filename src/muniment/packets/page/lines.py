@@ -27,7 +27,7 @@ from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.breaks import BREAK, BREAKS, flat
 from muniment.packets.page.dated import MONTHS, dated, told_day, undated
 from muniment.packets.page.failures import failure_words, is_only_a_result
-from muniment.packets.page.keys import told_key, told_origin
+from muniment.packets.page.keys import in_words, told_origin
 from muniment.packets.page.taught import held_out_words, is_left_out, taught_noun
 
 __all__ = [
@@ -528,7 +528,7 @@ def tool_line(tool: ToolEvidence, mark: Mark) -> str:
 
 def fact_line(fact: Fact, mark: Mark) -> str:
     held = f" (since {told_day(since)})" if fact.validity and (since := fact.validity.valid_from) else ""
-    line = f"- {flat(told_key(fact.fact_key))}: {value_text(fact.value)}{held}{flat(told_origin(fact.notes))}"
+    line = f"- {flat(in_words(fact.fact_key, value_text(fact.value)))}{held}{flat(told_origin(fact.notes))}"
     return " ".join([line, *map(mark, fact.sources[:1])])
 
 
