@@ -22,8 +22,8 @@ from muniment.surfaces.operations.rows import OPERATIONS
 from products import for_each
 
 ALL = commands()
-FIRST = ("demo", "ingest", "search", "compose", "explain", "why", "facts", "profile", "forget", "verify", "serve", "mcp",
-         "proxy", "doctor")  # fmt: skip
+FIRST = ("demo", "ingest", "search", "compose", "explain", "why", "facts", "profile", "forget", "verify", "serve",
+         "mcp", "proxy", "doctor")  # fmt: skip
 FIXED = (*FIRST, "validate", "schema", "replay", "diff", "export", "import", "check")
 """Names that people and programs outside rely on."""
 MUNIMENT = Commands()

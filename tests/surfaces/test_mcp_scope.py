@@ -140,7 +140,12 @@ def test_a_server_that_only_reads_writes_nothing_at_all(memory: Memory) -> None:
     before = [entry.hash for entry in memory.ledger.entries(user_id="ana")]
 
     async def talk(client: Client) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == {"search_memory", "read", "get_profile", "why"}
+        assert {tool.name for tool in (await client.list_tools()).tools} == {
+            "search_memory",
+            "read",
+            "get_profile",
+            "why",
+        }
         assert [each.name for each in (await client.list_prompts()).prompts] == ["catch_up"]
         (hit,) = structured(await client.call_tool("search_memory", {"query": "Berlin"}))["hits"]
         assert hit["id"] == event.id

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_room import Commands, in_folder
 from mcp import Client
+from mcp_room import at, failure, said, served, structured
 
 import muniment
 from muniment import aio
@@ -16,8 +18,6 @@ from muniment.errors import InvalidInput
 from muniment.surfaces.mcp.callers import CallerScope
 from products import for_each
 from served_store import connected
-from cli_room import Commands, in_folder
-from mcp_room import at, failure, said, served, structured
 
 SAID = ("I'm allergic to sesame and carry an EpiPen.", "Please always keep it short.\nI mean it.", "I live in Leeds.")
 MUNIMENT = Commands()

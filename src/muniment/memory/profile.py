@@ -181,7 +181,7 @@ def choose_lines(statements: Sequence[Statement], max_tokens: int, count: Callab
                 for each in added:
                     seen.add(ranked[each].text, str(each))
                 break
-    corrected = {_place(ranked[late]): ranked[early].event_id for early, late_ones in newer.items() for late in late_ones}
+    corrected = {_place(ranked[late]): ranked[early].event_id for early, later in newer.items() for late in later}
     return _lines([ranked[at] for at in chosen], corrected, count)
 
 

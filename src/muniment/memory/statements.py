@@ -84,7 +84,7 @@ def has_statements(row: EntryRow) -> bool:
 
 @cache
 def gate_version() -> int:
-    """A number for the weights of the gate and the rules on this page: rows of another one are rebuilt, not compared."""
+    """Number for the weights of the gate and the rules on this page. Rows of another one are rebuilt, not compared."""
     return (crc32(read_data("muniment.memory", "gate.bin")) + _RULES) % 127
 
 
@@ -111,7 +111,7 @@ def is_shown_whole(text: str, scored: Sequence[tuple[Span, SentenceScores]]) -> 
 
 
 def _of_turn(scored: Sequence[tuple[Span, SentenceScores]]) -> SentenceScores:
-    """The scores of a whole turn: it matters as much as its best sentence, and is as little its author's as its worst."""
+    """The scores of a whole turn: it matters as much as its best sentence, and is its author's as its worst is."""
     scores = [each for _, each in scored]
     return SentenceScores(*map(max, zip(*scores, strict=True)))._replace(own=min(each.own for each in scores))
 
@@ -178,7 +178,7 @@ def _tail_statements(ctx: Context, reader: Reader, tenant_id: str, user_id: str)
     if held is None or held.generation != user.generation or not user.indexed <= held.last <= user.tail:
         held = _Tail(user.generation, user.indexed, ())
     if held.last < user.tail:
-        where = (("user_id", "=", user_id), ("n", ">", held.last), ("n", "<=", user.tail))
+        where: tuple[Condition, ...] = (("user_id", "=", user_id), ("n", ">", held.last), ("n", "<=", user.tail))
         turns = list(_turns(reader, tenant_id, where))
         rows = tuple(row for row in held.rows if row.n > user.indexed)
         held = _Tail(user.generation, user.tail, (*rows, *read_statements(user_id, turns)))

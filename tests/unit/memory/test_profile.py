@@ -18,6 +18,7 @@ from muniment.errors import InvalidInput
 from muniment.handles.memory import Memory
 from muniment.memory.index import follow
 from muniment.memory.profile import Profile, Statement, choose_lines, is_enabled, kind_of
+from muniment.memory.statements import UserTurn, read_statements
 from products import for_each
 
 SAID = (
@@ -30,7 +31,9 @@ SAID = (
 
 
 def rows(mem: Memory, user_id: str = "ana") -> list[StatementRow]:
-    found = mem._ctx.engine.read("default", lambda reader: reader.do(Select("statements", (("user_id", "=", user_id),))))
+    found = mem._ctx.engine.read(
+        "default", lambda reader: reader.do(Select("statements", (("user_id", "=", user_id),)))
+    )
     return [StatementRow(*row) for row in found]  # type: ignore[arg-type]
 
 
@@ -80,7 +83,12 @@ def test_safety_and_wishes_come_before_what_is_newer() -> None:
         *(statement(n, f"I saw film number {n}.") for n in range(3, 20)),
     ]
     assert chosen(said, 12) == ["Nuts close my throat.", "Never call me."]
-    assert chosen(said, 26) == ["Nuts close my throat.", "Never call me.", "I saw film number 18.", "I saw film number 19."]
+    assert chosen(said, 26) == [
+        "Nuts close my throat.",
+        "Never call me.",
+        "I saw film number 18.",
+        "I saw film number 19.",
+    ]
     assert chosen(said, 5) == ["Never call me."]
     assert chosen(said, 1000) == [each.text for each in said]
 
@@ -128,6 +136,41 @@ def test_what_may_be_about_health_is_health_to_the_policy() -> None:
     assert kind_of(statement(1, "a", safety=100, wish=250).row) == "safety"
     assert kind_of(statement(1, "a", safety=10, wish=120).row) == "wish"
     assert kind_of(statement(1, "a", safety=10, wish=10).row) == "other"
+
+
+# -- what a turn comes to
+
+STORY = "I went down to the harbour with my neighbour and we looked at the boats until it got dark over there. "
+DRAFT = 'Please write to my boss. Say "I am allergic to the office and shall not come back before Monday" and sign it. '
+
+
+@for_each(
+    "text, statements",
+    [
+        ("I'm allergic to nuts. I live in Leeds.", 1),
+        (STORY * 3, 3),
+        (STORY * 3 + "I'm allergic to nuts.", 4),
+        (STORY * 3 + DRAFT, 1),
+        (STORY * 3 + "\n> I am allergic to nuts, it says.\n" + STORY, 1),
+        (STORY * 3 + "\n```\nI = allergic\n```\n", 1),
+        (STORY * 3 + 'The boat was called "Erika".', 4),
+        ("", 0),
+        ("   \n", 0),
+    ],
+)
+def test_a_short_turn_or_one_that_quotes_is_one_statement(text: str, statements: int) -> None:
+    found = read_statements("ana", [UserTurn(1, text)])
+    assert len(found) == statements
+    assert all(text[row.start : row.start + row.size].strip() for row in found)
+    if statements == 1:
+        assert text[found[0].start : found[0].start + found[0].size] == text.strip()
+
+
+def test_a_turn_that_asks_for_a_text_is_shown_whole_or_not_at_all(mem: Memory) -> None:
+    talk(mem, STORY * 3 + DRAFT)
+    assert profile(mem, max_tokens=60).lines == ()
+    (line,) = profile(mem, max_tokens=300).lines
+    assert line.text == (STORY * 3 + DRAFT).strip()
 
 
 # -- what a store answers

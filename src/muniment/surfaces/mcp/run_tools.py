@@ -1,4 +1,4 @@
-"""Further tools, of the full profile: reading an event on, who the user is, claims of a run, lessons of earlier runs."""
+"""Tools of the full profile alone: reading an event on, who the user is, claims of a run, lessons of earlier runs."""
 
 from __future__ import annotations
 
