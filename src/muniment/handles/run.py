@@ -279,7 +279,7 @@ class Run:
         key: str,
         value: JsonValue,
         *,
-        sources: Iterable[str],
+        sources: Iterable[str] = (),
         confidence: float | None = None,
         scope_level: ScopeLevel = "user",
         valid_from: Any = None,
@@ -291,6 +291,8 @@ class Run:
     ) -> Fact:
         """A fact on evidence. What it does to what is known of the key, the policy's rules say; nothing is deleted.
 
+        `sources` are the events that say it, at least one. The same value again is a mention: it strengthens the fact,
+        which names the first eight of its sources and those that changed it.
         `quote` must stand in one of the sources, verbatim (else `QuoteMismatch`). A level above the user's takes a
         grant (else `Forbidden`). A source that is not this user's evidence is `NotFound`. Without a `confidence` it is
         0.5, or what the policy gives to the user's own words where they are quoted: 0.9, and the notes say so.

@@ -267,6 +267,8 @@ _FORGED = re.compile(
     rf"|{GIVEN}: |(?:commitment|decision) \(?[^:{BREAKS}]{{1,200}}: "  # parts of the summary
     rf"|(?:constraint|slot|note) [^:{BREAKS}]{{1,200}}: "
     r"|… \d"  # what is left out of a long result
+    rf"|(?:[-*_=—]\s?){{3,}}[^\S{BREAKS}]*(?:[{BREAKS}]|\Z)"  # what ends a packet before somebody's own words
+    r"|(?:user|human|assistant|system|developer|tool): "  # a turn of the conversation that it stands in
     rf"|[^{BREAKS}]*\[\d{{1,9}}\][^\S{BREAKS}]*(?:[{BREAKS}]|\Z)))"  # a sentence with its mark
 )
 """Where a further line of evidence begins that reads like a line of the page."""
