@@ -143,6 +143,8 @@ class ExtractionPolicy(Record):  # MP-17
     """Seconds for which a batch is one worker's. One that takes longer may be taken over, and writes nothing then."""
     model: NonEmpty = "default"
     """The name of the model that a client is asked for, where `extract` is a client of OpenAI's or Anthropic's kind."""
+    in_background: bool = True
+    """Whether a store that is opened with `extract=` reads behind the calls that write turns."""
     wait_s: Annotated[Number, Field(ge=0)] = 2.0
     """Seconds after a turn before it is read in the background, so that turns that follow share its call."""
     confidence: Confidence = 0.8

@@ -607,4 +607,8 @@ class Run:
             from muniment.memory.extracting import extract_from
 
             extract_from(self._writer(), entries)
+        if self._ctx.background is not None and self._ctx.extract_model is not None:
+            roles = self._ctx.policy.memory.extraction.roles
+            if any(entry.kind == "message" and entry.role in roles for entry in entries):
+                self._ctx.background.notice(self._scope, self._ctx.extract_model)
         return entries

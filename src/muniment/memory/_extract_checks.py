@@ -30,7 +30,12 @@ __all__ = [
 
 OWN = "user"
 """How the user's own turns are labelled for the model."""
-_DECLARATIONS = ("negated", "hypothetical", "quoted", "temporary")
+_DECLARATIONS: tuple[Literal["negated", "hypothetical", "quoted", "temporary"], ...] = (
+    "negated",
+    "hypothetical",
+    "quoted",
+    "temporary",
+)
 Rejection = Literal[
     "malformed", "undeclared", "unknown_turn", "too_many", "key", "quote", "value", "speaker", "person", "question",
     "negated", "hypothetical", "quoted", "temporary", "forgotten", "contradiction",
@@ -138,7 +143,7 @@ def _check(proposal: ModelProposal, turn: SourceTurn) -> CheckedProposal:
     elif None in declared.values():
         rejection = "undeclared"
     else:
-        rejection = next((name for name in _DECLARATIONS if declared[name]), None)  # type: ignore[arg-type]
+        rejection = next((name for name in _DECLARATIONS if declared[name]), None)
     return CheckedProposal(found, rejection, True)
 
 

@@ -316,8 +316,8 @@ class _Worker:
                     break
             each = buffered[at]
             if each.is_wanted and _is_readable(each.entry, each.turn.text, self._ctx):
-                turns = [*(one.turn for one in taken), each.turn]
-                if _count_fitting(turns, self._ctx) < len(turns):
+                longer = [*(one.turn for one in taken), each.turn]
+                if _count_fitting(longer, self._ctx) < len(longer):
                     break
                 taken.append(each)
             elif each.is_wanted:
@@ -564,15 +564,18 @@ class _Written(NamedTuple):
 def _write_proposals(
     tx: Transaction,
     writer: Writer,
+    turns: Sequence[SourceTurn],
     checked: Sequence[CheckedProposal],
     ids: Sequence[tuple[str, str]],
     model: MeteredModel,
 ) -> _Written:
     """Each proposal of a turn that was read as a candidate with its fate: declined where it did not hold."""
-    from muniment.memory._extract_checks import REASONS
+    from muniment.memory._extract_checks import OWN, REASONS
     from muniment.memory.candidate_deciding import Proposed, propose_in
     from muniment.memory.fact_writing import request_fact
+    from muniment.memory.facts.records import ModelQuote, model_note
 
+    by_id = {turn.id: turn for turn in turns}
     made: list[Candidate] = []
     rejected: Counter[str] = Counter()
     promoted = 0
@@ -582,13 +585,14 @@ def _write_proposals(
         if not each.is_sourced:
             rejected[each.rejection or "malformed"] += 1
             continue
-        proposal = each.proposal
+        proposal, turn = each.proposal, by_id[each.proposal.turn_id]
         request = request_fact(
             key=proposal.key,
             value=proposal.value,
             sources=(proposal.turn_id,),
             quote=proposal.quote,
             confidence=confidence,
+            notes=model_note(ModelQuote(turn.ts, None if turn.who == OWN else turn.who, proposal.quote)),
         )
         against = None if each.rejection is None else REASONS[each.rejection]
         try:
@@ -624,7 +628,7 @@ def _write_named(
     made: list[Candidate] = []
 
     def decide(tx: Transaction) -> Decided:
-        made[:] = _write_proposals(tx, writer, checked, ids, model).candidates
+        made[:] = _write_proposals(tx, writer, turns, checked, ids, model).candidates
         rows = [get(tx, ENTRIES, (turn.id,)) for turn in turns]
         left = [row.id for row in rows if row is not None and row.receipt_id is None]
         known = _read_by(tx, extractor, left)
@@ -739,7 +743,7 @@ class _Claim:
             made[:] = [None]
             if not self._is_mine(tx):
                 return Decided([])
-            made[:] = [_write_proposals(tx, self._writer, checked, ids, model)]
+            made[:] = [_write_proposals(tx, self._writer, self._batch.turns, checked, ids, model)]
             return self._end_in(tx, "read", unreadable)
 
         written = write_patches(self._writer, decide, lambda _: made[0])

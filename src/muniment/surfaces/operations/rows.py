@@ -26,6 +26,7 @@ LOCAL: Mapping[str, str] = {
     "memory.close": "closes the caller's side; a server is closed by whoever runs it",
     "memory.corpus": _HANDLE,
     "memory.bank": _HANDLE,
+    "memory.store.extracted": "of the process that opened the store; a server answers POST extract with a report",
     "memory.store.evaluate": "asks a model of the caller's and takes as long as that does: where the store is",
     "memory.store.import_from": "reads files of the caller's: a portable file can be sent",
     "memory.store.load": "puts the caller's events in order on the caller's disk: send them to a run in batches",
