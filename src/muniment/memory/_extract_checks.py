@@ -195,11 +195,18 @@ def _is_joined(text: str, at: int) -> bool:
     if not 0 < at < len(text):
         return False
     before, after = text[at - 1], text[at]
-    if before.isalnum() and after.isalnum():
+    if _is_mark(after):
+        return True
+    if (before.isalnum() or _is_mark(before)) and after.isalnum():
         return not (_UNSPACED.match(before) or _UNSPACED.match(after))
     return (after in ".," and before.isdigit() and text[at + 1 : at + 2].isdigit()) or (
         before in ".," and after.isdigit() and text[at - 2 : at - 1].isdigit()
     )
+
+
+def _is_mark(sign: str) -> bool:
+    """Does it belong to the letter before it, as vowel signs of Hindi and of Thai do?"""
+    return unicodedata.category(sign)[0] == "M"
 
 
 def _holds_value(quote: str, value: object) -> bool:
