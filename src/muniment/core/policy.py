@@ -162,8 +162,22 @@ class ExtractionPolicy(Record):  # MP-17
     """
 
 
+class ProfilePolicy(Record):
+    """Who may be given the profile of a user, and how much of it."""
+
+    enabled: bool = True
+    """False: there is no profile of anybody."""
+    users_off: Items[KeyPattern] = ()
+    """The ids of users without a profile, `*` standing for any run of characters."""
+    purposes: Items[Literal["planner", "tool", "responder"]] = ("planner", "tool", "responder")
+    """The packets that it may be in."""
+    tool_kinds: Items[Literal["safety", "wish", "other"]] = ("safety", "wish")
+    """The statements that a tool's packet may carry: on health and safety, standing wishes, and all others. What shares
+    a word with the call is carried all the same."""
+
+
 class MemoryPolicy(Record):
-    """What becomes of what is said: candidates, facts, insights."""
+    """What becomes of what is said: candidates, facts, insights, the profile."""
 
     extract_on_observe: bool = False
     """Look for candidates in each message as it is observed (patterns, no model)."""
@@ -172,6 +186,7 @@ class MemoryPolicy(Record):
     extraction: ExtractionPolicy = ExtractionPolicy.model_construct()
     insight_confidence: Confidence = 0.3
     """The confidence of an insight that names none."""
+    profile: ProfilePolicy = ProfilePolicy.model_construct()
 
 
 # -- recall ---------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from muniment.store.engines.opening import open_engine
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from muniment.contracts.packet import Purpose
     from muniment.core.policy import Policy, ResearchLimits
     from muniment.core.ports.engine import EngineInfo
     from muniment.core.ports.models import Clock, Embedder, Ids, TokenCounter
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from muniment.memory.corpus import Corpus
     from muniment.memory.patches import Writer
     from muniment.memory.pending_extracting import ExtractionReport
+    from muniment.memory.profile import Profile
     from muniment.packets.builds import Build
     from muniment.packets.comparing import BuildDiff
     from muniment.packets.tracing import Telling
@@ -363,6 +365,24 @@ class Memory:
             lease=lease,
             left_by=left_by,
         )
+
+    def profile(
+        self,
+        *,
+        user_id: str,
+        max_tokens: int = 256,
+        purpose: Purpose | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Profile:
+        """Who a user is, in their own words: dated sentences with their events, within `max_tokens`.
+
+        What protects the user and what they asked for lastingly comes first, then the newest of what else they said of
+        themselves; it is printed oldest first. With a `purpose`, what the policy allows a packet for it to carry. Empty
+        for a user who said nothing.
+        """
+        from muniment.memory.profile import read_profile
+
+        return read_profile(self._ctx, tenant_id, user_id, max_tokens, purpose=purpose)
 
     def _start_background(self) -> Noticing:
         """What reads turns of this store in the background; it is made once."""
