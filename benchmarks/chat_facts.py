@@ -27,9 +27,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.chat_facts_model import wilson
 from benchmarks.data import default_data
 from benchmarks.harness import report
+from muniment.core.stats import wilson_bounds
 from muniment.memory._rules import extract_certain
 
 JUDGED = Path(__file__).parent / "data" / "certain_facts.json"
@@ -112,7 +112,11 @@ def main() -> None:
     if unread:
         raise SystemExit(f"{len(unread)} hits were judged by nobody, read them with --read: {unread[:5]}")
     rows = {
-        name: {"cases": len(right), "right": sum(right), "interval": wilson(sum(right), len(right))}
+        name: {
+            "cases": len(right),
+            "right": sum(right),
+            "interval": [round(bound, 3) for bound in wilson_bounds(sum(right), len(right))],
+        }
         for name, right in sorted(cases.items())
     }
     report("chat_facts", rows, {"language": "en"})

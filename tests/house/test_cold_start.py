@@ -54,7 +54,7 @@ NOT_TO_SEARCH = (
     "core.outside.http", "core.outside.token_counters",
     "core.predicates", "core.regex", "core.stats", "core.text.token", "handles.bank",
     "handles.derived", "handles.rulebook", "handles.runner", "handles.study", "memory.candidate_deciding",
-    "memory.corpus", "memory.document", "memory.episode", "memory.extraction", "memory.facts", "memory.insight",
+    "memory.corpus", "memory.document", "memory.episode", "memory._rules", "memory._speakers", "memory.facts", "memory.insight",
     "memory.outside", "memory.patches", "memory.extracting", "memory.recall.vectors",
     "memory.fact_writing", "memory.state", "memory.vectors", "packets.builds",
     "packets.compose", "packets.gathering", "packets.page", "packets.pool", "packets.rendering", "store.changes",
