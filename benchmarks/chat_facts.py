@@ -111,14 +111,10 @@ def main() -> None:
         return
     if unread:
         raise SystemExit(f"{len(unread)} hits were judged by nobody, read them with --read: {unread[:5]}")
-    rows = {
-        name: {
-            "cases": len(right),
-            "right": sum(right),
-            "interval": [round(bound, 3) for bound in wilson_bounds(sum(right), len(right))],
-        }
-        for name, right in sorted(cases.items())
-    }
+    rows = {}
+    for name, right in sorted(cases.items()):
+        bounds = wilson_bounds(sum(right), len(right))
+        rows[name] = {"cases": len(right), "right": sum(right), "interval": [round(bound, 3) for bound in bounds]}
     report("chat_facts", rows, {"language": "en"})
 
 
