@@ -16,8 +16,8 @@ from muniment.core.scope import Scope
 from muniment.memory._rules import CONFIDENCE, extract_certain, find_endings
 from muniment.memory._speakers import is_nameless, why_unheard
 from muniment.memory.candidate_deciding import Proposed, propose
-from muniment.memory.fact_reading import read_facts
-from muniment.memory.fact_writing import request_fact
+from muniment.memory.fact_reading import facts_of_level, read_facts
+from muniment.memory.fact_writing import request_fact, retract_fact
 from muniment.memory.facts.candidate_records import Candidate, Proposal, Unheard
 from muniment.memory.facts.records import StoredCandidate, StoredFact
 from muniment.memory.patches import Writer, texts_of
@@ -25,7 +25,7 @@ from muniment.store.items import latest
 from muniment.store.ledger import LedgerEntry, entry_of_row
 from muniment.store.reading import content_in, get_entry
 
-__all__ = ["BY_RULES", "Speakers", "extract", "extract_from", "is_made_by", "list_unheard"]
+__all__ = ["BY_RULES", "Speakers", "extract", "extract_from", "is_made_by", "list_unheard", "retract_old_facts"]
 
 BY_RULES = "rules"
 NAME = "user.name"
@@ -145,6 +145,37 @@ def _is_proposed_by(reader: Reader, origin: str | None, proposer: str) -> bool:
         return False
     candidate = StoredCandidate.from_wire(item.plain())
     return candidate.proposed_by == proposer and candidate.decided_by is None
+
+
+# -- what older rules found ----------------------------------------------------------------------------
+
+_OLD_RULES = "patterns"
+"""Who stands as the proposer of what the rules of version 0.1 found."""
+
+
+def retract_old_facts(writer: Writer) -> int:
+    """Retract the user's facts that only the rules of version 0.1 found and today's do not; answer how many.
+
+    What a caller remembered as well, or a person decided on, stays as it is.
+    """
+    ctx, tenant_id = writer.ctx, writer.scope.tenant_id
+
+    def find(reader: Reader) -> list[str]:
+        facts = [each.fact for each in facts_of_level(reader, writer.scope, "user")]
+        standing = [fact for fact in facts if fact.status in ("active", "disputed")]
+        made = [fact for fact in standing if is_made_by(reader, fact, _OLD_RULES)]
+        return [fact.fact_id for fact in made if not _is_found_today(reader, writer.scope, fact)]
+
+    found = ctx.engine.read(tenant_id, find)
+    for fact_id in found:
+        retract_fact(writer, fact_id, (), "found by a rule of version 0.1, which is no longer held to be certain")
+    return len(found)
+
+
+def _is_found_today(reader: Reader, scope: Scope, fact: StoredFact) -> bool:
+    sources = {source for assertion in fact.assertions for source in assertion.sources}
+    texts = [content_in(reader, scope.tenant_id, source, scope.user_id) for source in sorted(sources)]
+    return any((each.key, each.value) == (fact.key, fact.value) for text in texts for each in extract_certain(text))
 
 
 # -- who speaks ---------------------------------------------------------------------------------------

@@ -8,6 +8,10 @@ import pytest
 
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
+from muniment.memory.candidate_deciding import Proposed, propose
+from muniment.memory.extracting import retract_old_facts
+from muniment.memory.fact_writing import request_fact
+from muniment.memory.facts.candidate_records import Candidate
 from products import for_each
 
 Counts = Callable[[Memory], dict[str, int]]
@@ -229,6 +233,38 @@ def test_words_of_the_first_instant_take_back_too(mem: Memory) -> None:
         run.observe("user", text, ts="0001-01-01T00:00:00Z")
     run.extract()
     assert values(run) == []
+
+
+# -- what older rules found ---------------------------------------------------------------------------
+
+
+@pytest.mark.req("MP-06", "MP-17")
+def test_facts_that_only_older_rules_found_are_retracted(any_mem: Memory) -> None:
+    run = any_mem.run(user_id="bob")
+    said = run.observe("user", "My name is Bob. I'm on April, he has a dog and works hard.")
+
+    def find(key: str, value: str, *, confidence: float = 0.9) -> Candidate:
+        request = request_fact(key=key, value=value, sources=[said.id], confidence=confidence, quote="on April")
+        return propose(run._writer(), Proposed(request, "patterns", None))
+
+    find("user.name", "Bob")  # found by today's rules too
+    find("user.medication", "April")
+    find("user.job", "hard worker")
+    run.remember("user.job", "hard worker", sources=[said.id])
+    doubted = find("user.pet", "dog", confidence=0.2)
+    run.memory.decide(doubted.candidate_id, True)
+    run.remember("user.city", "Rome", sources=[said.id])
+    assert retract_old_facts(run._writer()) == 1
+    assert retract_old_facts(run._writer()) == 0
+    found = {fact.fact_key: fact.status for fact in run.facts(include_all=True)}
+    assert found.pop("user.medication") == "deprecated"
+    assert set(found) == {"user.name", "user.job", "user.pet", "user.city"}
+    assert set(found.values()) == {"active"}
+    assert any_mem.verify().ok
+    assert any_mem.store.rebuild().repaired == ()
+
+
+# -- which messages are read --------------------------------------------------------------------------
 
 
 def test_a_new_run_reads_its_session(mem: Memory) -> None:
