@@ -411,7 +411,7 @@ print([each.objective for each in mem.runs(user_id="ana", limit=1)])
 # → ['Book a table for two']
 
 # -- mem.extract_pending
-print(mem.extract_pending(user_id="ana").turns)  # by patterns; model=… asks a model, within budget=…
+print(mem.extract_pending(user_id="ana").turns)  # by rule; model=… asks a model, within budget=…
 # → 4
 
 # -- mem.verify

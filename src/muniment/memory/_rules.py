@@ -123,10 +123,10 @@ def _is_doubtful_place(value: str) -> bool:
 
 _SMALL = frozenset(("the", "of", "de", "la", "del", "van", "von", "der", "da", "upon"))
 _OPENING = (
-    r"(?:(?:[Hh]i|[Hh]ello|[Hh]ey)(?: there)?,? |[^,;]{1,80}, (?:and|but) (?:now )?"
+    r"(?:(?:[Hh]i|[Hh]ello|[Hh]ey)(?: there)?,? |[^,;]{1,80}, (?:and|but|so) (?:now )?"
     r"|(?:(?:[Oo]h|[Oo]kay|[Cc]ool|[Nn]ice|[Yy]es|[Yy]eah|[Nn]o|[Ww]ell|[Aa]nd|[Bb]ut|[Nn]ow|[Uu]h|[Uu]m),? ){0,2})"
 )
-_CLOSING = r"(?:,? (?:now|right now|too|as well|by the way))?(?:,|,? (?:and|but|so|with|where) (?:I\b|[a-z]).*)?"
+_CLOSING = r"(?:,? (?:now|right now|too|as well|by the way))?(?:,|,? (?:and|but|so|with|where|near) (?:I\b|[a-z]).*)?"
 _WORD = r"[^\W\d_](?:['’-]?[^\W\d_])+"
 
 
