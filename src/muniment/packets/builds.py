@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
@@ -31,7 +31,7 @@ from muniment.errors import (
 )
 from muniment.memory.facts.state_projection import state_id
 from muniment.memory.index import turn_state
-from muniment.memory.turn_reading import check_cited
+from muniment.memory.turn_reading import check_cited, turns_by_id
 from muniment.packets.build_keys import BuildKey, find_keyed, key_of_build, lock_key, plain_request
 from muniment.packets.compose.composition import Composed, compose, write_packet
 from muniment.packets.gathering import gather
@@ -39,7 +39,16 @@ from muniment.packets.line_counts import line_counts_of
 from muniment.packets.marks import KeptMarks, keep_marks, read_marks
 from muniment.packets.page.layout import says_not_found
 from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
-from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool, read_pool, versions_of, written_table
+from muniment.packets.pool import (
+    ComposeRequest,
+    GivenRules,
+    KnownMarks,
+    Pool,
+    ids_in_kept,
+    read_kept,
+    versions_of,
+    written_table,
+)
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
@@ -77,8 +86,8 @@ class Build:
     marks: Mapping[str, str]
     """What each mark in the text refers to."""
     request: ComposeRequest
-    _pool: Pool | JsonObject = field(repr=False)
-    """The pool, as it was gathered or as the store keeps it."""
+    _pool: Pool | Callable[[], Pool] = field(repr=False)
+    """The pool as it was gathered, or what reads it from the store."""
     policy: Policy = field(repr=False)
     rules: GivenRules | None = None
     """What the run selected: before the packet in the text, and counted."""
@@ -88,7 +97,7 @@ class Build:
     @cached_property
     def pool(self) -> Pool:
         """Everything the packet was chosen from. That of a stored build is read when it is first asked for."""
-        return self._pool if isinstance(self._pool, Pool) else read_pool(self._pool)
+        return self._pool if isinstance(self._pool, Pool) else self._pool()
 
     @cached_property
     def packet(self) -> MemoryPacket:
@@ -302,7 +311,7 @@ def _keep(
         lock_key(tx, build.request.scope, key)
         found = find_keyed(tx, build.request.scope, key)
         if found is not None:
-            return _reload(found)
+            return _reload(ctx, found)
     if _is_forgotten(tx, change, build, turns):
         return None
     _check_marks(ctx, build, tx)
@@ -468,7 +477,7 @@ def _change(build: Build, counter: str, key: BuildKey | None = None) -> Change:
         status="composed",
         body={
             "request": _written_request(build.request),
-            "pool": build.pool.written,
+            "pool": build.pool.to_kept(),
             "policy": build.policy.written,
             "counter": counter,
             "packet": Written(build.packet_bytes.decode()),
@@ -555,7 +564,7 @@ def load_build(ctx: Context, tenant_id: str, build_id: str) -> Build:
     item = ctx.engine.read(tenant_id, read)
     if item is None or item.kind != "build":
         raise NotFound(f"no build {build_id!r} in this store", path="$.id")
-    return _reload(item)
+    return _reload(ctx, item)
 
 
 def build_of(ctx: Context, scope: Scope, build: Build | str, path: str) -> Build:
@@ -577,13 +586,13 @@ def _own_build(ctx: Context, scope: Scope, build_id: str, path: str) -> Build:
     try:
         if item.body is not None:
             check_proofs(ctx, scope.tenant_id, [item])
-        return _reload(item)
+        return _reload(ctx, item)
     except MunimentError as error:
         error.path = path
         raise
 
 
-def _reload(item: Item) -> Build:
+def _reload(ctx: Context, item: Item) -> Build:
     """A stored build: its packet, text and marks as they were kept. Nothing is composed again."""
     body = item.plain()
     if "packet" not in body:
@@ -608,11 +617,22 @@ def _reload(item: Item) -> Build:
         body["tokens"],
         body["marks"],
         ComposeRequest.from_wire(body["request"]),
-        body["pool"],
+        partial(_read_pool, ctx, body),
         Policy.from_earlier(body["policy"]),
         rules,
         body.get("stable_chars", 0),
     )
+
+
+def _read_pool(ctx: Context, body: JsonObject) -> Pool:
+    """The pool of a stored build, with its turns from the ledger: were one of them forgotten, so would be the build."""
+    kept, tenant_id = body["pool"], body["request"]["scope"]["tenant_id"]
+    ids = ids_in_kept(kept)
+    found = ctx.engine.read(tenant_id, lambda reader: turns_by_id(ctx, reader, tenant_id, ids))
+    lost = next((id_ for id_ in ids if id_ not in found), None)
+    if lost is not None:
+        raise NotFound(f"the event {lost} of this build was forgotten", path="$.id")
+    return read_kept(kept, {id_: turn.read.turn for id_, turn in found.items()})
 
 
 def recompose(ctx: Context, build: Build, policy: Policy) -> Build:

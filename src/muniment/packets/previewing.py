@@ -110,7 +110,7 @@ def _inputs(ctx: Context, build: Build, settings: Settings, policy: Policy, want
         if again.rules == build.rules:
             is_same = settings == own and policy == build.policy
             inputs = again if is_same else _gathered(ctx, build, settings, policy, then)
-            if again.pool.written == build.pool.written:
+            if again.pool == build.pool:
                 return inputs, "then"
             if inputs.rules == build.rules and _is_enough(build, inputs, policy):
                 return _of_candidates(ctx, build, inputs), "candidates"
