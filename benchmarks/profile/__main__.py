@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,6 +21,7 @@ from typing import Any
 import muniment
 from benchmarks.data import default_data
 from benchmarks.harness import report
+from benchmarks.truth._arms import draft_turn
 from benchmarks.truth._scoring import Context, Line, is_conveyed
 from benchmarks.truth._stores import Statement, Store, load_stores
 from muniment.core.outside.token_counters import load_token_counter
@@ -159,26 +159,32 @@ def _gate(sentences: list[Sentence]) -> list[Sentence]:
 
 def _profile(store: Store, budget: int) -> list[Line]:
     mem, turn_of = _memory(store)
-    profile = mem.profile(store.user, max_tokens=budget)
+    profile = mem.profile(user_id=store.user, max_tokens=budget)
     return [Line(line.text, (turn_of[line.event_id],), line.tokens) for line in profile.lines]
 
 
-@cache
+_MEMORIES: dict[str, tuple[Any, dict[str, str]]] = {}
+
+
 def _memory(store: Store) -> tuple[Any, dict[str, str]]:
-    now = datetime.fromisoformat(store.now)
-    mem = muniment.open(":memory:", clock=lambda: now)
-    turn_of: dict[str, str] = {}
-    for session in dict.fromkeys(turn.session for turn in store.turns):
-        turns = [turn for turn in store.turns if turn.session == session]
-        entries = mem.run(user_id=store.user, session_id=session).observe_many(map(draft_turn, turns))
-        turn_of |= {entry.id: turn.id for turn, entry in zip(turns, entries, strict=True)}
-    return mem, turn_of
+    """A store of its turns, kept for the next budget, and the turn of each event."""
+    if store.id not in _MEMORIES:
+        now = datetime.fromisoformat(store.now)
+        mem = muniment.open(":memory:", clock=lambda: now)
+        turn_of: dict[str, str] = {}
+        for session in dict.fromkeys(turn.session for turn in store.turns):
+            turns = [turn for turn in store.turns if turn.session == session]
+            entries = mem.run(user_id=store.user, session_id=session).observe_many(map(draft_turn, turns))
+            turn_of |= {entry.id: turn.id for turn, entry in zip(turns, entries, strict=True)}
+        _MEMORIES[store.id] = mem, turn_of
+    return _MEMORIES[store.id]
 
 
 ARMS: dict[str, Chosen] = {
     "newest": _ranked(_newest),
     "first person": _ranked(_first_person),
     "gate": _ranked(_gate),
+    "profile": _profile,
 }
 
 
