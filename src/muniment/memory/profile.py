@@ -17,15 +17,17 @@ from muniment.core.ports.schema import ENTRIES, StatementRow
 from muniment.core.record import Count, Items, Record, Timestamp
 from muniment.core.scope import IdText, is_reserved
 from muniment.core.text.analyzer import analyze
-from muniment.core.text.sentences import Seen
+from muniment.core.text.sentences import Seen, sentence_spans
 from muniment.errors import InvalidInput
-from muniment.memory.statements import best_statements, worth
+from muniment.memory.statements import CHARS_MAX, best_statements, is_users_own, worth
 from muniment.memory.turn_reading import check_cited, turns_by_id
+from muniment.store.chain import damaged_entry
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Purpose
     from muniment.core.policy import Policy, ProfilePolicy
     from muniment.core.ports.engine import Reader
+    from muniment.memory.turn_reading import LiveTurn
     from muniment.store.context import Context
 
 __all__ = ["Profile", "ProfileLine", "Statement", "build_profile", "choose_lines", "read_profile", "render_profile"]
@@ -275,9 +277,24 @@ def _with_turns(
 ) -> list[Statement]:
     keys = sorted({(user_id, row.n) for row in rows})
     ids = {event.n: event.id for event in find(reader, ENTRIES, ("user_id", "n"), keys, into=_Event)}
-    turns = turns_by_id(ctx, reader, tenant_id, [ids[n] for _, n in keys if n in ids], is_asked_later=True)
-    return [
-        Statement(row, turn.id, turn.session_id, turn.ts, turn.speaker, turn.text)
-        for row in rows
-        if (turn := turns.get(ids.get(row.n, ""))) is not None
-    ]
+    turns = turns_by_id(ctx, reader, tenant_id, list(ids.values()), is_asked_later=True)
+    bounds = {n: _bounds(turns[id_]) for n, id_ in ids.items() if id_ in turns}
+    found: list[Statement] = []
+    for row in rows:
+        begins, ends = bounds.get(row.n, _NOWHERE)
+        if row.start not in begins or row.start + row.size not in ends:
+            raise damaged_entry(ids.get(row.n), "a statement is not where the index says")
+        turn = turns[ids[row.n]]
+        found.append(Statement(row, turn.id, turn.session_id, turn.ts, turn.speaker, turn.text))
+    return found
+
+
+_NOWHERE: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+
+
+def _bounds(turn: LiveTurn) -> tuple[frozenset[int], frozenset[int]]:
+    """Where statements of a turn may begin and end: nowhere, if it is not the user who speaks."""
+    if not is_users_own(turn.kind, turn.role, turn.trust):
+        return _NOWHERE
+    spans = sentence_spans(turn.text[:CHARS_MAX])
+    return frozenset(start for start, _ in spans), frozenset((*(end for _, end in spans), len(turn.text)))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
 
 __all__ = [
+    "CHARS_MAX",
     "StatementCache",
     "UserTurn",
     "add_statements",
@@ -45,6 +46,7 @@ __all__ = [
     "drop_statements",
     "gate_version",
     "has_statements",
+    "is_users_own",
     "outdated_users",
     "read_statements",
     "statement_fault",
@@ -78,8 +80,13 @@ class UserTurn(NamedTuple):
 
 
 def has_statements(row: EntryRow) -> bool:
-    """Is this entry a message in which a user speaks? What tools and pages say never is."""
-    return row.kind == "message" and row.role == "user" and row.trust == "user" and not is_reserved(row.user_id)
+    """May this entry hold statements of its user?"""
+    return is_users_own(row.kind, row.role, row.trust) and not is_reserved(row.user_id)
+
+
+def is_users_own(kind: str, role: str, trust: str) -> bool:
+    """Is it a message in which the user speaks? What tools and pages say never is."""
+    return kind == "message" and role == trust == "user"
 
 
 @cache
