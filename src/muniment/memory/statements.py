@@ -57,6 +57,8 @@ CHARS_MAX = 8_000
 """Characters of a turn that are read."""
 SHORT_BYTES = 240
 """A turn up to this size is one statement."""
+LONG_CHARS = 2_000
+"""A longer statement fits into few profiles, so it is read after all others."""
 QUOTE_BYTES = 20
 """A shorter quotation is a name or a title."""
 OWN_MIN = 140
@@ -125,7 +127,7 @@ def _of_turn(scored: Sequence[tuple[Span, SentenceScores]]) -> SentenceScores:
 
 def _row(user_id: str, turn: UserTurn, span: Span, scores: SentenceScores) -> StatementRow:
     start, end = span
-    rank = max(worth(scores), scores.correction)
+    rank = max(worth(scores), scores.correction) if end - start <= LONG_CHARS else 0
     return StatementRow(user_id, rank, turn.n, start, end - start, *scores, gate=gate_version())
 
 
