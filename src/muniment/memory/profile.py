@@ -8,7 +8,7 @@ is shown together with its correction; the correction may stand alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -35,11 +35,12 @@ __all__ = ["Profile", "ProfileLine", "Statement", "build_profile", "choose_lines
 TOKENS_MAX = 100_000
 KIND_MIN = 96
 """A statement with a lower score for safety or for a wish is neither, to the policy of tools."""
-CORRECTION_MIN = 112
+CORRECTION_MIN = 128
 SHARED_MIN, SHARED_BY_MAX = 2, 3
 """Words that a correction and what it corrects have in common, and statements that have one of these words."""
-LINE_TOKENS_MIN = 8
-"""No line has fewer."""
+LINE_TOKENS = 8
+"""No line has fewer: so many statements are read as might fit, and some more."""
+_UNDATED = "0000-00-00"
 _ALIKE = 0.9
 
 
@@ -137,7 +138,7 @@ def build_profile(
     own = policy.memory.profile
     if max_tokens <= 0 or not is_enabled(own, user_id, purpose):
         return []
-    rows = best_statements(ctx, reader, tenant_id, user_id, 32 + max_tokens // LINE_TOKENS_MIN)
+    rows = best_statements(ctx, reader, tenant_id, user_id, 32 + max_tokens // LINE_TOKENS)
     statements = _with_turns(ctx, reader, tenant_id, user_id, rows)
     if purpose == "tool":
         terms = frozenset(analyze(query)) if query else frozenset()
@@ -173,19 +174,21 @@ def choose_lines(statements: Sequence[Statement], max_tokens: int, count: Callab
     ranked = [_Candidate(each, read_words(each.text)) for each in sorted(statements, key=_worth)]
     newer = find_corrections(ranked)
     chosen: set[int] = set()
+    turns: dict[int, list[Statement]] = {}
     seen = Seen(_ALIKE)
-    left = max_tokens
+    left, least = max_tokens, count(_head(99, _UNDATED))
     for at in range(len(ranked)):
         for unit in ((at, *newer.get(at, ())), newer.get(at, ())):
             added = [at for at in unit if at not in chosen and not _is_said(ranked[at], seen)]
-            cost = sum(count(_shown(99, ranked[each].said, ranked[each].said.text)) for each in added)
+            cost = sum(_cost(ranked[each].said, turns, count) for each in added)
             if cost <= left:
                 left -= cost
                 chosen.update(added)
                 for each in added:
                     seen.add(ranked[each].said.text, str(each), ranked[each].words)
+                    turns.setdefault(ranked[each].said.row.n, []).append(ranked[each].said)
                 break
-        if left < LINE_TOKENS_MIN:
+        if left < least:
             break
     corrected = {ranked[late].place: ranked[early].said.event_id for early, later in newer.items() for late in later}
     return _lines([ranked[at].said for at in chosen], corrected, count)
@@ -198,6 +201,19 @@ class _Candidate(NamedTuple):
     @property
     def place(self) -> tuple[int, int]:
         return _place(self.said)
+
+
+def _cost(said: Statement, turns: Mapping[int, Sequence[Statement]], count: Callable[[str], int]) -> int:
+    """The tokens that a statement adds: beside a neighbour in its turn, no mark and date, but two for what may join."""
+    if any(_joins(said, other) or _joins(other, said) for other in turns.get(said.row.n, ())):
+        return count(said.text) + 2
+    return count(_shown(99, said, said.text))
+
+
+def _joins(one: Statement, other: Statement) -> bool:
+    """Does nothing but white space lie between a statement and the next?"""
+    end = one.row.start + one.row.size
+    return end <= other.row.start and not one.turn[end : other.row.start].strip()
 
 
 def _is_said(candidate: _Candidate, seen: Seen) -> bool:
@@ -277,7 +293,11 @@ def render_profile(lines: Sequence[ProfileLine]) -> str:
 def _shown(number: int, said: Statement | ProfileLine, text: str) -> str:
     """A line of a profile; no line within a text can be taken for one."""
     who = "" if said.speaker is None else f"{said.speaker}: "
-    return f"[{number}] {said.ts[:10]}: {who}{text}".replace("\n", "\n    ") + "\n"
+    return f"{_head(number, said.ts)}{who}{text}".replace("\n", "\n    ") + "\n"
+
+
+def _head(number: int, ts: str) -> str:
+    return f"[{number}] {ts[:10]}: "
 
 
 class _Event(NamedTuple):

@@ -61,7 +61,7 @@ LONG_CHARS = 2_000
 """A longer statement fits into few profiles, so it is read after all others."""
 QUOTE_BYTES = 20
 """A shorter quotation is a name or a title."""
-OWN_MIN = 140
+OWN_MIN = 168
 """A sentence below it may be somebody else's, or invented."""
 _RULES = 1
 """Raised with every change of what this page makes of a turn."""

@@ -149,11 +149,10 @@ DRAFT = 'Please write to my boss. Say "I am allergic to the office and shall not
     [
         ("I'm allergic to nuts. I live in Leeds.", 1),
         (STORY * 3, 3),
-        (STORY * 3 + "I'm allergic to nuts.", 4),
         (STORY * 3 + DRAFT, 1),
         (STORY * 3 + "\n> I am allergic to nuts, it says.\n" + STORY, 1),
         (STORY * 3 + "\n```\nI = allergic\n```\n", 1),
-        (STORY * 3 + 'The boat was called "Erika".', 4),
+        (STORY * 3 + 'We saw the "Erika" in the harbour over there with my neighbour.', 4),
         ("", 0),
         ("   \n", 0),
     ],
