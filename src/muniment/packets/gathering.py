@@ -28,10 +28,9 @@ from muniment.memory.results.call_marks import changed, did
 from muniment.memory.results.effects import WRITE
 from muniment.memory.summary_reading import RECENT_ENTRIES, read_summary
 from muniment.memory.turn_reading import last_turns, turns_by_id
-from muniment.packets.compose.advice_questions import asks_for_advice
-from muniment.packets.compose.cues import AskedCues
-from muniment.packets.compose.draft import barred
-from muniment.packets.cued_turns import CuedTurns, Hits, find_hits, read_cued, with_newest_own
+from muniment.packets.admission import barred
+from muniment.packets.cued_turns import find_hits, read_cued, with_newest_own
+from muniment.packets.cues import AskedCues
 from muniment.packets.earlier_sessions import gather_episodes
 from muniment.packets.page.lines import may_show
 from muniment.packets.pool import (
@@ -77,8 +76,7 @@ def gather(
     found = find_hits(ctx, reader, request, policy, asked, index, cued)
     wanted = read_wanted(asked)
     stores = load_stores(reader, scope, wanted)
-    quotable, standing = bring_standing(ctx, reader, request, policy, index, cued, found, stores.facts)
-    quotable = with_newest_own(ctx, reader, request, index, cued, quotable)
+    quotable = with_newest_own(ctx, reader, request, index, cued, found)
     session: list[ReadTurn] = []
     if not request.exclude_session:
         session = _last(ctx, reader, request, _in_session(request, scope.session_id), SESSION_TURNS)
@@ -104,7 +102,6 @@ def gather(
             counted
             for counted in (
                 quotable.not_gathered,
-                *standing,
                 episodes.not_gathered,
                 *_beside(index, scope.session_id, len(window), len(tools)),
                 *stores.not_gathered,
@@ -115,25 +112,6 @@ def gather(
         ),
     }
     return Pool.unchecked(fields, set(fields) - ({"run"} if run.basis is None else set()))  # of records that are ours
-
-
-def bring_standing(
-    ctx: Context,
-    reader: Reader,
-    request: ComposeRequest,
-    policy: Policy,
-    index: StoredIndex,
-    cued: CuedTurns,
-    found: Hits,
-    facts: Sequence[FactCandidate],
-) -> tuple[Hits, tuple[NotGathered, ...]]:
-    """What may be quoted: what was found, and before it, where advice is asked for, turns that tell of the asker."""
-    if not len(index) or not asks_for_advice(request.query):
-        return found, ()
-    from muniment.packets.advice.bringing import with_standing  # reads sentences: most requests load nothing of it
-
-    led, counted = with_standing(ctx, reader, request, policy, index, cued, found, facts)
-    return led, (counted,)
 
 
 def _within(turns: list[ReadTurn], cues: AskedCues) -> list[ReadTurn]:

@@ -19,8 +19,8 @@ from muniment.core.text.analyzer import term_hash
 from muniment.memory.extraction.speakers import is_nameless, why_unheard
 from muniment.memory.recall.index import ONLY_ASKS, QUESTION, ROLES, Ints, StoredIndex
 from muniment.memory.turn_reading import LiveTurn
-from muniment.packets.compose.cues import AskedCues
 from muniment.packets.cued_turns import CuedTurns
+from muniment.packets.cues import AskedCues
 from muniment.packets.pool import ComposeRequest, FactCandidate
 from muniment.store.ledger import INSTRUCTION_LIKE
 
