@@ -1,7 +1,7 @@
 """Does a real model answer better for what memory tells it? Three sets, a model from wheels, no judge.
 
     python -m benchmarks.answers                                     on a CPU: 60 questions in three arms, resumable
-    python -m benchmarks.answers prompts --out P.jsonl.gz [--wordings] [--whole] [--vectors V.npz | --embedder minilm]
+    python -m benchmarks.answers prompts --out P.jsonl.gz [--whole] [--vectors V.npz | --embedder minilm]
     python benchmarks/answers_torch.py --model M.gguf --name NAME --prompts P.jsonl.gz --out A.jsonl     with a GPU
     python -m benchmarks.answers score --prompts P.jsonl.gz … --answers A.jsonl … [--file NAME] [--every]
 
@@ -66,9 +66,7 @@ def texts_of(data: Path) -> list[str]:
 
 def _all_prompts(options: argparse.Namespace, near: Near | None) -> Iterator[Prompt]:
     for name in options.sets.split(","):
-        yield from prompts_of(
-            options.data, name, near=near, has_wordings=options.wordings, has_whole=options.whole, limit=options.limit
-        )
+        yield from prompts_of(options.data, name, near=near, has_whole=options.whole, limit=options.limit)
 
 
 def _near(options: argparse.Namespace) -> Near | None:
@@ -144,7 +142,6 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=default_data())
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--limit", type=int, default=0, help="no more questions of a history than these")
-    parser.add_argument("--wordings", action="store_true", help="the packet in other words, on the choosing half")
     parser.add_argument("--whole", action="store_true", help="the whole conversation where it fits: for a GPU")
     parser.add_argument("--vectors", type=Path, help="of the texts that `texts` wrote, by benchmarks/answers_embed.py")
     parser.add_argument("--embedder", default="", help="makes vectors here: minilm or wordllama")

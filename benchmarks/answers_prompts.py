@@ -6,8 +6,9 @@ Every arm has the same line that tells how to answer; what differs is what stand
 - `bm25 N`: turns by plain BM25, best first, until N tokens are full; `vectors N`: turns by the cosine of their
   embeddings, as mem0 (infer off) and LangGraph's store answer a search. Each turn is a line with its day and speaker,
   which those two tell only where the application puts it there;
-- `ours N`: the packet for a responder, `to_openai(cite=False)`; `ours 512 citing`: with the reminder to cite;
-- `wording …`: the packet of 512 tokens in other words (`benchmarks.answers_wording`), on the choosing half alone.
+- `ours N`: the packet for a responder, `to_openai(cite=False)`; `ours 512 citing`: with the reminder to cite.
+
+Stored results also have arms named `wording …`: packets in other words, as decision 0017 compared them.
 
 A prompt's key is the hash of what the model reads, so that an answer is used wherever the same prompt stands.
 """
@@ -26,13 +27,11 @@ import numpy as np
 import numpy.typing as npt
 
 import muniment
-from benchmarks.answers_sets import asked_of, is_choosing
-from benchmarks.answers_wording import CITING, PLAIN, WIDE, Wording, numbers_of, told
+from benchmarks.answers_sets import asked_of
 from benchmarks.data import Question, Scope, Turn
 from benchmarks.reference import Plain
 from muniment.core.outside.token_counters import load_token_counter
 from muniment.packets.builds import Build
-from muniment.packets.page.layout import says_not_found
 
 __all__ = ["INSTRUCTION", "Near", "Prompt", "prompts_of", "read_prompts", "write_prompts"]
 
@@ -64,7 +63,7 @@ class Prompt(NamedTuple):
     user: str
     max_new_tokens: int
     stage: int
-    """What is asked first: 0, the arms; 1, wordings; 2, the whole conversation."""
+    """What is asked first: 0, the arms; 2, the whole conversation."""
     told: list[str]
     """The ids of the turns that stand in it."""
     marks: dict[str, str]
@@ -96,9 +95,7 @@ def read_prompts(path: Path) -> Iterator[Prompt]:
             yield Prompt(**row)
 
 
-def prompts_of(
-    data: Path, name: str, *, near: Near | None, has_wordings: bool, has_whole: bool, limit: int = 0
-) -> Iterator[Prompt]:
+def prompts_of(data: Path, name: str, *, near: Near | None, has_whole: bool, limit: int = 0) -> Iterator[Prompt]:
     """All prompts of a set, history by history; with `limit`, of no more than so many questions of each history."""
     for scope in asked_of(data, name).scopes:
         with muniment.open(":memory:") as mem:
@@ -106,8 +103,6 @@ def prompts_of(
             history = _History(name, scope, mem, ids, near)
             for place, question in enumerate(scope.questions[: limit or None]):
                 yield from _asked(history, question, has_whole=has_whole and place % WHOLE_EVERY == 0)
-                if has_wordings and is_choosing(name, scope.name):
-                    yield from _worded(history, question)
 
 
 # -- a history ----------------------------------------------------------------------------------------
@@ -193,39 +188,6 @@ def _ours(history: _History, question: Question, arm: str, build: Build, *, cite
     messages = {each["role"]: each["content"] for each in build.to_openai(cite=cite)}
     system = f"{INSTRUCTION}\n\n{messages['system']}" if "system" in messages else INSTRUCTION
     return _prompt(history, question, arm, system, messages["user"], build=build, is_citing=cite)
-
-
-def _worded(history: _History, question: Question) -> Iterator[Prompt]:
-    builds = {budget: history.compose(question, budget) for budget in (MAIN, WIDER)}
-    for wordings, budget in ((PLAIN, MAIN), (WIDE, WIDER), (CITING, MAIN)):
-        for wording in wordings:
-            yield _in_words(history, question, builds[budget], wording, is_citing=wordings is CITING)
-
-
-def _in_words(history: _History, question: Question, build: Build, wording: Wording, *, is_citing: bool) -> Prompt:
-    parts = [told(build, wording)]
-    is_missing = bool(wording.missing) and says_not_found(build.packet) and "?" in question.text
-    user = [question.text, wording.missing if is_missing else wording.after]
-    user = [text for text in user if text]
-    match wording.instruction:
-        case "first":
-            parts.insert(0, f"{INSTRUCTION}\n")
-        case "last":
-            parts.append(INSTRUCTION)
-        case "user":
-            user.append(INSTRUCTION)
-    prompt = _prompt(
-        history,
-        question,
-        f"wording {wording.name}",
-        "\n".join(parts),
-        "\n\n".join(user),
-        stage=1,
-        build=build,
-        is_citing=is_citing,
-    )
-    numbers = numbers_of(build, wording)
-    return prompt._replace(marks={numbers[id_]: history.ids[id_] for id_ in numbers if id_ in history.ids})
 
 
 def _prompt(

@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from figures_advice import advice_packets
 from figures_learning import learning_model, learning_worlds, rules_advance
 from figures_scale import scale, scale_drawing, scale_far, scale_model, scale_sqlite
 from figures_simulator import simulator
@@ -376,28 +375,6 @@ def peers_recall(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines[:-1]
 
 
-def chains(results: dict[str, dict[str, Any]]) -> list[str]:
-    """Questions over one hop and several, before and after following; then the sets on which nothing should change."""
-    lines = [
-        "| | questions | | answer first | in the first 5 | in 512 tokens |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, row in results.items():
-        if name.startswith("set "):
-            continue
-        told, _, how = name.rpartition(", ")
-        system = {"bm25": "BM25", "no chain": "muniment, not followed", "ours": "muniment"}[how]
-        packet = f"{row['answer_in_512']:.2f}" if "answer_in_512" in row else ""
-        shares = f"{row['answer_first']:.2f} | {row['answer_in_5']:.2f} | {packet}"
-        lines.append(f"| {told} | {row['questions']} | {system} | {shares} |")
-    sets = {name.removeprefix("set "): row for name, row in results.items() if name.startswith("set ")}
-    if sets:
-        shown = {key: title for title, key in POOL}
-        told = ", ".join(f"{shown[name]} {row['changed']:.3f} of {row['questions']}" for name, row in sets.items())
-        lines += ["", f"Share of the questions of other sets for which following changes the first ten: {told}."]
-    return lines
-
-
 ANSWERS_MODEL, ANSWERS_VETO = "qwen2.5-coder-1.5b", "smollm2-135m"
 ANSWERS_SETS = ("locomo", "longmemeval", "beam_100k")
 ANSWERS_MEAN = "mean of the sets"
@@ -601,7 +578,6 @@ def hooks(results: dict[str, dict[str, Any]]) -> list[str]:
 
 
 RENDERERS = {
-    "advice_packets": advice_packets,
     "hooks": hooks,
     "proxy": proxy,
     "proxy_caches": proxy_caches,
@@ -627,7 +603,6 @@ RENDERERS = {
     "research": research,
     "peers": peers,
     "peers_recall": peers_recall,
-    "chains": chains,
     "langgraph": langgraph,
     "learning_model": learning_model,
     "learning_worlds": learning_worlds,

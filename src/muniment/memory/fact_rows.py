@@ -26,7 +26,7 @@ def level_of(scope: Scope, level: str) -> tuple[Condition, ...]:
 def fact_items(reader: Reader, scope: Scope, level: str, key: str | None = None) -> list[Item]:
     """The facts of one level, of all statuses; those that were forgotten are not among them."""
     named: tuple[Condition, ...] = () if key is None else (("name", "=", digest_name(key)),)
-    return newest_items(reader, (("kind", "in", ("fact",)), *level_of(scope, level), *named))
+    return newest_items(reader, (("kind", "in", ("fact",)), *level_of(scope, level), *named, ("newest", "=", 1)))
 
 
 def visible_facts(reader: Reader, scope: Scope, key: str | None = None) -> list[Item]:

@@ -521,6 +521,10 @@ def reset(tx: Transaction, user_id: str, *, vectors: bool = True) -> int:
     return dropped
 
 
+_CHECKED_TURNS = 512
+"""Turns of which a verification holds the texts at a time."""
+
+
 def index_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
     """The first difference between a user's blocks and what the entries up to the watermark give; None where there is
     none. Blocks of another version of the analyzer cannot be made again: of these, only which turns they hold."""
@@ -535,10 +539,14 @@ def index_fault(reader: Reader, tenant_id: str, user_id: str) -> str | None:
             return error.message
         if len(ids) != listed.turns:
             return f"the index from turn {listed.first} on holds another number of turns than it says"
-        said = list(islice(turns, len(ids)))
-        if tuple(entry.id for entry, _ in said) != ids:
+        said: list[str] = []
+        built: list[Segment] = []
+        while chunk := list(islice(turns, min(_CHECKED_TURNS, len(ids) - len(said)))):
+            said += [entry.id for entry, _ in chunk]
+            built.append(build_segment([analyse_turn(*each) for each in chunk]))
+        if tuple(said) != ids:
             return f"the index from turn {listed.first} on does not hold the turns that were said"
-        if not is_outdated(data) and encode_segment(build_segment([analyse_turn(*each) for each in said])) != data:
+        if not is_outdated(data) and encode_segment(merge_segments(built)) != data:
             return f"the index from turn {listed.first} on is not what was said"
     missing = next(turns, None)
     return None if missing is None else f"the turn {missing[0].id} is not in the index"

@@ -26,7 +26,6 @@ from muniment.memory.recall.index import StoredIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX
 from muniment.memory.recall.rank import Ranked, Reach, rank
 from muniment.memory.recall.records import Hit
-from muniment.memory.recall.several import asks_along
 from muniment.memory.turn_reading import LiveTurn, turns_by_id
 from muniment.store.context import Context
 from muniment.store.ledger import check_header
@@ -114,15 +113,6 @@ def find_turns(
 
     checkpoint()
     ranked = rank(query, index, policy, parse_instant(now).date(), k, dense, exact_moments, among, reach)
-    if asks_along(query):
-        from muniment.memory.recall.chains.chained import put_chain_first
-
-        def read(ordinals: Sequence[int]) -> list[str]:
-            ids = [index.id(ordinal) for ordinal in ordinals]
-            turns = turns_by_id(ctx, reader, tenant_id, ids, is_asked_later=is_asked_later)
-            return [turns[id_].quotable if id_ in turns else "" for id_ in ids]
-
-        ranked = put_chain_first(query, index, ranked, k, read, index.id, among)
     ids = [index.id(hit.ordinal) for hit in ranked]
     turns = turns_by_id(ctx, reader, tenant_id, ids, is_asked_later=is_asked_later)
     return [FoundTurn(turns[id_], hit) for id_, hit in zip(ids, ranked, strict=True) if id_ in turns]

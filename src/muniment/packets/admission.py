@@ -26,8 +26,6 @@ __all__ = ["Admission", "Wall", "barred", "emitted_ts", "instant_order"]
 _QUERY_CHARS_MAX = 10_000
 _STATEMENT_WORDS_MIN = 3
 """A shorter statement is only recognised as a whole text, not inside one."""
-_DATED_TOKENS_MIN = 512
-"""Below, the note on one quote is the room of another, which tells more."""
 _EARLIEST = Instant(0, "")
 
 
@@ -98,8 +96,6 @@ class Admission:
         self.purpose = request.purpose
         self.cues = AskedCues(request.cues)
         self.wall = Wall(pool.insights, request.purpose)
-        self.is_dated = request.budget.max_tokens >= _DATED_TOKENS_MIN
-        """Are days resolved that people name? On a small page their room is another quote's."""
         asked = " ".join((request.query[:_QUERY_CHARS_MAX], *self.cues.keywords))
         self.terms = frozenset(analyze(asked[:_QUERY_CHARS_MAX]))
         self.turns = {turn.id: turn for turn in chain(pool.window, [hit.turn for hit in pool.hits])}
@@ -193,17 +189,6 @@ class Admission:
             return turn.kind == "tool_result"
         line = self.lines.get(evidence_id)
         return evidence_id in self._tools if line is None or not (line.speaker or line.role) else line.role == "tool"
-
-    def counted_from(self, evidence_id: str) -> str | None:
-        """From when the days are counted that a sentence names, where they are resolved; a tool's from none."""
-        said = self.turns.get(evidence_id) or self.lines.get(evidence_id)
-        return None if said is None or said.role == "tool" or not self.is_dated else emitted_ts(said.ts)
-
-    def line_said_at(self, evidence_id: str) -> str | None:
-        """From when the days of a line of the summary are counted: as the citations of the packet will tell it."""
-        said = self.turns.get(evidence_id) or self.lines.get(evidence_id)
-        is_told = said is not None and self.who(evidence_id) and not self.is_result(evidence_id)
-        return emitted_ts(said.ts) if said is not None and is_told else None
 
 
 @lru_cache(maxsize=4096)

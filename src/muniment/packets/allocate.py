@@ -146,9 +146,7 @@ def _order(line: AllocatedLine) -> tuple[Any, ...]:
 
 def allocate(offers: Sequence[Offer], limits: Limits, pricer: Pricer) -> Allocation:
     """Give out the room."""
-    filling = _Filling(
-        limits, pricer, {each.candidate.about: each for each in reversed(offers) if each.candidate.about}
-    )
+    filling = _Filling(limits, pricer, offers)
     for section, floor in limits.floors.items():
         filling.floor_end = filling.spent[section] + pricer.units(floor)
         for offer in offers:
@@ -165,8 +163,9 @@ def allocate(offers: Sequence[Offer], limits: Limits, pricer: Pricer) -> Allocat
 class _Filling:
     """The page while it is filled: seen by `allocate` alone."""
 
-    def __init__(self, limits: Limits, pricer: Pricer, offers: Mapping[str, Offer]) -> None:
-        self._limits, self._pricer, self._offers = limits, pricer, offers
+    def __init__(self, limits: Limits, pricer: Pricer, offers: Sequence[Offer]) -> None:
+        self._limits, self._pricer = limits, pricer
+        self._offers = {each.candidate.about: each for each in reversed(offers) if each.candidate.about}
         self._total = pricer.units(limits.total)
         self._caps = {section: pricer.units(limits.sections[section]) for section in SECTIONS}
         self._pots = {name: pricer.units(tokens) for name, tokens in limits.pots.items()}
@@ -235,10 +234,10 @@ class _Filling:
         other = self._about.get(candidate.about) if candidate.about else None
         if other is not None and text in other.candidate.says(other.item)[0]:
             return "duplicate", {"of": other.candidate.name}
-        for event_id, words_of_it in [(candidate.about or "", text), *candidate.tells(candidate.item)]:
-            for name, told in self._told.get(event_id, ()):
-                if _says_all(told, words_of_it):
-                    return "duplicate", {"of": name}
+        for event_id, said in [(candidate.about or "", text), *candidate.tells(candidate.item)]:
+            for teller, told in self._told.get(event_id, ()):
+                if _says_all(told, said):
+                    return "duplicate", {"of": teller}
         if candidate.voice and candidate.voice in self._seen:
             name = self._seen[candidate.voice].find(text, words)
             if name is not None and (other is None or name != other.candidate.name):

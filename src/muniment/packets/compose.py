@@ -21,6 +21,7 @@ from muniment.contracts.packet import (
     KeyQuote,
     LongTerm,
     MemoryPacket,
+    OpenLoop,
     PacketBudget,
     PacketMeta,
     PacketScope,
@@ -48,6 +49,7 @@ from muniment.packets.allocate import (
 from muniment.packets.conversation import (
     SETTLED,
     WINDOW,
+    ShownLine,
     cued_turns,
     offer_loops,
     offer_quotes,
@@ -60,7 +62,6 @@ from muniment.packets.evidence import is_found
 from muniment.packets.explain import Explanation
 from muniment.packets.page.layout import (
     ANSWER_MARKS,
-    DATED_LINES,
     EXCERPTS,
     MARKS,
     Page,
@@ -82,7 +83,7 @@ from muniment.packets.page.lines import (
 )
 from muniment.packets.page.opening import preamble, today_line
 from muniment.packets.page.superseded import SUPERSEDED
-from muniment.packets.pool import ComposeRequest, KnownMarks, Pool
+from muniment.packets.pool import ComposeRequest, FactCandidate, KnownMarks, Pool
 from muniment.packets.sections import (
     INSTRUCTIONS,
     UNMATCHED,
@@ -346,7 +347,8 @@ class _Draft:
             "says_not_found": self._says_not_found,
         }
         cited = self._cited()
-        if answers := {name: dict(admission.answers[name]) for name in cited if name in admission.answers}:
+        answers: JsonObject = {name: dict(admission.answers[name]) for name in cited if name in admission.answers}
+        if answers:
             determinism = {**determinism, ANSWER_MARKS: answers}
         return _made(
             MemoryPacket,
@@ -476,14 +478,14 @@ def _evidence_of(line: AllocatedLine) -> Iterable[str]:
         return state_evidence(item)
     if isinstance(item, ToolEvidence):
         return (item.ref,)
-    match line.candidate.block:
-        case "summary":
-            return summary_evidence(item.line)
-        case "instructions" | "facts":
-            return item.fact.sources
-        case "loops":
-            return () if item.evidence_id is None else (item.evidence_id,)
-    return item.sources or ()
+    if isinstance(item, ShownLine):
+        return summary_evidence(item.line)
+    if isinstance(item, FactCandidate):
+        return item.fact.sources
+    if isinstance(item, OpenLoop):
+        return () if item.evidence_id is None else (item.evidence_id,)
+    sources: Iterable[str] = item.sources or ()
+    return sources
 
 
 def _meta(request: ComposeRequest) -> PacketMeta:
@@ -545,7 +547,6 @@ def _determinism(admission: Admission, policy_digest: str, counter: TokenCounter
         "policy_digest": policy_digest,
         "sort_keys": SORT_KEYS,
         "token_counter": {"name": counter.name, "is_exact": counter.is_exact},
-        **({} if admission.is_dated else {DATED_LINES: 0}),
     }
 
 

@@ -102,9 +102,7 @@ def _summary_candidate(admission: Admission, name: str, line: SessionLine, at: i
         return ShownLine(line, text, summary_line(line, text, admission.who(line.evidence_id)))
 
     def write(shown: ShownLine) -> str:
-        return summary_text(
-            shown.written, cited, typical_mark, admission.who, admission.line_said_at, admission.answers
-        )
+        return summary_text(shown.written, cited, typical_mark, admission.answers)
 
     def shorten(fits: Fits, _: IsShown) -> tuple[ShownLine, Step] | None:
         if line.kind != "given":
@@ -222,7 +220,7 @@ def _results_made_good(tools: Sequence[ToolCandidate]) -> set[str]:
 
 def offer_window(admission: Admission, notes: Explanation) -> list[Offer]:
     """The last turns, newest first, so that the oldest go when the room does. Off for a responder (MP-05)."""
-    offers = []
+    offers: list[Offer] = []
     names = names_of("turn", (turn.id for turn in admission.pool.window))
     query = _folded(admission.request.query)
     for at, (name, turn) in reversed(list(enumerate(zip(names, admission.pool.window, strict=True)))):
@@ -432,8 +430,8 @@ def _turn_line(admission: Admission, shown: ShownTurn) -> str:
     if excerpt is not None:
         return excerpt_line(TYPICAL_MARK, who, turn.id, excerpt, note)
     text = text if turn.cited is None else with_marks(text, turn.cited, typical_mark)
-    is_result = turn.kind == "tool_result"
-    return quote_line(TYPICAL_MARK, who, text, note, is_result=is_result, said_at=admission.counted_from(turn.id))
+    is_result, said_at = turn.kind == "tool_result", emitted_ts(turn.ts) if turn.role == "user" else None
+    return quote_line(TYPICAL_MARK, who, text, note, is_result=is_result, said_at=said_at)
 
 
 def _words_of(shown: ShownTurn) -> tuple[str, Words | None]:

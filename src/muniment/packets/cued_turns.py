@@ -36,7 +36,7 @@ _TOKENS_A_SHORT_TURN = 8
 _USER = role_number("user")
 _EPOCH_SECONDS = date(1970, 1, 1).toordinal() * 86_400
 """Of 1970, as an `Instant` counts its seconds."""
-_HIT_FIELDS = set(HitCandidate.model_fields) - {"standing"}
+_HIT_FIELDS = set(HitCandidate.model_fields)
 
 Mask = npt.NDArray[np.bool_]
 
@@ -147,13 +147,6 @@ class Hits(NamedTuple):
         """The hit of a turn, by its ordinal."""
         return self.hits[self.ordinals.index(ordinal)] if ordinal in self.ordinals else None
 
-    def led_by(self, hits: Mapping[int, HitCandidate]) -> Hits:
-        """With these hits before the others, by ordinal; what else is left of all turns, by reason, is counted anew."""
-        rest = {ordinal: hit for ordinal, hit in zip(self.ordinals, self.hits, strict=True) if ordinal not in hits}
-        every = {**hits, **rest}
-        fresh = [ordinal for ordinal in hits if ordinal not in self.ordinals]
-        return Hits(tuple(every.values()), tuple(every), self._counted_without(fresh), self.eligible)
-
     def marked(self, newest: frozenset[int]) -> Hits:
         """With the reason `SAID_LATELY` for the hits that are among these turns."""
         hits = [
@@ -248,7 +241,6 @@ def _hit(found: FoundTurn, cued: CuedTurns, asked: str) -> HitCandidate:
             "score": ranked.chance,
             "parts": parts,
             "reasons": reasons,
-            "standing": None,
         },
         _HIT_FIELDS,
     )
@@ -263,7 +255,7 @@ def with_newest_own(
     newest = index.newest(among, min(_OWN_MAX, request.budget.max_tokens // _TOKENS_A_SHORT_TURN))
     ids = {each: index.id(each) for each in newest if each not in found.ordinals}
     turns = turns_by_id(ctx, reader, request.scope.tenant_id, list(ids.values()), is_asked_later=True)
-    given = {"score": 0.0, "parts": {}, "reasons": (SAID_LATELY,), "standing": None}
+    given = {"score": 0.0, "parts": {}, "reasons": (SAID_LATELY,)}
     fresh = {
         each: HitCandidate.unchecked({**given, "turn": turns[id_].read.turn}, _HIT_FIELDS)
         for each, id_ in ids.items()
@@ -292,6 +284,6 @@ def _newest(
         if id_ in turns:
             carried = 0 if cued.cues is None else int(cued.cues[ordinal])
             parts = {CUE_PART: float(carried)} if carried else {}
-            said = {"turn": turns[id_].read.turn, "score": 0.0, "parts": parts, "standing": None}
+            said = {"turn": turns[id_].read.turn, "score": 0.0, "parts": parts}
             hits[ordinal] = HitCandidate.unchecked({**said, "reasons": ("a cue points at it",)}, _HIT_FIELDS)
     return hits

@@ -1,4 +1,4 @@
-"""Make a text, a JSON value or a turn shorter: at the end of a sentence where there is one, and never in other words."""
+"""Make a text, a JSON value or a turn shorter: at the end of a sentence if there is one, and never in other words."""
 
 from __future__ import annotations
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from muniment.memory.recall.reasons import match_text, read_wanted
 from muniment.packets.admission import Admission
 from muniment.packets.allocate import Allocation
-from muniment.packets.page.lines import StateUnit, state_line
+from muniment.packets.page.lines import BlockName, StateUnit, state_line
 
 __all__ = ["is_found"]
 
-_STANDING = ("loops", "summary", "tools", "window")
+_STANDING: tuple[BlockName, ...] = ("loops", "summary", "tools", "window")
 _MEANT = frozenset(("goal", "objective", "done_definition", "plan", "next_actions", "risks", "hints"))
 """Parts of a state that say what is meant to be, and not what is: they answer only all of a question."""
 
@@ -30,7 +30,7 @@ def is_found(admission: Admission, allocation: Allocation) -> bool:
         return True
     state: Iterable[StateUnit] = [line.item for line in allocation.in_block("task", "state")]
     if not admission.terms:
-        return bool(state) or any(map(allocation.in_block, _STANDING))
+        return bool(state or allocation.in_block(*_STANDING))
     wanted = read_wanted(admission.request.query)
     lines = [(state_line(unit, lambda _: ""), 1.0 if unit.part in _MEANT else policy.match_min) for unit in state]
     given = [line.item.line for line in allocation.in_block("summary")]

@@ -61,8 +61,6 @@ class HitCandidate(Record):
     score: Number
     parts: dict[str, float]
     reasons: Items[str]
-    standing: Absent[Items[str]] = None
-    """Of a turn that was brought in because advice is asked for: the words of it that tell of the one who asks."""
 
 
 class FactCandidate(Record):
@@ -305,8 +303,7 @@ def _write_hits(hits: Sequence[HitCandidate]) -> str:
     written, at = [], 0
     for hit, (names, form) in zip(hits, forms, strict=True):
         end = at + len(names)
-        standing = "" if hit.standing is None else f',"standing":{canonical_text(hit.standing)}'
-        written.append(form % (*texts[at:end], reasons[hit.reasons], texts[end], standing, hit.turn.written))
+        written.append(form % (*texts[at:end], reasons[hit.reasons], texts[end], hit.turn.written))
         at = end + 1
     return f"[{','.join(written)}]"
 
@@ -316,7 +313,7 @@ def _form_of(parts: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """The parts of a hit in the order they are written, and the hit with a place for each value."""
     ordered = ordered_members(parts)
     parts_form = ",".join(label.replace("%", "%%") + "%s" for _, label in ordered)
-    form = f'{{"parts":{{{parts_form}}},"reasons":%s,"score":%s%s,"turn":%s}}'
+    form = f'{{"parts":{{{parts_form}}},"reasons":%s,"score":%s,"turn":%s}}'
     return tuple(name for name, _ in ordered), form
 
 

@@ -70,7 +70,7 @@ _TEXT_KEYS = {"claims": "statement", "next_actions": "action", "failures": "why"
 
 
 def offer_state(admission: Admission, notes: Explanation) -> list[Offer]:
-    """What the run is for and what binds it first, so that it goes last (MP-04); each unit whole, cut, or by its key."""
+    """What the run is for and what binds it first, so that it goes last (MP-04); a unit whole, cut, or by its key."""
     state = admission.pool.working_state
     if state is None:
         return []
@@ -686,14 +686,7 @@ def _episode_candidate(admission: Admission, known: _KnownEpisode) -> Candidate:
 
     def write(episode: Episode) -> str:
         results = {source for source in episode.sources if admission.is_result(source)}
-        return episode_text(
-            episode,
-            admission.who,
-            typical_mark,
-            results,
-            lambda source, _: admission.counted_from(source),
-            admission.answers,
-        )
+        return episode_text(episode, admission.who, typical_mark, results, admission.answers)
 
     def tells(episode: Episode) -> list[tuple[str, str]]:
         sentences = ([episode.summary] if episode.summary else []) + list(episode.highlights or ())

@@ -21,6 +21,7 @@ from muniment.store.items import Change, Item, Rewritten
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Condition, Reader, Transaction
     from muniment.core.ports.schema import ItemRow
+    from muniment.core.scope import Trust
     from muniment.store.context import Context
     from muniment.store.ledger import EntryKind, LedgerEntry
 
@@ -30,6 +31,7 @@ __all__ = [
     "Derived",
     "ItemCheck",
     "Lookup",
+    "MakingEntry",
     "Project",
     "Projections",
     "SessionFold",
@@ -45,6 +47,20 @@ Without = Callable[[Item, frozenset[str]], dict[str, Any] | Rewritten | None]
 Project = Callable[["LedgerEntry", Lookup], list[Change]]
 
 
+class MakingEntry(Protocol):
+    """An entry that an item was made from."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def trust(self) -> Trust: ...
+    @property
+    def metadata(self) -> dict[str, Any]: ...
+
+
+WithoutOf = Callable[[Item, frozenset[str], Sequence[MakingEntry]], Rewritten | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Derivation:
     """One kind of item. A kind that nobody declares cannot be written."""
@@ -58,6 +74,9 @@ class Derivation:
     """Which entries of these kinds it is made from, by the event they name; None for all."""
     project: Project | None = None
     """How entries become items: pure, so that `rebuild` can run it again over the whole ledger."""
+    without_of: WithoutOf | None = None
+    """Like `without`, for a kind whose items leave repeated mentions out: it also gets the entries that were linked to
+    the item, in the order of the ledger."""
     copies: bool = True
     """May hold what the items it came from said, so that one that was rewritten counts as lost too."""
     id_of_run: Callable[[str], str] | None = None

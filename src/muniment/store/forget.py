@@ -32,7 +32,7 @@ from muniment.core.ports.schema import (
     UserRow,
     column_names,
 )
-from muniment.core.scope import holder_of, is_corpus, is_reserved, lock_rank
+from muniment.core.scope import Trust, holder_of, is_corpus, is_reserved, lock_rank
 from muniment.errors import NotFound, StoreDamaged, UnknownScope
 from muniment.store.answers import clear_answers
 from muniment.store.chain import blob_fault, genesis
@@ -87,6 +87,8 @@ FOREIGN = "foreign"
 INDEX_DROPPED = "index_dropped"
 """Count of a receipt: users whose damaged index was dropped as a whole and made again."""
 _BY_PLACE = ("user_id", "session_id", "seq")
+_PROMOTED = ("candidate", "insight")
+"""Kinds of items that become facts."""
 _CARRYING = ("state_patch", "tool_result")
 """Kinds of entries that may carry the words of an item."""
 
@@ -280,13 +282,11 @@ def _take_item(tx: Transaction, plan: _Plan, selector: Selector) -> None:
     if item.body is None:
         return
     plan.items[id_] = item
-    assertions: Iterable[Mapping[str, Any]] = ()
-    if kind == "fact":
-        with suppress(StoreDamaged):
-            assertions = item.plain().get("assertions", ())
-    for origin_id in dict.fromkeys(each.get("origin") for each in assertions):
-        origin = latest(tx, origin_id) if isinstance(origin_id, str) else None
-        if origin is not None and origin.body is not None:
+    if kind != "fact":
+        return
+    sources = sorted(link.source_id for link in links_of(tx, id_))
+    for origin in by_ids(tx, ITEMS, sources, where=(("kind", "in", _PROMOTED), ("newest", "=", 1)), into=Item):
+        if _is_shared(_holder(item.user_id), _holder(origin.user_id)):
             plan.items.setdefault(origin.id, origin)
 
 
@@ -419,12 +419,16 @@ class Carrier(NamedTuple):
     run_id: str
     hash: bytes
     salt: bytes
-    metadata: dict[str, Any] | None
-    """None where the entry was altered, so that it may carry anything."""
+    metadata: dict[str, Any]
+    is_altered: bool
+    """It may carry anything."""
+    trust: Trust
+    place: tuple[str, str, str, int]
+    """In the order of the ledger."""
 
     def has_lost(self, lost: Collection[str]) -> bool:
         """Whether all the evidence it rested on is lost, or an event that it names is."""
-        metadata = self.metadata or {}
+        metadata = self.metadata
         sources = metadata.get("sources")
         named = sources if isinstance(sources, list) else []
         return (
@@ -437,7 +441,11 @@ class Carrier(NamedTuple):
 class _CarrierRow(NamedTuple):
     id: str
     user_id: str
+    session_id: str
     run_id: str
+    seq: int
+    recorded_at: str
+    trust: Trust
     content_hash: bytes
     hash: bytes
     salt: bytes | None
@@ -461,7 +469,11 @@ def carriers_of(tx: Transaction, item_ids: Iterable[str], known: Collection[str]
         row, metadata = rows[source], read[source]
         if metadata is not None and metadata.get("id") != item_id and metadata.get("event") != STATE_PATCHED:
             continue
-        yield Carrier(item_id, row.id, row.user_id, row.run_id, row.hash, row.salt or b"", metadata)
+        place = (row.recorded_at, row.user_id, row.session_id, row.seq)
+        salt, is_altered = row.salt or b"", metadata is None
+        yield Carrier(
+            item_id, row.id, row.user_id, row.run_id, row.hash, salt, metadata or {}, is_altered, row.trust, place
+        )
 
 
 def _metadata(row: _CarrierRow) -> dict[str, Any] | None:
@@ -502,7 +514,7 @@ def _follow_evidence(ctx: Context, tx: Transaction, plan: _Plan) -> None:
         for carrier in derived.carriers.get(item_id, ()):
             if carrier.id not in lost and (item_id in lost or carrier.has_lost(lost)):
                 plan.entries[carrier.id] = _Entry(carrier.id, carrier.user_id, carrier.run_id, carrier.hash)
-                plan.add(LEFT_DAMAGED, carrier.metadata is None)
+                plan.add(LEFT_DAMAGED, carrier.is_altered)
                 own.setdefault(item_id, set()).add(carrier.id)
                 lost.add(carrier.id)
 
@@ -522,7 +534,8 @@ def _follow_evidence(ctx: Context, tx: Transaction, plan: _Plan) -> None:
         elif item is None:
             continue
         else:
-            rest = _without(ctx, item, frozenset(lost - own.get(id_, set())), frozenset(left.keys() - {id_}))
+            made_by = derived.carriers.get(id_, ())
+            rest = _without(ctx, item, frozenset(lost - own.get(id_, set())), frozenset(left.keys() - {id_}), made_by)
         if rest is None:
             lost.add(id_)
             left.pop(id_, None)
@@ -656,13 +669,19 @@ def _in_order(derived: _Derived) -> list[str]:
     return [*order, *(id_ for id_, sources in waiting.items() if sources)]
 
 
-def _without(ctx: Context, item: Item, lost: frozenset[str], rewritten: frozenset[str]) -> Rewritten | None:
+def _without(
+    ctx: Context, item: Item, lost: frozenset[str], rewritten: frozenset[str], made_by: Iterable[Carrier]
+) -> Rewritten | None:
     """What the item's derivation leaves of it. Nothing is left of a kind that nobody declares, or that was altered."""
     derivation = ctx.derivations.get(item.kind)
     if derivation is None:
         return None
+    gone = lost | rewritten if derivation.copies else lost
     try:
-        left = derivation.without(item, lost | rewritten if derivation.copies else lost)
+        if derivation.without_of is not None:
+            ordered = sorted((each for each in made_by if not each.is_altered), key=lambda each: each.place)
+            return derivation.without_of(item, gone, ordered)
+        left = derivation.without(item, gone)
     except StoreDamaged:
         return None
     return Rewritten(left, item.status, item.trust) if isinstance(left, dict) else left

@@ -193,6 +193,8 @@ class Change(NamedTuple):
     agent_id: str | None = None
     session_id: str | None = None
     run_id: str | None = None
+    is_mention: bool = False
+    """Only its sources are new: they are linked, and no version is written."""
 
 
 class Rewritten(NamedTuple):
@@ -381,7 +383,7 @@ def newest_of(versions: Iterable[Item]) -> list[Item]:
 
 
 def write_changes(tx: Transaction, changes: Iterable[Change]) -> list[Item]:
-    """Add each change as the next version of its item, with its lineage."""
+    """Add each change as the next version of its item, with its lineage; of a repeated mention, its sources alone."""
     return [_write_change(tx, change) for change in changes]
 
 
@@ -391,6 +393,9 @@ def _write_change(tx: Transaction, change: Change) -> Item:
         return add_item(tx, change)
     if before.kind != change.kind:
         raise _taken(change)  # whoever has it may be another user, so not even what it is is told
+    if change.is_mention:
+        put_links(tx, change.id, change.sources)
+        return before
     if before.newest:
         tx.do(Patch("items", (("id", "=", before.id), ("version", "=", before.version)), {"newest": 0}))
     return _write(tx, change, before.version + 1, before.placed_at)

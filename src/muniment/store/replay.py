@@ -87,14 +87,16 @@ class Replay:
         return self._one("id = ? ORDER BY version DESC LIMIT 1", item_id) if found is None else found
 
     def _add(self, change: Change) -> None:
+        sources = [(_text(change.id), _text(source), 0) for source in change.sources]
+        sources += [(_text(change.id), _text(turn), 1) for turn in change.turns]
+        self._held.executemany("INSERT OR IGNORE INTO sources VALUES (?, ?, ?)", sources)
+        if change.is_mention:
+            return
         before = self.newest(change.id)
         item = item_of(change, 1 if before is None else before.version + 1)
         self._held.execute(
             "INSERT INTO items VALUES (?, ?, ?)", (_text(item.id), item.version, marshal.dumps(tuple(item)))
         )
-        sources = [(_text(item.id), _text(source), 0) for source in change.sources]
-        sources += [(_text(item.id), _text(turn), 1) for turn in change.turns]
-        self._held.executemany("INSERT OR IGNORE INTO sources VALUES (?, ?, ?)", sources)
         self.versions += 1
         self.items += item.version == 1
         self._newest[item.id] = item

@@ -13,9 +13,6 @@ from benchmarks.answers_prompts import Prompt, prompts_of, read_prompts, write_p
 from benchmarks.answers_sets import asked_of
 from benchmarks.answers_table import Answer, answered, interval, kept_of, read_answers, rows_of
 from benchmarks.answers_torch import answered_keys, batches, joined_model
-from benchmarks.answers_wording import CITING, PLAIN, WIDE, Wording, told
-
-import muniment
 
 START = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 SAID = (
@@ -85,7 +82,7 @@ def test_wrong_keys_are_put_right_or_left_out(data: Path) -> None:
 
 @pytest.fixture
 def prompts(data: Path) -> list[Prompt]:
-    return list(prompts_of(data, "locomo", near=None, has_wordings=True, has_whole=True))
+    return list(prompts_of(data, "locomo", near=None, has_whole=True))
 
 
 def test_every_arm_asks_every_question_and_gold_only_where_there_is_some(prompts: list[Prompt]) -> None:
@@ -112,58 +109,12 @@ def test_a_prompt_tells_what_stands_in_it(prompts: list[Prompt]) -> None:
     assert held["ours 512", "q1"].user == "What is Ben's boat called?"
 
 
-def test_the_wording_of_the_product_is_the_product(prompts: list[Prompt]) -> None:
-    held = {(prompt.arm, prompt.question): prompt for prompt in prompts}
-    for id_ in ("q0", "q1", "q3"):
-        product, worded = held["ours 512", id_], held["wording product", id_]
-        assert (product.system, product.user) == (worded.system, worded.user)
-        assert product.key == worded.key
-        citing, worded = held["ours 512 citing", id_], held["wording citing", id_]
-        assert (citing.system, citing.user) == (worded.system, worded.user)
-
-
 def test_prompts_are_kept_as_they_are_and_byte_for_byte(prompts: list[Prompt], tmp_path: Path) -> None:
     first, second = tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl.gz"
     assert write_prompts(first, iter(prompts)) == len(prompts)
     assert list(read_prompts(first)) == prompts
     write_prompts(second, read_prompts(first))
     assert first.read_bytes() == second.read_bytes()
-
-
-def test_wordings_have_names_of_their_own() -> None:
-    names = [wording.name for wording in (*PLAIN, *WIDE, *CITING)]
-    assert len(names) == len(set(names))
-
-
-def test_every_wording_tells_every_quote_unless_it_is_to_tell_fewer() -> None:
-    with muniment.open(":memory:") as mem:
-        run = mem.run(user_id="user", session_id="talk")
-        run.observe_many([{"role": "user", "speaker": speaker, "content": text} for _, speaker, text in SAID])
-        build = mem.run(user_id="user", session_id="asking").compose("responder", query="Where does Ana work?")
-    quotes = [quote.quote for quote in build.packet.short_term.key_quotes or ()]
-    assert quotes
-    for wording in (*PLAIN, *WIDE, *CITING):
-        text = told(build, wording)
-        if not wording.share and wording.notes != "inline":
-            assert all(quote in text for quote in quotes), wording.name
-    assert told(build, Wording()) == build.text
-
-
-def test_days_in_digits_are_the_same_days() -> None:
-    with muniment.open(":memory:") as mem:
-        run = mem.run(user_id="user", session_id="talk")
-        run.observe("user", "I went to the lake last weekend, and yesterday to the dentist.", ts="2023-05-10T09:00:00Z")
-        build = mem.run(user_id="user", session_id="asking").compose("responder", query="Who went to the lake?")
-    words, digits = build.text, told(build, Wording(day="iso heading", notes="iso"))
-    for in_words, in_digits in (
-        ("10 May 2023:", "2023-05-10:"),
-        ("last weekend (= weekend of 6 May 2023)", "last weekend (= weekend of 2023-05-06)"),
-        ("yesterday (= 9 May 2023)", "yesterday (= 2023-05-09)"),
-    ):
-        assert in_words in words
-        assert in_digits in digits
-        words = words.replace(in_words, in_digits)
-    assert words == digits
 
 
 # -- asking -------------------------------------------------------------------------------------------
@@ -204,8 +155,6 @@ def test_a_model_in_parts_is_joined(tmp_path: Path) -> None:
 def test_rows_count_answers_and_declines_apart(data: Path, prompts: list[Prompt], tmp_path: Path) -> None:
     answers: dict[str, Answer] = {}
     for prompt in prompts:
-        if prompt.arm.startswith("wording"):
-            continue
         right = {"q0": "2022", "q1": "Marlin", "q3": "not mentioned"}[prompt.question]
         answers[prompt.key] = Answer(right if prompt.arm.startswith("ours") else "Marlin", 10, 0.5)
     table = rows_of(answered(data, prompts, answers), "choosing")

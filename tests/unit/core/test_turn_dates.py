@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.core.text.analyzer import ascii_words, term_hash
-from muniment.core.text.times.said_when import said_times
 from muniment.core.text.times.turn_dates import date_terms, feast_terms
 from muniment.memory.recall.index import index_text
 from muniment.memory.recall.query import read_query
@@ -166,18 +165,6 @@ def test_feasts(year: int, text: str, days: set[str]) -> None:
     assert set(feast_terms(text, year)) == days
     if text.isascii():
         assert set(feast_terms(text, year, frozenset(ascii_words(text)))) == days
-
-
-def test_a_reader_is_told_no_day_that_only_an_index_may_use() -> None:
-    said = date(2024, 12, 10)
-    for text in ("We fly home at Christmas.", "The dentist is on the 20th.", "周五见", "We sail in the summer."):
-        assert date_terms(text, said)
-        assert said_times(text, said) == ()
-
-
-def test_half_a_year_ago_is_no_year_ago() -> None:
-    (found,) = said_times("We met half a year ago.", date(2024, 2, 14))
-    assert (found.window.start, found.window.end) == (date(2023, 8, 1), date(2023, 8, 31))
 
 
 @given(st.text(max_size=200), st.dates())

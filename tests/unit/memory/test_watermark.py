@@ -12,12 +12,16 @@ import pytest
 
 import muniment
 from effort import SOAK
-from muniment.core.ports.engine import Patch, Select
+from muniment.core.canonical import digest
+from muniment.core.ports.engine import Patch, Select, Transaction
+from muniment.core.ports.rows import put, select
+from muniment.core.ports.schema import SEGMENTS
 from muniment.errors import EmbedderFailure
 from muniment.handles.memory import Memory
 from muniment.memory import index as memory_index
-from muniment.memory.index import IndexCache, follow
+from muniment.memory.index import IndexCache, analyse_turn, follow, index_fault, read_turns
 from muniment.memory.outside.embed_hashed import HashEmbedder
+from muniment.memory.recall.segments import build_segment, encode_segment
 from muniment.store.engines.sqlite import SqliteReader
 from muniment.store.watermark import TAIL_MAX, read_user
 
@@ -293,3 +297,27 @@ def test_composing_after_a_write_reads_nothing_in_proportion_to_history(
     small, large = counted
     assert large.get("segments", 0) == large.get("vectors", 0) == 0
     assert sum(large.values()) <= sum(small.values()) + 200, (small, large)
+
+
+@pytest.mark.parametrize("altered", [0, 511, 512, 1_300, 1_499])
+def test_verify_compares_every_turn_of_a_long_block(tmp_path: Path, altered: int) -> None:
+    """It holds some hundred texts at a time."""
+    turns = [{"role": "user", "content": f"Crate {number} holds {WORDS[number % 9]}."} for number in range(1_500)]
+    with muniment.open(tmp_path / "sound.db") as mem:
+        mem.run(user_id="ana", session_id="s1", run_id="r1").observe_many(turns)
+        follow(mem._ctx, "default", "ana")
+        assert mem.verify().ok
+        (block, *_) = mem._ctx.engine.read("default", lambda reader: select(reader, SEGMENTS))
+
+        def alter(tx: Transaction) -> None:
+            """As if the block had been made from another text, its digest included."""
+            said = list(read_turns(tx, "default", "ana", 0, 1_501))
+            entry, _ = said[altered]
+            said[altered] = (entry, "Something else was in it.")
+            data = encode_segment(build_segment([analyse_turn(*each) for each in said]))
+            put(tx, SEGMENTS, [block._replace(data=data, digest=digest(data)[:16])])
+
+        mem._ctx.engine.write("default", alter)
+        fault = mem._ctx.engine.read("default", lambda reader: index_fault(reader, "default", "ana"))
+        assert fault == "the index from turn 0 on is not what was said"
+        assert not mem.verify().ok

@@ -327,36 +327,6 @@ def test_other_lines_of_evidence_stand_as_they_were_said() -> None:
     assert f"[1] user: {said}\n" in composed(hits=[make_hit("e1", said)]).text
 
 
-@pytest.mark.req("TM-08", "MP-16")
-@for_each("max_tokens", [256, 300, 511, 512, 1024])
-def test_days_that_quotes_name_are_resolved_where_there_is_room(max_tokens: int) -> None:
-    """On a small page they take no quote's room; what stands there then is told in the packet, for who renders it."""
-    said = "2026-04-15T10:00:00Z"
-    hits = [
-        make_hit(f"e{n}", f"Trip {n} to town {n} was yesterday, and so was lunch {n}.", 9 - n, ts=said)
-        for n in range(3)
-    ]
-    few = composed(request=make_request("responder", max_tokens=max_tokens), hits=hits)
-    assert few.text.count("yesterday (= 14 April 2026)") == 3
-    assert [quote.quote for quote in few.packet.short_term.key_quotes or ()] == [hit.turn.text for hit in hits]
-    many = [
-        make_hit(f"e{n}", f"Trip {n} to town {n} was yesterday, by the bus of {n}.", 99 - n, ts=said) for n in range(80)
-    ]
-    full = composed(request=make_request("responder", max_tokens=max_tokens), hits=many)
-    shown, dated = len(quoted(full)), full.text.count("yesterday (= 14 April 2026)")
-    named = full.text.count("was yesterday")  # the last may be cut before it says so
-    assert dated == named if max_tokens >= 512 else dated < named
-    plain = composed(
-        request=make_request("responder", max_tokens=max_tokens),
-        hits=[make_hit(hit.turn.id, hit.turn.text, hit.score, ts=said, role="tool") for hit in many],
-    )
-    assert "(= " not in plain.text  # a tool's days are counted from nobody knows when
-    assert max_tokens >= 512 or shown >= len(quoted(plain))
-    for made in (few, full, plain):
-        assert render(made.packet).text == made.text
-        assert made.tokens == CountBy().count(made.text) <= max_tokens
-
-
 _PAGE_LINE = re.compile(
     r"(?i)(?!> )(?:[\s\u200b]*(?:[#＃]|[\[［]\d|- |undated:|evidence from memory|\[n\] marks|today is \w+day, \d"
     r"|\d{1,2} (?:january|april|may|june) \d{4}:|\d{4}-\d\d-\d\d:|(?:goal|decided|verified|hint|risk): "
@@ -388,21 +358,3 @@ def test_whatever_evidence_says_the_page_has_the_lines_it_has(lines: list[tuple[
     real = [line for block in (page.opening, *page.lines.values()) for line in block]
     shown = re.split(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", made.text)
     assert sum(_PAGE_LINE.match(line) is not None for line in shown) == len(real)
-
-
-@pytest.mark.req("TM-08", "MP-16")
-@pytest.mark.parametrize("max_tokens", [256, 2048])
-def test_days_that_an_episode_names_are_resolved_from_when_each_sentence_was_said(max_tokens: int) -> None:
-    told = [
-        make_line("m1", "We went hiking yesterday.", 3.0, role="user", speaker="Ana", ts="2026-04-28T09:30:00Z"),
-        make_line("m2", "I fly home tomorrow.", 2.0, role="assistant", ts="2026-04-29T23:00:00Z"),
-        make_line("t1", "Rain is due tomorrow.", 1.0, role="tool", ts="2026-04-29T23:00:00Z"),
-    ]
-    request = make_request("planner", query="", max_tokens=max_tokens)
-    made = composed(request=request, episodes=[make_episode("ep1", "2026-04-28T09:30:00Z", *told)])
-    assert "28 April 2026: Ana: We went hiking yesterday. | yesterday (= 27 April 2026) [1]\n" in made.text
-    assert "- assistant: I fly home tomorrow. | tomorrow (= 30 April 2026) [2]\n" in made.text
-    assert "- tool → Rain is due tomorrow. [3]\n" in made.text
-    (episode,) = made.packet.long_term.episodes
-    assert episode.summary == "We went hiking yesterday."
-    assert render(made.packet).text == made.text

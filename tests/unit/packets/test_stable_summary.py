@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from muniment.handles.memory import Memory
-from muniment.packets.rendering import render
 
 pytestmark = pytest.mark.req("TM-06")
 NOW = "2026-05-01T12:00:00Z"
@@ -67,28 +66,6 @@ def test_a_longer_turn_is_quoted_beside_its_sentence(any_mem: Memory) -> None:
     build = run.compose("responder", query="Which roof garden was lovely?", max_tokens=512, now=NOW)
     assert "constraint (user): Never book a hotel without asking me first. [1]" in build.text
     assert text in [each.quote for each in build.packet.short_term.key_quotes or ()]
-
-
-@pytest.mark.parametrize("budget", [256, 1024])
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        (
-            "I'll send the draft tomorrow.",
-            "commitment (Ana): I'll send the draft tomorrow. | tomorrow (= 21 April 2026",
-        ),
-        ("Don't call me next Friday.", "constraint (Ana): Don't call me next Friday. | next Friday (= 24 April 2026"),
-        ("We decided to meet the notary tomorrow.", "| tomorrow (= 21 April 2026) ["),
-    ],
-)
-def test_the_days_that_a_line_names_are_resolved(any_mem: Memory, said: str, told: str, budget: int) -> None:
-    run = any_mem.run(user_id="ana", session_id="s1")
-    run.observe(role="user", speaker="Ana", content=said, ts="2026-04-20T09:00:00Z")
-    build = run.compose("responder", query="Anything?", max_tokens=budget, now=NOW)
-    assert told in build.text.split("Today is")[0]
-    assert said in build.packet.short_term.rolling_summary
-    assert render(build.packet).text == build.text
-    assert build.tokens <= budget
 
 
 def test_a_name_that_is_a_day_is_no_day(any_mem: Memory) -> None:

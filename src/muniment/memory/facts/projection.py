@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from muniment.errors import InvalidRecord
-from muniment.memory.facts.records import Assertion, Objection, StoredFact
+from muniment.memory.facts.records import FIRST_KEPT, Assertion, Objection, StoredFact, kept_assertions
+from muniment.store.derivation import MakingEntry
 from muniment.store.items import Change, Item, Rewritten, digest_name
 from muniment.store.ledger import FACT_DISPUTED, FACT_REINFORCED, FACT_REMEMBERED, FACT_RETRACTED, LedgerEntry
 
@@ -30,7 +32,7 @@ def project_fact(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
 
 def _remembered(entry: LedgerEntry, lookup: Lookup) -> list[Change]:
     said = entry.metadata
-    assertion = _assertion(entry)
+    assertion = assertion_of(entry)
     fact = StoredFact.from_wire(
         {
             "fact_id": said.get("id"),
@@ -70,16 +72,17 @@ def _revised(entry: LedgerEntry, lookup: Lookup, revise: Revise) -> list[Change]
     item = lookup(id_) if isinstance(id_, str) else None
     if item is None or item.body is None:
         return []
-    revised = revise(StoredFact.from_wire(item.plain()), entry)
-    named = entry.metadata.get("sources")
-    sources = tuple(source for source in named if isinstance(source, str)) if isinstance(named, list) else ()
-    return [_change(revised, entry, sources)]
+    fact = StoredFact.from_wire(item.plain())
+    revised = revise(fact, entry)
+    said = entry.metadata
+    sources = (*texts_in(said.get("sources")), *texts_in([said.get("from")]), *texts_in(said.get("depends_on")))
+    return [_change(revised, entry, sources, is_mention=revised == fact)]
 
 
 def _reinforced(fact: StoredFact, entry: LedgerEntry) -> StoredFact:
-    assertion = _assertion(entry)
+    assertions = kept_assertions((*fact.assertions, assertion_of(entry)))
     depends_on = tuple(dict.fromkeys((*fact.depends_on, *texts_in(entry.metadata.get("depends_on")))))
-    return fact.model_copy(update={"assertions": (*fact.assertions, assertion), "depends_on": depends_on})
+    return fact.model_copy(update={"assertions": assertions, "depends_on": depends_on})
 
 
 def _disputed(fact: StoredFact, entry: LedgerEntry) -> StoredFact:
@@ -98,7 +101,8 @@ _REVISIONS: dict[str, Revise] = {
 }
 
 
-def _assertion(entry: LedgerEntry) -> Assertion:
+def assertion_of(entry: MakingEntry) -> Assertion:
+    """What an entry says for a fact; raises `InvalidRecord` if it was not written by a run of ours."""
     said = entry.metadata.get("assertion")
     plain: dict[str, Any] = said if isinstance(said, dict) else {}
     here = {"patch": entry.id, "trust": entry.trust}
@@ -117,7 +121,7 @@ def texts_in(values: Any) -> tuple[str, ...]:
     return tuple(value for value in values if isinstance(value, str)) if isinstance(values, list) else ()
 
 
-def _change(fact: StoredFact, entry: LedgerEntry, sources: Iterable[str]) -> Change:
+def _change(fact: StoredFact, entry: LedgerEntry, sources: Iterable[str], *, is_mention: bool = False) -> Change:
     return Change(
         id=fact.fact_id,
         kind="fact",
@@ -127,6 +131,7 @@ def _change(fact: StoredFact, entry: LedgerEntry, sources: Iterable[str]) -> Cha
         trust=fact.trust,
         sources=(*sources, entry.id),
         name=digest_name(fact.key),
+        is_mention=is_mention,
         **level_columns(entry, fact.scope_level),
     )
 
@@ -145,11 +150,14 @@ def left_of(sources: Iterable[str], lost: frozenset[str]) -> tuple[str, ...]:
     return tuple(source for source in sources if source not in lost)
 
 
-def fact_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
-    """A fact stands while one of its assertions does, with at least one of its sources; else it is erased."""
+def fact_without(item: Item, lost: frozenset[str], patches: Sequence[MakingEntry] = ()) -> Rewritten | None:
+    """A fact stands while one of its assertions does, with at least one of its sources; else it is erased.
+
+    `patches` are all that made the fact, in order: repeated mentions among them take the place of what is lost.
+    """
     fact = StoredFact.from_wire(item.plain())
     assertions = []
-    for assertion in fact.assertions:
+    for assertion in _all_assertions(fact, patches):
         sources = left_of(assertion.sources, lost)
         if not sources or assertion.patch in lost or assertion.origin in lost:
             continue
@@ -164,6 +172,25 @@ def fact_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
     )
     taken_over_by = None if fact.superseded_by in lost else fact.superseded_by
     kept = fact.model_copy(
-        update={"assertions": tuple(assertions), "objections": objections, "superseded_by": taken_over_by}
+        update={
+            "assertions": kept_assertions(assertions),
+            "objections": objections,
+            "superseded_by": taken_over_by,
+        }
     )
     return Rewritten(kept.to_wire(), kept.status, kept.trust)
+
+
+def _all_assertions(fact: StoredFact, patches: Iterable[MakingEntry]) -> list[Assertion]:
+    """Everything that was said for a fact, repeated mentions included, in order."""
+    if len(fact.assertions) < FIRST_KEPT:
+        return list(fact.assertions)
+    held = {assertion.patch: assertion for assertion in fact.assertions}
+    said: list[Assertion] = []
+    for patch in patches:
+        if patch.id in held:
+            said.append(held.pop(patch.id))
+        elif patch.metadata.get("event") in (FACT_REMEMBERED, FACT_REINFORCED):
+            with suppress(InvalidRecord):
+                said.append(assertion_of(patch))
+    return [*held.values(), *said]

@@ -4,7 +4,7 @@ Richer than the packet's records, which are views of these: each part says which
 evidence, so that a forget can take exactly that part away. Quotes are kept as spans into their event, never as text.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from muniment.contracts.packet import Fact, FactStatus, InsightItem, Procedure, ValidationState, Validity
@@ -13,6 +13,7 @@ from muniment.core.scope import TRUST_ORDER, IdText, ScopeLevel, Trust
 from muniment.memory.facts.candidate_records import CandidateStatus
 
 __all__ = [
+    "FIRST_KEPT",
     "INSTRUCTION_KEYS",
     "STALE_DEPENDENCY",
     "Assertion",
@@ -25,6 +26,7 @@ __all__ = [
     "StoredProcedure",
     "StoredState",
     "is_instruction",
+    "kept_assertions",
 ]
 
 STALE_DEPENDENCY = "stale_dependency"
@@ -63,6 +65,30 @@ class Assertion(Record):
     """The insight or candidate it was promoted from."""
 
 
+FIRST_KEPT = 8
+"""A fact names this many of those who said it first. Of later ones, it names those that changed what it says."""
+
+
+def kept_assertions(assertions: Sequence[Assertion]) -> tuple[Assertion, ...]:
+    """The assertions that a fact holds: the first ones, and those that decide its trust, confidence and validity.
+
+    Any other is a repeated mention. It is linked to the fact and changes nothing that can be seen, so that the
+    assertions of a fact may be taken in one by one or all at once.
+    """
+    trust = min((each.trust for each in assertions), key=TRUST_ORDER.index)
+    best = [at for at, each in enumerate(assertions) if each.trust == trust]
+    kept = {*range(min(FIRST_KEPT, len(assertions))), best[0]}
+    kept.add(max(best, key=lambda at: (assertions[at].confidence, -at)))
+    kept.add(min(best, key=lambda at: (assertions[at].since, at)))
+    for name in ("valid_from", "valid_to", "notes"):
+        said, last = None, best[0]
+        for at in best:
+            if getattr(assertions[at], name) not in (None, said):
+                said, last = getattr(assertions[at], name), at
+        kept.add(last)
+    return tuple(assertions[at] for at in sorted(kept))
+
+
 class Objection(Record):
     """Someone disputed or retracted a fact."""
 
@@ -72,7 +98,7 @@ class Objection(Record):
 
 
 class StoredFact(Record):  # LG-08
-    """A fact with everything that was ever said for and against it.
+    """A fact with what was said for and against it, but for repeated mentions (`kept_assertions`).
 
     Several assertions may support it. Its trust is that of the best of them, and only assertions of that trust count
     among its sources: so evidence of lower trust can neither raise its confidence nor drag its trust down.

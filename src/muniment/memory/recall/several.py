@@ -10,13 +10,10 @@ from muniment.core.limits import remembered
 from muniment.core.text.analyzer import ascii_words
 from muniment.core.text.patterns import lazy_pattern, sign
 
-__all__ = ["asks_along", "asks_for_account", "gathers"]
+__all__ = ["asks_for_account", "gathers"]
 
 _CHARS_MAX = 20_000
 """Characters of a query that are read: a longer one is a document, and its start says what it is about."""
-
-_CHAIN_CHARS_MAX = 300
-"""A longer query is no plain question."""
 
 _SENTENCE = lazy_pattern(r"(?:[^.!?。！？\n]|[.!?](?!\s|$))+[.!?。！？]*")
 _ASKING = lazy_pattern(
@@ -88,17 +85,6 @@ _ACCOUNT = sign(
     r"|总结|概括|概述|回顾一下|讨论|[谈聊]了(?:什么|些|哪)|谈论|看法|意见|观点|态度"
     r"|요약|개요|논의|토론|의견|견해|(?:무슨|어떤) (?:이야기|얘기)|정리해",
 )
-
-_LINKS = lazy_pattern(r"(?i)['’]s\b|(?<!^)\b(?:of|where|who|whom|whose|that|which|\w{3,}ed)\b")
-"""What leads from one thing to the next, behind the first word of a question."""
-_NO_CHAIN = lazy_pattern(r"[a-z]{3}[.!?]\s+[A-Z]|(?i:\b(?:previous(?:ly)?|before|former(?:ly)?|used to|ago|earlier)\b)")
-"""Where one sentence ends and another begins, as in a chat; or what was is asked for, and not how it stands."""
-
-
-@remembered(256)
-def asks_along(text: str) -> bool:
-    """May a query ask along a chain of statements: "the capital of the country where she lives"?"""
-    return len(text) <= _CHAIN_CHARS_MAX and not _NO_CHAIN.search(text) and _LINKS.search(text, 1) is not None
 
 
 @remembered(256)

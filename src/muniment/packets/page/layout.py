@@ -28,7 +28,7 @@ from muniment.errors import InvalidRecord
 from muniment.memory.facts.records import is_instruction
 from muniment.memory.results.excerpts import gaps_of
 from muniment.memory.turns import Excerpt
-from muniment.packets.page.dated import day_heading, day_of, has_dates
+from muniment.packets.page.dated import day_heading, day_of
 from muniment.packets.page.lines import (
     BLOCKS,
     NEAREST_FOUND,
@@ -63,11 +63,9 @@ from muniment.packets.page.superseded import find_superseded, superseded_note
 
 __all__ = [
     "ANSWER_MARKS",
-    "DATED_LINES",
     "EXCERPTS",
     "MARKS",
     "NOT_FOUND_LINES",
-    "SAID",
     "UNLESS_LINES",
     "Page",
     "Quoted",
@@ -82,14 +80,10 @@ __all__ = [
 
 EXCERPTS = "excerpts"
 """Where `explain.filters` says, by evidence id, which stretches of a long result are quoted."""
-SAID = "message"
-"""The type of citation of what somebody said: days that it names are counted from when that was."""
 MARKS = "marks"
 """Where a packet keeps what each mark of its page refers to: in `explain.determinism`, which is open."""
 ANSWER_MARKS = "answer_marks"
 """Where a packet keeps what the marks of answers in it named on the pages that they were given for."""
-DATED_LINES = "dated_lines"
-"""Where a packet keeps how many lines have their days resolved, if there was no room for all."""
 NOT_FOUND_LINES = tuple(
     line.replace("answers this", f"answers this{unless}")
     for unless in ("", ", unless a line above does")
@@ -134,8 +128,8 @@ class Quoted(NamedTuple):
 
     @property
     def said_at(self) -> str | None:
-        """When it was said, where somebody said it: a tool's days are counted from nobody knows when."""
-        return None if self.role == "tool" else self.ts
+        """When it was said, if a user said it. An assistant writes drafts and examples, a tool reports other days."""
+        return self.ts if self.role == "user" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +157,6 @@ class Sheet:
     cited: Container[str]
     who: Callable[[str], str | None]
     """Who said a piece of evidence, where that is known by name; of a tool's result, the call."""
-    said_at: Callable[[str], str | None]
-    """When somebody said a piece of evidence, where that is known."""
     results: Container[str] = frozenset()
     """Evidence that tools answered."""
     known_marks: Mapping[str, int] = field(default_factory=dict)
@@ -173,8 +165,6 @@ class Sheet:
     """The number of the next piece of evidence that has none."""
     answers: Answers = field(default_factory=dict)
     """What the marks of answers to earlier pages named there."""
-    dated_lines: int | None = None
-    """How many lines have the days resolved that they name, from the first on; None where all have."""
 
 
 class _Marks:
@@ -199,8 +189,7 @@ def lay_out(sheet: Sheet) -> Page:
     """The page; nothing on it that the matrix keeps from the purpose. An empty sheet makes an empty page."""
     marks = _Marks(sheet.known_marks, sheet.next_mark)
     sections: dict[Section, list[str]] = {section: [] for section in SECTIONS}
-    dates = _Dates(sheet.dated_lines)
-    blocks = {block.name: _block(block, sheet, marks, dates) for block in BLOCKS}
+    blocks = {block.name: _block(block, sheet, marks) for block in BLOCKS}
     if sheet.says_not_found:
         quotes = blocks["quotes"]
         has_standing = any(blocks[name] for name in _STANDING)
@@ -230,29 +219,13 @@ _STANDING: tuple[BlockName, ...] = ("task", "summary", "state", "loops", "tools"
 """What stands on a page whatever is asked."""
 
 
-class _Dates:
-    """Gives out how many lines may have the days resolved that they name."""
-
-    def __init__(self, lines_max: int | None) -> None:
-        self._left = lines_max
-
-    def __call__(self, text: str, said_at: str | None) -> str | None:
-        """From when the days of a text are counted; None where they stay as they were said."""
-        if self._left is None:
-            return said_at
-        if self._left == 0 or not has_dates(text, said_at):
-            return None
-        self._left -= 1
-        return said_at
-
-
-def _block(block: Block, sheet: Sheet, mark: Mark, dates: _Dates) -> list[str]:
+def _block(block: Block, sheet: Sheet, mark: Mark) -> list[str]:
     """The lines of a block under its heading; none where there is nothing to tell."""
-    lines = list(_lines(block.name, sheet, mark, dates)) if may_show(block.name, sheet.purpose) else []
+    lines = list(_lines(block.name, sheet, mark)) if may_show(block.name, sheet.purpose) else []
     return [block.heading, *lines] if lines else []
 
 
-def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable[str]:
+def _lines(name: BlockName, sheet: Sheet, mark: Mark) -> Iterable[str]:
     match name:
         case "task" | "state":
             shown = _shown(sheet)
@@ -264,28 +237,19 @@ def _lines(name: BlockName, sheet: Sheet, mark: Mark, dates: _Dates) -> Iterable
         case "procedures":
             return (procedure_line(procedure, mark) for procedure in sheet.procedures)
         case "summary":
-            said = [summary_text(sheet.summary, sheet.cited, mark, sheet.who, sheet.said_at, sheet.answers)]
-            return said if sheet.summary else ()
+            return [summary_text(sheet.summary, sheet.cited, mark, sheet.answers)] if sheet.summary else ()
         case "quotes":
-            return _quotes(sheet, mark, dates)
+            return _quotes(sheet, mark)
         case "loops":
             return (loop_line(loop, mark) for loop in sheet.loops if loop.status == "open")
         case "window":
             return (
-                _quote(
-                    sheet,
-                    turn,
-                    mark(turn.evidence_id),
-                    dates(turn.text, turn.said_at),
-                    _note(sheet, turn, mark),
-                    mark,
-                )
-                for turn in sheet.window
+                _quote(sheet, turn, mark(turn.evidence_id), _note(sheet, turn, mark), mark) for turn in sheet.window
             )
         case "tools":
             return (tool_line(tool, mark) for tool in sheet.tools)
         case "episodes":
-            return _episodes(sheet, mark, dates)
+            return _episodes(sheet, mark)
         case "insights":
             return _insights(sheet, mark)
 
@@ -343,7 +307,7 @@ def _facts(sheet: Sheet, mark: Mark) -> Iterator[str]:
     return (fact_line(fact, mark) for fact in sheet.facts if not _is_asked(sheet, fact))
 
 
-def _quotes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
+def _quotes(sheet: Sheet, mark: Mark) -> Iterator[str]:
     """Quotes under the day they were said on, written once."""
     day = None
     for quote in sheet.quotes:
@@ -352,7 +316,7 @@ def _quotes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
             day = day_of(quote.ts)
             yield day_heading(day)
         own = mark(evidence_id)  # numbered before the one it refers to
-        yield _quote(sheet, quote, own, dates(quote.text, quote.said_at), _note(sheet, quote, mark), mark)
+        yield _quote(sheet, quote, own, _note(sheet, quote, mark), mark)
 
 
 def _note(sheet: Sheet, turn: Quoted, mark: Mark) -> str:
@@ -362,7 +326,7 @@ def _note(sheet: Sheet, turn: Quoted, mark: Mark) -> str:
     return superseded_note(mark(by) if by else None)
 
 
-def _quote(sheet: Sheet, quote: Quoted, own: str, said_at: str | None, note: str, mark: Mark) -> str:
+def _quote(sheet: Sheet, quote: Quoted, own: str, note: str, mark: Mark) -> str:
     if quote.excerpt is not None:
         return excerpt_line(own, quote.who, quote.evidence_id, quote.excerpt, note)
     is_result = quote.evidence_id in sheet.results
@@ -370,15 +334,12 @@ def _quote(sheet: Sheet, quote: Quoted, own: str, said_at: str | None, note: str
     if (named := sheet.answers.get(quote.evidence_id)) is not None:
         shown = _shown(sheet)
         text = with_marks(text, named, lambda id_: mark(id_) if id_ in shown else None)
-    return quote_line(own, quote.who, text, note, is_result=is_result, said_at=said_at)
+    return quote_line(own, quote.who, text, note, is_result=is_result, said_at=quote.said_at)
 
 
-def _episodes(sheet: Sheet, mark: Mark, dates: _Dates) -> Iterator[str]:
-    def said_at(source: str, sentence: str) -> str | None:
-        return dates(sentence, sheet.said_at(source))
-
+def _episodes(sheet: Sheet, mark: Mark) -> Iterator[str]:
     for episode in sheet.episodes:
-        yield episode_text(episode, sheet.who, mark, sheet.results, said_at, sheet.answers)
+        yield episode_text(episode, sheet.who, mark, sheet.results, sheet.answers)
 
 
 def _insights(sheet: Sheet, mark: Mark) -> Iterator[str]:
@@ -435,11 +396,9 @@ def sheet_of(packet: MemoryPacket) -> Sheet:
         allows_insights=insight.usage_policy.allow_in_responder,
         cited={citation.id for citation in packet.citations},
         who=names.get,
-        said_at={each.id: each.ts for each in packet.citations if each.ts and each.type == SAID}.get,
         results={citation.id for citation in packet.citations if citation.type == "tool_result"},
         known_marks=_marks_of(packet),
         answers=_answers_of(packet),
-        dated_lines=_dated_lines_of(packet),
     )
 
 
@@ -506,8 +465,3 @@ def _answers_of(packet: MemoryPacket) -> dict[str, dict[str, str]]:
         for name, table in tables.items()
         if isinstance(table, Mapping)
     }
-
-
-def _dated_lines_of(packet: MemoryPacket) -> int | None:
-    held = (packet.explain.determinism or {}).get(DATED_LINES)
-    return held if type(held) is int and held >= 0 else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Literal
 
 from muniment.contracts.packet import (
@@ -254,7 +253,6 @@ _BINDING_FIRST: Callable[[StatePart], bool] = "constraints".__ne__
 _SAID: dict[StatePart, str] = {"hints": "summary", "claims": "statement", "next_actions": "action"}
 """Which key of an element of such a list holds its words."""
 
-_KINDS_SETTLED = ("constraint", "commitment", "decision")
 GIVEN = "summary given by the caller"
 """What stands before a summary that is not ours."""
 _UNSEEN = r"\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
@@ -496,13 +494,10 @@ def summary_text(
     rolling_summary: str,
     cited: Container[str],
     mark: Mark,
-    who: Callable[[str], str | None],
-    said_at: Callable[[str], str | None],
     answers: Answers = NO_ANSWERS,
 ) -> str:
-    """The rolling summary with marks in place of the evidence ids that close its lines, and the days resolved that a
-    line names: on small pages too, since what stands there is to be the same in the next packet. So an answer's own
-    marks are left out, whatever else is on the page."""
+    """The rolling summary with marks in place of the evidence ids that close its lines. It should be the same in the
+    next packet, so an answer's own marks are left out, whatever else is on the page."""
 
     def marked(found: re.Match[str]) -> str:
         return mark(found[1]) if found[1] in cited else found[0]
@@ -513,22 +508,8 @@ def summary_text(
         if own is not None and own[1] in answers:
             line = f"{with_marks(line[: own.start()], answers[own[1]])}{own[0]}"
         text, closing = split_citations(line)
-        ids = _CITED_ID.findall(closing)
-        if len(ids) == 1 and ids[0] in cited and not line.startswith(f"{GIVEN}: "):
-            named, said = _named(text, who(ids[0]))
-            text = named + dated(said, said_at(ids[0]))
-        lines.append(text + _CITED_ID.sub(marked, closing))
+        lines.append(undated(text) + _CITED_ID.sub(marked, closing))
     return "\n".join(lines)
-
-
-def _named(text: str, who: str | None) -> tuple[str, str]:
-    """What stands before the sentence of a line, and the sentence: a name may be that of a day."""
-    if who is not None:
-        name = flat(who)
-        for opening in chain((f"{name}: ",), (f"{kind} ({name}): " for kind in _KINDS_SETTLED)):
-            if text.startswith(opening):
-                return opening, text[len(opening) :]
-    return "", text
 
 
 def loop_line(loop: OpenLoop, mark: Mark) -> str:
@@ -567,13 +548,11 @@ def episode_text(
     who: Callable[[str], str | None],
     mark: Mark,
     results: Container[str] = frozenset(),
-    said_at: Callable[[str, str], str | None] = lambda _source, _sentence: None,
     answers: Answers = NO_ANSWERS,
 ) -> str:
     """The day and the first sentence, then a line for each highlight. Sources stand in the order of the sentences.
 
-    `results` are the ids of what tools answered; `said_at` tells from when the days are counted that a sentence of a
-    source names; where it does not, they stay so.
+    `results` are the ids of what tools answered.
     """
     sentences = ([episode.summary] if episode.summary else []) + list(episode.highlights or ())
     lines = []
@@ -583,7 +562,7 @@ def episode_text(
         joint = " →" if source in results else ":"
         if source is not None and source in answers:
             sentence = with_marks(sentence, answers[source])
-        told = flat(dated(sentence, said_at(source, sentence) if source else None))
+        told = flat(undated(sentence))
         said = f"{flat(speaker)}{joint} {told}" if speaker else told
         lines.append(f"{said} {mark(source)}" if source else said)
     if not sentences:

@@ -43,8 +43,7 @@ from muniment.store.engines.codec import (
     NameBook,
     NameGiver,
     NameLookup,
-    row_decoder,
-    row_encoder,
+    RowCoder,
     shard_of,
     value_encoder,
 )
@@ -97,6 +96,7 @@ class Statements:
         self.packs = not arrays
         """Does this side compress long texts?"""
         self._texts: dict[Any, str] = {}
+        self._coders: dict[tuple[str, tuple[str, ...]], RowCoder] = {}
         names = f"{self._prefix}{self._name(NAMES_TABLE)}"
         shard, number, name = map(self._name, ("shard", "number", "name"))
         self.name_number = f"SELECT {number} FROM {names} WHERE {shard} = {mark} AND {name} = {mark}"
@@ -109,6 +109,15 @@ class Statements:
             f" ON CONFLICT ({shard}, {name}) DO NOTHING RETURNING {number}"
         )
         """For servers, which count for themselves."""
+
+    def coder(self, shape: Shape, columns: tuple[str, ...] = ()) -> RowCoder:
+        """Of rows with these columns, or with all."""
+        key = (shape.spec.name, columns)
+        coder = self._coders.get(key)
+        if coder is None:
+            named = [shape.column[name] for name in shape.output(columns)]
+            coder = self._coders[key] = RowCoder(named, packs=self.packs)
+        return coder
 
     def table(self, shape: Shape) -> str:
         return self._prefix + self._name(shape.spec.name)
@@ -274,9 +283,7 @@ class Statements:
             return f"UPDATE {self.table(shape)} SET {changes} WHERE {self._conditions(shape, forms)}"
 
         asked = ("patch", shape.spec.name, changed, forms)
-        values = row_encoder([shape.column[name] for name in changed], names, packs=self.packs)(
-            tuple(op.values.values())
-        )
+        values = self.coder(shape, changed).encoder(names)(tuple(op.values.values()))
         return self._kept(asked, text), [*values, *parameters]
 
     def delete(self, shape: Shape, shard: int, op: Delete, names: NameLookup) -> Question:
@@ -409,11 +416,10 @@ def leading_name(shape: Shape, op: Select) -> str | None:
     """The first column of names in the order that is not bound to one name, unless another column sorts before it."""
     if not shape.has_names:
         return None
-    bound = _bound(op.where)
-    order, rest = shape.order_of(op)
-    for name in (*order, *rest):
-        if name not in bound:
-            return name if shape.column[name].form == "name" else None
+    for part in (lambda: op.order or shape.spec.key, lambda: shape.order_of(op)[1]):
+        for name in part():
+            if not any(bound == name and comparison == "=" for bound, comparison, _ in op.where):
+                return name if shape.column_named(name).form == "name" else None
     return None
 
 
@@ -575,7 +581,6 @@ class SqlReader(View):
         self._statements = statements
         self._book = book
         self._own_shard: int | None = None
-        self._coders: dict[Any, Callable[[Row], Row] | None] = {}
 
     @abstractmethod
     def _fetch(self, table: str, statement: str, parameters: Sequence[Any]) -> list[Row]:
@@ -627,25 +632,16 @@ class SqlReader(View):
 
     # -- operations
 
-    def _decoded(self, shape: Shape, columns: tuple[str, ...], rows: list[Row]) -> list[Row]:
-        decode = self._decoder(shape, columns)
-        return rows if decode is None else list(map(decode, rows))
-
-    def _decoder(self, shape: Shape, columns: tuple[str, ...]) -> Callable[[Row], Row] | None:
-        if not shape.is_coded:
-            return None
-        key = (shape.spec.name, columns)
-        if key not in self._coders:
-            named = [shape.column[name] for name in shape.output(columns)]
-            self._coders[key] = row_decoder(named, self, packs=self._statements.packs)
-        return self._coders[key]
+    def _decoded(self, shape: Shape, columns: tuple[str, ...], rows: Iterable[Row]) -> Iterable[Row]:
+        coder = self._statements.coder(shape, columns)
+        return rows if coder.is_plain else map(coder.decoder(self), rows)
 
     def _get(self, op: Get) -> Row | None:
         shape = shape_of(op.table)
         check_key(shape, op.key)
         key = key_values(shape, shape.spec.key, op.key, self)
         rows = self._fetch(op.table, self._statements.get(shape), (self._shard, *key))
-        return self._decoded(shape, (), rows)[0] if rows else None
+        return next(iter(self._decoded(shape, (), rows))) if rows else None
 
     def _select(self, op: Select) -> list[Row]:
         shape = shape_of(op.table)
@@ -658,7 +654,9 @@ class SqlReader(View):
 
     def _fetched(self, op: Select) -> list[Row]:
         question = self._question(op)
-        return self._decoded(shape_of(op.table), op.columns, self._fetch(op.table, *question)) if question else []
+        if question is None:
+            return []
+        return list(self._decoded(shape_of(op.table), op.columns, self._fetch(op.table, *question)))
 
     @abstractmethod
     def _streamed(self, select: Select) -> Iterator[Row]:
@@ -714,18 +712,18 @@ class SqlReader(View):
         """The statement and its parameters; None where no row can hold what is asked."""
         shape = shape_of(op.table)
         shape.check_select(op)
-        possible = shape.check_where(op.where)
+        if shape.check_where(op.where):
+            return self._statements.select(shape, self._shard, op, self)
         shape.output(op.columns)
-        return self._statements.select(shape, self._shard, op, self) if possible else None
+        return None
 
     def _find(self, op: Find) -> list[Row]:
         shape = shape_of(op.table)
-        possible = shape.check_find(op)
-        shape.output(op.columns)
-        if not possible:
+        if not shape.check_find(op):
+            shape.output(op.columns)
             return []
         rows = self._fetch(op.table, *self._statements.find(shape, self._shard, op, self))
-        return self._decoded(shape, op.columns, rows)
+        return list(self._decoded(shape, op.columns, rows))
 
     def _count(self, op: Count) -> int:
         shape = shape_of(op.table)
@@ -753,7 +751,7 @@ class SqlTransaction(SqlReader):
         super().__init__(tenant_id, location, statements, book)
         self._fresh_numbers: dict[tuple[int, str], int] = {}
         self._fresh_names: dict[tuple[int, int], str] = {}
-        self._encoders: dict[str, Callable[[Row], Row]] = {}
+        self._own_numbers: dict[str, int] = {}
 
     @abstractmethod
     def _run(self, table: str, statement: str, parameters: Sequence[Any]) -> _Changed: ...
@@ -787,7 +785,10 @@ class SqlTransaction(SqlReader):
         return self._own_shard
 
     def number_for(self, name: str) -> int:
-        return self._number_for(self._writing_shard, name)
+        number = self._own_numbers.get(name)
+        if number is None:
+            number = self._own_numbers[name] = self._number_for(self._writing_shard, name)
+        return number
 
     def _number_for(self, shard: int, name: str) -> int:
         number = self._number(shard, name)
@@ -811,13 +812,8 @@ class SqlTransaction(SqlReader):
     # -- operations
 
     def _encoded(self, shape: Shape, rows: Sequence[Row]) -> Sequence[Row]:
-        if not shape.is_coded:
-            return rows
-        encode = self._encoders.get(shape.spec.name)
-        if encode is None:
-            encode = row_encoder(shape.spec.columns, self, packs=self._statements.packs)
-            self._encoders[shape.spec.name] = encode
-        return [encode(row) for row in rows]
+        coder = self._statements.coder(shape)
+        return rows if coder.is_plain else list(map(coder.encoder(self), rows))
 
     def _insert(self, op: Insert) -> None:
         shape = shape_of(op.table)
@@ -845,7 +841,7 @@ class SqlTransaction(SqlReader):
         if len(rows) > 1:
             by_key = {shape.key_of(row): row for row in answered}
             answered = [by_key[shape.key_of(row)] for row in rows]
-        return self._decoded(shape, (), answered)
+        return list(self._decoded(shape, (), answered))
 
     def _patch(self, op: Patch) -> int:
         shape = shape_of(op.table)

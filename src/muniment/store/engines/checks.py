@@ -63,6 +63,8 @@ class Shape(NamedTuple):
     """Is a column stored in another form than it is read and written?"""
     fixed: frozenset[str]
     """Columns of the primary and unique keys: a Patch may not touch them."""
+    can_advance: bool
+    """Does it hold nothing but numbers besides its key?"""
 
     def key_of(self, row: Row) -> Row:
         return tuple([row[position] for position in self.key_positions])
@@ -185,6 +187,7 @@ def _shape(spec: Table[Any]) -> Shape:
         has_names=any(column.form == "name" for column in spec.columns),
         is_coded=any(column.form != "plain" for column in spec.columns),
         fixed=fixed,
+        can_advance=all(column.type == "int" for column in spec.columns if column.name not in spec.key),
     )
 
 
@@ -266,18 +269,22 @@ def check_rows(shape: Shape, rows: Sequence[Row]) -> None:
 def check_advance(shape: Shape, rows: Sequence[Row]) -> None:
     """Refuse rows that cannot be added to others: of a table that holds more than numbers, or two of one key."""
     check_rows(shape, rows)
-    if any(column.type != "int" for column in shape.spec.columns if column.name not in shape.spec.key):
+    if not shape.can_advance:
         raise InvalidInput(f"rows of {shape.spec.name} hold more than numbers")
-    if len({shape.key_of(row) for row in rows}) < len(rows):
+    if len(rows) > 1 and len({shape.key_of(row) for row in rows}) < len(rows):
         raise InvalidInput(f"a key of {shape.spec.name} is given twice")
 
 
 def _check_row(shape: Shape, row: Row) -> None:
     """Texts at a glance, as long as they are plain; whatever is not of its column's type, or a number, alone."""
-    plain = all(map(_is_plain, [value for value in row if type(value) is str]))
+    plain = _is_plain("".join([value for value in row if type(value) is str]))
     for wanted, value, column in zip(shape.types, row, shape.spec.columns, strict=True):
-        if type(value) is not wanted or wanted is int or (wanted is str and not plain):
-            check_value(shape, column, value)
+        if type(value) is wanted:
+            if wanted is bytes or (plain if wanted is str else _INT_MIN <= value <= _INT_MAX):  # type: ignore[operator]
+                continue
+        elif value is None and column.nullable:
+            continue
+        check_value(shape, column, value)
 
 
 def _check_column(shape: Shape, column: Column, values: tuple[Value, ...]) -> None:

@@ -32,6 +32,7 @@ __all__ = [
     "NameBook",
     "NameGiver",
     "NameLookup",
+    "RowCoder",
     "decode_body",
     "decode_id",
     "decode_instant",
@@ -42,8 +43,6 @@ __all__ = [
     "encode_word",
     "pack",
     "pack_bytes",
-    "row_decoder",
-    "row_encoder",
     "shard_of",
     "unpack",
     "unpack_bytes",
@@ -339,38 +338,42 @@ def value_encoder(column: Column, names: NameLookup) -> Callable[[Any], Value] |
     return names.number_of if column.form == "name" else _coders(column)[0]
 
 
-def row_encoder(columns: Iterable[Column], names: NameGiver, *, packs: bool) -> Callable[[Row], Row]:
-    """What turns rows with these columns into stored ones. It gives numbers to names that have none.
+class RowCoder:
+    """Turns rows with certain columns into stored ones, and back. `packs`: long values are compressed here; else the
+    server does so itself."""
 
-    `packs`: long values are compressed here; else the server does so itself.
-    """
-    plain = ("plain",) if packs else ("plain", "packed")
-    by_place = [
-        (place, names.number_for if column.form == "name" else _coders(column)[0])
-        for place, column in enumerate(columns)
-        if column.form not in plain
-    ]
-    return _converter(by_place)
+    def __init__(self, columns: Iterable[Column], *, packs: bool) -> None:
+        plain = ("plain", "name") if packs else ("plain", "name", "packed")
+        placed = list(enumerate(columns))
+        self._names = [place for place, column in placed if column.form == "name"]
+        coders = [(place, _coders(column)) for place, column in placed if column.form not in plain]
+        self._encoders = [(place, encode) for place, (encode, _) in coders]
+        self._decoders = [(place, decode) for place, (_, decode) in coders]
+        self.is_plain = not self._names and not coders
+        """Are rows stored as they are?"""
 
+    def encoder(self, names: NameGiver) -> Callable[[Row], Row]:
+        """It gives numbers to names that have none."""
+        return self._converter(names.number_for, self._encoders)
 
-def row_decoder(columns: Iterable[Column], names: NameLookup, *, packs: bool) -> Callable[[Row], Row] | None:
-    """What turns stored rows with these columns back; None where they are stored as they are."""
-    plain = ("plain",) if packs else ("plain", "packed")
-    by_place = [
-        (place, names.name_of if column.form == "name" else _coders(column)[1])
-        for place, column in enumerate(columns)
-        if column.form not in plain
-    ]
-    return _converter(by_place) if by_place else None
+    def decoder(self, names: NameLookup) -> Callable[[Row], Row]:
+        return self._converter(names.name_of, self._decoders)
 
+    def _converter(
+        self, change_name: Callable[[Any], Value], changes: list[tuple[int, Callable[[Any], Value]]]
+    ) -> Callable[[Row], Row]:
+        by_name = self._names
 
-def _converter(by_place: list[tuple[int, Callable[[Any], Value]]]) -> Callable[[Row], Row]:
-    def convert(row: Row) -> Row:
-        values = list(row)
-        for place, change in by_place:
-            value = values[place]
-            if value is not None:
-                values[place] = change(value)
-        return tuple(values)
+        def convert(row: Row) -> Row:
+            values = list(row)
+            for place in by_name:
+                value = values[place]
+                if value is not None:
+                    values[place] = change_name(value)
+            for place, change in changes:
+                value = values[place]
+                if value is not None:
+                    values[place] = change(value)
+            return tuple(values)
 
-    return convert
+        return convert

@@ -127,12 +127,11 @@ class PostgresReader(SqlReader):
             yield from few
             return
         del few  # not kept along with what the cursor brings
-        decode = self._decoder(shape_of(select.table), select.columns)
         cursor = self._connection.cursor(name=f"muniment_{next(_numbers)}")
         cursor.itersize = _STREAM_ROWS
         try:
             cursor.execute(question[0], question[1], binary=True)
-            yield from cursor if decode is None else map(decode, cursor)
+            yield from self._decoded(shape_of(select.table), select.columns, cursor)
         except psycopg.Error as error:
             raise self._failed(error, select.table) from error
         finally:

@@ -98,9 +98,8 @@ class SqliteReader(SqlReader):
         question = self._question(select)
         if question is None:
             return
-        decode = self._decoder(shape_of(select.table), select.columns)
         rows = self._stored_rows(select.table, question)
-        yield from rows if decode is None else map(decode, rows)
+        yield from self._decoded(shape_of(select.table), select.columns, rows)
 
     def _stored_rows(self, table: str, question: Question) -> Iterator[Row]:
         cursor = self._run(table, *question)

@@ -12,6 +12,8 @@ from muniment.testing.simulator.model import Assertion, Derived, HeldFact, Model
 __all__ = ["ACTS"]
 
 _KEYS = ("user.city", "user.cat", "order.state")
+_MENTIONS_MAX = 8
+"""A fact names no more of its repeated mentions, so that a look at it would not find a later one."""
 
 
 def _draw_sources(model: Model, rng: Random, most: int = 2) -> tuple[Owner, list[str]] | None:
@@ -53,7 +55,7 @@ def _plan_correct(model: Model, rng: Random, number: int) -> Args | None:
         return None
     scope = scope_of(model, fact.owner, rng.choice(SESSIONS))
     args: Args = {"scope": scope, "key": fact.key, "value": fact.value, "sources": [rng.choice(fresh)]}
-    if rng.random() < 0.6:
+    if rng.random() < 0.6 or len(fact.assertions) >= _MENTIONS_MAX:
         word = model.new_word(number, "fact")
         args |= {"value": f"rather {word}", "word": word}
     return args

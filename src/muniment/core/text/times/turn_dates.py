@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from datetime import date
 from functools import cache
 from itertools import islice
+from typing import Literal
 
 from muniment.core.text.analyzer import ascii_words
 from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.stretches import Window, day_from, exact_day, month_of, part_of
-from muniment.core.text.times.said_when import Tense, tense_of
 from muniment.core.text.times.when import (
     CUE_WORDS,
     SEASONS,
@@ -179,7 +179,31 @@ def _tense_around(match: re.Match[str]) -> Tense:
     after = text[end : end + _AROUND]
     last = _SENTENCE_END.search(after)
     ends = [found.end() for found in _SENTENCE_END.finditer(before)]
-    return tense_of(before[ends[-1] if ends else 0 :] + match[0] + after[: last.start() if last else None])
+    return _tense_of(before[ends[-1] if ends else 0 :] + match[0] + after[: last.start() if last else None])
+
+
+# -- was it, or will it be? ---------------------------------------------------------------------------
+
+Tense = Literal["past", "future", "unknown"]
+_FUTURE = lazy_pattern(
+    r"\b(?:will|won't|won’t|shall|going to|gonna|plan(?:s|ning)? (?:to|on|for)|planning|upcoming|appointments?|due"
+    r"|let's|let’s|can't wait|can’t wait|looking forward|hop(?:e|ing) to|about to|(?:want|need|have|has)(?:s)? to"
+    r"|remind|don't forget|deadline|see you|starts|begins|leaves|arrives|opens|ends|expires)\b|['’]ll\b"
+    r"|[会将要]|打算|计划|准备|예정|계획|거예요|거야|겠|려고"
+)
+_PAST = lazy_pattern(
+    r"\b(?:was|were|did|didn't|didn’t|had|went|got|came|saw|met|took|made|bought|found|told|said|gave|felt|left|lost|won|ate|flew"
+    r"|ran|spent|began|brought|built|caught|drove|fell|heard|held|kept|knew|led|paid|sang|sat|sent|slept|spoke|stood|swam|taught"
+    r"|thought|threw|understood|woke|wore|wrote|[a-z]{3,}ed)\b"
+)
+
+
+def _tense_of(sentence: str) -> Tense:
+    """Does a sentence in small letters tell of what was, or of what will be?"""
+    ahead, back = _FUTURE.search(sentence) is not None, _PAST.search(sentence) is not None
+    if ahead == back:
+        return "unknown"
+    return "future" if ahead else "past"
 
 
 def _weekday_near(match: re.Match[str], said: date, step: int) -> Window | None:

@@ -1,1 +1,0 @@
-"""Questions that are followed from one statement to the next, and their turns put first. Pure."""
