@@ -15,11 +15,11 @@ from muniment.contracts.semantics import check_packet
 from muniment.core.canonical import parse_json
 from muniment.core.outside.token_counters import EstimateCounter
 from muniment.core.policy import ComposePolicy
-from muniment.packets.compose.audit import audit
-from muniment.packets.compose.composition import Composed, compose, write_packet
+from muniment.packets.compose import Composed, compose, write_packet
 from muniment.packets.page.lines import SECTIONS
 from muniment.packets.pool import ComposeRequest, Pool
 from muniment.packets.rendering import render
+from packet_audit import audit
 from strategies import NOW, CountBy, insights, policies, pools, requests, texts
 
 COUNTERS = (

@@ -586,6 +586,9 @@ def _finished(packet: MemoryPacket, page: Page, usage: Usage, notes: Explanation
     )
     wire = whole.to_wire()
     omissions = notes.omissions
+    for part, name in ((wire, "citations"), (wire["short_term"], "conversation_window")):
+        if name in part:
+            part[name] = [dict(sorted(each.items())) for each in part[name]]
     wire["budget_report"] |= {"degradations": notes.degradations, **({"omissions": omissions} if omissions else {})}
     wire["explain"] |= {"selected": notes.selected, "omitted": notes.omitted}
     if page.marks:

@@ -14,11 +14,11 @@ import muniment
 from muniment import Memory
 from muniment.contracts.packet import OpenLoop
 from muniment.core.policy import ComposePolicy
-from muniment.packets.compose.audit import audit
-from muniment.packets.compose.composition import Composed, compose
-from muniment.packets.compose.evidence import worth_of
+from muniment.packets.compose import Composed, compose
+from muniment.packets.conversation import worth_of
 from muniment.packets.page.lines import NEAREST_FOUND, NOTHING_FOUND
 from muniment.packets.rendering import render
+from packet_audit import audit
 from products import for_each
 from strategies import CountBy
 

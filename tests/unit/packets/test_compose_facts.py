@@ -8,9 +8,9 @@ import pytest
 from makers import make_fact, make_hit, make_pool, make_request
 
 from muniment.core.policy import ComposePolicy
-from muniment.packets.compose.audit import audit
-from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.compose import Composed, compose
 from muniment.packets.pool import FactCandidate
+from packet_audit import audit
 from products import for_each
 from strategies import CountBy
 

@@ -20,9 +20,8 @@ from makers import (
 
 from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidInput
-from muniment.packets.compose.composition import Composed, compose
-from muniment.packets.compose.draft import PacketDraft, Placed, Said
-from muniment.packets.page.lines import BlockName
+from muniment.packets.admission import Admission
+from muniment.packets.compose import Composed, compose
 from strategies import CountBy
 
 
@@ -262,34 +261,12 @@ def test_what_matches_nothing_takes_a_share_while_hits_wait_and_all_there_is_oth
     assert {each["detail"] for each in left_out(made).values()} == {"no match with the query"}
 
 
-@pytest.mark.req("MP-14", "MP-15")
-def test_what_is_taken_back_leaves_its_room_and_its_reason() -> None:
-    turn = make_turn("e1", "I live in Berlin")
-    draft = PacketDraft(make_request(), make_pool(window=[turn]), ComposePolicy(), CountBy())
-    block: BlockName = "window"
-    later = Placed("b", block, 7, Said(turn, turn.text), (2,))
-    draft.place(later, 0.5, ("window",))
-    assert draft.items(block) == [later]
-    first = Placed("a", block, 5, Said(make_turn("e2", "Hello"), "Hello"), (1,))
-    spent = draft.purse.room(block)
-    draft.place(first, 0.5, ("window",))
-    assert draft.items(block) == [first, later], "by their order, not by when they came"
-    assert draft.purse.room(block) == spent - 5
-    assert draft.shown == {"e1": "I live in Berlin", "e2": "Hello"}
-    draft.take_back(first, "near_duplicate", of="b")
-    assert draft.items(block) == [later]
-    assert draft.placed == [later]
-    assert draft.shown == {"e1": "I live in Berlin"}
-    assert draft.purse.room(block) == spent
-    assert draft.tally.omitted == [{"item": "a", "of": "b", "reason": "near_duplicate"}]
-
-
 def test_who_said_something_is_told_by_name_or_else_by_role() -> None:
     pool = make_pool(
         window=[make_turn("e1", "Hi", speaker="Ann"), make_turn("e2", "Hello", role="assistant")],
         summary=[make_line("e3", "We met.", speaker="Bob"), make_line("e1", "Hi", speaker="Cid")],
     )
-    draft = PacketDraft(make_request(query="Where does Ana live?"), pool, ComposePolicy(), CountBy())
+    draft = Admission(make_request(query="Where does Ana live?"), pool, ComposePolicy())
     assert [draft.who(name) for name in ("e1", "e2", "e3", "e4")] == ["Ann", "assistant", "Bob", None]
     assert draft.terms >= {"ana", "live"}
     assert not draft.terms & {"where", "?"}

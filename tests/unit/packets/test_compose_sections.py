@@ -22,8 +22,8 @@ from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_packet
 from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidInput
-from muniment.packets.compose.audit import audit
-from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.compose import Composed, compose
+from packet_audit import audit
 from products import for_each
 from strategies import CountBy
 

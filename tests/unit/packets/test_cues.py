@@ -14,8 +14,8 @@ from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidInput
 from muniment.packets import cued_turns
 from muniment.packets.builds import Build
-from muniment.packets.compose.audit import audit
-from muniment.packets.compose.composition import compose
+from muniment.packets.compose import compose
+from packet_audit import audit
 from products import for_each
 from strategies import CountBy
 

@@ -12,11 +12,11 @@ from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidRecord
 from muniment.handles.memory import Memory
 from muniment.packets.builds import PURPOSES
-from muniment.packets.compose.audit import audit
-from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.compose import Composed, compose
 from muniment.packets.page.lines import BLOCK_NAMES
 from muniment.packets.page.opening import PREAMBLE, preamble
 from muniment.packets.rendering import render
+from packet_audit import audit
 from strategies import CountBy
 
 HEADING = BLOCK_NAMES["instructions"].heading
