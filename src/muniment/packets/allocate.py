@@ -1,9 +1,10 @@
 """Fill a token budget with candidate lines, in one pass: the same candidates and limits give the same lines.
 
 Candidates come in the order of their worth. First every section takes up to its floor, in that order, with lines that
-fit whole; then the rest of the budget goes to whatever is worth most, whole or cut. A section's budget is an upper
-limit; what it does not use flows on. A line that is offered twice is offered first within a share of the budget and
-later without: what was cut then becomes whole, and what had no room gets a second chance.
+fit whole; then the rest of the budget goes to whatever is worth most, whole or cut. Where a line depends on what else
+is on the page, its section is served last, and its floor is kept until then. A section's budget is an upper limit; what
+it does not use flows on. A line that is offered twice is offered first within a share of the budget and later without:
+what was cut then becomes whole, and what had no room gets a second chance.
 """
 
 from __future__ import annotations
@@ -150,12 +151,13 @@ def allocate(offers: Sequence[Offer], limits: Limits, pricer: Pricer) -> Allocat
     for section, floor in limits.floors.items():
         filling.floor_end = filling.spent[section] + pricer.units(floor)
         for offer in offers:
-            if BLOCK_NAMES[offer.candidate.block].section == section:
+            if BLOCK_NAMES[offer.candidate.block].section == section and offer.candidate.item is not None:
                 filling.place(offer, is_floor=True)
-    for offer in offers:
-        if filling.is_full:
-            break
-        filling.place(offer)
+    for filling.is_last in (False, True):
+        for offer in offers:
+            if filling.is_full:
+                break
+            filling.place(offer)
     lines = tuple(filling.lines.values())
     return Allocation(lines, filling.fates(offers), pricer.tokens, pricer.price_whole)
 
@@ -177,6 +179,10 @@ class _Filling:
         self._seen: dict[str, Seen] = {}
         self._never: dict[str, tuple[Reason, JsonObject]] = {}
         self.spent: dict[Section, int] = dict.fromkeys(SECTIONS, 0)
+        late = {BLOCK_NAMES[each.candidate.block].section for each in offers if each.candidate.item is None}
+        self._late = {section: pricer.units(limits.floors.get(section, 0)) for section in late}
+        self.is_last = False
+        """Has everybody had a turn, so that nothing is kept for anybody?"""
         self.floor_end = 0
         self.lines: dict[str, AllocatedLine] = {}
 
@@ -205,7 +211,7 @@ class _Filling:
             candidate = self._in_place_of(other.candidate, candidate)
         credit = 0 if other is None else other.price
         found = self._fitted(offer, candidate, room + credit, may_cut=offer.may_cut and not is_floor)
-        if found is None or (other is not None and found.price <= credit):
+        if found is None or (other is not None and found.price <= credit and not _moves(other.candidate, candidate)):
             return
         if other is not None and other is not held:
             self._replace(other, candidate, offer.candidate.name)
@@ -215,6 +221,8 @@ class _Filling:
         """Units that this candidate may take now, its headings paid for."""
         section = BLOCK_NAMES[offer.candidate.block].section
         room = min(self._total - self._whole, self._caps[section] - self.spent[section])
+        if not self.is_last and section not in self._late:
+            room -= sum(max(0, kept - self.spent[each]) for each, kept in self._late.items())
         if is_floor:
             room = min(room, self.floor_end - self.spent[section])
         if offer.pot is not None:
@@ -232,11 +240,15 @@ class _Filling:
             return None
         text, words = candidate.says(candidate.item)
         other = self._about.get(candidate.about) if candidate.about else None
-        if other is not None and text in other.candidate.says(other.item)[0]:
+        if other is not None and _moves(other.candidate, candidate):
+            return None
+        is_reference = candidate.block == "tools"  # a line about a result says less than anything else of it
+        if other is not None and (is_reference or text in other.candidate.says(other.item)[0]):
             return "duplicate", {"of": other.candidate.name}
-        for event_id, said in [(candidate.about or "", text), *candidate.tells(candidate.item)]:
+        plain = candidate.item.text.strip() if isinstance(candidate.item, ShownTurn) else text
+        for event_id, said in [(candidate.about or "", plain), *candidate.tells(candidate.item)]:
             for teller, told in self._told.get(event_id, ()):
-                if _says_all(told, said):
+                if is_reference or _says_all(told, said):
                     return "duplicate", {"of": teller}
         if candidate.voice and candidate.voice in self._seen:
             name = self._seen[candidate.voice].find(text, words)
@@ -256,6 +268,7 @@ class _Filling:
 
     def _fitted(self, offer: Offer, candidate: Candidate, room: int, *, may_cut: bool) -> AllocatedLine | None:
         """The candidate whole or cut, if either fits."""
+        whole_room = room
         if offer.most is not None:
             room = min(room, self._pricer.units(offer.most))
         limit = int(room * offer.share)
@@ -263,13 +276,16 @@ class _Filling:
             price = self._pricer.price_whole(candidate)
             if price <= limit or price <= min(room, self._cut_min):
                 return AllocatedLine(candidate, candidate.item, price)
-        if candidate.shorten is None or not may_cut or room < self._cut_min:
+        if candidate.shorten is None or not may_cut or (candidate.item is not None and room < self._cut_min):
             return None
 
         def fits(item: Any) -> bool:
             return self._pricer.price(candidate.write(item)) <= limit
 
         shorter = candidate.shorten(fits, self._shows)
+        if shorter is None and offer.most is not None:  # one that says little in its share may take as much again
+            limit = min(whole_room, 2 * limit)
+            shorter = candidate.shorten(fits, self._shows)
         if shorter is None:
             return None
         item, step = shorter
@@ -326,8 +342,9 @@ class _Filling:
                 has_more = candidate.shorten(lambda _: True, self._shows) is not None
                 known = ("over_budget" if has_more else "duplicate", {})
             elif known is None:
-                price = self._pricer.known_whole(candidate)
-                known = ("over_budget", {} if price is None else {"tokens": self._pricer.tokens(price)})
+                is_turn = isinstance(candidate.item, ShownTurn)  # of hundreds it would take time
+                price = None if is_turn else self._pricer.tokens(self._pricer.price_whole(candidate))
+                known = ("over_budget", {} if price is None else {"tokens": price})
             found[candidate.name] = known
         return found
 
@@ -369,6 +386,11 @@ def floors_of(policy: ComposePolicy, purpose: Purpose, budget: PacketBudget, tok
     return Floors(kept, dropped, scaled)
 
 
+def _moves(held: Candidate, candidate: Candidate) -> bool:
+    """Does a result of the last turns belong where it was called, and not among the lines about results?"""
+    return held.block == "tools" and candidate.block == "window"
+
+
 def _says_all(told: str, text: str) -> bool:
     """Do words on the page say all of a text, but for some courtesy around it?"""
     return text in told or (told != "" and told in text and len(text.split()) - len(told.split()) <= _COURTESY_WORDS)
@@ -403,10 +425,6 @@ class Pricer:
         if known is None:
             known = self._wholes[key] = self.price(candidate.write(candidate.item))
         return known
-
-    def known_whole(self, candidate: Candidate) -> int | None:
-        """The same, where it was asked before."""
-        return self._wholes.get((candidate.name, id(candidate.item)))
 
     def units(self, tokens: int) -> int:
         """The most units that count for so many tokens."""

@@ -73,10 +73,10 @@ def offer_summary(admission: Admission, notes: Explanation) -> list[Offer]:
     fit: list[tuple[int, str, SessionLine]] = []
     names = names_of("summary", (line.evidence_id for line in admission.pool.summary))
     for at, (name, line) in enumerate(zip(names, admission.pool.summary, strict=True)):
-        if line.kind is None:
-            notes.omit(name, "weak_evidence")
-        elif (reason := _unfit_line(admission, line)) is not None:
+        if (reason := _unfit_line(admission, line)) is not None:
             notes.omit(name, reason)
+        elif line.kind is None:
+            notes.omit(name, "weak_evidence")
         else:
             fit.append((at, name, line))
     fit.sort(key=lambda each: (_SETTLED_FIRST.index(each[2].kind or ""), -each[2].weight, -each[0]))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from muniment.memory.recall.reasons import match_text, read_wanted
+from muniment.memory.results.asked_calls import asks_how_often
+from muniment.memory.turns import told_text
 from muniment.packets.admission import Admission
 from muniment.packets.allocate import Allocation
 from muniment.packets.page.lines import BlockName, StateUnit, state_line
@@ -25,13 +28,18 @@ def is_found(admission: Admission, allocation: Allocation) -> bool:
         return bool(allocation.lines)
     if any(hit.score >= policy.found_min and admission.bars_turn(hit.turn) is None for hit in admission.pool.hits):
         return True
+    wanted = read_wanted(admission.request.query)
+    if asks_how_often(admission.request.query.casefold()):  # what happened often shares the chance: each has little
+        texts = [(hit.score, told_text(hit.turn, hit.turn.text)) for hit in admission.pool.hits]
+        alike = [score for score, text in texts if match_text(wanted, text).score >= policy.match_min]
+        if math.fsum(alike) >= policy.found_min:
+            return True
     facts = allocation.in_block("instructions", "facts")
     if any(line.item.score >= policy.match_min for line in facts):
         return True
     state: Iterable[StateUnit] = [line.item for line in allocation.in_block("task", "state")]
     if not admission.terms:
         return bool(state or allocation.in_block(*_STANDING))
-    wanted = read_wanted(admission.request.query)
     lines = [(state_line(unit, lambda _: ""), 1.0 if unit.part in _MEANT else policy.match_min) for unit in state]
     given = [line.item.line for line in allocation.in_block("summary")]
     lines += [(line.text, policy.match_min) for line in given if line.kind == "given"]

@@ -245,20 +245,18 @@ def test_a_now_that_names_no_instant_is_told_how_to_write_it() -> None:
 def test_what_matches_nothing_takes_a_share_while_hits_wait_and_all_there_is_otherwise() -> None:
     facts = [make_fact(f"f{n}", f"user.thing{n}", f"value{n} of its own kind") for n in range(30)]
     policy = ComposePolicy(facts_max=100, unmatched_share=0.1)
-    hit = make_hit("e1", "I live in Berlin")
+    hits = [make_hit(f"e{n}", " ".join(f"word{n}x{at}" for at in range(40))) for n in range(40)]
 
     def shown(query: str, **pool: Any) -> int:
         made = composed(make_request(query=query, max_tokens=400), policy=policy, facts=facts, **pool)
-        for each in left_out(made).values():
-            assert each["reason"] == "over_budget"
+        assert {each["reason"] for each in left_out(made).values()} <= {"over_budget", "count_limit"}
         return len(made.packet.long_term.facts)
 
-    few = shown("where does Ana live", hits=[hit])
+    few = shown("where does Ana live", hits=hits)
     assert 0 < few < 10
     assert shown("where does Ana live") > 20
-    assert shown("   ", hits=[hit]) > 20
-    made = composed(make_request(max_tokens=400), policy=policy, facts=facts, hits=[hit])
-    assert {each["detail"] for each in left_out(made).values()} == {"no match with the query"}
+    assert shown("where does Ana live", hits=[make_hit("e1", "I live in Berlin")]) > 20
+    assert shown("   ", hits=hits) > 20
 
 
 def test_who_said_something_is_told_by_name_or_else_by_role() -> None:
