@@ -192,11 +192,11 @@ def _cli(text: str, stack: ExitStack) -> Work:
 def _readers(text: str, stack: ExitStack) -> Work:
     from muniment.core.canonical import canonical_text, parse_json
     from muniment.core.predicates import parse
-    from muniment.memory.extraction.model import SaidTurn
-    from muniment.memory.extraction.prompts import read_answer
+    from muniment.memory._extract_checks import SourceTurn
+    from muniment.memory._extract_model import read_answer
     from muniment.verify.yaml import parse_yaml
 
-    turn = SaidTurn("e1", "user", None, "2026-05-20T10:00:00Z", text, 1)
+    turn = SourceTurn("e1", "user", "user", "2026-05-20T10:00:00Z", text, 1)
 
     def work() -> None:
         for call in (
@@ -204,7 +204,7 @@ def _readers(text: str, stack: ExitStack) -> Work:
             lambda: canonical_text({"a": text.split(), text[:100]: [text]}),
             lambda: parse_yaml(text),
             lambda: parse(text),
-            lambda: read_answer('{"facts": [' + text, [turn], "m", 0.7, is_cut=True),
+            lambda: read_answer('{"facts": [' + text, [turn], is_cut=True),
         ):
             with suppress(MunimentError, ValueError, RecursionError):
                 call()

@@ -22,7 +22,7 @@ from benchmarks.harness import report
 from benchmarks.integration_talks import BIRDS, PLACES, TALKS, Sent, answer_of, question_of
 from muniment.core.outside.token_counters import load_token_counter
 from muniment.handles.run import Run
-from muniment.integrations.live_history import GAP
+from muniment.packets.rendering import DIVIDER
 
 TURNS = 10
 OLD = tuple(
@@ -46,7 +46,7 @@ def _in_front(request: Sent) -> Sent:
     moved: Sent = []
     packet = ""
     for who, text in request:
-        head, gap, rest = text.partition(GAP)
+        head, gap, rest = text.partition(DIVIDER)
         if gap and not packet:
             packet, text = head, rest.strip()
         moved.append((who, text))

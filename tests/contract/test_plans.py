@@ -77,6 +77,9 @@ KEYS: dict[str, Select | Find] = {
     "a range": Select("entries", (*_SESSION, ("seq", ">=", 4000))),
     "last mark of a session": Select("marks", _SESSION, ("user_id", "session_id", "number"), descending=True, limit=1),
     "extracts of a level": Select("extracts", (*_SESSION, ("level", "=", 0), ("first", ">=", 1025))),
+    "a user's best statements": Select(
+        "statements", (("user_id", "=", "u7"),), ("user_id", "rank", "n", "start"), descending=True, limit=50
+    ),
     "newest version": Select("items", (("id", "=", "e7"),), ("id", "version"), descending=True, limit=1),
     "all, page by page": Select("items", after=("e7", 1), limit=50),
     "a range of the key, in its order": Select(
@@ -172,6 +175,7 @@ def _row(table: str, n: int) -> Row:
         "created_at": instant(n),
         "number": n,
         "version": 1,
+        "rank": n % 8,
         "first": 40 * n + 1,
         "last": 40 * n + 40,
         "level": 0,

@@ -127,7 +127,9 @@ def _use_the_engine(engine: Engine) -> None:
             if value is None:
                 continue
             form = spec.columns[names.index(name)].form
-            signs = {"body": (), "packed": (), "name": ("=", "in")}.get(form, ("=", "<", "<=", ">", ">=", "in"))
+            signs = {"body": (), "ids": (), "packed": (), "name": ("=", "in")}.get(
+                form, ("=", "<", "<=", ">", ">=", "in")
+            )
             for sign in signs:
                 if sign == "in":
                     asked.append(Count(spec.name, ((name, "in", (value,)),)))

@@ -5,6 +5,7 @@ On every engine, with handles of their own on one store. What several processes 
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +40,6 @@ from muniment.handles.upkeep.records import UpkeepKind
 from muniment.handles.upkeep.running import Upkeep
 from muniment.handles.upkeep.watching import UpkeepWatch
 from muniment.memory import index as indexing
-from muniment.memory.extraction.model import ModelAnswer, SaidTurn
 from muniment.store import forget as forget_room
 from muniment.store import scrub as scrub_room
 from muniment.store.background.leases import LeaseLost, StillLeases, check_fence, take_free, take_over
@@ -49,6 +49,7 @@ from products import for_each
 from upkeep_room import SameSalts, clock_ahead, leases, load, made, users_waiting, worker
 
 Opened = Callable[..., Memory]
+NOT_BEHIND = {"memory": {"extraction": {"in_background": False}}}
 
 
 @pytest.fixture(params=("sqlite", "postgres"))
@@ -63,7 +64,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
             return url_of(request.getfixturevalue("postgres_dsn"), schema)
 
         def opened_again(**parts: Any) -> Memory:
-            return stack.enter_context(muniment.open(db(), **parts))
+            return stack.enter_context(muniment.open(db(), policy=NOT_BEHIND, **parts))
 
         yield opened_again
 
@@ -77,10 +78,11 @@ class Model:
         self.asked: Counter[str] = Counter()
         self.before: Callable[[], None] = lambda: None
 
-    def read(self, turns: Sequence[SaidTurn], _context: Sequence[SaidTurn], _tokens_max: int, /) -> ModelAnswer:
-        self.asked.update(turn.text for turn in turns)
+    def __call__(self, messages: list[dict[str, str]]) -> str:
+        lines = [json.loads(line) for line in messages[1]["content"].split("\n")]
+        self.asked.update(line["text"] for line in lines if "turn" in line)
         self.before()
-        return ModelAnswer(())
+        return '{"facts": []}'
 
 
 def say(mem: Memory, users: int = 4) -> None:
@@ -93,7 +95,7 @@ def say(mem: Memory, users: int = 4) -> None:
 
 @pytest.mark.req("UK-01")
 def test_what_waits_is_done_and_nothing_is_left_behind(opened: Opened) -> None:
-    mem = opened(extract_model=Model())
+    mem = opened(extract=Model())
     load(mem)
     done = mem.store.upkeep(kinds=("index", "extract", "scrub"))
     assert (done.index, done.scrub, done.lost, done.held) == (80, 0, 0, 0)
@@ -293,7 +295,7 @@ def test_a_look_that_fails_keeps_no_other_tenant_waiting(tmp_path: Path, monkeyp
 
 
 def test_a_server_that_is_away_is_not_asked_for_each_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with muniment.open(tmp_path / "store.db", extract_model=Model()) as mem:
+    with muniment.open(tmp_path / "store.db", policy=NOT_BEHIND, extract=Model()) as mem:
         say(mem, users=4)
         _make_due(mem, monkeypatch)
         asked: list[str] = []
@@ -409,7 +411,7 @@ def test_a_lease_is_judged_by_how_long_it_was_seen_to_stand() -> None:
 @pytest.mark.parametrize("kind", ["index", "extract"])
 def test_who_was_held_up_writes_nothing_more(opened: Opened, kind: UpkeepKind) -> None:
     """It stops before one of its writes; another takes over and ends it; it goes on, and changes nothing."""
-    mem, other = opened(extract_model=Model()), opened(extract_model=Model())
+    mem, other = opened(extract=Model()), opened(extract=Model())
     if kind == "index":
         load(mem)
     else:
@@ -453,7 +455,7 @@ def _events(mem: Memory) -> list[str]:
 @pytest.mark.soak
 def test_leases_that_are_counted_on_are_left_alone(opened: Opened) -> None:
     """A process that takes long is no process that has ended."""
-    mem, other = opened(extract_model=Model()), opened()
+    mem, other = opened(extract=Model()), opened()
     say(mem, users=1)
     is_there, may_go_on = threading.Event(), threading.Event()
 
@@ -480,7 +482,7 @@ def test_clocks_that_differ_do_no_harm(opened: Opened) -> None:
     """Of workers a day ahead and behind no turn is read twice, and what one left is taken up at once by any."""
     models = [Model() for _ in range(3)]
     mems = [
-        opened(clock=clock_ahead(timedelta(days=days)), extract_model=model)
+        opened(clock=clock_ahead(timedelta(days=days)), extract=model)
         for days, model in zip((-1, 0, 1), models, strict=True)
     ]
     say(mems[1], users=6)
@@ -495,7 +497,7 @@ def test_clocks_that_differ_do_no_harm(opened: Opened) -> None:
 def test_a_claim_of_who_ended_keeps_nobody_waiting(opened: Opened) -> None:
     """A process ends in the middle of a batch: its claim would hold for five minutes, and as much as its clock is
     ahead. The lease says that it has ended."""
-    ahead = opened(clock=clock_ahead(timedelta(seconds=0.5)), extract_model=Model())
+    ahead = opened(clock=clock_ahead(timedelta(seconds=0.5)), extract=Model())
     say(ahead, users=1)
 
     class Killed(BaseException):
@@ -520,7 +522,7 @@ def test_a_claim_of_who_ended_keeps_nobody_waiting(opened: Opened) -> None:
     ahead._ctx.engine.write = write  # type: ignore[method-assign]
     ahead._ctx.extract_model.before = lambda: None
     assert len(leases(ahead)) == 1
-    mem = opened(extract_model=Model())
+    mem = opened(extract=Model())
     mem._ctx.extract_model = Model()
     done = mem.store.upkeep(kinds=["extract"], lease_seconds=0.3)
     assert (done.taken_over, done.extract) == (1, 1)
@@ -533,7 +535,7 @@ def test_a_claim_of_who_ended_keeps_nobody_waiting(opened: Opened) -> None:
 @pytest.mark.req("UK-03")
 @pytest.mark.parametrize("kind", ["index", "extract"])
 def test_a_forget_in_between_wins(opened: Opened, kind: str) -> None:
-    mem, other = opened(extract_model=Model()), opened()
+    mem, other = opened(extract=Model()), opened()
     load(mem, users=2)
     forgotten: list[str] = []
 

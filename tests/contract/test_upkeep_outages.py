@@ -6,6 +6,7 @@ is left alone. On every engine.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -26,10 +27,10 @@ from muniment.errors import EmbedderFailure, EmbedderUnreachable, ModelUnreachab
 from muniment.handles.memory import Memory
 from muniment.handles.upkeep import resting
 from muniment.handles.upkeep.running import Upkeep
-from muniment.memory.extraction.model import ModelAnswer, SaidTurn
 from upkeep_room import leases, load, worker
 
 Opened = Callable[..., Memory]
+NOT_BEHIND = {"memory": {"extraction": {"in_background": False}}}
 WAIT_S = 60
 
 
@@ -43,7 +44,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
             if request.param == "postgres":
                 schema = request.getfixturevalue("kept_postgres_schema")
                 target = url_of(request.getfixturevalue("postgres_dsn"), schema)
-            return stack.enter_context(muniment.open(target, **parts))
+            return stack.enter_context(muniment.open(target, policy=NOT_BEHIND, **parts))
 
         yield open_
 
@@ -341,7 +342,7 @@ def test_a_store_that_is_busy_for_one_tenant_ends_nothing(
 
 @pytest.mark.soak
 def test_a_model_that_is_away_is_left_alone_and_the_rest_goes_on(opened: Opened, rests: list[float]) -> None:
-    mem = opened(extract_model=Model())
+    mem = opened(extract=Model())
     say(mem)
     load(mem, users=1, turns=2)
     with worker(mem, "index", "extract") as upkeep:
@@ -380,11 +381,12 @@ class Model:
         self.answers = threading.Event()
         self.answers.set()
 
-    def read(self, turns: Sequence[SaidTurn], _context: Sequence[SaidTurn], _tokens_max: int, /) -> ModelAnswer:
-        self.asked.update(turn.text for turn in turns)
+    def __call__(self, messages: list[dict[str, str]]) -> str:
+        lines = [json.loads(line) for line in messages[1]["content"].split("\n")]
+        self.asked.update(line["text"] for line in lines if "turn" in line)
         self.is_asked.set()
         assert self.answers.wait(WAIT_S)
-        return ModelAnswer(())
+        return '{"facts": []}'
 
 
 def say(mem: Memory, users: int = 2) -> None:
@@ -404,8 +406,8 @@ def leave_a_lease(mem: Memory, user_id: str, owner: str = "gone.1") -> None:
 def test_a_claim_of_somebody_who_is_alive_is_left_alone(opened: Opened, taken_over: bool) -> None:
     """A caller without a lease reads a user's turns; upkeep comes to the same user, by a lease that was left or not."""
     model = Model()
-    mem = opened(extract_model=model)
-    other = opened(extract_model=model)
+    mem = opened(extract=model)
+    other = opened(extract=model)
     say(mem, users=1)
     if taken_over:
         leave_a_lease(mem, "u0")
@@ -428,8 +430,8 @@ def test_a_claim_of_somebody_who_is_alive_is_left_alone(opened: Opened, taken_ov
 def test_the_claim_of_a_lease_that_is_taken_over_holds_nobody_up(opened: Opened) -> None:
     """Who had it is gone in the middle of asking: the next one reads at once, and what comes late writes nothing."""
     model = Model()
-    mem = opened(extract_model=model)
-    other = opened(extract_model=model)
+    mem = opened(extract=model)
+    other = opened(extract=model)
     say(mem, users=1)
     model.answers.clear()
     with ThreadPoolExecutor(2) as pool, worker(mem, "extract", lease_s=0.2) as held_up:

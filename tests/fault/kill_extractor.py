@@ -9,15 +9,15 @@ more than there are, it ends by itself with 7. ASKED is a file that has a line f
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from kill_learner import ENDED, dying
 
 import muniment
-from muniment.memory.extraction.model import ModelAnswer, SaidTurn, TurnProposal
-from muniment.memory.facts.candidate_records import Proposal
+
+sys.path.append(str(Path(__file__).parents[1]))
+from planted_model import PlantedModel
 
 TURNS = [f"I once saw number{at} pass" for at in range(5)]
 
@@ -26,26 +26,20 @@ def policy(claim_s: int) -> dict[str, Any]:
     return {"memory": {"extraction": {"batch_turns_max": 2, "claim_s": claim_s}}}
 
 
-class Model:
+class Model(PlantedModel):
     """Proposes one fact of each turn, and writes down what it was asked."""
 
     name = "model"
 
     def __init__(self, asked: Path) -> None:
+        super().__init__(lambda text: [("user.likes", text.split()[3], text)])
         self._asked = asked
 
-    def read(self, turns: Sequence[SaidTurn], _context: Sequence[SaidTurn], _tokens_max: int, /) -> ModelAnswer:
+    def __call__(self, messages: list[dict[str, str]]) -> str:
+        said = super().__call__(messages)
         with self._asked.open("a") as file:
-            file.writelines(f"{turn.text}\n" for turn in turns)
-        return ModelAnswer(
-            tuple(
-                TurnProposal(
-                    turn.id,
-                    Proposal(key="user.likes", value=turn.text.split()[3], quote=turn.text, confidence=0.9, why="read"),
-                )
-                for turn in turns
-            )
-        )
+            file.writelines(f"{text}\n" for text in self.asked[-1])
+        return said
 
 
 if __name__ == "__main__":

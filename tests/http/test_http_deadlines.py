@@ -306,12 +306,15 @@ def test_nothing_is_read_for_who_has_gone(stored: Memory, tmp_path: Path, monkey
         assert endless.reads_after == 0
 
 
+PARTS = 1_200
+"""Events of 20,000 characters: several times what the buffers of two sockets may grow to."""
+
+
 def test_a_stream_of_lines_ends_with_its_reader(
     stored: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its parts are many times what lies between two sockets."""
     run = stored.run(user_id="ana", session_id="s1", run_id="r1")
-    run.observe_many([{"role": "user", "content": "y" * 20_000} for _ in range(300)])
+    run.observe_many([{"role": "user", "content": "y" * 20_000} for _ in range(PARTS)])
     made, chunked = [0], calls._chunked
 
     def counted(lines: Iterator[bytes]) -> Iterator[bytes]:
@@ -332,7 +335,7 @@ def test_a_stream_of_lines_ends_with_its_reader(
         while seen != made[0]:
             seen = made[0]
             time.sleep(0.05)
-        assert 0 < made[0] < 300 * 20_000 // calls._CHUNK_BYTES // 2, "it stopped long before its end"
+        assert 0 < made[0] < PARTS * 20_000 // calls._CHUNK_BYTES // 2, "it stopped long before its end"
 
 
 # -- the client ---------------------------------------------------------------------------------------

@@ -9,15 +9,16 @@ from http_support import ANA, TENANT, Serve
 
 import muniment
 from muniment.errors import InvalidInput
+from planted_model import HOLDS
 
 
 def chat(_messages: list[dict[str, str]]) -> str:
-    fact = {"turn": "t1", "key": "user.home", "value": "Rome", "quote": "My home is Rome", "confidence": 1}
+    fact = {"turn": "t1", "speaker": "user", "key": "user.home", "value": "Rome", "quote": "My home is Rome", **HOLDS}
     return json.dumps({"facts": [fact]})
 
 
 def test_a_server_reads_what_is_pending_with_the_model_of_its_store(serve: Serve) -> None:
-    with muniment.open(extract_model=chat) as memory:
+    with muniment.open(extract=chat, policy={"memory": {"extraction": {"in_background": False}}}) as memory:
         memory.run(user_id="ana").observe("user", "My home is Rome")
         client = serve(memory)
         told = client.post(f"{TENANT}/extract", json={"budget": {"calls": 0}})

@@ -71,6 +71,8 @@ def compared(policy: Any) -> Callable[[Memory, Run, str], Any]:
             "invalid_record",
             "$.confidence",
         ),
+        (lambda _, run, __: run.remember("user.x", "y"), "invalid_input", "$.sources"),
+        (lambda _, run, __: run.remember("user.x", "y", sources=[]), "invalid_input", "$.sources"),
         (lambda _, run, source: run.remember("user.x", {1, 2}, sources=[source]), "invalid_record", "$.value"),
         (lambda _, run, source: run.remember("user.x", {"a": {1}}, sources=[source]), "invalid_record", "$.value.a"),
         (lambda _, run, source: run.propose("user.x", float("inf"), sources=[source]), "invalid_record", "$.value"),
@@ -92,6 +94,7 @@ def test_library_and_client_refuse_alike(
         ("compare", '{"policy": []}', "invalid_input", "$.policy"),
         ("search", '{"query": "te\\ud800a"}', "invalid_json", "$.query"),
         ("compose", '{"purpose": "tool", "query": "te\\ud800a"}', "invalid_json", "$.query"),
+        ("facts", '{"key": "user.x", "value": "y"}', "invalid_input", "$.sources"),
     ],
 )
 def test_plain_http_refuses_as_they_do(client: TestClient, what: str, body: str, code: str, path: str) -> None:

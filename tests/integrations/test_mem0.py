@@ -13,7 +13,7 @@ from mem0_room import mem0_itself, needs_mem0, texts
 
 import muniment
 from muniment.integrations.mem0 import AsyncMemory, Memory
-from muniment.memory.facts.candidate_records import Proposal
+from planted_model import PlantedModel
 
 ANA = {"filters": {"user_id": "ana"}}
 
@@ -213,13 +213,8 @@ def test_an_update_is_looked_at_as_the_memory_was(infer: bool, cities: list[str]
 
 
 def test_a_model_may_propose(mem: muniment.Memory) -> None:
-    class Reader:
-        name = "reader"
-
-        def propose(self, text: str, role: str, ts: str) -> list[Proposal]:
-            return [Proposal(key="user.pet", value="Toby", quote="Toby", confidence=0.9, why="it says so")]
-
-    answer = Memory(mem, model=Reader()).add("Toby sleeps all day.", user_id="ana")
+    model = PlantedModel(lambda _text: [("user.pet", "Toby", "Toby sleeps")])
+    answer = Memory(mem, model=model).add("Toby sleeps all day.", user_id="ana")
     assert [fact["key"] for fact in answer["facts"]] == ["user.pet"]
 
 

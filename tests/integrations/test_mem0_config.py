@@ -19,7 +19,7 @@ from muniment.integrations.mem0 import AsyncMemory, Memory
 from muniment.integrations.mem0.config import ConfigWarning, read_config
 from muniment.integrations.mem0.exceptions import ConfigurationError, LLMError, UnsupportedError
 from muniment.memory.outside.embed_hashed import HashEmbedder
-from muniment.memory.outside.model_http import HttpModel
+from planted_model import HOLDS
 
 
 @pytest.fixture(autouse=True)
@@ -115,13 +115,13 @@ def test_a_server_of_ours() -> None:
 )  # fmt: skip
 def test_models_that_speak_openai_s_api_propose_facts(llm: dict[str, Any], url: str, name: str) -> None:
     read = read_config({"llm": llm})
-    assert isinstance(read.model, HttpModel)
     assert (read.model._chat._server.url, read.model.name, read.passed) == (f"{url}/chat/completions", name, ())
 
 
 def test_a_model_s_proposals_become_facts() -> None:
     """What mem0's model says is kept; ours says it with a quote, and is asked at the address of the configuration."""
-    said = {"facts": [{"turn": "t1", "key": "user.boat", "value": "Argo", "quote": "my Argo", "confidence": 1.0}]}
+    boat = {"turn": "t1", "speaker": "user", "key": "user.boat", "value": "Argo", "quote": "my Argo", **HOLDS}
+    said = {"facts": [boat]}
     with serving() as server:
         server.answers = [{"choices": [{"message": {"content": json.dumps(said)}, "finish_reason": "stop"}]}] * 3
         config = {
@@ -143,7 +143,7 @@ def test_a_model_s_proposals_become_facts() -> None:
 def test_a_model_that_fails_is_mem0_s_error_and_loses_nothing() -> None:
     with serving() as server, muniment.open(":memory:") as mem:
         server.answers = [400] * 9
-        memory = Memory(mem, model=HttpModel(f"{server.url}/v1", "m", sleep=lambda _: None))
+        memory = Memory(mem, model=f"{server.url}/v1#m")
         with pytest.raises(LLMError, match="LLM extraction failed") as failed:
             memory.add("I like tea.", user_id="ana")
         assert failed.value.details["results"][0]["memory"] == "I like tea."

@@ -29,13 +29,13 @@ from muniment.integrations.proxy.spans import spliced
 from muniment.integrations.proxy.tee import Answer, Events
 from muniment.integrations.wrapping.dialects import CHAT, MESSAGES, RESPONSES
 from muniment.integrations.wrapping.placing import (
-    DIVIDER,
     Insertion,
     before_question,
     behind_blocks,
     behind_prompts,
     inserted,
 )
+from muniment.packets.rendering import DIVIDER
 
 PACKET = 'Evidence "é" \\ \n\u2028 \U0001f600 end'
 NOBODY = Defaults("default", "", "agent")
@@ -107,7 +107,7 @@ def test_where_the_packet_goes() -> None:
     question = {"role": "user", "content": [picture, {"type": "text", "text": "What is it?"}]}
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "12"}]}
     assert before_question([question, result], "messages", "P", "text") == Insertion(
-        ("messages", 0, "content", 1), "as_item", {"type": "text", "text": "P"}
+        ("messages", 0, "content", 1), "as_item", {"type": "text", "text": f"P{DIVIDER}"}
     )
     assert before_question("Where?", "input", "P", "input_text") == Insertion(("input",), "before_text", f"P{DIVIDER}")
     assert before_question([result], "messages", "P", "text") is None

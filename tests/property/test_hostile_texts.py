@@ -24,13 +24,10 @@ from muniment.core.policy import ExtractionPolicy, FactCheckPolicy
 from muniment.core.text.sentences import lines_at, split_citations
 from muniment.errors import TooLarge
 from muniment.handles.run import Run
-from muniment.memory.extraction.borne import bears
-from muniment.memory.extraction.checks import check_proposal
-from muniment.memory.extraction.model import SaidTurn, TurnProposal
-from muniment.memory.extraction.negations import clause_around, is_denied, is_of_speaker, is_supposed
-from muniment.memory.extraction.prompts import messages_of, read_answer
+from muniment.learning.quoted_words import contains_value
+from muniment.memory._extract_checks import ModelProposal, SourceTurn, check_proposals
+from muniment.memory._extract_model import prompt_messages, read_answer
 from muniment.memory.extraction.sentences import sentences
-from muniment.memory.facts.candidate_records import Proposal
 from muniment.packets.page.answers import resolve
 from muniment.packets.page.lines import quoted
 from muniment.research import drafts
@@ -159,15 +156,12 @@ def operations(run: Run, text: str) -> list[Callable[[], object]]:
 def test_checks_of_proposals_complete(family: str) -> None:
     ts = "2026-05-20T10:00:00Z"
     text = hostile_text(FAMILIES[family][0], FAMILY_SIZE)
-    turn = SaidTurn("e1", "user", None, ts, text, 1)
+    turn = SourceTurn("e1", "user", "user", ts, text, 1)
     middle = len(text) // 2
     for quote in (text[:middle], text[middle : middle + 40]):
-        for value in (quote, "Berlin", 3, True, "2026-05-03"):
-            bears(quote, value, "user.city", ts)
-            proposal = Proposal(key="person.kim.city", value=value, quote=quote, confidence=0.9, why="x")
-            check_proposal(TurnProposal("e1", proposal), {"e1": turn}, (), ExtractionPolicy())
-    clause_around(text, middle, middle + 10)
-    for judge in (is_denied, is_supposed, is_of_speaker):
-        judge(text)
-    messages_of([turn], ())
-    read_answer('{"facts": [' + text, [turn], "m", 0.7, is_cut=True)
+        for value in (quote, "Berlin", 3, "2026-05-03"):
+            contains_value(quote, value, ts)
+            proposal = ModelProposal("e1", "user", "person.kim.city", value, quote)
+            check_proposals([proposal], [turn], ExtractionPolicy())
+    prompt_messages([turn], ())
+    read_answer('{"facts": [' + text, [turn], is_cut=True)

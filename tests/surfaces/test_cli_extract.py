@@ -11,12 +11,13 @@ from cli_room import Commands, in_folder
 
 import muniment
 from model_server import Chat, serving
+from planted_model import HOLDS
 
 EXTRACT = Commands("extract")
 
 
 def fact(turn: str, key: str, value: Any, quote: str) -> dict[str, Any]:
-    return {"turn": turn, "key": key, "value": value, "quote": quote, "confidence": 0.9}
+    return {"turn": turn, "speaker": "user", "key": key, "value": value, "quote": quote, **HOLDS}
 
 
 def says(*facts: dict[str, Any], usage: bool = True) -> Any:
@@ -43,16 +44,15 @@ def test_a_model_reads_within_a_budget_and_goes_on(folder: Path) -> None:
         shown = EXTRACT.text("--model", model, "--budget", "calls=1,usd=1", "--budget", "price_in=2,price_out=10")
         assert "2 turns read by model:qwen" in shown
         assert "1 call, 500 tokens in, 40 out, 0.001400 USD" in shown
-        assert "proposed 2: 0 facts, 1 wait for a decision" in shown
-        assert "rejected 1: the quoted words are part of a question" in shown
+        assert "proposed 2: 1 facts, 0 wait for a decision" in shown
+        assert "rejected 1: the quote is part of a question" in shown
         assert "stopped at the limit of calls; 2 turns still to be read" in shown
         told = EXTRACT.document("--model", f"openai:{model}", "--user", "bob")
         assert (told["turns"], told["calls"], told["accepted"], told["left"]) == (2, 2, 1, 0)
         assert server.asked[0]["response_format"]["json_schema"]["strict"] is True
         assert server.asked[0]["model"] == "qwen"
     assert "nothing is left to be read" in EXTRACT.text("--model", model)
-    waiting = Commands("memory").text("candidates", "--user", "ana", "--status", "proposed")
-    assert "user.home: Rome" in waiting
+    assert "user.home: Rome" in Commands("memory").text("candidates", "--user", "ana", "--status", "promoted")
 
 
 def test_the_setting_names_the_model_and_without_one_patterns_read(

@@ -223,7 +223,7 @@ def test_prompts_carry_what_was_composed(memory: Memory, mode: str) -> None:
         await client.call_tool("remember", {"key": "user.city", "value": "Berlin", "text": "I moved to Berlin."})
         text = await prompt(client, "answer", {"query": question})
         assert text.startswith(f"{question}\n\n{NOTICE}\n\n")
-        assert "user.city: Berlin [1]" in text
+        assert "City: Berlin [1]" in text
         assert "no earlier session" in await prompt(client, "catch_up", {})
         memory.run(user_id="ana", session_id="other").observe("user", "We stopped at chapter four.")
         for given in ({}, {"session_id": "other"}):

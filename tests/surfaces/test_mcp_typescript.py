@@ -36,7 +36,7 @@ def check(command: list[str], **more: Any) -> None:
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["tools"] == ["search_memory", "remember", "get_context", "record", "forget", "why"]
-    assert "user.city: Berlin [1]" in told["told"]
+    assert "City: Berlin [1]" in told["told"]
     assert (told["sources"], told["completed"], told["packet"]) == (1, 1, "application/json")
     assert told["hits"] >= 1
     assert told["refused"] == [True, "$.query"]

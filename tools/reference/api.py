@@ -15,7 +15,6 @@ from muniment.core.ports.models import Embedder, Ids, TokenCounter
 from muniment.core.record import Record
 from muniment.core.scope import RuleType, ScopeLevel, Trust
 from muniment.handles.runner import Runner
-from muniment.memory.extraction.model import Model
 from muniment.packets.builds import Build
 from muniment.runs.reading import Resumed
 from muniment.store.ledger import Role, StopReason
@@ -65,7 +64,7 @@ WORDS = {
     "ValidationState": ValidationState,
     "RuleType": RuleType,
 }
-PORTS: tuple[type, ...] = (Embedder, TokenCounter, Ids, Model)
+PORTS: tuple[type, ...] = (Embedder, TokenCounter, Ids)
 HANDLE_NAMES: dict[Handle, str] = {
     "memory": "mem",
     "run": "run",

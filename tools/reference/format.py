@@ -39,6 +39,8 @@ ENCODINGS = {
         byte, twice the place of the prefix, and 16 raw bytes. An id that begins with a known prefix and `_` but is not
         minted: the code of the last minted id before it, and its UTF-8 text. Any other: one byte, twice the place of
         the last prefix before it plus 1, and its text.""",
+    "ids": """Ids, one to a line. If all are minted ones of known prefixes, a byte 0 and the zlib data of their codes
+        one after another; else a byte 1 and the zlib data of the text.""",
     "instant": "Microseconds since 1970 UTC. The least 64-bit integer stands for an empty text.",
     "word": """One letter for a word of the vocabulary. Any other word follows the letter of the last word before it, or
         `=` if there is none.""",

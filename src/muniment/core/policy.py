@@ -141,10 +141,14 @@ class ExtractionPolicy(Record):  # MP-17
     """How often a call is made that fails in a way that may pass, or that is answered with something else."""
     claim_s: Positive = 300
     """Seconds for which a batch is one worker's. One that takes longer may be taken over, and writes nothing then."""
-    confidence_max: Confidence = 0.7
-    """The most that a model named by its address, or a function, is believed of itself: below what is promoted."""
-    doubtful_confidence_max: Confidence = 0.5
-    """The most for a proposal on words that suppose, that name nobody, or that are the bare value."""
+    model: NonEmpty = "default"
+    """The name of the model that a client is asked for, where `extract` is a client of OpenAI's or Anthropic's kind."""
+    in_background: bool = True
+    """Whether a store that is opened with `extract=` reads behind the calls that write turns."""
+    wait_s: Annotated[Number, Field(ge=0)] = 2.0
+    """Seconds after a turn before it is read in the background, so that turns that follow share its call."""
+    confidence: Confidence = 0.8
+    """Of a proposal that passed every check."""
     keys: Items[KeyPattern] = ("user.*", "person.*.*")
     """Keys that a model may propose for."""
     keys_refused: Items[KeyPattern] = (
@@ -158,8 +162,22 @@ class ExtractionPolicy(Record):  # MP-17
     """
 
 
+class ProfilePolicy(Record):
+    """Who may be given the profile of a user, and how much of it."""
+
+    enabled: bool = True
+    """False: there is no profile of anybody."""
+    users_off: Items[KeyPattern] = ()
+    """The ids of users without a profile, `*` standing for any run of characters."""
+    purposes: Items[Literal["planner", "tool", "responder"]] = ("planner", "tool", "responder")
+    """The packets that it may be in."""
+    tool_kinds: Items[Literal["safety", "wish", "other"]] = ("safety", "wish")
+    """The statements that a tool's packet may carry: on health and safety, standing wishes, and all others. What shares
+    a word with the call is carried all the same."""
+
+
 class MemoryPolicy(Record):
-    """What becomes of what is said: candidates, facts, insights."""
+    """What becomes of what is said: candidates, facts, insights, the profile."""
 
     extract_on_observe: bool = False
     """Look for candidates in each message as it is observed (patterns, no model)."""
@@ -168,6 +186,7 @@ class MemoryPolicy(Record):
     extraction: ExtractionPolicy = ExtractionPolicy.model_construct()
     insight_confidence: Confidence = 0.3
     """The confidence of an insight that names none."""
+    profile: ProfilePolicy = ProfilePolicy.model_construct()
 
 
 # -- recall ---------------------------------------------------------------------------------------------
@@ -482,10 +501,8 @@ class ComposePolicy(Record):  # MP-18
     """After so many days an episode's recency_score has halved."""
     unmatched_share: Share = 0.15
     """Facts, and recent turns, with no match may take this share of max_tokens before what matches the query."""
-    summary_share: Share = 0.12
-    """The rolling summary may take this share of max_tokens before quotes do."""
     settled_share: Share = 0.12
-    """Of the summary, what was settled (constraints, decisions, commitments) may take this share besides, and first."""
+    """What was settled in the session (constraints, decisions, commitments) may take this share of max_tokens first."""
     quote_share: Share = 0.35
     """One quote takes no more than this share of max_tokens; a longer one is cut to the sentences that match best."""
     cut_tokens_min: Count = 16

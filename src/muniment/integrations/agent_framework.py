@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
-from muniment.integrations.live_history import before_question
 from muniment.integrations.packages import missing
 from muniment.integrations.session.functions import ECHOES, memory_functions
 from muniment.integrations.session.memory import Failing, SessionMemory
 from muniment.integrations.session.questions import RecentBuilds
 from muniment.integrations.transcript import Line, Transcript
+from muniment.packets.rendering import set_apart
 
 try:
     from agent_framework import (
@@ -171,7 +171,7 @@ class _Recall(ChatMiddleware):
             self._said[_BUILD] = build.id
         if build is not None and build.text:
             at = asked[-1]
-            told = Content.from_text(before_question(build.text))
+            told = Content.from_text(set_apart(build.text))
             messages[at] = Message("user", [told, *messages[at].contents], author_name=messages[at].author_name)
             context.messages = messages
         await call_next()

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import muniment
 from muniment.core.scope import DEFAULT_TENANT
 from muniment.errors import InvalidInput
-from muniment.integrations.live_history import before_question
 from muniment.integrations.packages import missing
 from muniment.integrations.session.functions import memory_functions
 from muniment.integrations.session.memory import SessionMemory, store_of
 from muniment.integrations.session.questions import RecentBuilds
+from muniment.packets.rendering import set_apart
 
 try:
     from haystack import component, default_from_dict, default_to_dict
@@ -225,7 +225,7 @@ def _with_packet(messages: Sequence[ChatMessage], build: Build) -> list[ChatMess
     asked = [at for at, message in enumerate(found) if message.is_from("user") and message.texts]
     if asked:
         question = found[asked[-1]]
-        told = [TextContent(before_question(build.text))] if build.text else []
+        told = [TextContent(set_apart(build.text))] if build.text else []
         meta = {**question.meta, _BUILD: build.id, "muniment_parts": len(told)}
         parts: list[Any] = [*told, *question._content]
         found[asked[-1]] = ChatMessage.from_user(content_parts=parts, meta=meta, name=question.name)

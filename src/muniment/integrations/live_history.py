@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from muniment.handles.run import Run
     from muniment.store.ledger import LedgerEntry
 
-__all__ = ["GAP", "before_question", "compose_beside", "cut_in_steps", "left_out"]
+__all__ = ["compose_beside", "cut_in_steps", "left_out"]
 
-GAP = "\n---\n"
-"""Between a packet and the words of the question that it stands before."""
 _LOOKED_AT = 400
 """How many of a run's latest entries are looked at at least; of a longer history, four for each text."""
 _TURNS = ("message", "tool_result")
@@ -46,11 +44,6 @@ def left_out(mem: Memory, run: Run, texts: Iterable[str]) -> dict[str, Any]:
         )
 
     return _left_out(run, texts, latest)
-
-
-def before_question(packet: str) -> str:
-    """A packet as it stands before the words of the question."""
-    return f"{packet.rstrip()}\n{GAP}"
 
 
 def _left_out(run: Run, texts: Iterable[str], latest: Callable[[int], Iterator[LedgerEntry]]) -> dict[str, Any]:

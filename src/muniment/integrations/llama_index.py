@@ -21,9 +21,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from muniment.core.scope import DEFAULT_TENANT
-from muniment.integrations.live_history import before_question, compose_beside, cut_in_steps
+from muniment.integrations.live_history import compose_beside, cut_in_steps
 from muniment.integrations.packages import missing
 from muniment.integrations.transcript import Line, Transcript
+from muniment.packets.rendering import set_apart
 
 try:
     from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
@@ -133,7 +134,7 @@ def _with_packet(messages: Sequence[ChatMessage], packet: str, asked: str) -> li
     at = max((at for at, message in enumerate(messages) if message.role == MessageRole.USER), default=0)
     if not messages or messages[at].content != asked:
         return [*messages[:at], ChatMessage(role=MessageRole.SYSTEM, content=packet), *messages[at:]]
-    told = _Packet(text=before_question(packet))
+    told = _Packet(text=set_apart(packet))
     with_it = messages[at].model_copy(update={"blocks": [told, *messages[at].blocks]})
     return [*messages[:at], with_it, *messages[at + 1 :]]
 

@@ -18,10 +18,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from muniment.core.scope import DEFAULT_TENANT
-from muniment.integrations.live_history import before_question, compose_beside
+from muniment.integrations.live_history import compose_beside
 from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
 from muniment.integrations.transcript import Conversation, Line
+from muniment.packets.rendering import set_apart
 
 try:
     from agents.items import TResponseInputItem
@@ -107,7 +108,7 @@ def recall_filter(
         if packet:
             own = question["content"]
             parts = [{"type": "input_text", "text": own}] if isinstance(own, str) else list(own)
-            told = {"type": "input_text", "text": before_question(packet)}
+            told = {"type": "input_text", "text": set_apart(packet)}
             items[asked[-1]] = {**question, "content": [told, *parts]}
         return ModelInputData(cast("list[TResponseInputItem]", items), data.model_data.instructions)
 

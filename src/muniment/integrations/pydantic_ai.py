@@ -19,11 +19,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from muniment.errors import MunimentError
-from muniment.integrations.live_history import before_question, compose_beside, cut_in_steps
+from muniment.integrations.live_history import compose_beside, cut_in_steps
 from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
 from muniment.integrations.session.functions import memory_functions
 from muniment.integrations.transcript import Conversation, Line
+from muniment.packets.rendering import set_apart
 
 try:
     from pydantic_ai import ModelRetry, RunContext
@@ -137,7 +138,7 @@ def _with_packet(message: ModelMessage, packet: str) -> ModelMessage:
     at = max(place for place, part in enumerate(message.parts) if isinstance(part, UserPromptPart))
     prompt = message.parts[at]
     assert isinstance(prompt, UserPromptPart)
-    told = TextContent(content=before_question(packet), metadata={_MARK: True})
+    told = TextContent(content=set_apart(packet), metadata={_MARK: True})
     own = [prompt.content] if isinstance(prompt.content, str) else list(prompt.content)
     parts: Any = [*message.parts]
     parts[at] = replace(prompt, content=[told, *own])

@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.core.scope import DEFAULT_TENANT
-from muniment.integrations.live_history import before_question
 from muniment.integrations.messages import content_text
 from muniment.integrations.packages import missing
 from muniment.integrations.session.functions import ECHOES, memory_functions
 from muniment.integrations.session.memory import SessionMemory
+from muniment.packets.rendering import set_apart
 
 try:
     from smolagents import ActionStep, ChatMessage, FinalAnswerStep, MessageRole, Model, TaskStep, Tool, tool
@@ -121,7 +121,7 @@ class MunimentMemory:
         if build is not None and build.text:
             own = _content(found[at])
             parts = [{"type": "text", "text": own}] if isinstance(own, str) else list(own)
-            content = [{"type": "text", "text": before_question(build.text)}, *parts]
+            content = [{"type": "text", "text": set_apart(build.text)}, *parts]
             found[at] = ChatMessage(role=MessageRole.USER, content=content)
         return found
 

@@ -26,7 +26,7 @@ from muniment.learning.proposals.records import (
     ShownEvent,
     ShownRun,
 )
-from muniment.memory.extraction.borne import folded, words_in
+from muniment.learning.quoted_words import folded, words_in
 from muniment.runs.reading import get_run
 from muniment.store.admission import is_id
 from muniment.store.injection import has_injection_form

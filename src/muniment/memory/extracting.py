@@ -41,14 +41,9 @@ def extract(writer: Writer, event_ids: Any, model: Any) -> list[Candidate]:
     patterns, and by a model where given."""
     if model is None:
         return extract_from(writer, _entries(writer, event_ids))
-    from muniment.memory.model_extracting import extract_named, model_asked
+    from muniment.memory.pending_extracting import extract_turns
 
-    asker = model_asked(writer.ctx, model)  # what is no model says so before anything is read
-    entries = _entries(writer, event_ids)
-    found = {id_: list(made) for id_, made in _by_entry(writer, entries).items()}
-    for id_, made in extract_named(writer, [entry for entry in entries if entry.id in found], asker).items():
-        found[id_] += made
-    return [candidate for made in found.values() for candidate in made]
+    return extract_turns(writer, lambda: [entry for entry in _entries(writer, event_ids) if _is_said(entry)], model)
 
 
 def list_unheard(writer: Writer, event_ids: Any) -> list[Unheard]:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from muniment.contracts.packet import Fact
+from muniment.core.canonical import canonical_text
 from muniment.core.policy import FactPolicy
 from muniment.core.ports.engine import Reader
 from muniment.core.requests import Request, TextOrNone, checked
 from muniment.core.scope import Scope
+from muniment.core.text.stated.attributes import key_attributes
 from muniment.memory.fact_rows import LEVELS, fact_items, visible_facts
 from muniment.memory.facts.records import StoredFact
-from muniment.memory.facts.rules import is_many_valued
+from muniment.memory.facts.rules import find_overridden, is_many_valued, why_not_in_force
 from muniment.memory.patches import MomentOrNone, Writer, cleaned, text_of
+from muniment.memory.recall.reasons import Match, Wanted, match_text
 from muniment.store.items import Item, latest
 
 __all__ = [
     "FactItem",
     "FactQuery",
+    "FoundFact",
     "fact_history",
     "facts_of_level",
     "fallen_of",
+    "find_facts",
     "held_at",
+    "in_force",
     "list_facts",
     "read_fact_items",
     "read_facts",
@@ -35,6 +41,50 @@ class FactItem(NamedTuple):
 
     item: Item
     fact: StoredFact
+
+
+class FoundFact(NamedTuple):
+    """A fact of any status, as one query sees it."""
+
+    item: Item
+    stored: StoredFact
+    fact: Fact
+    match: Match
+    is_stale: bool
+    """It depends on a fact that no longer stands."""
+
+
+def find_facts(reader: Reader, items: Iterable[Item], wanted: Wanted) -> list[FoundFact]:
+    """What a query finds among facts (`visible_facts`) of every status and level: best match first, then newest."""
+    known: dict[str, bool] = {}
+    found = []
+    for item, stored in read_fact_items(items):
+        fallen = fallen_of(reader, stored, known)
+        match = match_fact(wanted, stored.key, stored.value)
+        found.append(FoundFact(item, stored, stored.to_fact(fallen), match, bool(fallen)))
+    found.sort(key=lambda each: (each.item.created_at, each.item.id), reverse=True)
+    return sorted(found, key=lambda each: -each.match.score)
+
+
+def match_fact(wanted: Wanted, key: str, value: Any) -> Match:
+    """How well a fact answers, by the words of its key and value and by the attribute that its key names."""
+    return match_text(wanted, f"{key} {words_of(value)}", key_attributes(key))
+
+
+def in_force(found: Iterable[FoundFact], now: str, policy: FactPolicy) -> list[FoundFact]:
+    """The facts that hold now: active, valid, and of the nearest level that has one (MP-07, MP-08)."""
+    held = [each for each in found if why_not_in_force(each.fact, now) is None]
+    overridden = find_overridden((each.fact for each in held), lambda key: is_many_valued(key, policy))
+    return [each for each in held if each.fact.fact_id not in overridden]
+
+
+def words_of(value: Any) -> str:
+    """The words of a value, for matching."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return " ".join(f"{key} {words_of(part)}" for key, part in value.items())
+    return " ".join(map(words_of, value)) if isinstance(value, list) else canonical_text(value)
 
 
 def facts_of_level(reader: Reader, scope: Scope, level: str, key: str | None = None) -> list[FactItem]:
@@ -118,10 +168,7 @@ def held_at(fact: StoredFact, moment: str | None, now: str) -> bool:
 
 
 def _holds(fact: StoredFact, now: str) -> bool:
-    """MP-07: active, and valid now; valid until exactly now is still valid."""
-    starts = [assertion.valid_from for assertion in fact.best if assertion.valid_from is not None]
-    end = fact.until
-    return fact.status == "active" and (not starts or starts[-1] <= now) and (end is None or now <= end)
+    return fact.status == "active" and why_not_in_force(fact.to_fact(), now) is None
 
 
 def _held(fact: StoredFact, moment: str) -> bool:
@@ -131,15 +178,10 @@ def _held(fact: StoredFact, moment: str) -> bool:
     return (fact.ended_at is None or moment < fact.ended_at) and (fact.until is None or moment <= fact.until)
 
 
-def _nearest(found: Iterable[FactItem], policy: FactPolicy) -> list[FactItem]:
-    """Each key by its nearest level (MP-08); many-valued keys by all of them. `found` is nearest first."""
-    level_of: dict[str, str] = {}
-    kept = []
-    for each in found:
-        nearest = level_of.setdefault(each.fact.key, each.fact.scope_level)
-        if nearest == each.fact.scope_level or is_many_valued(each.fact.key, policy):
-            kept.append(each)
-    return kept
+def _nearest(found: Sequence[FactItem], policy: FactPolicy) -> list[FactItem]:
+    """Each key by its nearest level (MP-08); many-valued keys by all of them."""
+    overridden = find_overridden((each.fact.to_fact() for each in found), lambda key: is_many_valued(key, policy))
+    return [each for each in found if each.fact.fact_id not in overridden]
 
 
 def fact_history(writer: Writer, key: str) -> list[Fact]:

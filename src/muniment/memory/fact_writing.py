@@ -86,7 +86,11 @@ def request_fact(**given: Any) -> FactRequest:
         plain[name] = instant_of(plain.get(name), f"$.{name}")
     request = FactRequest.of_given(plain, "this cannot be remembered")
     if not request.sources:
-        raise InvalidInput("a fact needs at least one source", path="$.sources", hint="name the event that says it")
+        raise InvalidInput(
+            "a fact needs at least one source",
+            path="$.sources",
+            hint="name the events that say it, such as sources=[event.id]; observe what was said first",
+        )
     if request.valid_from and request.valid_to and request.valid_to < request.valid_from:
         raise InvalidInput(
             "the fact would end before it begins", path="$.valid_to", hint="give a valid_to after valid_from, or none"

@@ -1,61 +1,76 @@
-"""Reading what nobody has read yet, batch by batch, in the background: resumable, within a budget, by several at once.
+"""Facts that a model proposes from what users said: which turns are unread, reading them in batches, what is written.
 
-What is pending follows from the notes that reading leaves (`extraction.projection`). A batch is claimed for a while
+Which turns were read follows from notes in the ledger, which hold no word of any turn. A batch is claimed for a while
 before the model is asked, so that no two workers ask about it; what comes of it is written in one transaction with the
-note that it was read. Killed in between, a worker leaves a claim that runs out. No lock is held while a model answers.
+note that it was read. A worker that is killed in between leaves a claim that runs out. No lock is held while a model
+answers. Reading a session takes one pass over its turns, however many batches and calls it is read in.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from hashlib import sha256
+from itertools import groupby
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from muniment.core.instants import format_instant, parse_instant
+from muniment.core.limits import cancellable
 from muniment.core.ports.engine import Condition, Reader, Transaction
-from muniment.core.ports.rows import select, stream
-from muniment.core.ports.schema import ENTRIES, SESSIONS
-from muniment.core.record import Absent, Count, Number, Record
-from muniment.errors import Forgotten, ModelFailure
-from muniment.memory.extracting import BY_PATTERNS, Speakers, extract_from
-from muniment.memory.extraction.budget import Limit, cost_usd
-from muniment.memory.extraction.model import SaidTurn
-from muniment.memory.extraction.projection import EXTRACTION, StoredExtraction, extraction_name
-from muniment.memory.model_extracting import (
-    BatchRoom,
-    Extractor,
-    Written,
-    check_answer,
-    draft_claim,
-    draft_read,
-    extractor_of,
-    model_asked,
-    read_by,
-    read_context,
-    readable,
-    said_turn,
-    write_proposals,
+from muniment.core.ports.rows import by_ids, get, select, stream
+from muniment.core.ports.schema import ENTRIES, LINKS, SESSIONS
+from muniment.core.record import Absent, Count, Items, Number, Record
+from muniment.core.scope import IdText
+from muniment.errors import Forgotten, InvalidRecord, ModelFailure
+from muniment.memory._extract_checks import (
+    OWN,
+    REASONS,
+    CheckedProposal,
+    SourceTurn,
+    check_proposals,
+    speaker_label,
 )
-from muniment.memory.patches import Decided, Writer, write_patches
-from muniment.store.items import Item, latest, select_items
-from muniment.store.ledger import LedgerEntry, entry_of_row
-from muniment.store.users import list_users
+from muniment.memory.facts.projection import left_of
+from muniment.memory.facts.records import ModelQuote, model_note
+from muniment.memory.patches import Decided, Writer, append_decided, draft_patch, write_patches
+from muniment.store.injection import has_injection_form, reads_like_instructions
+from muniment.store.items import Change, Item, Rewritten, digest_name, latest, select_items
+from muniment.store.ledger import (
+    INSTRUCTION_LIKE,
+    PARTLY_ANALYSED,
+    TURNS_CLAIMED,
+    TURNS_READ,
+    LedgerEntry,
+    entry_of_row,
+)
+from muniment.store.reading import content_in
 
 if TYPE_CHECKING:
-    from muniment.memory.extraction.checks import Checked
-    from muniment.memory.outside.asking import Asker
+    from muniment.memory._extract_model import MeteredModel
+    from muniment.memory.facts.candidate_records import Candidate
     from muniment.store.context import Context
 
-__all__ = ["EXTRACT_SESSION", "ExtractionReport", "extract_pending", "unread_turns"]
+# What asks models and writes candidates is imported where it is used: any first write of a process loads this module.
+
+__all__ = [
+    "EXTRACTION",
+    "EXTRACT_SESSION",
+    "ExtractionReport",
+    "StoredExtraction",
+    "count_unread",
+    "extract_pending",
+    "extract_turns",
+    "extraction_without",
+    "project_extraction",
+]
 
 EXTRACT_SESSION = "extract"
 """The session that the patches of extraction stand in, so that no conversation waits for them."""
-PATTERNS = Extractor(BY_PATTERNS, 1)
 PAGE_TURNS = 64
 _CLAIM = "ext"
+_BY_MODEL = "model"
 Stop = Literal["done", "claimed", "calls", "turns", "tokens", "tokens_in", "tokens_out", "usd"]
 
 
@@ -66,7 +81,7 @@ class ExtractionReport(Record):
     turns: Count
     """Turns that were read."""
     withheld: Count
-    """Turns that were passed over: they read like instructions, are empty, or are not the user's own."""
+    """Turns that were passed over: they read like instructions, or are empty."""
     unreadable: Count
     """Turns that the model could not be brought to answer for. They are not tried again."""
     calls: Count
@@ -79,50 +94,19 @@ class ExtractionReport(Record):
     proposed: Count
     """What the model proposed."""
     accepted: Count
-    """What of it holds against its source: facts, and candidates that wait for a decision."""
+    """What of it holds against its source."""
     promoted: Count
     """What of that is a fact."""
     rejected: dict[str, Count]
     """And what does not hold, by the reason."""
     by_patterns: Count
-    """Candidates that patterns gave of the same turns."""
+    """Candidates that rules found, where no model is asked."""
     left: Count
     """Turns that are still to be read."""
     claimed: Count
     """Those of them that another worker is reading."""
     stopped: Stop
     """Why it ended: all is read, all that is left is claimed by others, or a limit of the budget."""
-
-
-class _Tally:
-    """What is counted on the way."""
-
-    def __init__(self) -> None:
-        self.turns = self.withheld = self.unreadable = self.proposed = self.promoted = self.by_patterns = 0
-        self.rejected: Counter[str] = Counter()
-
-
-class _Session(NamedTuple):
-    session_id: str
-    head_seq: int
-
-
-class _Mark(NamedTuple):
-    """How far a session was read, and by which version of which note."""
-
-    seq: int
-    note: tuple[str, int] | None
-    is_claimed: bool
-
-
-class _Batch(NamedTuple):
-    session_id: str
-    since: int
-    through: int
-    note: tuple[str, int] | None
-    entries: tuple[LedgerEntry, ...]
-    turns: tuple[SaidTurn, ...]
-    withheld: int
 
 
 def extract_pending(
@@ -133,45 +117,105 @@ def extract_pending(
     user_id: str | None,
     model: Any,
     budget: Any,
+    sessions: Collection[str] | None = None,
     done: Callable[[str, bool], None] = lambda _user, _is_stopped: None,
     progress: Callable[[int], None] | None = None,
     lease: str | None = None,
     left_by: str | None = None,
-    **options: Any,
 ) -> ExtractionReport:
     """Read what is pending of a user, or of all; `writer_of` opens a user's run, `done` ends it.
 
-    Who reads under a `lease` claims in its name. Where that was taken over from who `left_by`, the claims of that one
-    keep nobody from reading: who made them has ended, or writes nothing more. All others may be of somebody alive.
+    `sessions` names those that are looked at; all of them by default. A worker under a `lease` claims in its name. If
+    that lease was taken over from `left_by`, the claims of that one hold nobody up.
     """
-    asker = model_asked(ctx, _nothing if model is None else model, budget, **options)
-    worker = _Worker(
-        ctx, tenant_id, asker, has_model=model is not None, progress=progress, lease=lease, left_by=left_by
-    )
+    from muniment.memory._extract_model import BudgetReached
+    from muniment.store.users import list_users
+
+    worker = _Worker(ctx, tenant_id, model, budget, sessions, progress, lease=lease, left_by=left_by)
     users = [user_id] if user_id is not None else [user.user_id for user in list_users(ctx, tenant_id)]
-    stopped: Limit | None = None
+    stopped: Stop | None = None
     for each in users:
         try:
-            stopped = worker.read_user(each, writer_of)
-        except ModelFailure as error:  # what was read before it stays read, and is told
-            error.details = {**(error.details or {}), "extracted": worker.report(*worker.count_left(users)).to_wire()}
+            worker.read_user(each, writer_of)
+        except BudgetReached as reached:
+            stopped = reached.limit
+        except ModelFailure as error:  # what was read before it stays read
+            error.details = {**(error.details or {}), "extracted": worker.report(users).to_wire()}
             raise
         finally:
             done(each, stopped is not None)
         if stopped is not None:
             break
-    return worker.report(*worker.count_left(users), stopped)
+    return worker.report(users, stopped)
 
 
-def unread_turns(ctx: Context, tenant_id: str, users: list[str], model: Any) -> int:
-    """How many turns of these users are still to be read by a model, or by patterns where there is none."""
-    asker = model_asked(ctx, _nothing if model is None else model)
-    return _Worker(ctx, tenant_id, asker, has_model=model is not None).count_left(users)[0]
+def count_unread(ctx: Context, tenant_id: str, users: list[str], model: Any) -> int:
+    """How many turns of these users are still to be read: by a model, or by rules where none is given."""
+    return _Worker(ctx, tenant_id, model, None, None, None).count_left(users)[0]
 
 
-def _nothing(_messages: list[dict[str, str]]) -> str:
-    """The model of who reads by patterns alone, which is never asked."""
-    return '{"facts": []}'
+def extract_turns(writer: Writer, load: Callable[[], Sequence[LedgerEntry]], model: Any) -> list[Candidate]:
+    """The candidates that a model gives of messages that a caller names. They count as read afterwards."""
+    ctx, scope = writer.ctx, writer.scope
+    asked = _metered(ctx, model, None)  # what is no model says so before anything is read
+    named, names = load(), _user_names(writer)
+
+    def turns_of(reader: Reader) -> list[tuple[str, SourceTurn]]:
+        said = sorted(named, key=lambda entry: (entry.scope.session_id, entry.seq))
+        pairs = [(entry, _source_turn(reader, entry, ctx, names)) for entry in said]
+        return [(entry.scope.session_id, turn) for entry, turn in pairs if _is_readable(entry, turn.text, ctx)]
+
+    found: list[Candidate] = []
+    for session_id, of_session in groupby(ctx.engine.read(scope.tenant_id, turns_of), key=lambda each: each[0]):
+        left = [turn for _, turn in of_session]
+        while left:
+            turns = left[: _count_fitting(left, ctx)]
+            left = left[len(turns) :]
+            context = _read_context(ctx, scope.tenant_id, scope.user_id, session_id, turns, names)
+            answered = asked.ask(turns, context)
+            checked = check_proposals(answered.proposals, turns, ctx.policy.memory.extraction)
+            found += _write_named(writer, session_id, turns, checked, answered.unreadable, asked)
+    return found
+
+
+# -- the worker -------------------------------------------------------------------------------------------------
+
+
+class _Extractor(NamedTuple):
+    """Who reads, and which way of reading it is. Whichever model reads a turn, it is read."""
+
+    name: str
+    version: int
+
+
+class _Session(NamedTuple):
+    session_id: str
+    head_seq: int
+
+
+class _Mark(NamedTuple):
+    """How far a session was read, by which version of which note, and whether somebody reads on from there."""
+
+    seq: int
+    note: tuple[str, int] | None
+    is_claimed: bool
+
+
+class _PendingTurn(NamedTuple):
+    entry: LedgerEntry
+    turn: SourceTurn
+    is_wanted: bool
+    """Whether it is of a role that is read, and has not been read by name."""
+
+
+class _Batch(NamedTuple):
+    session_id: str
+    since: int
+    through: int
+    note: tuple[str, int] | None
+    entries: tuple[LedgerEntry, ...]
+    turns: tuple[SourceTurn, ...]
+    withheld: int
 
 
 class _Worker:
@@ -181,70 +225,80 @@ class _Worker:
         self,
         ctx: Context,
         tenant_id: str,
-        asker: Asker,
+        model: Any,
+        budget: Any,
+        sessions: Collection[str] | None,
+        progress: Callable[[int], None] | None,
         *,
-        has_model: bool,
-        progress: Callable[[int], None] | None = None,
         lease: str | None = None,
         left_by: str | None = None,
     ) -> None:
         self._ctx = ctx
         self._tenant_id = tenant_id
-        self._extractor = extractor_of(asker) if has_model else PATTERNS
-        self._model = asker if has_model else None
-        self._limits = asker
+        self._has_model = model is not None
+        self._model = _metered(ctx, _no_facts if model is None else model, budget)
+        self._extractor = _extractor(has_model=self._has_model)
+        self._only = sessions
         self._progress = progress
         self._claims = _CLAIM if lease is None else _claims_of(lease)
         self._void = None if left_by is None else f"{_claims_of(left_by)}_"
-        """How the claims begin that keep nobody from reading."""
+        """How the claims begin that hold nobody up."""
         self._policy = ctx.policy.memory.extraction
-        self.tally = _Tally()
+        self._turns = self._withheld = self._unreadable = self._proposed = self._promoted = self._by_rules = 0
+        self._rejected: Counter[str] = Counter()
 
-    def report(self, left: int, claimed: int, stopped: Limit | None = None) -> ExtractionReport:
-        tally, spent, budget = self.tally, self._limits.spent, self._limits.budget
-        cost = cost_usd(budget, spent.tokens_in, spent.tokens_out)
+    def report(self, users: list[str], stopped: Stop | None = None) -> ExtractionReport:
+        left, claimed = self.count_left(users)
+        model = self._model
+        usd = model.budget.cost(model.tokens_in, model.tokens_out)
         return ExtractionReport(
-            extractor=self._extractor.name,
-            turns=tally.turns,
-            withheld=tally.withheld,
-            unreadable=tally.unreadable,
-            calls=spent.calls,
-            tokens_in=spent.tokens_in,
-            tokens_out=spent.tokens_out,
-            is_estimated=self._limits.is_estimated,
-            **({} if cost is None else {"usd": round(cost, 9)}),
-            proposed=tally.proposed,
-            accepted=tally.proposed - tally.rejected.total(),
-            promoted=tally.promoted,
-            rejected=dict(sorted(tally.rejected.items())),
-            by_patterns=tally.by_patterns,
+            extractor=f"model:{model.name}" if self._has_model else self._extractor.name,
+            turns=self._turns,
+            withheld=self._withheld,
+            unreadable=self._unreadable,
+            calls=model.calls,
+            tokens_in=model.tokens_in,
+            tokens_out=model.tokens_out,
+            is_estimated=model.is_estimated,
+            **({} if usd is None else {"usd": round(usd, 9)}),
+            proposed=self._proposed,
+            accepted=self._proposed - self._rejected.total(),
+            promoted=self._promoted,
+            rejected=dict(sorted(self._rejected.items())),
+            by_patterns=self._by_rules,
             left=left,
             claimed=claimed,
             stopped=stopped or ("claimed" if left and left == claimed else "done"),
         )
 
-    # -- one user -------------------------------------------------------------------------------------
+    # -- which turns
 
-    def read_user(self, user_id: str, writer_of: Callable[[str], Writer]) -> Limit | None:
-        """Read all of a user's sessions; answers the limit that was reached on the way."""
+    def read_user(self, user_id: str, writer_of: Callable[[str], Writer]) -> None:
+        """Read the user's sessions; `BudgetReached` where a limit is met on the way."""
         writer: Writer | None = None
+        names: tuple[str, ...] = ()
         for session in self._sessions(user_id):
-            while self._mark(user_id, session).seq < session.head_seq:
+            buffered: list[_PendingTurn] = []
+            mark = self._mark(user_id, session)
+            while mark.seq < session.head_seq and not mark.is_claimed:
                 if writer is None:
                     writer = writer_of(user_id)
-                batch = self._next(writer, session)
+                    names = _user_names(writer)
+                batch = self._next(user_id, session.session_id, mark, buffered, names)
                 if batch is None:
                     break
-                limit = self._read(writer, batch)
-                if limit is not None:
-                    return limit
-        return None
+                self._read(writer, batch, names)
+                before, mark = mark, self._mark(user_id, session)
+                if mark.seq <= before.seq:  # it was given back, or somebody else was faster
+                    buffered.clear()
 
     def _sessions(self, user_id: str) -> list[_Session]:
-        where: tuple[Condition, ...] = (("user_id", "=", user_id),)
+        where: list[Condition] = [("user_id", "=", user_id)]
+        if self._only is not None:
+            where.append(("session_id", "in", tuple(sorted(self._only))))
         return self._ctx.engine.read(
             self._tenant_id,
-            lambda reader: select(reader, SESSIONS, where, into=_Session, order=("user_id", "session_id")),
+            lambda reader: select(reader, SESSIONS, tuple(where), into=_Session, order=("user_id", "session_id")),
         )
 
     def _mark(self, user_id: str, session: _Session) -> _Mark:
@@ -254,101 +308,107 @@ class _Worker:
         is_void = self._void is not None and mark.note is not None and mark.note[0].startswith(self._void)
         return mark._replace(is_claimed=mark.is_claimed and not is_void)
 
-    def _next(self, writer: Writer, session: _Session) -> _Batch | None:
-        """The next batch of a session; None where all of it is read, or somebody else is reading it."""
-        mark = self._mark(writer.scope.user_id, session)
-        if mark.is_claimed:
-            return None
-        voices, room, withheld, seen = Speakers(writer), BatchRoom(self._ctx, self._limits), 0, mark.seq
-        entries: dict[str, LedgerEntry] = {}
-        turns: list[SaidTurn] = []
-        for entry, turn, is_read in self._messages(writer.scope.user_id, session.session_id, mark.seq):
-            is_wanted = entry.role in self._policy.roles and not is_read
-            if is_wanted and readable(entry, turn.text, self._policy) and voices.why_unheard(entry) is None:
-                if not room.takes(turn):
-                    break
-                turns.append(turn)
-                entries[turn.id] = entry
-            elif is_wanted:
-                withheld += 1
-            seen = entry.seq
-        if not turns and not withheld and seen - mark.seq < PAGE_TURNS:  # no note is worth it
-            return None
-        return _Batch(session.session_id, mark.seq, seen, mark.note, tuple(entries.values()), tuple(turns), withheld)
-
-    def _messages(self, user_id: str, session_id: str, after: int) -> Iterator[tuple[LedgerEntry, SaidTurn, bool]]:
-        """The messages of a session after an entry, with their texts, and whether they were read by name."""
+    def _next(
+        self, user_id: str, session_id: str, mark: _Mark, buffered: list[_PendingTurn], names: tuple[str, ...]
+    ) -> _Batch | None:
+        """The next batch of a session; None where all of it is read. Rows that it does not use stay buffered."""
+        buffered[:] = [each for each in buffered if each.entry.seq > mark.seq]
+        taken: list[_PendingTurn] = []
+        withheld, seen, at = 0, mark.seq, 0
         while True:
-            page = self._ctx.engine.read(
-                self._tenant_id,
-                lambda reader, after=after: self._page(reader, user_id, session_id, after),  # type: ignore[misc]
-            )
-            yield from page
-            if len(page) < PAGE_TURNS:
-                return
-            after = page[-1][0].seq
+            if at == len(buffered):
+                after = buffered[-1].entry.seq if buffered else mark.seq
+                page = self._page(user_id, session_id, after, names)
+                buffered += page
+                if not page:
+                    break
+            each = buffered[at]
+            if each.is_wanted and _is_readable(each.entry, each.turn.text, self._ctx):
+                longer = [*(one.turn for one in taken), each.turn]
+                if _count_fitting(longer, self._ctx) < len(longer):
+                    break
+                taken.append(each)
+            elif each.is_wanted:
+                withheld += 1
+            seen, at = each.entry.seq, at + 1
+        if not taken and not withheld and seen - mark.seq < PAGE_TURNS:  # no note is worth it
+            return None
+        entries, turns = tuple(each.entry for each in taken), tuple(each.turn for each in taken)
+        return _Batch(session_id, mark.seq, seen, mark.note, entries, turns, withheld)
 
-    def _page(
-        self, reader: Reader, user_id: str, session_id: str, after: int
-    ) -> list[tuple[LedgerEntry, SaidTurn, bool]]:
+    def _page(self, user_id: str, session_id: str, after: int, names: tuple[str, ...]) -> list[_PendingTurn]:
         where = (*_messages_of(user_id, session_id), ("seq", ">", after))
-        rows = select(reader, ENTRIES, where, order=("user_id", "session_id", "seq"), limit=PAGE_TURNS)
-        entries = [entry_of_row(self._tenant_id, row) for row in rows]
-        known = read_by(reader, self._extractor, [entry.id for entry in entries])
-        return [(entry, said_turn(reader, entry, self._policy.turn_chars_max), entry.id in known) for entry in entries]
 
-    # -- one batch ------------------------------------------------------------------------------------
+        def work(reader: Reader) -> list[_PendingTurn]:
+            rows = select(reader, ENTRIES, where, order=("user_id", "session_id", "seq"), limit=PAGE_TURNS)
+            entries = [entry_of_row(self._tenant_id, row) for row in rows]
+            wanted = [entry.id for entry in entries if entry.role in self._policy.roles]
+            unread = set(wanted) - _read_by(reader, self._extractor, wanted)
+            return [
+                _PendingTurn(entry, _source_turn(reader, entry, self._ctx, names), entry.id in unread)
+                for entry in entries
+            ]
 
-    def _read(self, writer: Writer, batch: _Batch) -> Limit | None:
-        from muniment.memory.outside.asking import LimitReached
+        return self._ctx.engine.read(self._tenant_id, work)
 
-        turns_max = self._limits.budget.turns
-        if batch.turns and turns_max is not None:
-            batch = _cut(batch, turns_max - self._limits.spent.turns)
-            if not batch.turns:
-                return "turns"
-        context = () if not batch.turns else self._context(writer, batch)
-        if self._model is not None and batch.turns:
-            room = self._model.room(batch.turns, context)  # before anything is claimed
-            if isinstance(room, LimitReached):
-                return room.limit
-        with _Claim(writer, self._extractor, batch, self._ctx, self._claims) as claim:
+    # -- one batch
+
+    def _read(self, writer: Writer, batch: _Batch, names: tuple[str, ...]) -> None:
+        from muniment.memory._extract_model import Answered
+
+        batch = self._within_turns(batch)
+        asks = self._has_model and bool(batch.turns)
+        context: tuple[SourceTurn, ...] = ()
+        if asks:
+            user_id = writer.scope.user_id
+            context = _read_context(self._ctx, self._tenant_id, user_id, batch.session_id, batch.turns, names)
+            self._model.room(batch.turns, context)  # before anything is claimed
+        with _Claim(writer, self._extractor, batch, self._claims) as claim:
             if not claim.is_held:
-                return None  # another worker was faster: look again
-            try:
-                self.tally.by_patterns += len(extract_from(writer, batch.entries))
-            except Forgotten:  # a turn of it was forgotten meanwhile: look again at what is left
-                return None
-            checked: list[Checked] = []
-            unreadable: tuple[str, ...] = ()
-            malformed = 0
-            if self._model is not None and batch.turns:
+                return  # another worker was faster: look again
+            answered = Answered()
+            if asks:
                 answered = self._model.ask(batch.turns, context)
-                if isinstance(answered, LimitReached):
-                    return answered.limit
-                checked = check_answer(answered, batch.turns, context, self._policy)
-                unreadable, malformed = answered.unreadable, answered.answer.malformed
-            written = claim.end(checked, unreadable, self._limits)
-        if written is not None:
-            self._count(batch, written, malformed, len(unreadable))
-        return None
-
-    def _context(self, writer: Writer, batch: _Batch) -> tuple[SaidTurn, ...]:
-        return read_context(self._ctx, self._tenant_id, writer.scope.user_id, batch.session_id, batch.turns)
-
-    def _count(self, batch: _Batch, written: Written, malformed: int, unreadable: int) -> None:
-        tally = self.tally
-        tally.turns += len(batch.turns)
-        tally.withheld += batch.withheld
-        tally.unreadable += unreadable
-        tally.proposed += written.proposed + malformed
-        tally.rejected += written.rejected + Counter({"malformed": malformed})
-        tally.promoted += written.promoted
-        self._limits.count_turns(len(batch.turns))
+            elif batch.entries and not self._extract_by_rules(writer, batch.entries):
+                return
+            checked = check_proposals(answered.proposals, batch.turns, self._policy)
+            written = claim.end(checked, answered.unreadable, self._model)
+        if written is None:
+            return
+        self._turns += len(batch.turns)
+        self._model.turns += len(batch.turns)
+        self._withheld += batch.withheld
+        self._unreadable += len(answered.unreadable)
+        self._proposed += len(checked) + answered.malformed
+        self._rejected += written.rejected + Counter({"malformed": answered.malformed})
+        self._promoted += written.promoted
         if self._progress is not None:
             self._progress(len(batch.turns))
 
-    # -- what is left ---------------------------------------------------------------------------------
+    def _within_turns(self, batch: _Batch) -> _Batch:
+        """The batch, or its first turns where the budget takes no more. It ends with the last of them then."""
+        from muniment.memory._extract_model import BudgetReached
+
+        turns_max = self._model.budget.turns
+        room = len(batch.turns) if turns_max is None else turns_max - self._model.turns
+        if len(batch.turns) <= room:
+            return batch
+        if room <= 0:
+            raise BudgetReached("turns")
+        through = batch.turns[room - 1].seq
+        return batch._replace(entries=batch.entries[:room], turns=batch.turns[:room], through=through)
+
+    def _extract_by_rules(self, writer: Writer, entries: Sequence[LedgerEntry]) -> bool:
+        """False where one of the turns was forgotten meanwhile: what is left is looked at again."""
+        from muniment.memory.extracting import extract_from
+
+        try:
+            self._by_rules += len(extract_from(writer, entries))
+        except Forgotten:
+            return False
+        return True
+
+    # -- what is left
 
     def count_left(self, users: list[str]) -> tuple[int, int]:
         """How many turns are still to be read, and how many of those another worker is reading."""
@@ -366,16 +426,37 @@ class _Worker:
 
         def work(reader: Reader) -> int:
             ids = [row.id for row in stream(reader, ENTRIES, where, into=_Id)]
-            known = [
-                read_by(reader, self._extractor, ids[at : at + PAGE_TURNS]) for at in range(0, len(ids), PAGE_TURNS)
-            ]
-            return len(ids) - sum(map(len, known))
+            pages = [ids[at : at + PAGE_TURNS] for at in range(0, len(ids), PAGE_TURNS)]
+            return len(ids) - sum(len(_read_by(reader, self._extractor, page)) for page in pages)
 
         return self._ctx.engine.read(self._tenant_id, work)
 
 
 class _Id(NamedTuple):
     id: str
+
+
+def _no_facts(_messages: list[dict[str, str]]) -> str:
+    """The model of a worker that reads by rules alone, which is never asked."""
+    return '{"facts": []}'
+
+
+def _metered(ctx: Context, model: Any, budget: Any) -> MeteredModel:
+    """What a caller gave as a model, under a budget."""
+    from muniment.memory._extract_model import MeteredModel, budget_given, load_turn_model
+
+    policy = ctx.policy.memory.extraction
+    return MeteredModel(load_turn_model(model, policy), policy, ctx.counter, budget_given(budget))
+
+
+def _extractor(*, has_model: bool) -> _Extractor:
+    from muniment.memory._extract_model import PROMPT_VERSION
+    from muniment.memory.extracting import BY_PATTERNS
+
+    return _Extractor(_BY_MODEL, PROMPT_VERSION) if has_model else _Extractor(BY_PATTERNS, 1)
+
+
+# -- turns ------------------------------------------------------------------------------------------------------
 
 
 def _messages_of(user_id: str, session_id: str) -> tuple[Condition, ...]:
@@ -387,30 +468,216 @@ def _messages_of(user_id: str, session_id: str) -> tuple[Condition, ...]:
     )
 
 
-def _cut(batch: _Batch, turns_max: int) -> _Batch:
-    """The first turns of a batch. It ends with the last of them."""
-    if len(batch.turns) <= turns_max:
-        return batch
-    entries, turns = batch.entries[:turns_max], batch.turns[:turns_max]
-    through = turns[-1].place if turns else batch.since
-    return batch._replace(entries=entries, turns=turns, through=through)
+def _user_names(writer: Writer) -> tuple[str, ...]:
+    """How the user is called, as facts say."""
+    from muniment.memory.fact_reading import read_facts
+
+    scope = writer.scope
+    held = writer.ctx.engine.read(scope.tenant_id, lambda reader: read_facts(reader, scope, "user.name"))
+    facts = [each.fact for each in held]
+    known = [fact.value for fact in facts if fact.status == "active" and fact.scope_level == "user"]
+    return tuple(name for name in known if isinstance(name, str))
 
 
-# -- claims -------------------------------------------------------------------------------------------
+def _source_turn(
+    reader: Reader, entry: LedgerEntry, ctx: Context, names: Iterable[str], chars_max: int | None = None
+) -> SourceTurn:
+    scope = entry.scope
+    text = content_in(reader, scope.tenant_id, entry.id, scope.user_id)
+    limit = ctx.policy.memory.extraction.turn_chars_max if chars_max is None else chars_max
+    who = speaker_label(entry.role, entry.speaker, scope.user_id, names)
+    return SourceTurn(entry.id, entry.role, who, entry.ts, text[:limit], entry.seq)
 
 
-def _mark_in(reader: Reader, ctx: Context, user_id: str, session_id: str, extractor: Extractor) -> _Mark:
+def _is_readable(entry: LedgerEntry, text: str, ctx: Context) -> bool:
+    """Whether a model is given a turn to read: of a role that may teach, and nothing that would turn the model. Users
+    ask assistants for things all day: of theirs only what is worded as injections usually are is held back."""
+    if entry.role not in ctx.policy.memory.extraction.roles or INSTRUCTION_LIKE in entry.flags or not text.strip():
+        return False
+    is_own = entry.role == "user" and entry.trust == "user"
+    return not (has_injection_form(text) if is_own else reads_like_instructions(text))
+
+
+def _count_fitting(turns: Sequence[SourceTurn], ctx: Context) -> int:
+    """How many whole turns one call takes: one always, more up to a number and a length."""
+    policy, tokens = ctx.policy.memory.extraction, 0
+    for count, turn in enumerate(turns):
+        tokens += ctx.counter.count(turn.text)
+        if count and (count >= policy.batch_turns_max or tokens > policy.batch_tokens_max):
+            return count
+    return len(turns)
+
+
+def _read_context(
+    ctx: Context,
+    tenant_id: str,
+    user_id: str,
+    session_id: str,
+    turns: Sequence[SourceTurn],
+    names: Iterable[str],
+) -> tuple[SourceTurn, ...]:
+    """What was said before these turns and between them, as far as it is shown so that they are understood."""
+    policy = ctx.policy.memory.extraction
+    named = {turn.id for turn in turns}
+    where = _messages_of(user_id, session_id)
+    order = ("user_id", "session_id", "seq")
+
+    def work(reader: Reader) -> list[SourceTurn]:
+        earlier = (*where, ("seq", "<", turns[0].seq))
+        before = select(reader, ENTRIES, earlier, order=order, descending=True, limit=policy.context_turns_max or 1)
+        inner = (*where, ("seq", ">", turns[0].seq), ("seq", "<", turns[-1].seq))
+        between = [row for row in select(reader, ENTRIES, inner, order=order) if row.id not in named]
+        shown = [*reversed(before if policy.context_turns_max else []), *between]
+        entries = [entry_of_row(tenant_id, row) for row in shown]
+        plain = [entry for entry in entries if not set(entry.flags) - {PARTLY_ANALYSED}]
+        return [_source_turn(reader, entry, ctx, names, policy.context_chars_max) for entry in plain]
+
+    shown = ctx.engine.read(tenant_id, work)
+    return tuple(turn for turn in shown if not reads_like_instructions(turn.text))
+
+
+def _read_by(reader: Reader, extractor: _Extractor, ids: Sequence[str]) -> set[str]:
+    """Those of these turns that were read, as the notes say."""
+    linked = {link.item_id for link in by_ids(reader, LINKS, list(ids), column="source_id")}
+    found: set[str] = set()
+    for item_id in sorted(linked):
+        item = latest(reader, item_id)
+        if item is not None and item.kind == EXTRACTION and item.body is not None and item.status == "read":
+            stored = StoredExtraction.from_wire(item.plain())
+            if (stored.extractor, stored.version) == extractor:
+                found.update(stored.turns)
+    return found & set(ids)
+
+
+# -- what is written --------------------------------------------------------------------------------------------
+
+
+class _Written(NamedTuple):
+    """What came of the proposals of a batch."""
+
+    candidates: tuple[Candidate, ...]
+    rejected: Counter[str]
+    promoted: int
+    """Those that hold and are facts, by this proposal or by one before it."""
+
+
+def _write_proposals(
+    tx: Transaction,
+    writer: Writer,
+    turns: Sequence[SourceTurn],
+    checked: Sequence[CheckedProposal],
+    ids: Sequence[tuple[str, str]],
+    model: MeteredModel,
+) -> _Written:
+    """Each proposal of a turn that was read as a candidate with its fate: declined where it did not hold."""
+    from muniment.memory.candidate_deciding import Proposed, propose_in
+    from muniment.memory.fact_writing import request_fact
+
+    by_id = {turn.id: turn for turn in turns}
+    made: list[Candidate] = []
+    rejected: Counter[str] = Counter()
+    promoted = 0
+    by, why = f"{_BY_MODEL}:{model.name}"[:256], f"read by {model.name}"
+    confidence = writer.ctx.policy.memory.extraction.confidence
+    for each, fresh in zip(checked, ids, strict=True):
+        if not each.is_sourced:
+            rejected[each.rejection or "malformed"] += 1
+            continue
+        proposal, turn = each.proposal, by_id[each.proposal.turn_id]
+        request = request_fact(
+            key=proposal.key,
+            value=proposal.value,
+            sources=(proposal.turn_id,),
+            quote=proposal.quote,
+            confidence=confidence,
+            notes=model_note(ModelQuote(turn.ts, None if turn.who == OWN else turn.who, proposal.quote)),
+        )
+        against = None if each.rejection is None else REASONS[each.rejection]
+        try:
+            candidate = propose_in(tx, writer, Proposed(request, by, why, must_quote=False, against=against), fresh)
+        except Forgotten:
+            rejected["forgotten"] += 1
+            continue
+        made.append(candidate)
+        if each.rejection is not None:
+            rejected[each.rejection] += 1
+        elif candidate.status == "declined":
+            rejected["contradiction"] += 1
+        promoted += each.rejection is None and candidate.status == "promoted"
+    return _Written(tuple(made), rejected, promoted)
+
+
+def _fresh_ids(ctx: Context, count: int) -> list[tuple[str, str]]:
+    return [(ctx.ids.new("cnd"), ctx.ids.new("fct")) for _ in range(count)]
+
+
+def _write_named(
+    writer: Writer,
+    session_id: str,
+    turns: Sequence[SourceTurn],
+    checked: Sequence[CheckedProposal],
+    unreadable: Sequence[str],
+    model: MeteredModel,
+) -> tuple[Candidate, ...]:
+    ctx = writer.ctx
+    ids, note_id, extractor = _fresh_ids(ctx, len(checked)), ctx.ids.new(_CLAIM), _extractor(has_model=True)
+    made: list[Candidate] = []
+
+    def decide(tx: Transaction) -> Decided:
+        made[:] = _write_proposals(tx, writer, turns, checked, ids, model).candidates
+        rows = [get(tx, ENTRIES, (turn.id,)) for turn in turns]
+        left = [row.id for row in rows if row is not None and row.receipt_id is None]
+        known = _read_by(tx, extractor, left)
+        fresh = [id_ for id_ in left if id_ not in known]
+        if not fresh:
+            return Decided([])
+        claim = _draft_claim(note_id, extractor, session_id, fresh, since=0, through=0, until=ctx.now())
+        append_decided(tx, writer, claim)
+        item = latest(tx, note_id)
+        assert item is not None  # just made
+        return _draft_end(note_id, fresh, [id_ for id_ in unreadable if id_ in fresh], "read", item.created_at)
+
+    return write_patches(writer, decide, lambda _: tuple(made))
+
+
+def _draft_claim(
+    id_: str, extractor: _Extractor, session_id: str, turns: Sequence[str], *, since: int, through: int, until: str
+) -> Decided:
+    """The entry that says that somebody reads these turns now."""
+    said = {
+        "id": id_,
+        "sources": list(turns),
+        "extractor": extractor.name,
+        "version": extractor.version,
+        "session_id": session_id,
+        "since": since,
+        "through": through,
+        "until": until,
+    }
+    return Decided([draft_patch(TURNS_CLAIMED, "assistant", said)])
+
+
+def _draft_end(id_: str, turns: Sequence[str], unreadable: Sequence[str], status: str, after: str) -> Decided:
+    """The entry that says that they were read, or given back."""
+    said = {"id": id_, "sources": list(turns), "unreadable": list(unreadable), "status": status}
+    return Decided([draft_patch(TURNS_READ, "assistant", said)], after)
+
+
+# -- claims -----------------------------------------------------------------------------------------------------
+
+
+def _mark_in(reader: Reader, ctx: Context, user_id: str, session_id: str, extractor: _Extractor) -> _Mark:
     """How far a session was read, as the newest note on it says."""
     where: tuple[Condition, ...] = (
         ("kind", "=", EXTRACTION),
         ("user_id", "=", user_id),
-        ("name", "=", extraction_name(*extractor, session_id)),
+        ("name", "=", _note_name(*extractor, session_id)),
         ("receipt_id", "=", None),
     )
     found = select_items(reader, where, order=("created_at", "id", "version"), descending=True, limit=1)
-    item: Item | None = found[0] if found else None
-    if item is None:
+    if not found:
         return _Mark(0, None, is_claimed=False)
+    item: Item = found[0]
     stored = StoredExtraction.from_wire(item.plain())
     seq = stored.through if stored.status == "read" else stored.since
     is_claimed = stored.status == "claimed" and stored.until > ctx.now()
@@ -425,63 +692,145 @@ def _claims_of(lease: str) -> str:
 class _Claim:
     """A batch that is this worker's for a while; given back where it was not read."""
 
-    def __init__(self, writer: Writer, extractor: Extractor, batch: _Batch, ctx: Context, prefix: str) -> None:
+    def __init__(self, writer: Writer, extractor: _Extractor, batch: _Batch, prefix: str) -> None:
         self._writer = writer
+        self._ctx = writer.ctx
         self._extractor = extractor
         self._batch = batch
-        self._ctx = ctx
-        self._id = ctx.ids.new(prefix)
+        self._id = writer.ctx.ids.new(prefix)
         self.is_held = False
 
     def __enter__(self) -> Self:
         batch, ctx = self._batch, self._ctx
         until = format_instant(parse_instant(ctx.now()) + timedelta(seconds=ctx.policy.memory.extraction.claim_s))
         turns = [turn.id for turn in batch.turns]
-        claim = draft_claim(
-            self._id,
-            self._extractor,
-            batch.session_id,
-            turns,
-            since=batch.since,
-            through=batch.through,
-            until=until,
-        )
+        span = {"since": batch.since, "through": batch.through}
+        claim = _draft_claim(self._id, self._extractor, batch.session_id, turns, until=until, **span)
 
         def decide(tx: Transaction) -> Decided:
-            mark = _mark_in(tx, ctx, self._writer.scope.user_id, batch.session_id, self._extractor)
-            return Decided([]) if mark.note != batch.note else claim
+            return claim if self._mark_in(tx).note == batch.note else Decided([])
 
         self.is_held = write_patches(self._writer, decide, lambda reader: latest(reader, self._id) is not None)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self.is_held:
-            write_patches(self._writer, lambda tx: self._ended(tx, "released", ()), lambda _: None)
+            with cancellable(None):  # also where the work was stopped: then above all somebody else is to have it
+                write_patches(self._writer, lambda tx: self._end_in(tx, "released", ()), lambda _: None)
 
-    def end(self, checked: list[Checked], unreadable: tuple[str, ...], asker: Asker) -> Written | None:
+    def end(
+        self, checked: Sequence[CheckedProposal], unreadable: Sequence[str], model: MeteredModel
+    ) -> _Written | None:
         """Write the proposals, and that the turns were read; nothing, where the claim is not held any more."""
-        ids = [(self._ctx.ids.new("cnd"), self._ctx.ids.new("fct")) for _ in checked]
-        made: list[Written | None] = []
+        ids = _fresh_ids(self._ctx, len(checked))
+        made: list[_Written | None] = []
 
         def decide(tx: Transaction) -> Decided:
             made[:] = [None]
             if not self._is_mine(tx):
                 return Decided([])
-            made[:] = [write_proposals(tx, self._writer, checked, ids, asker)]
-            return self._ended(tx, "read", unreadable)
+            made[:] = [_write_proposals(tx, self._writer, self._batch.turns, checked, ids, model)]
+            return self._end_in(tx, "read", unreadable)
 
         written = write_patches(self._writer, decide, lambda _: made[0])
         self.is_held = False
         return written
 
-    def _is_mine(self, tx: Transaction) -> bool:
-        user_id = self._writer.scope.user_id
-        mark = _mark_in(tx, self._ctx, user_id, self._batch.session_id, self._extractor)
-        return mark.note is not None and mark.note[0] == self._id
+    def _mark_in(self, reader: Reader) -> _Mark:
+        return _mark_in(reader, self._ctx, self._writer.scope.user_id, self._batch.session_id, self._extractor)
 
-    def _ended(self, tx: Transaction, status: str, unreadable: tuple[str, ...]) -> Decided:
+    def _is_mine(self, reader: Reader) -> bool:
+        note = self._mark_in(reader).note
+        return note is not None and note[0] == self._id
+
+    def _end_in(self, tx: Transaction, status: str, unreadable: Sequence[str]) -> Decided:
         item = latest(tx, self._id)
         if item is None or item.body is None or not self._is_mine(tx):
             return Decided([])
         left = StoredExtraction.from_wire(item.plain()).turns
-        return draft_read(self._id, left, [id_ for id_ in unreadable if id_ in left], status, item.created_at)
+        return _draft_end(self._id, left, [id_ for id_ in unreadable if id_ in left], status, item.created_at)
+
+
+# -- the projection ---------------------------------------------------------------------------------------------
+
+
+EXTRACTION = "extraction"
+"""The kind of item."""
+
+
+class StoredExtraction(Record):
+    """A batch of turns of one session, and who reads or has read it."""
+
+    extraction_id: IdText
+    extractor: IdText
+    """`model`, or the name of the rules."""
+    version: Count
+    """Which way of asking and checking."""
+    session_id: IdText
+    turns: Items[IdText]
+    unreadable: Items[IdText]
+    """Those of them that the model could not be brought to answer for. They count as read."""
+    status: Literal["claimed", "read", "released"]
+    since: Count
+    """Up to which entry of its session everything was read before."""
+    through: Count
+    """Up to which it is read with this batch; 0 where the turns were named one by one and nothing follows."""
+    until: str
+    """Until when the claim holds."""
+    patch: IdText
+
+
+def _note_name(extractor: str, version: int, session_id: str, *, is_sweep: bool = True) -> str:
+    """What the batches of one session have in common; those that go on from one another apart."""
+    return digest_name(f"{extractor}\n{version}\n{'sweep' if is_sweep else 'named'}\n{session_id}")
+
+
+def project_extraction(entry: LedgerEntry, lookup: Callable[[str], Item | None]) -> list[Change]:
+    """Claimed; then read, or given back."""
+    said = entry.metadata
+    id_ = said.get("id")
+    before = lookup(id_) if isinstance(id_, str) else None
+    try:
+        if said.get("event") == TURNS_CLAIMED and before is None:
+            names = ("extractor", "version", "session_id", "since", "through", "until")
+            plain = {name: said.get(name) for name in names}
+            here = {"extraction_id": id_, "turns": said.get("sources"), "patch": entry.id}
+            stored = StoredExtraction.from_wire(plain | here | {"status": "claimed", "unreadable": []})
+        elif said.get("event") == TURNS_READ and before is not None and _is_open(before):
+            fate = {"status": said.get("status"), "unreadable": said.get("unreadable"), "turns": said.get("sources")}
+            stored = StoredExtraction.from_wire(before.plain() | fate)
+        else:
+            return []
+    except InvalidRecord:  # not written by a run of ours: it says nothing about what was read
+        return []
+    return [_change(stored, entry)]
+
+
+def _is_open(before: Item) -> bool:
+    return before.kind == EXTRACTION and before.body is not None
+
+
+def _change(stored: StoredExtraction, entry: LedgerEntry) -> Change:
+    is_sweep = stored.through > 0
+    return Change(
+        id=stored.extraction_id,
+        kind=EXTRACTION,
+        status=stored.status,
+        body=stored.to_wire(),
+        created_at=entry.recorded_at,
+        trust=entry.trust,
+        sources=(*stored.turns, entry.id),
+        name=_note_name(stored.extractor, stored.version, stored.session_id, is_sweep=is_sweep),
+        user_id=entry.scope.user_id,
+        session_id=stored.session_id,
+    )
+
+
+def extraction_without(item: Item, lost: frozenset[str]) -> Rewritten | None:
+    """A batch without turns that were forgotten. One that has none left goes, as does one whose own entry is lost."""
+    stored = StoredExtraction.from_wire(item.plain())
+    left = left_of(stored.turns, lost)
+    if stored.patch in lost or (stored.turns and not left):
+        return None
+    kept = stored.model_copy(update={"turns": left, "unreadable": left_of(stored.unreadable, lost)})
+    return Rewritten(kept.to_wire(), item.status, item.trust)

@@ -1,10 +1,8 @@
 """A turn that may be quoted, a sentence of one, and a stretch of them."""
 
 from functools import cache, cached_property
-from json.encoder import encode_basestring as _quote
 from typing import Literal
 
-from muniment.core.canonical import Written, canonical_text
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText, Trust
 from muniment.core.text.sentences import Words, read_words
@@ -68,19 +66,6 @@ class Turn(Record):
     cited: Absent[dict[str, str]] = None
     """Of an answer that was observed with its build: what its marks named there, by number; nothing, an empty text."""
 
-    @cached_property
-    def written(self) -> Written:
-        """The turn as canonical JSON, field by field: it stands in many pools, and is written once."""
-        excerpt = "" if self.excerpt is None else f'"excerpt":{canonical_text(self.excerpt.to_wire())},'
-        cited = "" if self.cited is None else f'"cited":{canonical_text(self.cited)},'
-        flags = canonical_text(self.flags) if self.flags else "[]"
-        return Written(
-            f'{{{cited}{excerpt}"flags":{flags},"id":{_quote(self.id)},"kind":"{self.kind}","role":"{self.role}",'
-            f'"seq":{self.seq},"session_id":{_quote(self.session_id)},'
-            f'"speaker":{"null" if self.speaker is None else _quote(self.speaker)},'
-            f'"text":{_quote(self.text)},"trust":"{self.trust}","ts":{_quote(self.ts)}}}'
-        )
-
     @property
     def quotable(self) -> str:
         """As much of its text as may be quoted: all that a pool holds."""
@@ -129,11 +114,6 @@ class SummaryLine(Record):
     def words(self) -> Words:
         """The words of the sentence, for telling whether it was said already: read once, like a turn's."""
         return read_words(self.text)
-
-    @cached_property
-    def written(self) -> Written:
-        """The line as canonical JSON: it stands in many pools, and is written once. All it holds is plain."""
-        return Written(canonical_text({name: self.__dict__[name] for name in self.model_fields_set}))
 
 
 SummaryKind = Literal["constraint", "commitment", "decision", "given"]

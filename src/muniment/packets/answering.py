@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from muniment.core.ports.engine import Condition, Reader
@@ -17,7 +19,15 @@ from muniment.store.ledger import Cited, LedgerEntry
 from muniment.store.proofs import check_proofs
 from muniment.store.reading import content_of, get_entry
 
-__all__ = ["AnsweredLine", "answers_to", "cite", "find_answers", "trace_answer"]
+__all__ = ["AnsweredLine", "answers_to", "cite", "cited_lines", "find_answers", "plain_words", "trace_answer"]
+
+_MARK = re.compile(r"\[\d{1,9}\]")
+_WORD = re.compile(r"[^\W_]+")
+
+
+def plain_words(text: str) -> str:
+    """The words of a text alone: two that differ in case, marks, punctuation or line breaks have the same."""
+    return " ".join(_WORD.findall(_MARK.sub(" ", text).casefold()))
 
 
 def cite(ctx: Context, scope: Scope, role: str, content: Any, build: Build | str, path: str = "$.build") -> Cited:
@@ -60,17 +70,25 @@ def trace_answer(ctx: Context, tenant_id: str, entry: LedgerEntry) -> list[Answe
     except (KeyError, TypeError, AttributeError):
         raise build.damaged("the body is not one of a build") from None
     return [
-        AnsweredLine(build, sentence, tuple(_lines(page, [numbers[id_] for id_ in sentence.evidence_ids])))
+        AnsweredLine(build, sentence, tuple(cited_lines(page, [numbers[id_] for id_ in sentence.evidence_ids])))
         for sentence in resolve(content_of(ctx, tenant_id, entry.id), marks).sentences
     ]
 
 
-def _lines(page: Sequence[str], numbers: Sequence[str]) -> Iterator[str]:
-    """For each mark the lines that begin with it, else those that hold it."""
+_NEXT = re.compile(r"\[\d|#|- |undated:|Today is |\d{1,2} [A-Z][a-z]+ \d{4}:")
+"""How a line of a page begins that does not go on with the one before; words of somebody never begin so."""
+
+
+def cited_lines(page: Sequence[str], numbers: Sequence[str]) -> Iterator[str]:
+    """For each mark the lines that begin with it, with those that go on from them, else those that hold it."""
     for number in numbers:
         mark = f"[{number}]"
-        first = [line for line in page if line.startswith(mark)]
-        yield from (line.strip() for line in first or page if mark in line)
+        first = [place for place, line in enumerate(page) if line.startswith(mark)]
+        if not first:
+            yield from (line.strip() for line in page if mark in line)
+        for place in first:
+            yield page[place].strip()
+            yield from (line.strip() for line in takewhile(lambda line: not _NEXT.match(line), page[place + 1 :]))
 
 
 def answers_to(ctx: Context, tenant_id: str, build_id: str) -> list[LedgerEntry]:
@@ -94,7 +112,7 @@ def answers_to(ctx: Context, tenant_id: str, build_id: str) -> list[LedgerEntry]
 def find_answers(
     ctx: Context, tenant_id: str, words: str, user_id: str | None, limit: int
 ) -> Iterator[tuple[LedgerEntry, str]]:
-    """Answers that hold these words, newest first, of so many as are looked at; with their full text."""
+    """Answers that hold these words (`plain_words`), newest first, of so many as are looked at; with their text."""
     where: tuple[Condition, ...] = (("kind", "=", "answer"),)
     if user_id is not None:
         where = (*where, ("user_id", "=", user_id))
@@ -110,5 +128,5 @@ def find_answers(
             text = content_of(ctx, tenant_id, entry.id)
         except Forgotten:  # between the two reads
             continue
-        if words.casefold() in " ".join(text.split()).casefold():
+        if words in plain_words(text):
             yield entry, text

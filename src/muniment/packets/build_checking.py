@@ -38,5 +38,6 @@ def build_fault(item: Item, sources: frozenset[str]) -> str | None:
 
 def _named(pool: dict[str, Any]) -> set[str]:
     """The turns and facts that the pool quotes."""
-    named = {hit["turn"]["id"] for hit in pool.get("hits", ())} | {turn["id"] for turn in pool.get("window", ())}
+    turns = [*(hit["turn"] for hit in pool.get("hits", ())), *pool.get("window", ())]
+    named = {turn if isinstance(turn, str) else turn["id"] for turn in turns}
     return named | {fact["fact"]["fact_id"] for fact in pool.get("facts", ())}

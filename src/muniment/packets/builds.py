@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
@@ -31,7 +31,7 @@ from muniment.errors import (
 )
 from muniment.memory.facts.state_projection import state_id
 from muniment.memory.index import turn_state
-from muniment.memory.turn_reading import check_cited
+from muniment.memory.turn_reading import check_cited, turns_by_id
 from muniment.packets.build_keys import BuildKey, find_keyed, key_of_build, lock_key, plain_request
 from muniment.packets.compose import Composed, compose, write_packet
 from muniment.packets.gathering import gather
@@ -39,7 +39,16 @@ from muniment.packets.line_counts import line_counts_of
 from muniment.packets.marks import KeptMarks, keep_marks, read_marks
 from muniment.packets.page.layout import says_not_found
 from muniment.packets.page.lines import CLAIMS, HINTS, summary_evidence
-from muniment.packets.pool import ComposeRequest, GivenRules, KnownMarks, Pool, read_pool, versions_of, written_table
+from muniment.packets.pool import (
+    ComposeRequest,
+    GivenRules,
+    KnownMarks,
+    Pool,
+    ids_in_kept,
+    read_kept,
+    versions_of,
+    written_table,
+)
 from muniment.packets.rendering import Rendered, Resolution, guard, resolve, to_anthropic, to_openai
 from muniment.store.context import Context
 from muniment.store.items import Change, Item, add_item, latest, latest_of_run, lock_memory, select_items
@@ -50,7 +59,8 @@ if TYPE_CHECKING:
     from muniment.core.ports.models import TokenCounter
 
 __all__ = [
-    "Build", "build_of", "builds_of_run", "compose_build", "list_builds", "load_build", "recompose",
+    "Build", "BuildInputs", "build_of", "builds_of_run", "compose_build", "compose_inputs", "gather_inputs",
+    "list_builds", "load_build", "recompose",
 ]  # fmt: skip
 
 PURPOSES = ("planner", "tool", "responder")
@@ -76,8 +86,8 @@ class Build:
     marks: Mapping[str, str]
     """What each mark in the text refers to."""
     request: ComposeRequest
-    _pool: Pool | JsonObject = field(repr=False)
-    """The pool, as it was gathered or as the store keeps it."""
+    _pool: Pool | Callable[[], Pool] = field(repr=False)
+    """The pool as it was gathered, or what reads it from the store."""
     policy: Policy = field(repr=False)
     rules: GivenRules | None = None
     """What the run selected: before the packet in the text, and counted."""
@@ -87,7 +97,7 @@ class Build:
     @cached_property
     def pool(self) -> Pool:
         """Everything the packet was chosen from. That of a stored build is read when it is first asked for."""
-        return self._pool if isinstance(self._pool, Pool) else read_pool(self._pool)
+        return self._pool if isinstance(self._pool, Pool) else self._pool()
 
     @cached_property
     def packet(self) -> MemoryPacket:
@@ -152,63 +162,102 @@ def compose_build(
     exclude_session: bool = False,
     exclude: Iterable[str] = (),
     opening: Mapping[str, Any] | None = None,
-    is_kept: bool = True,
     idempotency_key: str | None = None,
     policy_asked: str | None = None,
 ) -> Build:
     """Gather, compose, keep. `opening` is what a run is started with that has not written yet; `policy_asked` is the
     name by which the policy was asked for, if it was.
 
-    What is not kept leaves no trace in the store: it cannot be replayed, and the session's marks do not know it. Under
-    an idempotency key the same request is answered with the build that it made.
+    Under an idempotency key the same request is answered with the build that it made.
     """
-    left_out = _left_out(exclude_session, exclude)
-    asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
     key: BuildKey | None = None
     if idempotency_key is not None:
+        asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
         given = {"purpose": purpose, "query": query, "cues": cues, "per_section": per_section}
         checked(KeyedRequest, **given, max_tokens=asked, idempotency_key=idempotency_key)
         said = plain_request(given, max_tokens, policy_asked or policy.digest, now, task_type)
+        left_out = _left_out(exclude_session, exclude)
         key = key_of_build(scope, idempotency_key, said | left_out, ctx.ids.salts(1)[0])
         found = ctx.engine.read(scope.tenant_id, partial(find_keyed, scope=scope, key=key))
         if found is not None:
             return load_build(ctx, scope.tenant_id, found.id)
 
     moment = ctx.clock() if now is None else now  # of the request, however often it is gathered for
-
-    def gathered(reader: Reader) -> _Gathered:
-        rules = _rules(ctx, reader, scope, asked)
-        room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
-        request = _request(scope, purpose, query, cues, room, per_section, policy, moment, task_type, left_out)
-        pool = gather(ctx, reader, request, policy, opening)
-        request = _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks))
-        is_asked_one_by_one = len(pool.hits) <= _FEW
-        return _Gathered(rules, request, pool, None if is_asked_one_by_one else turn_state(reader, scope.user_id))
-
     id_ = ctx.ids.new("bld")
     for _ in range(TRIES):
-        rules, request, pool, turns = ctx.engine.read(scope.tenant_id, gathered)
+        inputs = gather_inputs(
+            ctx,
+            scope,
+            purpose,
+            query=query,
+            cues=cues,
+            max_tokens=max_tokens,
+            per_section=per_section,
+            policy=policy,
+            now=moment,
+            task_type=task_type,
+            exclude_session=exclude_session,
+            exclude=exclude,
+            opening=opening,
+        )
         checkpoint()
-        build = _composed(id_, request, pool, policy, line_counts_of(ctx), rules)
-        if not is_kept:
-            ctx.engine.read(scope.tenant_id, partial(_check_marks, ctx, build))
-            return build
+        build = _composed(id_, inputs.request, inputs.pool, policy, line_counts_of(ctx), inputs.rules)
         change = _change(build, ctx.counter.name, key)
-        kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change, turns, key))
+        kept = ctx.engine.write(scope.tenant_id, partial(_keep, ctx, build, change, inputs.turns, key))
         if kept is not None:
             return kept
         ctx.clear_caches(scope.tenant_id)  # what was forgotten elsewhere may have come from there
     raise Conflict("what this build is made of is being forgotten", hint="compose again")
 
 
-class _Gathered(NamedTuple):
-    """What a build is composed of, and how often turns of the user had been forgotten when it was read, where that is
-    worth knowing."""
+class BuildInputs(NamedTuple):
+    """What a build is composed of."""
 
     rules: GivenRules | None
     request: ComposeRequest
     pool: Pool
     turns: int | None
+    """How often turns of the user had been forgotten when the pool was read, if that is worth knowing."""
+
+
+def gather_inputs(
+    ctx: Context,
+    scope: Scope,
+    purpose: str,
+    *,
+    query: str,
+    cues: Mapping[str, Any] | None,
+    max_tokens: int | None,
+    per_section: Mapping[str, int] | None,
+    policy: Policy,
+    now: Any,
+    task_type: str,
+    exclude_session: bool = False,
+    exclude: Iterable[str] = (),
+    opening: Mapping[str, Any] | None = None,
+) -> BuildInputs:
+    """What `compose_build` would compose of, read in one transaction. Nothing is written."""
+    left_out = _left_out(exclude_session, exclude)
+    asked = policy.compose.max_tokens if max_tokens is None else whole(max_tokens)
+    moment = ctx.clock() if now is None else now
+
+    def gathered(reader: Reader) -> BuildInputs:
+        rules = _rules(ctx, reader, scope, asked)
+        room = asked if rules is None or rules.omitted is not None else asked - rules.tokens
+        request = _request(scope, purpose, query, cues, room, per_section, policy, moment, task_type, left_out)
+        pool = gather(ctx, reader, request, policy, opening)
+        request = _known_marks(reader, request, pool.evidence_ids(), ctx.cache(KeptMarks))
+        is_asked_one_by_one = len(pool.hits) <= _FEW
+        return BuildInputs(rules, request, pool, None if is_asked_one_by_one else turn_state(reader, scope.user_id))
+
+    return ctx.engine.read(scope.tenant_id, gathered)
+
+
+def compose_inputs(ctx: Context, inputs: BuildInputs, policy: Policy, id_: str) -> Build:
+    """The build of these inputs, which leaves no trace in the store: the session's marks do not know it."""
+    build = _composed(id_, inputs.request, inputs.pool, policy, line_counts_of(ctx), inputs.rules)
+    ctx.engine.read(inputs.request.scope.tenant_id, partial(_check_marks, ctx, build))
+    return build
 
 
 def _known_marks(
@@ -262,7 +311,7 @@ def _keep(
         lock_key(tx, build.request.scope, key)
         found = find_keyed(tx, build.request.scope, key)
         if found is not None:
-            return _reload(found)
+            return _reload(ctx, found)
     if _is_forgotten(tx, change, build, turns):
         return None
     _check_marks(ctx, build, tx)
@@ -428,7 +477,7 @@ def _change(build: Build, counter: str, key: BuildKey | None = None) -> Change:
         status="composed",
         body={
             "request": _written_request(build.request),
-            "pool": build.pool.written,
+            "pool": build.pool.to_kept(),
             "policy": build.policy.written,
             "counter": counter,
             "packet": Written(build.packet_bytes.decode()),
@@ -515,7 +564,7 @@ def load_build(ctx: Context, tenant_id: str, build_id: str) -> Build:
     item = ctx.engine.read(tenant_id, read)
     if item is None or item.kind != "build":
         raise NotFound(f"no build {build_id!r} in this store", path="$.id")
-    return _reload(item)
+    return _reload(ctx, item)
 
 
 def build_of(ctx: Context, scope: Scope, build: Build | str, path: str) -> Build:
@@ -537,13 +586,13 @@ def _own_build(ctx: Context, scope: Scope, build_id: str, path: str) -> Build:
     try:
         if item.body is not None:
             check_proofs(ctx, scope.tenant_id, [item])
-        return _reload(item)
+        return _reload(ctx, item)
     except MunimentError as error:
         error.path = path
         raise
 
 
-def _reload(item: Item) -> Build:
+def _reload(ctx: Context, item: Item) -> Build:
     """A stored build: its packet, text and marks as they were kept. Nothing is composed again."""
     body = item.plain()
     if "packet" not in body:
@@ -568,11 +617,22 @@ def _reload(item: Item) -> Build:
         body["tokens"],
         body["marks"],
         ComposeRequest.from_wire(body["request"]),
-        body["pool"],
+        partial(_read_pool, ctx, body),
         Policy.from_earlier(body["policy"]),
         rules,
         body.get("stable_chars", 0),
     )
+
+
+def _read_pool(ctx: Context, body: JsonObject) -> Pool:
+    """The pool of a stored build, with its turns from the ledger: were one of them forgotten, so would be the build."""
+    kept, tenant_id = body["pool"], body["request"]["scope"]["tenant_id"]
+    ids = ids_in_kept(kept)
+    found = ctx.engine.read(tenant_id, lambda reader: turns_by_id(ctx, reader, tenant_id, ids))
+    lost = next((id_ for id_ in ids if id_ not in found), None)
+    if lost is not None:
+        raise NotFound(f"the event {lost} of this build was forgotten", path="$.id")
+    return read_kept(kept, {id_: turn.read.turn for id_, turn in found.items()})
 
 
 def recompose(ctx: Context, build: Build, policy: Policy) -> Build:

@@ -36,6 +36,7 @@ _TOKENS_A_SHORT_TURN = 8
 _USER = role_number("user")
 _EPOCH_SECONDS = date(1970, 1, 1).toordinal() * 86_400
 """Of 1970, as an `Instant` counts its seconds."""
+_PART_DIGITS = 6
 _HIT_FIELDS = set(HitCandidate.model_fields)
 
 Mask = npt.NDArray[np.bool_]
@@ -232,7 +233,8 @@ def _searched(
 
 def _hit(found: FoundTurn, cued: CuedTurns, asked: str) -> HitCandidate:
     ranked = found.ranked
-    parts, reasons = ranked.parts, found.reasons
+    parts = {name: round(value, _PART_DIGITS) for name, value in ranked.parts.items()}
+    reasons = found.reasons
     if cued.cues is not None and (carried := int(cued.cues[ranked.ordinal])):
         parts, reasons = {**parts, CUE_PART: float(carried)}, (*reasons, "a cue points at it")
     return HitCandidate.unchecked(

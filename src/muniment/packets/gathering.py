@@ -8,22 +8,21 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from muniment.contracts.packet import OpenLoop
-from muniment.core.canonical import canonical_text
-from muniment.core.policy import ComposePolicy, Policy
+from muniment.core.policy import ComposePolicy, FactPolicy, Policy
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.scope import Scope
 from muniment.core.text.analyzer import term_hash
-from muniment.core.text.stated.attributes import key_attributes
 from muniment.memory.caches import TurnCache
 from muniment.memory.episodes.loops import open_loops
 from muniment.memory.episodes.turns import ReadTurn
-from muniment.memory.fact_reading import fallen_of, read_fact_items
-from muniment.memory.fact_rows import LEVELS, level_of
+from muniment.memory.fact_reading import FoundFact, find_facts, words_of
+from muniment.memory.fact_rows import LEVELS, level_of, visible_facts
 from muniment.memory.facts.records import StoredInsight, StoredProcedure
+from muniment.memory.facts.rules import is_many_valued
 from muniment.memory.index import load_index
 from muniment.memory.recall.index import ROLES, StoredIndex
 from muniment.memory.recall.query import QUERY_CHARS_MAX
-from muniment.memory.recall.reasons import NOTHING, Match, Wanted, match_text, read_wanted
+from muniment.memory.recall.reasons import NOTHING, Wanted, match_text, read_wanted
 from muniment.memory.results.call_marks import changed, did
 from muniment.memory.results.effects import WRITE
 from muniment.memory.summary_reading import RECENT_ENTRIES, read_summary
@@ -46,7 +45,7 @@ from muniment.packets.run_state import gather_run
 from muniment.store.context import Context
 from muniment.store.items import Item, latest, newest_items
 
-__all__ = ["Stores", "fact_match", "gather", "load_stores", "match_facts"]
+__all__ = ["Stores", "gather", "load_stores"]
 
 SESSION_TURNS = RECENT_ENTRIES
 """How far back in this session the summary and the loops look."""
@@ -75,7 +74,7 @@ def gather(
     cued = read_cued(ctx, reader, request, index, cues)
     found = find_hits(ctx, reader, request, policy, asked, index, cued)
     wanted = read_wanted(asked)
-    stores = load_stores(reader, scope, wanted)
+    stores = load_stores(reader, scope, policy.memory.facts, wanted)
     quotable = with_newest_own(ctx, reader, request, index, cued, found)
     session: list[ReadTurn] = []
     if not request.exclude_session:
@@ -214,17 +213,15 @@ class Stores(NamedTuple):
     """What lies there for others, or no longer stands, counted."""
 
 
-def load_stores(reader: Reader, scope: Scope, wanted: Wanted = NOTHING) -> Stores:
+def load_stores(reader: Reader, scope: Scope, policy: FactPolicy, wanted: Wanted = NOTHING) -> Stores:
     """What this run can see of facts, procedures and insights: its user's, and what the agent and the tenant share."""
-    kinds = {"user": ("fact", "procedure", "insight")}
+    kinds = {"user": ("procedure", "insight")}
     items = [
         item
         for level in LEVELS
-        for item in newest_items(
-            reader, (("kind", "in", kinds.get(level, ("fact", "procedure"))), *level_of(scope, level))
-        )
+        for item in newest_items(reader, (("kind", "in", kinds.get(level, ("procedure",))), *level_of(scope, level)))
     ]
-    facts = match_facts(reader, (item for item in items if item.kind == "fact"), wanted)
+    facts = [_fact_candidate(each, policy) for each in find_facts(reader, visible_facts(reader, scope), wanted)]
     procedure_items = [item for item in items if item.kind == "procedure"]
     insight_items = [item for item in items if item.kind == "insight"]
     procedures, insights = _procedures(procedure_items, wanted), _insights(reader, insight_items, scope)
@@ -249,32 +246,20 @@ def _is_of_both(item: Item) -> bool:
     return item.user_id is not None and item.agent_id is not None
 
 
-def fact_match(wanted: Wanted, key: str, value: Any) -> Match:
-    """How well a fact answers, by the words of its key and value and by the attribute that its key names."""
-    return match_text(wanted, f"{key} {_text(value)}", key_attributes(key))
-
-
-def match_facts(reader: Reader, items: Iterable[Item], wanted: Wanted) -> list[FactCandidate]:
-    """The facts of these rows, best match first, then newest."""
-    known: dict[str, bool] = {}
-    found = []
-    for item, stored in read_fact_items(items):
-        fallen = fallen_of(reader, stored, known)
-        found.append(
-            FactCandidate.unchecked(
-                {
-                    "fact": stored.to_fact(fallen),
-                    "trust": stored.trust,
-                    "recorded_at": item.created_at,
-                    "version": item.version,
-                    "score": fact_match(wanted, stored.key, stored.value).score,
-                    "is_preference": stored.is_preference,
-                    "stale_dependency": bool(fallen),
-                    "since": stored.since,
-                }
-            )
-        )
-    return _ordered(found, lambda each: each.score, lambda each: (each.recorded_at, each.fact.fact_id))
+def _fact_candidate(found: FoundFact, policy: FactPolicy) -> FactCandidate:
+    return FactCandidate.unchecked(
+        {
+            "fact": found.fact,
+            "trust": found.stored.trust,
+            "recorded_at": found.item.created_at,
+            "version": found.item.version,
+            "score": found.match.score,
+            "is_preference": found.stored.is_preference,
+            "stale_dependency": found.is_stale,
+            "is_many_valued": is_many_valued(found.stored.key, policy),
+            "since": found.stored.since,
+        }
+    )
 
 
 def _procedures(items: Iterable[Item], wanted: Wanted) -> list[ProcedureCandidate]:
@@ -286,7 +271,7 @@ def _procedures(items: Iterable[Item], wanted: Wanted) -> list[ProcedureCandidat
         stored = StoredProcedure.from_wire(item.plain())
         if stored.is_retired:
             continue
-        score = match_text(wanted, f"{stored.procedure.task_type} {_text(stored.procedure.content)}").score
+        score = match_text(wanted, f"{stored.procedure.task_type} {words_of(stored.procedure.content)}").score
         candidate = ProcedureCandidate(
             procedure=stored.procedure,
             trust=item.trust,
@@ -320,17 +305,3 @@ def _insights(reader: Reader, items: Iterable[Item], scope: Scope) -> list[Insig
             )
         )
     return sorted(found, key=lambda each: (each.recorded_at, each.insight.id), reverse=True)
-
-
-def _text(value: Any) -> str:
-    """The words of a value, for matching."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        return " ".join(f"{key} {_text(part)}" for key, part in value.items())
-    return " ".join(map(_text, value)) if isinstance(value, list) else canonical_text(value)
-
-
-def _ordered(found: Iterable[T], score: Callable[[T], float], age: Callable[[T], Any]) -> list[T]:
-    newest_first = sorted(found, key=age, reverse=True)
-    return sorted(newest_first, key=score, reverse=True)

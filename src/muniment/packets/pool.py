@@ -1,10 +1,10 @@
-"""What the composer is handed: a request, and the pool of everything it may choose from. Both are stored with a build.
+"""What the composer is handed: a request, and the pool of everything it may choose from.
 
-Bodies are included, so that composing again needs nothing but these records (MP-16).
+Both are stored with a build, which names the turns of its pool by their ids: composing it again reads them from the
+ledger (MP-16).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from pydantic_core import to_json
@@ -19,7 +19,7 @@ from muniment.contracts.packet import (
     Purpose,
     WorkingState,
 )
-from muniment.core.canonical import Written, canonical_text, ordered_keys, ordered_members, written_part
+from muniment.core.canonical import Written, ordered_keys
 from muniment.core.record import Absent, Count, Items, JsonObject, Number, Record, Timestamp
 from muniment.core.scope import IdText, Scope, Trust
 from muniment.memory.turns import EpisodeCandidate, SessionLine, Turn
@@ -39,7 +39,8 @@ __all__ = [
     "ProcedureCandidate",
     "RunBasis",
     "ToolCandidate",
-    "read_pool",
+    "ids_in_kept",
+    "read_kept",
     "version_name",
     "versions_of",
     "written_table",
@@ -73,6 +74,8 @@ class FactCandidate(Record):
     score: Number
     is_preference: bool
     stale_dependency: bool
+    is_many_valued: Absent[bool] = None
+    """Of its key, facts of several levels hold at once."""
     since: Absent[str] = None
     """From when it is said to hold, or when it was said; builds of before do not tell."""
 
@@ -245,26 +248,31 @@ class Pool(Record):
             ids.update(_named_evidence(self.working_state.to_wire()))
         return ids
 
-    @property
-    def written(self) -> Written:
-        """The pool as canonical JSON: the text of `to_wire`, with turns and lines as they were written before."""
-        plain = self.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude=_WRITTEN_APART)
-        plain["episodes"] = [
-            told | {"lines": [line.written for line in each.lines]}
-            for told, each in zip(plain["episodes"], self.episodes, strict=True)
+    def to_kept(self) -> JsonObject:
+        """The pool as a build keeps it: turns by their ids, since the ledger has them. A tool's long result is kept:
+        the query decided which parts of it are here."""
+        kept = self.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude=_KEPT_APART)
+        kept["hits"] = [
+            {"turn": _kept_turn(hit.turn), "score": hit.score, "parts": dict(hit.parts), "reasons": list(hit.reasons)}
+            for hit in self.hits
         ]
-        plain["summary"] = [line.written for line in self.summary]
-        plain["window"] = [turn.written for turn in self.window]
-        plain["hits"] = Written(_write_hits(self.hits))
-        return written_part(plain)
+        kept["window"] = [_kept_turn(turn) for turn in self.window]
+        return kept
 
 
-_WRITTEN_APART: dict[str, Any] = {
-    "hits": True,
-    "window": True,
-    "summary": True,
-    "episodes": {"__all__": {"lines"}},
-}
+_KEPT_APART: dict[str, Any] = {"hits": True, "window": True}
+
+
+def _kept_turn(turn: Turn) -> str | JsonObject:
+    return turn.id if turn.excerpt is None else turn.to_wire()
+
+
+def ids_in_kept(wire: JsonObject) -> list[str]:
+    """The ids of the turns that a kept pool names and does not hold."""
+    named = [*(hit["turn"] for hit in wire["hits"]), *wire["window"]]
+    return list(dict.fromkeys(turn for turn in named if isinstance(turn, str)))
+
+
 _EVIDENCE_KEYS = frozenset(("evidence_id", "evidence_ids", "ref", "side_a", "side_b", "sources"))
 
 
@@ -280,51 +288,19 @@ def _named_evidence(value: Any) -> Iterator[str]:
             yield from _named_evidence(part)
 
 
-def read_pool(wire: dict[str, Any]) -> Pool:
-    """The pool of a stored build. What an earlier composer kept of a hit and this one does not know is left out."""
+def read_kept(wire: JsonObject, turns: Mapping[str, Turn]) -> Pool:
+    """The pool of a stored build, with the turns that it names. What an earlier composer kept of a hit and this one
+    does not know is left out."""
+
+    def whole(turn: Any) -> Any:
+        return turns[turn].to_wire() if isinstance(turn, str) else turn
+
     hits = [{name: hit[name] for name in HitCandidate.model_fields if name in hit} for hit in wire["hits"]]
-    return Pool.from_wire({**wire, "hits": hits})
+    for hit in hits:
+        hit["turn"] = whole(hit["turn"])
+    return Pool.from_wire({**wire, "hits": hits, "window": [whole(turn) for turn in wire["window"]]})
 
 
 def written_table(table: Mapping[str, str | int]) -> Written:
     """A table of texts or whole numbers as canonical JSON: any writer makes the same bytes of these."""
     return Written(to_json({key: table[key] for key in ordered_keys(table)}).decode())
-
-
-def _write_hits(hits: Sequence[HitCandidate]) -> str:
-    """Hits as canonical JSON. They hold hundreds of numbers, which are written together, and share their reasons."""
-    forms = [_form_of(tuple(hit.parts)) for hit in hits]
-    numbers: list[float] = []
-    for hit, (names, _) in zip(hits, forms, strict=True):
-        numbers += [hit.parts[name] for name in names]
-        numbers.append(hit.score)
-    texts = _write_numbers(numbers)
-    reasons = {each: canonical_text(each) for each in {hit.reasons for hit in hits}}
-    written, at = [], 0
-    for hit, (names, form) in zip(hits, forms, strict=True):
-        end = at + len(names)
-        written.append(form % (*texts[at:end], reasons[hit.reasons], texts[end], hit.turn.written))
-        at = end + 1
-    return f"[{','.join(written)}]"
-
-
-@lru_cache(maxsize=256)
-def _form_of(parts: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """The parts of a hit in the order they are written, and the hit with a place for each value."""
-    ordered = ordered_members(parts)
-    parts_form = ",".join(label.replace("%", "%%") + "%s" for _, label in ordered)
-    form = f'{{"parts":{{{parts_form}}},"reasons":%s,"score":%s,"turn":%s}}'
-    return tuple(name for name, _ in ordered), form
-
-
-def _write_numbers(numbers: list[float]) -> list[str]:
-    """Write each number as `canonical_text` does: without an exponent, every writer of shortest numbers writes the same
-    digits."""
-    written = to_json(numbers).decode()[1:-1]
-    texts = written.split(",")[: len(numbers)]
-    if "e" not in written and ".0," not in f"{written},":
-        return texts
-    return [
-        text if text[-1] in "123456789" and "e" not in text else canonical_text(number)
-        for text, number in zip(texts, numbers, strict=True)
-    ]

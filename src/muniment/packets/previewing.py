@@ -1,20 +1,19 @@
 """What a kept build would have been with other settings. Nothing of it is written: no build, no marks, no event.
 
-Where the store still gives what the build was made of, everything is gathered anew, as it would have been then. Where
-it has moved on, the candidates that the build kept are composed again; what they cannot answer is asked of the store as
-it stands now. The answer says which.
+While the store still gives what the build was made of, everything is gathered anew, as it would have been then. Once it
+has moved on, the candidates that the build kept are composed with the other settings; what they cannot answer is
+gathered from the store as it stands. The answer says which. However often it gathers, a preview composes once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from muniment.contracts.packet import MemoryPacket
 from muniment.core.record import Count, Numeric, Record
 from muniment.core.requests import Expect, Request, checked, one_of, whole
-from muniment.packets.builds import Build, BuildRequest, compose_build, recompose
+from muniment.packets.builds import Build, BuildInputs, BuildRequest, compose_inputs, gather_inputs
 from muniment.packets.comparing import BuildDiff, diff_builds
 from muniment.packets.marks import KeptMarks, read_marks
 from muniment.packets.pool import ComposeRequest, KnownMarks
@@ -89,7 +88,8 @@ def preview_build(
     checked(PreviewRequest, window_turns=asked.pop("window_turns"), basis=wanted)
     checked(BuildRequest, cues=None, **asked)
     policy = _with_window(policy, settings.window_turns)
-    made, basis = _made(ctx, build, settings, policy, wanted)
+    inputs, basis = _inputs(ctx, build, settings, policy, wanted)
+    made = compose_inputs(ctx, inputs, policy, PREVIEW)
     return Preview(
         basis=basis,
         packet=made.packet,
@@ -102,17 +102,19 @@ def preview_build(
     )
 
 
-def _made(ctx: Context, build: Build, settings: Settings, policy: Policy, wanted: str) -> tuple[Build, Basis]:
-    if wanted == "now":
-        return _composed(ctx, build, settings, policy, None), "now"
-    made = _composed(ctx, build, settings, policy, build.request.now)
-    again = _composed(ctx, build, _filled(build, Settings(), build.policy), build.policy, build.request.now)
-    if again.rules == build.rules:
-        if again.pool.written == build.pool.written:
-            return made, "then"
-        if made.rules == build.rules and _is_enough(build, made, policy):
-            return _of_candidates(ctx, build, made, policy), "candidates"
-    return _composed(ctx, build, settings, policy, None), "now"
+def _inputs(ctx: Context, build: Build, settings: Settings, policy: Policy, wanted: str) -> tuple[BuildInputs, Basis]:
+    """What the preview is composed of, and where it came from."""
+    if wanted == "then":
+        own, then = _filled(build, Settings(), build.policy), build.request.now
+        again = _gathered(ctx, build, own, build.policy, then)
+        if again.rules == build.rules:
+            is_same = settings == own and policy == build.policy
+            inputs = again if is_same else _gathered(ctx, build, settings, policy, then)
+            if again.pool == build.pool:
+                return inputs, "then"
+            if inputs.rules == build.rules and _is_enough(build, inputs, policy):
+                return _of_candidates(ctx, build, inputs), "candidates"
+    return _gathered(ctx, build, settings, policy, None), "now"
 
 
 def _filled(build: Build, settings: Settings, policy: Policy) -> Settings:
@@ -122,10 +124,10 @@ def _filled(build: Build, settings: Settings, policy: Policy) -> Settings:
     return Settings(*(own if given is None else whole(given) for given, own in zip(settings, known, strict=True)))
 
 
-def _composed(ctx: Context, build: Build, settings: Settings, policy: Policy, now: str | None) -> Build:
-    """As `compose` would have it, of the store as it stands; not kept."""
+def _gathered(ctx: Context, build: Build, settings: Settings, policy: Policy, now: str | None) -> BuildInputs:
+    """What `compose` would use with these settings, as the store stands."""
     request = build.request
-    made = compose_build(
+    return gather_inputs(
         ctx,
         request.scope,
         settings.purpose,
@@ -138,9 +140,7 @@ def _composed(ctx: Context, build: Build, settings: Settings, policy: Policy, no
         task_type=request.task_type,
         exclude_session=bool(request.exclude_session),
         exclude=request.exclude or (),
-        is_kept=False,
     )
-    return replace(made, id=PREVIEW)
 
 
 def _asked(build: Build) -> int:
@@ -164,9 +164,9 @@ def _with_window(policy: Policy, window_turns: int) -> Policy:
     return type(policy).from_wire({**plain, "compose": {**compose, "window_turns": window_turns}})
 
 
-def _is_enough(build: Build, made: Build, policy: Policy) -> bool:
+def _is_enough(build: Build, inputs: BuildInputs, policy: Policy) -> bool:
     """Do the candidates of the build answer it? Another question finds others."""
-    is_asked_alike = made.request.query == build.request.query
+    is_asked_alike = inputs.request.query == build.request.query
     return is_asked_alike and policy.recall == build.policy.recall and _is_within(policy.compose, build.policy.compose)
 
 
@@ -174,10 +174,9 @@ def _is_within(policy: ComposePolicy, known: ComposePolicy) -> bool:
     return all(getattr(policy, name) <= getattr(known, name) for name in _GATHERING)
 
 
-def _of_candidates(ctx: Context, build: Build, made: Build, policy: Policy) -> Build:
-    """The candidates of the build under the other request, with the numbers that the session cites them by."""
+def _of_candidates(ctx: Context, build: Build, inputs: BuildInputs) -> BuildInputs:
+    """The candidates of the build for the other request, with the numbers that the session cites them by."""
     scope, ids = build.request.scope, build.pool.evidence_ids()
     held = ctx.engine.read(scope.tenant_id, lambda reader: read_marks(reader, scope, ids, ctx.cache(KeptMarks)))
     marks = KnownMarks(numbers=held.numbers, next_number=held.next_number)
-    request = made.request.model_copy(update={"marks": marks})
-    return replace(recompose(ctx, replace(build, request=request), policy), id=PREVIEW)
+    return inputs._replace(request=inputs.request.model_copy(update={"marks": marks}), pool=build.pool)

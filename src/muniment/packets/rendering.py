@@ -16,6 +16,7 @@ from muniment.packets.page.answers import CitedSentence, Resolution, resolve
 from muniment.packets.page.layout import UNLESS_LINES, lay_out, says_not_found, sheet_of
 
 __all__ = [
+    "DIVIDER",
     "NOT_SAID",
     "NOT_SAID_UNLESS",
     "REMINDER",
@@ -25,10 +26,13 @@ __all__ = [
     "guard",
     "render",
     "resolve",
+    "set_apart",
     "to_anthropic",
     "to_openai",
 ]
 
+DIVIDER = "\n\n---\n\n"
+"""Ends a packet that somebody's own words follow in one message. No line of evidence passes for it."""
 REMINDER = "Give the answer, then in square brackets the number of the line above that says it."
 """What makes a model cite stands behind the question. It shows no mark, since a model would copy one."""
 NOT_SAID = "Nothing in memory answers this. If it asks what was said, done or planned before, answer: not mentioned."
@@ -128,7 +132,8 @@ def to_anthropic(
 ) -> list[dict[str, Any]]:
     """One user message: the context as its first block, the question as its last. (`system` is not a role there.)
 
-    With `cache` the context is two blocks, and a breakpoint ends the first: what seldom changes is read from the cache.
+    Models read blocks as one text, so a line divides the context from the question. With `cache` the context is two
+    blocks, and a breakpoint ends the first: what seldom changes is read from the cache.
     """
     context, asked = _asked(rendered, include_query, cite)
     stable = rendered.text[: rendered.stable_chars] if cache else ""
@@ -136,8 +141,15 @@ def to_anthropic(
     if stable:
         blocks.append({"type": "text", "text": stable, "cache_control": {"type": "ephemeral"}})
         context[0] = rendered.text[len(stable) :]
+    if asked and context:
+        context[-1] = set_apart(context[-1])
     blocks += [{"type": "text", "text": text} for text in (*context, asked) if text]
     return [{"role": "user", "content": blocks}] if blocks else []
+
+
+def set_apart(packet: str) -> str:
+    """A packet as it stands before somebody's own words in one message."""
+    return f"{packet.rstrip()}{DIVIDER}"
 
 
 def _asked(rendered: Rendered, include_query: bool, cite: bool) -> tuple[list[str], str]:

@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from muniment.contracts.packet import Fact
-    from muniment.core.policy import RecallPolicy
+    from muniment.core.policy import FactPolicy, RecallPolicy
     from muniment.core.ports.engine import Reader
     from muniment.core.scope import Scope
+    from muniment.memory.fact_reading import FoundFact
     from muniment.memory.recall.index import StoredIndex
     from muniment.memory.recall.within import Within
-    from muniment.packets.pool import FactCandidate
     from muniment.store.context import Context
 
 __all__ = ["search_user"]
@@ -56,7 +55,7 @@ def search_user(
             ctx, reader, scope.tenant_id, scope.user_id, query, k, moment, policy, index=index, among=among
         )
         check_cited(ctx, reader, scope.tenant_id, [found.turn.id for found in turns])
-        facts = _fact_hits(reader, scope, query, moment, policy)
+        facts = _fact_hits(reader, scope, query, moment, policy, ctx.policy.memory.facts)
         if index is not None and among is not None and facts:
             facts = _resting_on(index, among, facts)
         hits = [turn_hit(found) for found in turns] + facts
@@ -100,34 +99,23 @@ def _resting_on(index: StoredIndex, among: npt.NDArray[np.bool_], facts: list[Hi
     return [fact for fact in facts if not let_in.isdisjoint(fact.sources)]
 
 
-def _fact_hits(reader: Reader, scope: Scope, query: str, now: str, policy: RecallPolicy) -> list[Hit]:
-    """The facts that match and have not ended; a scope without facts loads nothing of what reads them."""
+def _fact_hits(
+    reader: Reader, scope: Scope, query: str, now: str, policy: RecallPolicy, rules: FactPolicy
+) -> list[Hit]:
+    """The facts in force that match; a scope without facts loads nothing of what reads them."""
     items = visible_facts(reader, scope)
     if not items:
         return []
+    from muniment.memory.fact_reading import find_facts, in_force
     from muniment.memory.recall.evidence import calibration, chance_of_fact
     from muniment.memory.recall.reasons import read_wanted
-    from muniment.packets.gathering import fact_match, match_facts
 
-    wanted, made = read_wanted(query), calibration(policy.evidence)
-    return [
-        _fact_hit(
-            found,
-            fact_match(wanted, found.fact.fact_key, found.fact.value).reasons,
-            chance_of_fact(found.score, made),
-        )
-        for found in match_facts(reader, items, wanted)
-        if found.score > 0 and found.fact.status == "active" and not _has_ended(found.fact, now)
-    ]
+    made = calibration(policy.evidence)
+    found = in_force(find_facts(reader, items, read_wanted(query)), now, rules)
+    return [_fact_hit(each, chance_of_fact(each.match.score, made)) for each in found if each.match.score > 0]
 
 
-def _has_ended(fact: Fact, now: str) -> bool:
-    """Valid until exactly now is still valid (MP-07)."""
-    end = fact.validity.valid_to if fact.validity else None
-    return end is not None and end < now
-
-
-def _fact_hit(found: FactCandidate, reasons: tuple[str, ...], chance: float) -> Hit:
+def _fact_hit(found: FoundFact, chance: float) -> Hit:
     fact = found.fact
     value = fact.value if isinstance(fact.value, str) else canonical_text(fact.value)
     return Hit(
@@ -135,8 +123,8 @@ def _fact_hit(found: FactCandidate, reasons: tuple[str, ...], chance: float) -> 
         kind="fact",
         text=f"{fact.fact_key}: {value}",
         score=chance,
-        ts=found.since or found.recorded_at,
+        ts=found.stored.since,
         sources=fact.sources,
-        why=("a fact that stands", *reasons),
-        parts={"match": found.score},
+        why=("a fact that stands", *found.match.reasons),
+        parts={"match": found.match.score},
     )

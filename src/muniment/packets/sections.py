@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from muniment.contracts.packet import Episode, Fact, InsightItem, Procedure, Risk, TimeSpan, ToolEvidence, WorkingState
+from muniment.contracts.packet import Episode, InsightItem, Procedure, Risk, TimeSpan, ToolEvidence, WorkingState
 from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.record import Record
 from muniment.memory.facts.records import is_instruction
+from muniment.memory.facts.rules import find_overridden, validity_problem
 from muniment.memory.turns import EpisodeCandidate, SummaryLine
 from muniment.packets.admission import Admission, instant_order
 from muniment.packets.allocate import Candidate, Fits, IsShown, Offer, Step, typical_mark
@@ -51,7 +52,6 @@ __all__ = [
     "offer_procedures",
     "offer_state",
     "state_of",
-    "unfit_validity",
 ]
 
 INSTRUCTIONS, UNMATCHED = "instructions", "unmatched facts"
@@ -188,7 +188,6 @@ def state_of(held: WorkingState | None, units: Sequence[StateUnit]) -> WorkingSt
 
 DEFAULT_CONFIDENCE = 0.5
 """The document's, for a fact that says nothing of it."""
-_LEVELS = {"user": 0, "agent": 1, "tenant": 2}
 _NamedFact = tuple[str, FactCandidate]
 
 
@@ -311,8 +310,8 @@ def _unfit_fact(admission: Admission, each: FactCandidate) -> Reason | None:
     fact = each.fact
     if fact.status != "active":
         return fact.status
-    if (reason := unfit_validity(fact, admission.now)) is not None:
-        return reason
+    if (problem := validity_problem(fact, admission.now)) is not None:
+        return problem
     if admission.leaves_out_version(fact.fact_id, each.version):
         return "excluded"
     if (reason := admission.bars(each.trust)) is not None:
@@ -331,38 +330,18 @@ def _unfit_fact(admission: Admission, each: FactCandidate) -> Reason | None:
     return None if is_instruction(fact) else admission.cues.bars_lasting(*_held_from_to(each))
 
 
-def unfit_validity(fact: Fact, now: Instant) -> Reason | None:
-    """Instants are compared, not strings; until exactly now is still valid. What cannot be read does not hold."""
-    if fact.validity is None:
-        return None
-    for text, reason in ((fact.validity.valid_from, "not_yet_valid"), (fact.validity.valid_to, "expired")):
-        if text is None:
-            continue
-        moment = parse_rfc3339(text)
-        if moment is None or (moment > now if reason == "not_yet_valid" else moment < now):
-            return "not_yet_valid" if reason == "not_yet_valid" else "expired"
-    return None
-
-
 def _not_overridden(named: list[_NamedFact], notes: Explanation) -> Iterator[_NamedFact]:
     """MP-08: of one key, only the nearest scope level speaks."""
-    nearest: dict[str, Fact] = {}
-    for _, each in named:
-        held = nearest.setdefault(each.fact.fact_key, each.fact)
-        if _level(each.fact) < _level(held):
-            nearest[each.fact.fact_key] = each.fact
+    many = {each.fact.fact_key for _, each in named if each.is_many_valued}
+    overridden = find_overridden((each.fact for _, each in named), many.__contains__)
     for name, each in named:
-        winner = nearest[each.fact.fact_key]
-        if _level(winner) == _level(each.fact):
+        winner = overridden.get(each.fact.fact_id)
+        if winner is None:
             yield name, each
             continue
         notes.omit(name, "overridden", by=f"fact:{winner.fact_id}")
         levels = f"{winner.scope_level or 'user'} level overrides {each.fact.scope_level or 'user'} level"
         notes.conflict("override", f"{each.fact.fact_key}: {levels}", (winner.fact_id, each.fact.fact_id))
-
-
-def _level(fact: Fact) -> int:
-    return _LEVELS[fact.scope_level or "user"]
 
 
 def _note_dispute(admission: Admission, each: FactCandidate, notes: Explanation) -> None:

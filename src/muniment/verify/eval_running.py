@@ -16,7 +16,7 @@ from muniment.core.instants import format_instant, parse_instant
 from muniment.core.scope import Scope, scope_given
 from muniment.core.text.sentences import numbers_in
 from muniment.errors import InvalidInput
-from muniment.packets.builds import Build, compose_build
+from muniment.packets.builds import Build, compose_inputs, gather_inputs
 from muniment.packets.explain import candidates_of
 from muniment.packets.rendering import Rendered, to_openai
 from muniment.packets.searching import search_user
@@ -196,7 +196,8 @@ class _Asking:
                 return self._reference(arm)
 
     def _packet(self, arm: Arm) -> Given:
-        build = compose_build(
+        policy = arm.policy or self._ctx.policy
+        inputs = gather_inputs(
             self._ctx,
             self._scope,
             arm.purpose,
@@ -204,11 +205,11 @@ class _Asking:
             cues=None,
             max_tokens=arm.max_tokens,
             per_section=None,
-            policy=arm.policy or self._ctx.policy,
+            policy=policy,
             now=self._now,
             task_type="generic",
-            is_kept=False,
         )
+        build = compose_inputs(self._ctx, inputs, policy, "eval")
         return Given(
             build.text,
             _from_the_top(build),

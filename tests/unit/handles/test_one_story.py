@@ -115,7 +115,7 @@ def works_with_packets(story: Story) -> None:
     builds = {purpose: run.compose(purpose, query=question) for purpose in ("planner", "tool", "responder")}
     for build in builds.values():
         assert "stock(house=north) → north house: 412 baskets" in build.text
-        assert "user.allergy: peanuts" in build.text
+        assert "Allergic to peanuts" in build.text
         assert build.found
         assert is_sound(story, build)
     build = builds["responder"]
@@ -321,7 +321,7 @@ def keeps_the_rest(story: Story) -> None:
     assert kept["rules"].book.get(kept["rule"]).id == kept["rule"]
     assert COP in {claim.claim for claim in kept["study"].claims()}
     run = mem.run(user_id="ana", agent_id="counter", session_id="after", task_type="heating")
-    assert "user.allergy: peanuts" in run.compose("responder", query="Is Ana allergic to anything?").text
+    assert "Allergic to peanuts" in run.compose("responder", query="Is Ana allergic to anything?").text
     assert mem.verify().ok
     assert mem.store.rebuild().repaired == ()
 

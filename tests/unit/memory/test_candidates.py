@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from muniment.errors import Conflict, Forgotten, MunimentError, NotFound, QuoteMismatch
 from muniment.handles.memory import Memory
-from muniment.memory.facts.candidate_records import Candidate, Proposal
+from muniment.memory.facts.candidate_records import Candidate
+from planted_model import PlantedModel
 
 Counts = Callable[[Memory], dict[str, int]]
 Maker = Callable[..., Memory]
@@ -140,28 +141,14 @@ def test_extraction_on_observe_is_a_switch_of_the_policy(make: Maker) -> None:
         run.finish()
 
 
-class FakeModel:
-    """Proposes what it is told to."""
-
-    name = "fake-1"
-
-    def __init__(self, *proposals: Proposal) -> None:
-        self.proposals = proposals
-
-    def propose(self, text: str, role: str, ts: str) -> Sequence[Proposal]:
-        return self.proposals
-
-
 @pytest.mark.req("MP-17")
 def test_a_model_is_held_to_its_quotes(mem: Memory) -> None:
     run = mem.run(user_id="ana")
     said = run.observe("user", "Guess what, the veggie life chose me.")
-    model = FakeModel(
-        Proposal(key="user.diet", value="veggie", quote="the veggie life", confidence=0.9, why="diet"),
-        Proposal(key="user.city", value="Rome", quote="I live in Rome", confidence=0.99, why="made up"),
-    )
+    planted = [("user.diet", "veggie", "the veggie life"), ("user.city", "Rome", "I live in Rome")]
+    model = PlantedModel(lambda _text: planted)
     true, invented = run.extract([said.id], model=model)
-    assert (true.status, true.proposed_by, true.quote) == ("promoted", "model:fake-1", "the veggie life")
+    assert (true.status, true.proposed_by, true.quote) == ("promoted", "model:planted", "the veggie life")
     assert (invented.status, invented.quote) == ("declined", None)
     assert "quote" in invented.explanation
     assert [fact.value for fact in run.facts(include_all=True)] == ["veggie"]

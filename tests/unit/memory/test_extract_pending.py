@@ -11,55 +11,28 @@ from typing import Any
 
 import pytest
 
+import muniment
 from muniment import aio
 from muniment.core.outside.system import TickingClock
 from muniment.core.policy import ExtractionPolicy
 from muniment.core.text.tokens import estimate_tokens
 from muniment.errors import InvalidInput, ModelMalformed, ModelRefused, ModelUnreachable, MunimentError
 from muniment.handles.memory import Memory
-from muniment.memory.extraction.budget import budget_given
-from muniment.memory.extraction.model import ModelAnswer, SaidTurn, TurnProposal
-from muniment.memory.extraction.prompts import messages_of
-from muniment.memory.facts.candidate_records import Proposal
-from muniment.memory.outside.asking import Answered, Asker, LimitReached
+from muniment.memory import pending_extracting
+from muniment.memory._extract_checks import SourceTurn
+from muniment.memory._extract_model import BudgetReached, MeteredModel, ModelReply, budget_given, prompt_messages
 from muniment.memory.pending_extracting import ExtractionReport
+from planted_model import HOLDS, PlantedModel, fact
 
 Maker = Callable[..., Memory]
 Counts = Callable[[Memory], dict[str, int]]
 
 
-class Reader:
-    """A model that says of each turn what a function says of its text; remembers what it was asked."""
+class Reader(PlantedModel):
+    """Proposes the last word of each turn that begins with "I"."""
 
-    name = "reader"
-
-    def __init__(
-        self, of: Callable[[str], Sequence[tuple[str, Any, str]]] | None = None, confidence: float = 0.9
-    ) -> None:
-        self.of = of or (lambda text: [("user.note", text.split()[-1], text)] if text.startswith("I ") else [])
-        self.asked: list[list[str]] = []
-        self.context: list[list[str]] = []
-        self.confidence = confidence
-
-    def read(self, turns: Sequence[SaidTurn], context: Sequence[SaidTurn], tokens_max: int, /) -> ModelAnswer:
-        self.asked.append([turn.text for turn in turns])
-        self.context.append([turn.text for turn in context])
-        assert tokens_max > 0
-        return ModelAnswer(
-            tuple(
-                TurnProposal(
-                    turn.id, Proposal(key=key, value=value, quote=quote, confidence=self.confidence, why="read")
-                )
-                for turn in turns
-                for key, value, quote in self.of(turn.text)
-            ),
-            tokens_in=100,
-            tokens_out=10,
-        )
-
-    @property
-    def texts(self) -> list[str]:
-        return [text for batch in self.asked for text in batch]
+    def __init__(self, of: Callable[[str], Any] | None = None) -> None:
+        super().__init__(of or (lambda text: [("user.note", text.split()[-1], text)] if text.startswith("I ") else []))
 
 
 def say(mem: Memory, count: int, user: str = "ana", session: str = "s1") -> list[str]:
@@ -83,7 +56,8 @@ def test_what_was_read_is_not_read_again_and_what_is_new_is(any_mem: Memory, cou
     model = Reader()
     report = any_mem.extract_pending(model=model)
     assert (report.turns, report.calls, report.accepted, report.promoted, report.left) == (13, 3, 13, 13, 0)
-    assert (report.tokens_in, report.tokens_out, report.is_estimated, report.stopped) == (300, 30, False, "done")
+    assert (report.is_estimated, report.stopped) == (True, "done")
+    assert min(report.tokens_in, report.tokens_out) > 100
     assert [len(batch) for batch in model.asked] == [8, 3, 2]
     assert len(set(model.texts)) == 13
     before = counts(any_mem)
@@ -95,7 +69,7 @@ def test_what_was_read_is_not_read_again_and_what_is_new_is(any_mem: Memory, cou
     assert model.texts[-1] == "I saw number new"
     other = Reader()
     other.name = "other"
-    assert any_mem.extract_pending(model=other).turns == 14
+    assert any_mem.extract_pending(model=other).turns == 0, "whichever model read a turn, it is read"
     assert any_mem.store.rebuild().repaired == ()
     assert any_mem.verify().ok
 
@@ -112,7 +86,7 @@ def test_a_budget_stops_it_and_the_next_call_goes_on(mem: Memory) -> None:
     priced = {"usd": 10, "usd_per_million_in": 1, "usd_per_million_out": 2}
     last = mem.extract_pending(model=model, budget=priced)
     assert (last.turns, last.left, last.stopped) == (9, 0, "done")
-    assert last.usd == pytest.approx(last.calls * 120e-6)
+    assert last.usd == pytest.approx(last.tokens_in * 1e-6 + last.tokens_out * 2e-6)
     assert sorted(model.texts) == sorted(set(model.texts))
     assert len(proposed(mem)) == 20
 
@@ -199,8 +173,8 @@ def test_extraction_stands_in_a_session_of_its_own_and_no_conversation_waits(mem
 def test_it_is_there_with_await_and_takes_a_coroutine_function() -> None:
     async def chat(messages: list[dict[str, str]]) -> str:
         assert '"turn":"t1"' in messages[1]["content"]
-        fact = {"turn": "t1", "key": "user.location", "value": "Rome", "quote": "I live in Rome", "confidence": 1}
-        return json.dumps({"facts": [fact]})
+        home = {"turn": "t1", "speaker": "user", "key": "user.location", "value": "Rome", "quote": "I live in Rome"}
+        return json.dumps({"facts": [home | HOLDS]})
 
     async def read() -> ExtractionReport:
         async with await aio.open(":memory:") as mem:
@@ -310,8 +284,11 @@ def test_a_failure_gives_the_batch_back_and_says_what_was_done(mem: Memory) -> N
     report = mem.extract_pending(model=model)
     assert (report.turns, report.left) == (2, 0)
     say(mem, 1, "bob")
-    with pytest.raises(ZeroDivisionError):  # what a model of the caller's own raises is the caller's
-        mem.extract_pending(model=Reader(lambda _text: [("user.x", 1 // 0, "x")]))
+    waits = {"memory": {"extraction": {"attempts_max": 1}}}
+    with muniment.open(policy=waits) as other:
+        say(other, 1)
+        with pytest.raises(ModelUnreachable, match="ZeroDivisionError"):
+            other.extract_pending(model=Reader(lambda _text: [("user.x", 1 // 0, "x")]))
     assert mem.extract_pending(model=model).turns == 1
 
 
@@ -328,13 +305,16 @@ class Failing:
         self.bad = bad
         self.sizes: list[int] = []
 
-    def read(self, turns: Sequence[SaidTurn], _context: Sequence[SaidTurn], _tokens_max: int, /) -> ModelAnswer:
-        self.sizes.append(len(turns))
+    def ask(self, messages: list[dict[str, str]], schema: dict[str, Any], tokens_max: int) -> ModelReply:
+        texts = [line["text"] for line in map(json.loads, messages[1]["content"].split("\n")) if "turn" in line]
+        self.sizes.append(len(texts))
+        assert tokens_max > 0
+        assert len(schema["properties"]["facts"]["items"]["properties"]["turn"]["enum"]) == len(texts)
         if self.errors:
             raise self.errors.pop(0)
-        if self.bad and any(turn.text == self.bad for turn in turns):
+        if self.bad in texts:
             raise ModelMalformed("what?", details={"tokens_in": 7, "tokens_out": 3})
-        return ModelAnswer((), tokens_in=10, tokens_out=1)
+        return ModelReply('{"facts": []}', tokens_in=10, tokens_out=1)
 
 
 class Counter:
@@ -347,54 +327,61 @@ class Counter:
         return [estimate_tokens(text) for text in texts]
 
 
-TURNS = [SaidTurn(f"e{at}", "user", None, "2026-05-01T10:00:00Z", f"turn {at}", at) for at in range(5)]
+TURNS = [SourceTurn(f"e{at}", "user", "user", "2026-05-01T10:00:00Z", f"turn {at}", at) for at in range(5)]
 
 
-def asker(model: Any, waits: list[float], budget: Any = None) -> Asker:
-    return Asker(model, ExtractionPolicy(), Counter(), budget_given(budget), sleep=waits.append)
+def metered(model: Any, waits: list[float], budget: Any = None) -> MeteredModel:
+    return MeteredModel(model, ExtractionPolicy(), Counter(), budget_given(budget), sleep=waits.append)
 
 
 def test_what_may_pass_is_asked_again_after_a_while_and_counted() -> None:
     waits: list[float] = []
     model = Failing(ModelUnreachable("x"), ModelUnreachable("x", details={"retry_after_s": 7.0}))
-    asking = asker(model, waits)
-    assert isinstance(asking.ask(TURNS, ()), Answered)
-    assert (waits, asking.spent.calls, asking.is_estimated) == ([0.5, 7.0], 3, True)
+    asked = metered(model, waits)
+    assert asked.ask(TURNS, ()).unreadable == ()
+    assert (waits, asked.calls, asked.is_estimated) == ([0.5, 7.0], 3, True)
     waits.clear()
     for error, calls in ((ModelUnreachable("x"), 3), (ModelRefused("x"), 1)):
-        asking = asker(Failing(*[error] * 9), waits)
+        asked = metered(Failing(*[error] * 9), waits)
         with pytest.raises(type(error)):
-            asking.ask(TURNS, ())
-        assert asking.spent.calls == calls
+            asked.ask(TURNS, ())
+        assert asked.calls == calls
 
 
 def test_each_attempt_is_within_the_budget() -> None:
-    asking = asker(Failing(*[ModelUnreachable("x")] * 9), [], 2)
-    assert asking.ask(TURNS, ()) == LimitReached("calls")
-    assert asking.spent.calls == 2
+    asked = metered(Failing(*[ModelUnreachable("x")] * 9), [], 2)
+    with pytest.raises(BudgetReached) as reached:
+        asked.ask(TURNS, ())
+    assert (reached.value.limit, asked.calls) == ("calls", 2)
 
 
-def test_what_is_answered_with_something_else_is_halved_down_to_the_turn_that_it_is() -> None:
+def test_a_batch_without_a_sound_answer_is_halved_down_to_the_turn_at_fault() -> None:
     model = Failing(bad="turn 3")
-    asking = asker(model, [])
-    answered = asking.ask(TURNS, ())
-    assert isinstance(answered, Answered)
-    assert answered.unreadable == ("e3",)
-    assert model.sizes == [5, 5, 5, 2, 3, 3, 3, 1, 1, 1, 1] or sum(size == 1 for size in model.sizes) >= 3
-    failed = sum(1 for size in model.sizes) - 3
-    assert asking.spent.tokens_in == 7 * failed + 10 * 3
+    asked = metered(model, [])
+    assert asked.ask(TURNS, ()).unreadable == ("e3",)
+    assert model.sizes == [5, 5, 5, 2, 3, 3, 3, 1, 2, 2, 2, 1, 1, 1, 1]
+    sound = 3
+    assert (asked.tokens_in, asked.tokens_out) == (7 * (15 - sound) + 10 * sound, 3 * (15 - sound) + sound)
+    assert not asked.is_estimated
 
 
 def test_an_answer_that_was_cut_off_is_halved_at_once() -> None:
     model = Failing(ModelMalformed("cut", details={"is_cut": True}))
-    assert isinstance(asker(model, waits := []).ask(TURNS, ()), Answered)
+    metered(model, waits := []).ask(TURNS, ())
     assert (model.sizes, waits) == ([5, 2, 3], [])
 
 
-def test_what_an_unsound_answer_took_is_counted_at_its_most_where_nobody_says() -> None:
-    asking = asker(Failing(ModelMalformed("x")), [])
-    asking.ask(TURNS[:1], ())
-    assert asking.spent.tokens_out == ExtractionPolicy().answer_tokens_max + 1
+def test_an_unsound_answer_costs_its_most_where_nobody_counts() -> None:
+    asked = metered(Failing(ModelMalformed("x")), [])
+    asked.ask(TURNS[:1], ())
+    assert asked.tokens_out == ExtractionPolicy().answer_tokens_max + 1
+    assert asked.is_estimated
+
+
+def test_what_is_measured_is_what_is_asked() -> None:
+    asked = metered(Failing(ModelUnreachable("x")), [])
+    asked.ask(TURNS, ())
+    assert asked.tokens_in - 10 >= sum(estimate_tokens(each["content"]) for each in prompt_messages(TURNS, ()))
 
 
 @pytest.mark.soak
@@ -422,28 +409,19 @@ def test_what_comes_from_outside_and_reads_like_orders_teaches_nothing(mem: Memo
     said = run.observe("user", "I live in Berlin.")
     every = {entry.id: entry.content or "" for entry in (page, mail, pasted, assistant, said)}
 
-    class Obeys(Reader):
-        """Proposes what the orders say, of every turn there is."""
-
-        def read(self, turns: Sequence[SaidTurn], context: Sequence[SaidTurn], tokens_max: int, /) -> ModelAnswer:
-            super().read(turns, context, tokens_max)
-            quotes = {"user.city": "user.city is Rome", "user.location": "I live in Rome"}
-            return ModelAnswer(
-                tuple(
-                    TurnProposal(id_, Proposal(key=key, value="Rome", quote=quote, confidence=1.0, why="told"))
-                    for id_ in every
-                    for key, quote in quotes.items()
-                )
-            )
-
-    model = Obeys()
+    orders = [
+        fact(key, "Rome", quote, turn=turn)
+        for turn in ("t1", "t2", *every)
+        for key, quote in (("user.city", "user.city is Rome"), ("user.location", "I live in Rome"))
+    ]
+    model = PlantedModel(lambda _text: orders)
     report = mem.extract_pending(model=model)
     assert model.texts == ["I live in Berlin."]
     assert not [text for shown in model.context for text in shown if "Ignore" in text]
     assert (report.accepted, report.promoted, report.withheld) == (0, 0, 2)
-    assert report.rejected == {"quote": 2, "unknown_turn": 8}
+    assert report.rejected == {"quote": 4, "unknown_turn": 10}
     assert [each.status for each in proposed(mem)] == ["declined", "declined"]
-    assert [fact.value for fact in run.facts(include_all=True)] == ["Berlin"]
+    assert run.facts(include_all=True) == []
 
 
 @pytest.mark.req("MP-17")
@@ -451,12 +429,8 @@ def test_another_user_is_no_source(mem: Memory) -> None:
     (bobs,) = say(mem, 1, "bob", "s2")
     say(mem, 1)
 
-    class Strays(Reader):
-        def read(self, turns: Sequence[SaidTurn], context: Sequence[SaidTurn], tokens_max: int, /) -> ModelAnswer:
-            proposal = Proposal(key="user.note", value="bobs20", quote="I saw number bobs20", confidence=1.0, why="x")
-            return ModelAnswer((TurnProposal(bobs, proposal),))
-
-    report = mem.extract_pending(model=Strays(), user_id="ana")
+    stray = fact("user.note", "bobs20", "I saw number bobs20", turn=bobs)
+    report = mem.extract_pending(model=PlantedModel(lambda _text: [stray]), user_id="ana")
     assert report.rejected == {"unknown_turn": 1}
     assert proposed(mem) == []
 
@@ -479,21 +453,23 @@ def test_conflicts_go_by_the_rules_of_facts(mem: Memory) -> None:
 def test_what_is_rejected_is_kept_with_its_fate_and_counted(mem: Memory) -> None:
     mem.run(user_id="ana").observe("user", "I don't live in Rome. Is it nice in Oslo?")
     found = [
-        ("user.location", "Rome", "live in Rome"),
-        ("user.town", "Oslo", "nice in Oslo"),
-        ("user.job", "baker", "live in Rome"),
-        ("user.is_admin", True, "live in Rome"),
-        ("user.privileges", "Rome", "live in Rome"),
-        ("user.instruction.place", "live in Rome", "live in Rome"),
-        ("user.deep", {"a": 1}, "live in Rome"),
+        fact("user.location", "Rome", "live in Rome", negated=True),
+        fact("user.town", "Oslo", "nice in Oslo"),
+        fact("user.job", "baker", "live in Rome"),
+        fact("user.home", "Rome", "live in Rome", quoted=None),
+        fact("user.is_admin", True, "live in Rome"),
+        fact("user.privileges", "Rome", "live in Rome"),
+        fact("user.instruction.place", "live in Rome", "live in Rome"),
+        fact("user.deep", {"a": 1}, "live in Rome"),
     ]
     report = mem.extract_pending(model=Reader(lambda _text: found))
-    assert report.rejected == {"denied": 1, "key": 3, "question": 1, "value": 2}
+    assert report.rejected == {"key": 3, "malformed": 1, "negated": 1, "question": 1, "undeclared": 1, "value": 1}
     fates = {each.key: each.explanation for each in proposed(mem)}
     assert fates == {
-        "user.location": "declined: the clause that the quote stands in denies it",
-        "user.town": "declined: the quoted words are part of a question",
-        "user.job": "declined: the quoted words do not bear the value",
+        "user.location": "declined: the model says that the quote denies it",
+        "user.town": "declined: the quote is part of a question",
+        "user.job": "declined: the quote does not contain the value",
+        "user.home": "declined: the model did not say whether it is negated, hypothetical, quoted or temporary",
     }
     assert mem.run(user_id="ana").facts(include_all=True) == []
 
@@ -505,34 +481,135 @@ def test_more_than_a_turn_says_is_left_out(mem: Memory) -> None:
     assert (report.proposed, report.accepted, report.rejected) == (20, 8, {"too_many": 12})
 
 
-def test_a_model_is_believed_as_far_as_the_policy_says(make: Maker) -> None:
-    facts = {
-        "My home these days is Rome.": ("user.home", "Rome", "My home these days is Rome"),
-        "Maybe I will try yoga.": ("user.hobby", "yoga", "I will try yoga"),
-    }
-
-    def chat(messages: list[dict[str, str]]) -> str:
-        lines = [json.loads(line) for line in messages[1]["content"].split("\n")]
-        told = [(line["turn"], facts[line["text"]]) for line in lines]
-        listed = [dict(zip(("turn", "key", "value", "quote"), (turn, *fact), strict=True)) for turn, fact in told]
-        return json.dumps({"facts": [each | {"confidence": 1} for each in listed]})
-
-    for cap, statuses in ((0.7, ["proposed", "proposed"]), (0.9, ["promoted", "proposed"])):
-        mem = make(policy={"memory": {"extraction": {"confidence_max": cap}}})
-        mem.run(user_id="ana").observe_many([{"role": "user", "content": text} for text in facts])
-        mem.extract_pending(model=chat)
-        assert [each.status for each in proposed(mem)] == statuses
-    assert "in doubt: the sentence supposes" in (proposed(mem)[1].reason or "")
+@pytest.mark.req("MP-17")
+def test_policy_decides_what_of_it_becomes_a_fact(make: Maker) -> None:
+    for policy, status in (
+        ({}, "promoted"),
+        ({"extraction": {"confidence": 0.7}}, "proposed"),
+        ({"promotion": {"automatic": False}}, "proposed"),
+    ):
+        mem = make(policy={"memory": policy})
+        say(mem, 1)
+        mem.extract_pending(model=Reader())
+        assert [each.status for each in proposed(mem)] == [status]
 
 
-def test_persons_have_keys_of_their_own(mem: Memory) -> None:
+@pytest.mark.req("MP-17")
+def test_each_speaker_states_facts_about_themselves_or_somebody_they_name(mem: Memory) -> None:
     run = mem.run(user_id="ana")
-    run.observe("user", "I had lunch with Kim")
-    run.observe("user", "She works at Acme")
-    model = Reader(lambda text: [("person.kim.employer", "Acme", text)] if "Acme" in text else [])
+    run.observe("user", "Kim works at Acme")
+    run.observe("user", "I work at Bolt", speaker="Ana Lopez")
+    run.observe("user", "I work at Coil", speaker="Bob")
+    run.observe("user", "I work at Dyna", speaker="Bob")
+    keys = {"Acme": "person.kim.employer", "Bolt": "user.employer", "Coil": "person.bob.employer", "Dyna": "user.job"}
+    report = mem.extract_pending(model=PlantedModel(lambda text: [(keys[text.split()[-1]], text.split()[-1], text)]))
+    found = {each.fact_key: each.value for each in run.facts()}
+    assert found == {"person.kim.employer": "Acme", "user.employer": "Bolt", "person.bob.employer": "Coil"}
+    assert report.rejected == {"speaker": 1}
+
+
+def test_a_known_name_makes_a_speaker_the_user(mem: Memory) -> None:
+    run = mem.run(user_id="u-123")
+    said = run.observe("user", "I work at Bolt", speaker="Ana")
+    planted = [("user.employer", "Bolt", "I work at Bolt")]
+    assert mem.extract_pending(model=PlantedModel(lambda _text: planted)).rejected == {"speaker": 1}
+    run.remember("user.name", "Ana", sources=[said.id])
+    run.observe("user", "I work at Bolt", speaker="Ana")
+    assert mem.extract_pending(model=PlantedModel(lambda _text: planted)).promoted == 1
+
+
+# -- in a packet --------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("TM-01")
+def test_a_packet_shows_a_models_fact_as_its_dated_quote(mem: Memory) -> None:
+    run = mem.run(user_id="ana", session_id="s1")
+    run.observe("user", "I live\nin Rome, near the station", ts="2026-05-03T10:00:00Z")
+    run.observe("user", "I work at Coil", speaker="Bob (the tall)", ts="2026-05-04T10:00:00Z")
+    wrong = {
+        "Rome": ("user.birthplace", "Rome", "I live in Rome"),
+        "Coil": ("person.bob.likes", "Coil", "I work at Coil"),
+    }
+    mem.extract_pending(model=PlantedModel(lambda text: [each for word, each in wrong.items() if word in text]))
+    assert {fact.fact_key: fact.value for fact in run.facts()} == {
+        "user.birthplace": "Rome",
+        "person.bob.likes": "Coil",
+    }
+    assert [hit.kind for hit in run.search("birthplace")].count("fact") == 1
+    build = mem.run(user_id="ana").compose("responder", query="what is my birthplace, and what does bob like?")
+    facts = build.text[build.text.index("## Facts") :].splitlines()[1:3]
+    assert sorted(line.rpartition(" [")[0] for line in facts) == [
+        '- 3 May 2026: "I live in Rome"',
+        '- 4 May 2026, Bob the tall: "I work at Coil"',
+    ]
+    assert "birthplace: Rome" not in build.text
+    assert mem.replay(build.id).packet_bytes == build.packet_bytes
+
+
+@pytest.mark.req("TM-01")
+def test_a_fact_that_somebody_else_asserts_too_is_shown_as_one(mem: Memory) -> None:
+    ids = say(mem, 1)
+    model = PlantedModel(lambda text: [("user.number", text.split()[-1], text)])
     mem.extract_pending(model=model)
-    (fact,) = run.facts("person.kim.employer")
-    assert (fact.value, len(fact.sources)) == ("Acme", 2)
+    run = mem.run(user_id="ana")
+    assert '"I saw number anas10"' in run.compose("responder", query="number").text
+    run.remember("user.number", "anas10", sources=ids)
+    facts = run.compose("responder", query="number").text.partition("## Facts")[2]
+    assert '"I saw' not in facts.splitlines()[1]
+    assert "anas10" in facts.splitlines()[1]
+
+
+@pytest.mark.req("TM-01")
+def test_a_candidate_that_a_person_accepts_is_shown_as_a_fact(make: Maker) -> None:
+    mem = make(policy={"memory": {"promotion": {"automatic": False}}})
+    say(mem, 1)
+    mem.extract_pending(model=Reader())
+    run = mem.run(user_id="ana")
+    run.memory.decide(proposed(mem)[0].candidate_id, True)
+    assert '"I saw' not in run.compose("responder", query="note").text.partition("## Facts")[2].splitlines()[1]
+
+
+# -- what reading costs -------------------------------------------------------------------------------
+
+
+def rows_read(mem: Memory, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> int:
+    """How many rows of entries the work reads."""
+    counted = [0]
+    entry_of_row = pending_extracting.entry_of_row
+
+    def counting(tenant_id: str, row: Any) -> Any:
+        counted[0] += 1
+        return entry_of_row(tenant_id, row)
+
+    monkeypatch.setattr(pending_extracting, "entry_of_row", counting)
+    work()
+    monkeypatch.undo()
+    return counted[0]
+
+
+@pytest.mark.req("MP-17")
+@pytest.mark.parametrize("speaker", [None, "Ana", "Bob"])
+def test_a_session_is_read_in_one_pass_whoever_speaks(
+    make: Maker, monkeypatch: pytest.MonkeyPatch, speaker: str | None
+) -> None:
+    counts = []
+    for turns in (100, 200, 400):
+        mem = make()
+        said = [{"role": "user", "content": f"I saw {at}", "speaker": speaker} for at in range(turns)]
+        mem.run(user_id="u-123", session_id="s1").observe_many(said)
+        counts.append(rows_read(mem, monkeypatch, lambda mem=mem: mem.extract_pending(model=PlantedModel())))  # type: ignore[misc]
+        assert counts[-1] <= 2 * turns
+    assert counts[2] - counts[1] <= 2 * (counts[1] - counts[0]) + 8
+
+
+@pytest.mark.req("MP-17")
+def test_reading_after_each_turn_reads_no_more_of_what_was_read(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = mem.run(user_id="u-123", session_id="s1")
+    counts = []
+    for at in range(40):
+        run.observe("user", f"I saw {at}", speaker="Ana")
+        counts.append(rows_read(mem, monkeypatch, lambda: mem.extract_pending(model=PlantedModel())))
+    assert max(counts[20:]) <= max(counts[:20])
 
 
 # -- forgetting ---------------------------------------------------------------------------------------
@@ -595,11 +672,6 @@ def test_notes_go_with_an_export(make: Maker) -> None:
     one.extract_pending(model=(model := Reader()))
     other.import_(list(one.export()))
     assert other.extract_pending(model=model).turns == 0
-
-
-def test_messages_are_what_asking_measures() -> None:
-    asking = asker(Failing(), [])
-    assert asking._measure(TURNS, ()) >= sum(estimate_tokens(each["content"]) for each in messages_of(TURNS, ()))
 
 
 def test_what_users_ask_for_is_read_and_what_is_worded_as_an_injection_is_not(mem: Memory) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from muniment.contracts.packet import Fact
 from muniment.core.outside.system import CountingIds
+from muniment.core.policy import FactPolicy
 from muniment.errors import Conflict, Forbidden, Forgotten, MunimentError, NotFound, QuoteMismatch
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
@@ -199,7 +200,7 @@ def test_which_facts_are_preferences(mem: Memory) -> None:
     run.remember("user.city", "Berlin", sources=[said.id])
     run.remember("user.theme", "dark", sources=[said.id], is_preference=True)
     run.remember("user.likes", "tea", sources=[said.id], is_preference=False)
-    found = mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope, NOTHING).facts)
+    found = mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope, FactPolicy(), NOTHING).facts)
     assert {each.fact.fact_key: each.is_preference for each in found} == {
         "user.diet": True,
         "user.city": False,

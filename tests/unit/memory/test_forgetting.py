@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from muniment.contracts.packet import Fact
+from muniment.core.policy import FactPolicy
 from muniment.errors import Forgotten, MunimentError
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
@@ -63,8 +64,8 @@ def test_forgetting_the_event_takes_everything_derived_from_it(
     assert WORD.encode() not in stored_bytes()
     assert receipt.scrubbed or engine == "postgres"
     assert run.facts(include_all=True) == run.memory.candidates() == []
-    assert mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope).insights) == ()
-    assert mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope).procedures) == ()
+    assert mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope, FactPolicy()).insights) == ()
+    assert mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope, FactPolicy()).procedures) == ()
     state = run.working_state()
     assert (state.goal, state.slots) == ("plan a trip", {"people": 2})  # the run goes on
     assert not state.decisions
@@ -172,7 +173,7 @@ def test_a_validation_that_lost_its_evidence_is_void(mem: Memory) -> None:
     made = run.insight("hypothesis", "maybe", sources=[said.id])
     run.memory.judge_insight(made.id, "validated", sources=[shown.id], reason=WORD)
     mem.forget(event=shown.id)
-    (found,) = mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope).insights)
+    (found,) = mem._ctx.engine.read("default", lambda reader: load_stores(reader, run.scope, FactPolicy()).insights)
     assert found.insight.validation_state == "testing"
     with pytest.raises(MunimentError):
         run.memory.promote_insight(made.id, key="k")

@@ -12,6 +12,7 @@ import pytest
 import muniment
 from muniment.contracts.packet import Fact, Procedure
 from muniment.core.outside.system import TickingClock
+from muniment.core.policy import FactPolicy
 from muniment.errors import Conflict, Forbidden, InvalidInput, MunimentError, NotFound
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
@@ -23,11 +24,15 @@ Counts = Callable[[Memory], dict[str, int]]
 
 
 def insights(mem: Memory, run: Run) -> list[InsightCandidate]:
-    return mem._ctx.engine.read(run.scope.tenant_id, lambda reader: list(load_stores(reader, run.scope).insights))
+    return mem._ctx.engine.read(
+        run.scope.tenant_id, lambda reader: list(load_stores(reader, run.scope, FactPolicy()).insights)
+    )
 
 
 def procedures(mem: Memory, run: Run) -> list[ProcedureCandidate]:
-    return mem._ctx.engine.read(run.scope.tenant_id, lambda reader: list(load_stores(reader, run.scope).procedures))
+    return mem._ctx.engine.read(
+        run.scope.tenant_id, lambda reader: list(load_stores(reader, run.scope, FactPolicy()).procedures)
+    )
 
 
 # -- insights -----------------------------------------------------------------------------------------

@@ -1,113 +1,97 @@
-"""What a model proposes is held against its turn (MP-17): key, quote, value, person; what turns the words round."""
+"""What a model proposes is held against its turn (MP-17): key, quote, value, speaker, person, what it declares."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from muniment.core.policy import ExtractionPolicy
 from muniment.errors import InvalidInput, InvalidRecord, ModelMalformed
-from muniment.memory.extraction.borne import bears
-from muniment.memory.extraction.budget import ExtractionBudget, Spent, answer_room, budget_given, cost_usd
-from muniment.memory.extraction.checks import REASONS, check_proposal
-from muniment.memory.extraction.model import SaidTurn, TurnProposal
-from muniment.memory.extraction.prompts import answer_schema, messages_of, read_answer
-from muniment.memory.facts.candidate_records import Proposal
+from muniment.memory._extract_checks import REASONS, ModelProposal, SourceTurn, check_proposals, speaker_label
+from muniment.memory._extract_model import (
+    BudgetReached,
+    ExtractionBudget,
+    MeteredModel,
+    answer_schema,
+    budget_given,
+    load_turn_model,
+    prompt_messages,
+    read_answer,
+)
+from planted_model import HOLDS
 from products import for_each
 
 TS = "2026-05-20T10:00:00Z"
 POLICY = ExtractionPolicy()
+BERLIN = ("user.location", "Berlin", "I live in Berlin")
 
 
-def turn(text: str, id_: str = "e1", place: int = 1, role: str = "user") -> SaidTurn:
-    return SaidTurn(id_, role, None, TS, text, place)
+def turn(text: str, id_: str = "e1", seq: int = 1, who: str = "user") -> SourceTurn:
+    return SourceTurn(id_, "user", who, TS, text, seq)
 
 
-def judged(text: str, key: str, value: Any, quote: str, context: tuple[SaidTurn, ...] = (), event: str = "e1") -> Any:
-    proposal = Proposal(key=key, value=value, quote=quote, confidence=0.9, why="read")
-    said = turn(text)
-    return check_proposal(TurnProposal(event, proposal), {said.id: said}, context, POLICY)
+def rejection(text: str, key: str, value: Any, quote: str, *, who: str = "user", **more: Any) -> str | None:
+    parts = {"turn_id": "e1", "speaker": who, **HOLDS, **more}
+    (checked,) = check_proposals(
+        [ModelProposal(key=key, value=value, quote=quote, **parts)], [turn(text, who=who)], POLICY
+    )
+    assert checked.rejection is None or checked.rejection in REASONS
+    return checked.rejection
 
 
 @pytest.mark.req("MP-17")
 @for_each(
-    ("quote", "value", "key"),
+    ("text", "key", "value", "quote"),
     [
-        ("I moved to Berlin in May.", "Berlin", "user.location"),
-        ("we moved to BERLIN", "Berlin", "user.location"),
-        ("my cats are loud", "cat", "user.pet"),
-        ("I live in the city of Porto", "Porto", "user.location"),
-        ("I work at Marks & Spencer", "Marks & Spencer", "user.employer"),
-        ("Kim's employer is Acme", "Kim", "user.friend"),
-        ("I have two kids", 2, "user.children"),
-        ("I have twenty-one hens", 21, "user.hens"),
-        ("I have 2 kids", "2", "user.children"),
-        ("I earn 1,200 euros", 1200, "user.pay"),
-        ("born on May 3, 1990", "1990-05-03", "user.birthday"),
-        ("I was born in 1990", "1990", "user.born"),
-        ("I quit yesterday", "2026-05-19", "user.quit"),
-        ("we wed last month", "2026-04", "user.wed"),
-        ("I'm vegetarian", True, "user.vegetarian"),
-        ("I'm not vegetarian", False, "user.vegetarian"),
-        ("저는 베를린으로 이사했어요", "베를린", "user.location"),
-        ("我住在柏林", "柏林", "user.location"),
-        ("I speak Dutch and Thai", ["Dutch", "Thai"], "user.languages"),
+        ("I live in Berlin.", *BERLIN),
+        ("I'm vegetarian, what can I cook tonight?", "user.diet", "vegetarian", "I'm vegetarian"),
+        ("I\n  live   in Berlin", *BERLIN),
+        ("we moved to BERLIN", "user.location", "Berlin", "we moved to BERLIN"),
+        ("I work at Marks & Spencer", "user.employer", "Marks & Spencer", "I work at Marks & Spencer"),
+        ("I have 2 kids", "user.children", 2, "I have 2 kids"),
+        ("I have 2 kids", "user.children", "2", "I have 2 kids"),
+        ("I earn 1,200 euros", "user.pay", 1200, "I earn 1,200 euros"),
+        ("I run 3.5 km a day", "user.runs", 3.5, "I run 3.5 km a day"),
+        ("I don't eat pork.", "user.avoids", "pork", "I don't eat pork"),
+        ("저는 베를린으로 이사했어요", "user.location", "베를린", "저는 베를린으로 이사했어요"),
+        ("我住在柏林，你呢？", "user.location", "柏林", "我住在柏林"),
+        ("ฉันอยู่ที่กรุงเทพ", "user.location", "กรุงเทพ", "อยู่ที่กรุงเทพ"),
+        ("Ich wohne in Köln.", "user.location", "Köln", "Ich wohne in Köln"),
+        ("Kim works at Acme.", "person.kim.employer", "Acme", "Kim works at Acme"),
+        ("Kim Lee's employer is Acme.", "person.kim_lee.employer", "Acme", "Kim Lee's employer is Acme"),
+        ("김민수는 서울에 산다", "person.김민수.location", "서울", "김민수는 서울에 산다"),
     ],
 )
-def test_words_that_bear_a_value(quote: str, value: Any, key: str) -> None:
-    assert bears(quote, value, key, TS)
+def test_a_right_proposal_is_accepted(text: str, key: str, value: Any, quote: str) -> None:
+    assert rejection(text, key, value, quote) is None
 
 
 @pytest.mark.req("MP-17")
 @for_each(
-    ("quote", "value", "key"),
+    ("text", "key", "value", "quote", "reason"),
     [
-        ("I moved to Berlin in May.", "Rome", "user.location"),
-        ("I went veggie", "vegetarian", "user.diet"),
-        ("I moved to Berlin", "Berlin, Germany", "user.location"),
-        ("I have two kids", 3, "user.children"),
-        ("I have two kids", "3", "user.children"),
-        ("I was born on May 3, 1990", "1990-05-04", "user.birthday"),
-        ("I was born on May 3, 1990", "1991-05-03", "user.birthday"),
-        ("I quit yesterday", "2026-05-18", "user.quit"),
-        ("I'm not vegetarian", True, "user.vegetarian"),
-        ("I'm vegetarian", False, "user.vegetarian"),
-        ("I'm tired", True, "user.vegetarian"),
-        ("我住在柏林", "罗马", "user.location"),
-        ("I speak Dutch", ["Dutch", "Thai"], "user.languages"),
-        ("I speak Dutch", [], "user.languages"),
-        ("I speak Dutch", "", "user.language"),
-        ("I speak Dutch", "...", "user.language"),
-        ("I speak Dutch", {"a": "Dutch"}, "user.language"),
-        ("I speak Dutch", None, "user.language"),
-        ("I live here", "the", "user.location"),
-        ("...", 3, "user.children"),
-        ("9" * 400, 10**400, "user.number"),
-        ("9" * 400, "8" * 400, "user.number"),
-        ("I have inf", "nan", "user.number"),
-    ],
-)
-def test_words_that_do_not(quote: str, value: Any, key: str) -> None:
-    assert not bears(quote, value, key, TS)
-
-
-@pytest.mark.req("MP-17")
-@for_each(
-    ("text", "key", "value", "quote", "rejection"),
-    [
-        ("I live in Berlin.", "user.location", "Berlin", "I live in Berlin", None),
         ("I live in Berlin.", "user.location", "Berlin", "I lived in Berlin", "quote"),
+        ("I live in Berlin.", "user.location", "Berlin", "i live in berlin", "quote"),
+        ("I live in Berlin.", "user.location", "Ber", "I live in Ber", "quote"),
         ("I live in Berlin.", "user.location", "Rome", "I live in Berlin", "value"),
-        ("Do I live in Berlin?", "user.location", "Berlin", "I live in Berlin", "question"),
-        ("I don't live in Berlin.", "user.location", "Berlin", "live in Berlin", "denied"),
-        ("I never lived in Berlin.", "user.location", "Berlin", "lived in Berlin", "denied"),
-        ("我不住在柏林。", "user.location", "柏林", "住在柏林", "denied"),
-        ("I'm not from here, but I live in Berlin.", "user.location", "Berlin", "I live in Berlin", None),
-        ("I don't eat pork.", "user.avoids", "pork", "I don't eat pork", None),
-        ("Kim works at Acme.", "person.kim.employer", "Acme", "Kim works at Acme", None),
-        ("Kim Lee works at Acme.", "person.kim_lee.employer", "Acme", "works at Acme", None),
-        ("She works at Acme.", "person.kim.employer", "Acme", "works at Acme", "person"),
+        ("I live in Berlin.", "user.location", "Berl", "I live in Berlin", "value"),
+        ("I went veggie", "user.diet", "vegetarian", "I went veggie", "value"),
+        ("I live in Berlin", "user.location", "Berlin, Germany", "I live in Berlin", "value"),
+        ("I have 13 kids", "user.children", 3, "I have 13 kids", "value"),
+        ("I run 3.5 km", "user.runs", 3, "I run 3.5 km", "value"),
+        ("I run 3.5 km", "user.runs", 5, "I run 3.5 km", "value"),
+        ("I have two kids", "user.children", 2, "I have two kids", "value"),
+        ("I'm vegetarian", "user.vegetarian", True, "I'm vegetarian", "value"),
+        ("I speak Dutch", "user.language", "...", "I speak Dutch", "value"),
+        ("I speak Dutch", "user.languages", ["Dutch"], "I speak Dutch", "value"),
+        ("我住在柏林", "user.location", "Berlin", "我住在柏林", "value"),
+        ("我住在柏林", "user.location", "罗马", "我住在柏林", "value"),
+        ("Do I live in Berlin?", *BERLIN, "question"),
+        ("我住在柏林？", "user.location", "柏林", "我住在柏林", "question"),
+        ("She works at Acme.", "person.kim.employer", "Acme", "She works at Acme", "person"),
+        ("Kim left. Bob works at Acme.", "person.kim.employer", "Acme", "Bob works at Acme", "person"),
         ("I am admin here.", "user.role", "admin", "I am admin here", "key"),
         ("My pin is 1234.", "user.pin", "1234", "My pin is 1234", "key"),
         ("I live in Berlin.", "location", "Berlin", "I live in Berlin", "key"),
@@ -118,85 +102,152 @@ def test_words_that_do_not(quote: str, value: Any, key: str) -> None:
         ("I live in Berlin.", "user.location; drop", "Berlin", "I live in Berlin", "key"),
     ],
 )
-def test_a_proposal_is_held_against_its_turn(
-    text: str, key: str, value: Any, quote: str, rejection: str | None
-) -> None:
-    if len(key) > 256:
-        key = key[:256]
-    checked = judged(text, key, value, quote)
-    assert checked.rejection == rejection
-    assert rejection is None or rejection in REASONS
+def test_a_wrong_proposal_is_rejected_with_the_reason(text: str, key: str, value: Any, quote: str, reason: str) -> None:
+    assert rejection(text, key, value, quote) == reason
 
 
 @pytest.mark.req("MP-17")
-def test_a_person_may_be_named_before_and_that_is_evidence_too() -> None:
-    before = (turn("My friend Kim is moving.", "e0", 0), turn("How nice.", "a0", 0, "assistant"))
-    checked = judged("She works at Acme.", "person.kim.employer", "Acme", "She works at Acme", before)
-    assert (checked.rejection, checked.sources) == (None, ("e1", "e0"))
+def test_a_model_has_to_declare_that_a_fact_holds() -> None:
+    for name in HOLDS:
+        assert rejection("I live in Berlin.", *BERLIN, **{name: True}) == name
+        assert rejection("I live in Berlin.", *BERLIN, **{name: None}) == "undeclared"
 
 
 @pytest.mark.req("MP-17")
-def test_a_turn_that_was_not_given_is_no_source() -> None:
-    before = (turn("I live in Rome.", "e0", 0),)
-    assert (
-        judged("I live in Berlin.", "user.location", "Rome", "I live in Rome", before, "e0").rejection == "unknown_turn"
-    )
-    assert (
-        judged("I live in Berlin.", "user.location", "Berlin", "I live in Berlin", (), "e9").rejection == "unknown_turn"
-    )
+def test_who_speaks_decides_whose_fact_it_is() -> None:
+    text, value = "I work at Acme.", ("Acme", "I work at Acme")
+    assert rejection(text, "user.employer", *value) is None
+    assert rejection(text, "user.employer", *value, who="Bob") == "speaker"
+    assert rejection(text, "user.employer", *value, speaker="Bob") == "speaker"
+    assert rejection(text, "person.bob.employer", *value, who="Bob Hill") is None
+    assert rejection(text, "person.bob.employer", *value, who="Bob Hill", speaker="user") == "speaker"
+    assert rejection(text, "person.kim.employer", *value, who="Bob Hill") == "person"
+    assert rejection(text, "user.employer", *value, turn_id="e9") == "unknown_turn"
 
 
-@pytest.mark.parametrize(
-    ("text", "quote", "doubt"),
+@for_each(
+    ("user_id", "speaker", "names", "label"),
     [
-        ("If I moved, I would live in Berlin.", "I would live in Berlin", "supposes"),
-        ("Living in Berlin is great.", "Living in Berlin", "speaker"),
-        ("I mean Berlin.", "Berlin", "bare"),
+        ("ana", None, (), "user"),
+        ("ana", "user", (), "user"),
+        ("ana", "Human", (), "user"),
+        ("ana", "Ana Lopez", (), "user"),
+        ("ana-lopez", "Ana", (), "user"),
+        ("ana@example.org", "Ana Lopez", (), "user"),
+        ("jdoe", "John Doe", (), "user"),
+        ("李静", "李静", (), "user"),
+        ("u-123", "Ana", ("Ana",), "user"),
+        ("u-123", "Ana", (), "Ana"),
+        ("ana", "Bob", (), "Bob"),
+        ("ana", "Anabel", (), "Anabel"),
+        ("u-123", "Bob", ("Ana",), "Bob"),
     ],
 )
-def test_what_holds_may_be_doubtful(text: str, quote: str, doubt: str) -> None:
-    checked = judged(text, "user.location", "Berlin", quote)
-    assert checked.rejection is None
-    assert any(doubt in each for each in checked.doubts)
-    assert judged("I live in Berlin.", "user.location", "Berlin", "I live in Berlin").doubts == ()
+def test_a_turn_is_the_users_own_if_its_speaker_is_called_as_the_user_is(
+    user_id: str, speaker: str | None, names: tuple[str, ...], label: str
+) -> None:
+    assert speaker_label("user", speaker, user_id, names) == label
 
 
 # -- what a model is asked and answers ----------------------------------------------------------------
 
 
 def test_turns_go_as_data_in_the_order_they_were_said() -> None:
-    shown = messages_of(
-        [turn('Say "t2": {', "e2", 5), turn("b\ud800", "e3", 7)], [turn("Where?", "a1", 6, "assistant")]
-    )
-    lines = shown[1]["content"].split("\n")
-    assert [line.find('"turn"') >= 0 for line in lines] == [True, False, True]
+    turns = [turn('Say "t2": {', "e2", 5), turn("b\ud800", "e3", 7, who="Bob")]
+    shown = prompt_messages(turns, [turn("Where?", "a1", 6, "assistant")])
+    lines = [json.loads(line) for line in shown[1]["content"].split("\n")]
+    assert [line.get("turn") for line in lines] == ["t1", None, "t2"]
+    assert [line["who"] for line in lines] == ["user", "assistant", "Bob"]
     assert "e2" not in shown[1]["content"]
-    assert "\ud800" not in shown[1]["content"]
-    assert answer_schema(2, 16)["properties"]["facts"]["items"]["properties"]["turn"]["enum"] == ["t1", "t2"]
+    item = answer_schema(turns, 16)["properties"]["facts"]["items"]
+    assert (item["properties"]["turn"]["enum"], item["properties"]["speaker"]["enum"]) == (
+        ["t1", "t2"],
+        ["user", "Bob"],
+    )
+    assert set(HOLDS) < set(item["required"])
 
 
 def test_what_is_no_fact_in_an_answer_is_counted() -> None:
-    fact = '{"turn": "t1", "key": "user.city", "value": "Rome", "quote": "Rome", "confidence": 0.9}'
-    odd = '3, null, {}, {"turn": 1}, {"turn": "t1", "key": "", "value": "x", "quote": "y", "confidence": 1}'
-    answer = read_answer(f'```json\n{{"facts": [{fact}, {odd}]}}\n```', [turn("Rome")], "m", 0.7)
-    assert [(each.event_id, each.proposal.confidence) for each in answer.proposals] == [("e1", 0.7)]
-    assert answer.malformed == 5
+    rome = {"turn": "t1", "speaker": "user", "key": "User.City", "value": "Rome", "quote": " Rome "}
+    odd = [3, None, {}, {"turn": 1}, rome | {"key": ""}, rome | {"value": None}, rome | {"quote": "x" * 3000}]
+    text = f"```json\n{json.dumps({'facts': [rome, rome | HOLDS | {'quoted': 'no'}, *odd]})}\n```"
+    (bare, declared), malformed = read_answer(text, [turn("Rome")])
+    assert (bare.turn_id, bare.key, bare.quote, bare.negated, malformed) == ("e1", "user.city", "Rome", None, len(odd))
+    assert (declared.negated, declared.quoted) == (False, None)
 
 
 @for_each("said", ["", "no", "[]", '{"facts": 3}', '{"facts": [', '{"other": []}', "[" * 5000, "null"])
 def test_an_answer_that_is_no_list_of_facts(said: str) -> None:
     with pytest.raises(ModelMalformed):
-        read_answer(said, [turn("x")], "m", 0.7)
+        read_answer(said, [turn("x")])
 
 
 def test_of_an_answer_that_was_cut_off_the_whole_facts_are_taken_if_it_is_about_one_turn() -> None:
-    fact = '{"turn": "t1", "key": "user.city", "value": "Rome", "quote": "Rome", "confidence": 0.9}'
-    for cut in (f'{{"facts": [{fact}, {fact[:30]}', f'{{"facts": [{fact}', f'{{"facts": [{fact},'):
-        assert len(read_answer(cut, [turn("Rome")], "m", 0.7, is_cut=True).proposals) == 1
+    rome = json.dumps({"turn": "t1", "speaker": "user", "key": "user.city", "value": "Rome", "quote": "Rome", **HOLDS})
+    for cut in (f'{{"facts": [{rome}, {rome[:30]}', f'{{"facts": [{rome}', f'{{"facts": [{rome},'):
+        assert len(read_answer(cut, [turn("Rome")], is_cut=True)[0]) == 1
         with pytest.raises(ModelMalformed, match="cut"):
-            read_answer(cut, [turn("Rome"), turn("x", "e2")], "m", 0.7, is_cut=True)
+            read_answer(cut, [turn("Rome"), turn("x", "e2")], is_cut=True)
     for cut in ("", "{", '{"facts"', '{"facts": [', "[" * 5000):
-        assert read_answer(cut, [turn("Rome")], "m", 0.7, is_cut=True).proposals == ()
+        assert read_answer(cut, [turn("Rome")], is_cut=True) == ((), 0)
+
+
+# -- clients ------------------------------------------------------------------------------------------
+
+
+class Refused(Exception):
+    status_code = 400
+
+
+class Completions:
+    """The calls of a client, as plain data; `is_old` refuses what it does not know."""
+
+    def __init__(self, *, is_old: bool = False) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.is_old = is_old
+
+    def create(self, **given: Any) -> Any:
+        self.asked.append(given)
+        if self.is_old and "response_format" in given:
+            raise Refused
+        usage = {"prompt_tokens": 7, "completion_tokens": 3, "input_tokens": 7, "output_tokens": 3}
+        choice = {"message": {"content": "{}"}, "finish_reason": "length"}
+        return (
+            {"choices": [choice], "usage": usage}
+            if "system" not in given
+            else {"content": [{"text": "{}"}], "usage": usage}
+        )
+
+
+class OpenAi:
+    def __init__(self, calls: Completions) -> None:
+        self.chat = type("Chat", (), {"completions": calls})()
+
+
+class Anthropic:
+    def __init__(self, calls: Completions) -> None:
+        self.messages = calls
+
+
+def test_a_client_of_either_kind_is_asked_for_the_model_of_the_policy() -> None:
+    policy = ExtractionPolicy(model="m")
+    messages = prompt_messages([turn("x")], ())
+    for kind, is_cut in ((OpenAi, True), (Anthropic, False)):
+        calls = Completions()
+        model = load_turn_model(kind(calls), policy)
+        reply = model.ask(messages, {"type": "object"}, 99)
+        assert (reply.text, reply.is_cut, reply.tokens_in, reply.tokens_out) == ("{}", is_cut, 7, 3)
+        (asked,) = calls.asked
+        assert (asked["model"], asked["max_tokens"]) == ("m", 99)
+        assert (asked.get("system"), len(asked["messages"])) in ((None, 2), (messages[0]["content"], 1))
+
+
+def test_a_server_that_takes_no_schema_is_asked_without_one() -> None:
+    calls = Completions(is_old=True)
+    model = load_turn_model(OpenAi(calls), POLICY)
+    for _ in range(2):
+        assert model.ask(prompt_messages([turn("x")], ()), {"type": "object"}, 99).text == "{}"
+    assert [sorted(asked) for asked in calls.asked[1:]] == [["messages", "model"]] * 2
 
 
 # -- budgets ------------------------------------------------------------------------------------------
@@ -211,31 +262,53 @@ def test_a_budget_is_a_number_of_calls_or_limits_by_name() -> None:
         assert str(refused.value.path or refused.value.details["issues"][0]["path"]).startswith("$.budget")
 
 
+class Hundred:
+    """Every question counts 100 tokens."""
+
+    name, is_exact = "hundred", True
+
+    def count(self, _text: str) -> int:
+        return 1
+
+    def count_many(self, _texts: Any) -> list[int]:
+        return [84]
+
+
 @for_each(
     ("limits", "spent", "room"),
     [
-        ({}, Spent(9, 9, 9999, 9999), 1000),
-        ({"calls": 2}, Spent(1), 1000),
-        ({"calls": 2}, Spent(2), "calls"),
-        ({"calls": 0}, Spent(), "calls"),
-        ({"turns": 4}, Spent(1, 4), "turns"),
-        ({"tokens_in": 250}, Spent(1, 1, 100), 1000),
-        ({"tokens_in": 250}, Spent(2, 2, 200), "tokens_in"),
-        ({"tokens_out": 500}, Spent(1, 1, 0, 100), 400),
-        ({"tokens_out": 500}, Spent(1, 1, 0, 450), "tokens_out"),
-        ({"tokens": 900}, Spent(1, 1, 300, 100), 400),
-        ({"tokens": 500}, Spent(1, 1, 300, 50), "tokens"),
-        ({"usd": 0.001, "usd_per_million_in": 1, "usd_per_million_out": 2}, Spent(), 450),
-        ({"usd": 0.001, "usd_per_million_in": 1, "usd_per_million_out": 2}, Spent(5, 5, 800, 50), "usd"),
-        ({"usd": 0.001, "usd_per_million_in": 1}, Spent(1, 1, 500), 1000),
-        ({"usd": 0.001, "usd_per_million_in": 1}, Spent(1, 1, 950), "usd"),
+        ({}, (9, 9, 9999, 9999), 1000),
+        ({"calls": 2}, (1, 0, 0, 0), 1000),
+        ({"calls": 2}, (2, 0, 0, 0), "calls"),
+        ({"calls": 0}, (0, 0, 0, 0), "calls"),
+        ({"turns": 4}, (1, 4, 0, 0), "turns"),
+        ({"tokens_in": 250}, (1, 1, 100, 0), 1000),
+        ({"tokens_in": 250}, (2, 2, 200, 0), "tokens_in"),
+        ({"tokens_out": 500}, (1, 1, 0, 100), 400),
+        ({"tokens_out": 500}, (1, 1, 0, 450), "tokens_out"),
+        ({"tokens": 900}, (1, 1, 300, 100), 400),
+        ({"tokens": 500}, (1, 1, 300, 50), "tokens"),
+        ({"usd": 0.001, "usd_per_million_in": 1, "usd_per_million_out": 2}, (0, 0, 0, 0), 450),
+        ({"usd": 0.001, "usd_per_million_in": 1, "usd_per_million_out": 2}, (5, 5, 800, 50), "usd"),
+        ({"usd": 0.001, "usd_per_million_in": 1}, (1, 1, 500, 0), 1000),
+        ({"usd": 0.001, "usd_per_million_in": 1}, (1, 1, 950, 0), "usd"),
     ],
 )
-def test_a_call_that_might_pass_a_limit_is_not_made(limits: dict[str, Any], spent: Spent, room: Any) -> None:
-    assert answer_room(budget_given(limits), spent, 100, 1000) == room
+def test_a_call_that_might_pass_a_limit_is_not_made(
+    limits: dict[str, Any], spent: tuple[int, int, int, int], room: int | str
+) -> None:
+    policy = ExtractionPolicy(answer_tokens_max=1000)
+    model = MeteredModel(load_turn_model(lambda _messages: "", policy), policy, Hundred(), budget_given(limits))
+    model.calls, model.turns, model.tokens_in, model.tokens_out = spent
+    if isinstance(room, int):
+        assert model.room([turn("x")], ()) == room
+        return
+    with pytest.raises(BudgetReached) as reached:
+        model.room([turn("x")], ())
+    assert reached.value.limit == room
 
 
 def test_what_tokens_cost() -> None:
     priced = ExtractionBudget(usd_per_million_in=0.15, usd_per_million_out=0.6)
-    assert cost_usd(priced, 1_000_000, 500_000) == pytest.approx(0.45)
-    assert cost_usd(ExtractionBudget(), 5, 5) is None
+    assert priced.cost(1_000_000, 500_000) == pytest.approx(0.45)
+    assert ExtractionBudget().cost(5, 5) is None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from muniment.core.outside.system import CountingIds, TickingClock
-from muniment.core.policy import ComposePolicy, Policy
+from muniment.core.policy import ComposePolicy, FactPolicy, Policy
 from muniment.core.ports.engine import Delete, Reader, Row, Select, Transaction
 from muniment.errors import Conflict, Forgotten, NotFound
 from muniment.handles.derived import new_context
@@ -179,11 +179,14 @@ def test_facts_are_pooled_with_their_match(mem: Memory) -> None:
     wanted = read_wanted("vegetarian food near her city")
 
     def read(reader: Reader) -> list[tuple[str, float]]:
-        return [(each.fact.fact_key, float(each.score)) for each in load_stores(reader, run.scope, wanted).facts]
+        return [
+            (each.fact.fact_key, float(each.score))
+            for each in load_stores(reader, run.scope, FactPolicy(), wanted).facts
+        ]
 
     found = mem._ctx.engine.read("default", read)
     assert found[0][0] == "user.diet"
     assert found[0][1] > found[1][1] > 0
     bob = mem.run(user_id="bob")
-    pooled = mem._ctx.engine.read("default", lambda reader: load_stores(reader, bob.scope, NOTHING).facts)
+    pooled = mem._ctx.engine.read("default", lambda reader: load_stores(reader, bob.scope, FactPolicy(), NOTHING).facts)
     assert [(each.fact.fact_key, each.score) for each in pooled] == [("shop.city", 0)]

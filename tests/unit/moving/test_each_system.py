@@ -109,7 +109,7 @@ def test_what_the_user_says_overrules_what_was_imported(mem: Memory) -> None:
     run.extract()
     (home,) = run.facts("user.location")
     assert (home.value, "imported" in (home.notes or "")) == ("Porto", False)
-    assert "user.location: Porto [" in page(mem, "ana", "Where does she live?")
+    assert "Lives in Porto [" in page(mem, "ana", "Where does she live?")
 
 
 @pytest.mark.req("MV-03")

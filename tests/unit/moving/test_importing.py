@@ -176,7 +176,7 @@ def test_facts_read_from_imported_messages_say_so(tmp_path: Path) -> None:
         assert home.value == "Ghent"
         assert (home.notes or "").startswith("imported from chatgpt")
         text = mem.run(user_id="ana").compose("responder", query="Where does she live?", max_tokens=900).text
-        assert "- user.location: Ghent (imported from chatgpt) [1]" in text
+        assert "- Lives in Ghent (imported from chatgpt) [1]" in text
         assert "[1] user, imported from chatgpt: I live in Ghent." in text
 
 

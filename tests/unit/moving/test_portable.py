@@ -142,7 +142,7 @@ def test_the_packet_says_the_same_and_that_it_was_imported(full: Memory) -> None
     with muniment.open(":memory:") as other:
         other.store.import_memory(lines(full))
         there = other.run(user_id="ana", session_id="now").compose("responder", query=query, max_tokens=1200).text
-    assert "- user.location: Milan (imported from muniment) [" in there
+    assert "- Lives in Milan (imported from muniment) [" in there
     assert "Ana, imported from muniment: I moved to Milan." in there
     assert re.sub(r",? \(?imported from muniment\)?|, imported from muniment", "", there) == told
 

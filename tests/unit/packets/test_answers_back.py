@@ -210,6 +210,36 @@ def test_a_whole_answer_that_is_pasted_is_told_sentence_by_sentence(mem: munimen
     assert [each.line != "" for each in two] == [True, False]
 
 
+def test_a_text_is_traced_by_its_words_and_marks(mem: muniment.Memory) -> None:
+    """People paste from a screen, a log, an answer: case, marks, punctuation and breaks differ, and words do too."""
+    run = mem.run(user_id="ana", session_id="s")
+    said = run.observe("user", "I moved to Lisbon in the spring.\nI am allergic to nuts (walnuts too)!").id
+    other = run.observe("user", "我住在里斯本。The rent is 900 euros.").id
+    build = mem.run(user_id="ana", session_id="t").compose("responder", query="nuts, Lisbon, rent", max_tokens=400)
+    mark = {id_: number for number, id_ in build.marks.items()}
+    for pasted in (
+        "I moved to Lisbon in the spring.",
+        "i moved to LISBON, in the spring",
+        "I moved to Lisbon in the spring. I am allergic to nuts",
+        "allergic  to\nnuts walnuts too",
+        f"“allergic to nuts (walnuts too)” [{mark[said]}]",
+        f"You are allergic to walnuts [{mark[said]}].",
+    ):
+        (told,) = mem.why(pasted)
+        assert (told.build_id, told.evidence_ids) == (build.id, (said,)), pasted
+        assert all(line in build.text for line in told.line.split("\n")), pasted
+    for pasted in ("我住在里斯本", "the rent is 900", f"Rent: 900 euros [{mark[other]}]"):
+        assert [each.evidence_ids for each in mem.why(pasted)] == [(other,)], pasted
+    for pasted in (
+        f"You were born in Porto and like tea [{mark[said]}].",
+        "You are allergic to walnuts.",
+        "You are allergic to walnuts [77].",
+        f"[{mark[said]}]",
+        "…",
+    ):
+        assert mem.why(pasted) == [], pasted
+
+
 @pytest.mark.parametrize(
     ("barred", "told"),
     [

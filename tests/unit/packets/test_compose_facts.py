@@ -158,7 +158,7 @@ def test_on_the_page_facts_stand_oldest_first_and_new_ones_behind_them() -> None
     assert kept(more) == ["b", "c", "a", "0"]
     stable = made.text[: made.stable_chars]
     assert more.text.startswith(stable)
-    assert "- k.a: fig" in stable.splitlines()[-1]
+    assert "- K a: fig" in stable.splitlines()[-1]
 
 
 def test_a_fact_said_twice_stands_once_but_other_numbers_are_other_facts() -> None:
@@ -189,5 +189,5 @@ def test_barred_trust_and_sources_that_give_orders_are_kept_out() -> None:
 def test_sources_outside_the_pool_are_cited_as_events() -> None:
     made = composed(make_fact("f1", "user.city", "Berlin", sources=["e9", "e8", "e9"]))
     assert [(each.id, each.type) for each in made.packet.citations] == [("e9", "event"), ("e8", "event")]
-    assert "- user.city: Berlin [1]" in made.text.splitlines()
+    assert "- City: Berlin [1]" in made.text.splitlines()
     assert made.marks == {"1": "e9"}

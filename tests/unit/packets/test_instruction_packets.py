@@ -199,7 +199,7 @@ def test_what_is_shared_or_not_the_users_word_is_no_instruction() -> None:
     ]
     made = composed(make_pool(facts=facts))
     assert asked_in(made.text) == []
-    assert "- user.instruction.i3: always answer in Norse" in made.text
+    assert "- Instruction i3: always answer in Norse" in made.text
     assert {each.item: each.reason for each in made.packet.explain.omitted} == {
         "fact:i1": "trust",
         "fact:i2": "trust",
@@ -214,7 +214,7 @@ def test_a_packet_that_nobody_checked_passes_no_tools_word_for_an_instruction() 
         citation["type"] = "tool_result"
     text = render(wire).text
     assert HEADING not in text
-    assert "- user.instruction.i1: always answer in French" in text
+    assert "- Instruction i1: always answer in French" in text
 
 
 def test_its_own_turn_is_not_told_twice() -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+import muniment
 from muniment.handles.memory import Memory
 from muniment.packets import builds
 from muniment.packets.builds import Build
-from muniment.packets.pool import read_pool
+from muniment.packets.pool import read_kept
+from muniment.store.items import latest
 
 PURPOSES = ("planner", "tool", "responder")
 
@@ -37,10 +42,45 @@ def test_replay_composes_nothing(mem: Memory, monkeypatch: pytest.MonkeyPatch, p
 @pytest.mark.req("MP-16")
 def test_a_pool_of_an_earlier_composer_is_read_without_what_is_no_longer_known(mem: Memory) -> None:
     pool = compose(mem, "planner").pool
-    wire = pool.to_wire()
-    for hit in wire["hits"]:
+    kept = pool.to_kept()
+    for hit in kept["hits"]:
         hit["superseded"] = [{"by": "evt_1"}]
-    assert read_pool(wire) == pool
+    turns = {turn.id: turn for turn in (*pool.window, *(hit.turn for hit in pool.hits))}
+    assert read_kept(kept, turns) == pool
+
+
+def test_a_build_keeps_the_ids_of_turns_and_not_their_words(mem: Memory) -> None:
+    """A long result of a tool is the exception: the query decided which parts of it are candidates."""
+    run = mem.run(user_id="bo", session_id="s1")
+    words = [f"Crate {number} holds {number * 7919} bolts." for number in range(80)]
+    run.observe_many([{"role": "user", "content": text} for text in words])
+    long = "\n".join(f"line {number}: bolt {number * 31}" for number in range(4_000))
+    run.observe_tool("list_crates", args={"of": "bolts"}, content=long)
+    made = run.compose("planner", query="Which crate holds bolts, and what did list_crates say of bolt 31?")
+    assert len(made.pool.hits) > 40
+    item = mem._ctx.engine.read("default", lambda reader: latest(reader, made.id))
+    assert item is not None
+    kept = json.dumps(item.plain()["pool"]["hits"]) + json.dumps(item.plain()["pool"]["window"])
+    assert not [text for text in words if text in kept]
+    assert mem.replay(made.id).pool == made.pool
+    assert any(hit.turn.excerpt is not None for hit in made.pool.hits)
+
+
+def test_a_build_of_a_long_history_takes_few_bytes(tmp_path: Path) -> None:
+    """Every turn is another text, so that nothing but leaving it out keeps the build small."""
+    rng = Random(7)
+    with muniment.open(tmp_path / "store.db") as mem:
+        run = mem.run(user_id="bo", session_id="s1")
+        run.observe_many([{"role": "user", "content": f"bolts {rng.randbytes(300).hex()}"} for _ in range(200)])
+        before = _bytes_of(mem, tmp_path)
+        for number in range(20):
+            run.compose("planner", query=f"Which bolts are in crate {number}?", max_tokens=1024)
+        assert (_bytes_of(mem, tmp_path) - before) / 20 < 16_384
+
+
+def _bytes_of(mem: Memory, folder: Path) -> int:
+    mem.store.scrub()
+    return sum(path.stat().st_size for path in folder.iterdir())
 
 
 def test_the_result_of_a_failed_call_is_superseded_by_the_call_made_again(mem: Memory) -> None:

@@ -13,6 +13,7 @@ from muniment.core.ports.schema import TABLES
 from muniment.errors import InvalidInput, NotFound
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
+from muniment.packets import builds
 from muniment.packets.builds import Build
 from products import for_each
 
@@ -139,6 +140,30 @@ def test_what_it_was_made_from_is_said(mem: Memory) -> None:
         assert shown.request.now > build.request.now
     assert news.id in mem.log.preview(build.id, query="the bridge").marks.values()
     assert mem.log.preview(build.id, window_turns=1).basis == "candidates"
+
+
+@for_each("name", [*SETTINGS, "basis"])
+def test_a_preview_composes_once(make: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Before and after the store has moved on, whatever it is made from; and an answer to a build composes nothing."""
+    mem: Memory = make("memory")
+    run = _tell(mem)
+    build = run.compose("responder", query=QUERY, max_tokens=600)
+    composed: list[str] = []
+    compose = builds.compose
+
+    def counted(request: Any, *given: Any) -> Any:
+        composed.append(request.query)
+        return compose(request, *given)
+
+    monkeypatch.setattr(builds, "compose", counted)
+    bases = set()
+    for _ in range(2):
+        bases.add(mem.log.preview(build.id, **SETTINGS.get(name, {"basis": "now"})).basis)
+        run.observe("user", "Jiwoo likes the place under the bridge by the water best now.", speaker="Ana")
+    assert len(composed) == 2, bases
+    run.observe("assistant", "The place under the bridge [1].", build=build.id)
+    run.observe("assistant", "The place under the bridge [1].", build=build)
+    assert len(composed) == 2
 
 
 def test_limits_that_were_given_stay_and_shares_follow_the_budget(mem: Memory) -> None:

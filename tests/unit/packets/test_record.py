@@ -292,7 +292,7 @@ def test_the_session_that_the_caller_sends_is_left_out(mem: muniment.Memory) -> 
         assert "with Kim. Which" in both.text
         assert "with Kim. Which" not in own.text
         assert "I moved to Berlin in May." in own.text
-        assert "user.partner: Kim" in own.text
+        assert "Partner: Kim" in own.text
         assert own.packet.explain.filters["exclude_session"] is True
         assert mem.replay(own.id).packet_bytes == own.packet_bytes
 

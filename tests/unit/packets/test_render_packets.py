@@ -11,7 +11,16 @@ import pytest
 import muniment
 from muniment.contracts.packet import MemoryPacket
 from muniment.errors import InvalidRecord
-from muniment.packets.rendering import NOT_SAID, NOT_SAID_UNLESS, REMINDER, Rendered, render, to_anthropic, to_openai
+from muniment.packets.rendering import (
+    DIVIDER,
+    NOT_SAID,
+    NOT_SAID_UNLESS,
+    REMINDER,
+    Rendered,
+    render,
+    to_anthropic,
+    to_openai,
+)
 from products import for_each
 
 INSIGHT = {"id": "i1", "type": "hypothesis", "statement": "may be vegetarian", "validation_state": "validated"}
@@ -216,7 +225,7 @@ def test_a_packet_that_breaks_its_contract_is_refused(broken: dict[str, Any]) ->
 def test_messages_for_both_wire_forms() -> None:
     rendered = Rendered("CONTEXT", {}, "Where?")
     assert to_openai(rendered) == [{"role": "system", "content": "CONTEXT"}, {"role": "user", "content": "Where?"}]
-    blocks = [{"type": "text", "text": "CONTEXT"}, {"type": "text", "text": "Where?"}]
+    blocks = [{"type": "text", "text": f"CONTEXT{DIVIDER}"}, {"type": "text", "text": "Where?"}]
     assert to_anthropic(rendered) == [{"role": "user", "content": blocks}]
     assert to_openai(Rendered("", {})) == to_anthropic(Rendered("", {})) == []
     assert to_openai(Rendered("", {}, "Where?")) == [{"role": "user", "content": "Where?"}]
@@ -296,7 +305,7 @@ def test_the_cache_breakpoint_stands_behind_what_seldom_changes() -> None:
     (message,) = to_anthropic(MARKED, cache=True)
     stable, volatile, asked = message["content"]
     assert stable == {"type": "text", "text": "STABLE\n", "cache_control": {"type": "ephemeral"}}
-    assert volatile == {"type": "text", "text": "VOLATILE [1]\n"}
+    assert volatile == {"type": "text", "text": f"VOLATILE [1]{DIVIDER}"}
     assert asked["text"].startswith("Where?")
     assert "cache_control" not in str(to_anthropic(MARKED))
     assert to_anthropic(replace(MARKED, stable_chars=0), cache=True) == to_anthropic(MARKED)

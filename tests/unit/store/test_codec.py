@@ -126,3 +126,19 @@ def test_damaged_packs_raise_nothing(held: Any) -> None:
 
 def test_the_vocabulary_fits_its_letters() -> None:
     assert len(set(codec.WORDS)) == len(codec.WORDS) <= 52
+
+
+@given(st.one_of(st.lists(minted, min_size=1, max_size=50), st.lists(ids, max_size=20)).map("\n".join))
+def test_lists_of_ids_lead_back(text: str) -> None:
+    assert codec.decode_ids(codec.encode_ids(text)) == text
+
+
+@given(st.binary(max_size=60))
+def test_damaged_lists_of_ids_become_no_ids(held: bytes) -> None:
+    text = codec.decode_ids(held)
+    assert text.startswith(DAMAGED) or codec.decode_ids(codec.encode_ids(text)) == text
+
+
+def test_a_hundred_minted_ids_take_less_than_their_raw_bytes() -> None:
+    named = [f"evt_{'01a1f5000d15'}{number * 7919 % 1_000_003:020x}" for number in range(100)]
+    assert len(codec.encode_ids("\n".join(named))) < 100 * 17

@@ -52,6 +52,7 @@ __all__ = [
     "SEGMENTS",
     "SERVER",
     "SESSIONS",
+    "STATEMENTS",
     "SUPERSEDED",
     "TABLES",
     "TENANTS",
@@ -82,6 +83,7 @@ __all__ = [
     "ReplyRow",
     "SegmentRow",
     "SessionRow",
+    "StatementRow",
     "Table",
     "TenantRow",
     "UserRow",
@@ -94,10 +96,11 @@ __all__ = [
 R = TypeVar("R", bound=tuple[Any, ...])
 
 
-Form = Literal["plain", "id", "name", "instant", "word", "body", "packed"]
+Form = Literal["plain", "id", "ids", "name", "instant", "word", "body", "packed"]
 """How an engine stores a column (`store.engines.codec`); rooms read and write what its type says all the same.
 
 - `id`: minted ids in 17 bytes;
+- `ids`: ids, one to a line, compressed;
 - `name`: the number of a user, session, agent or run. Only equality can be asked for. Rows sort by the names, at the
   cost of one statement for each name that leads the order and is not bound by `=`;
 - `instant`: a time in the one form of `core.instants`, or an empty text, as an integer;
@@ -105,11 +108,11 @@ Form = Literal["plain", "id", "name", "instant", "word", "body", "packed"]
 - `body`: a body of an entry, without the JSON around it where it holds one plain text;
 - `packed`: compressed where that is shorter.
 
-Of `body` and `packed`, only null or not null (`>= ""`) can be asked for.
+Of `ids`, `body` and `packed`, only null or not null (`>= ""`) can be asked for.
 """
 
 
-OPAQUE: frozenset[Form] = frozenset({"body", "packed"})
+OPAQUE: frozenset[Form] = frozenset({"ids", "body", "packed"})
 """Forms whose values cannot be compared."""
 
 
@@ -399,6 +402,28 @@ class EpisodeRow(NamedTuple):
     ended_at: str
 
 
+class StatementRow(NamedTuple):
+    """A sentence that a user said and that may matter, or a turn that is shown whole or not at all: its place in an
+    entry and the scores of the gate, each from 0 to 255. It holds no word.
+    """
+
+    user_id: str
+    rank: int
+    """High where it may be about safety, a standing wish or a correction: a profile reads these first."""
+    n: int
+    """The number of the entry among its user's."""
+    start: int
+    size: int
+    """Characters before the sentence, and of it."""
+    safety: int
+    wish: int
+    decision: int
+    correction: int
+    own: int
+    gate: int
+    """The version of the gate that gave the scores."""
+
+
 # -- values and checkpoints that frameworks keep ---------------------------------------------------------
 #
 # The words stay in the entries; these rows say where they are, so that a read costs what it shows.
@@ -616,7 +641,7 @@ LINEAGES = _table(
     key=("item_id",),
     forget="keep",
     indexes={("user_id", "item_id"): "what was made of a user's turns"},
-    forms=_forms(id="item_id", name="user_id", packed="turns"),
+    forms=_forms(id="item_id", ids="turns", name="user_id"),
 )
 PARTS = _table(
     "parts",
@@ -686,6 +711,13 @@ EPISODES = _table(
     forget="keep",
     forms=_forms(name="user_id session_id", instant="started_at ended_at"),
 )
+STATEMENTS = _table(
+    "statements",
+    StatementRow,
+    key=("user_id", "rank", "n", "start"),
+    forget="reindex",
+    forms=_forms(name="user_id"),
+)
 PLACES = _table(
     "places",
     PlaceRow,
@@ -749,6 +781,7 @@ TABLES: tuple[Table[Any], ...] = (
     MARKS,
     EXTRACTS,
     EPISODES,
+    STATEMENTS,
     PLACES,
     PREFIXES,
     PLACE_VECTORS,

@@ -119,14 +119,14 @@ class _Extract:
         """How the sessions of a user stood when nothing of them was left to read."""
 
     def waiting(self, ctx: Context, place: str) -> list[str]:
-        from muniment.memory.pending_extracting import unread_turns
+        from muniment.memory.pending_extracting import count_unread
 
         found = []
         for user_id, ends in ctx.engine.read(place, _ends).items():
             seen = hash(ends)
             if self._read.get((place, user_id)) == seen:
                 continue
-            if unread_turns(ctx, place, [user_id], ctx.extract_model):
+            if count_unread(ctx, place, [user_id], ctx.extract_model):
                 found.append(user_id)
             else:
                 self._read[place, user_id] = seen

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.integrations.google_adk.events import BUILD, SessionName, Sessions, lines_of, results_text, text_of
-from muniment.integrations.live_history import before_question
 from muniment.integrations.packages import missing
 from muniment.integrations.session.memory import Failing
 from muniment.integrations.session.questions import RecentBuilds
+from muniment.packets.rendering import set_apart
 
 try:
     from google.adk.plugins.base_plugin import BasePlugin
@@ -70,7 +70,7 @@ class MunimentPlugin(BasePlugin):
             if build is not None:
                 self._builds.keep((callback_context.invocation_id,), build.id)
             if build is not None and build.text:
-                told = types.Part(text=before_question(build.text))
+                told = types.Part(text=set_apart(build.text))
                 contents[at] = contents[at].model_copy(update={"parts": [told, *(contents[at].parts or ())]})
         return None
 

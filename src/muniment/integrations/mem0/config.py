@@ -19,7 +19,6 @@ from muniment.integrations.mem0.providers import embedder_of, model_of
 
 if TYPE_CHECKING:
     from muniment.handles import memory as runtime
-    from muniment.memory.extraction.model import Model
 
 __all__ = ["ConfigWarning", "Opened", "open_config", "read_config"]
 
@@ -55,7 +54,7 @@ class Opened(NamedTuple):
     """What a configuration comes to."""
 
     mem: runtime.Memory
-    model: Model | None
+    model: Any
     tenant_id: str
     is_own: bool
     """The store was opened here, and is closed by whoever closes the memory."""
@@ -74,7 +73,7 @@ class Read(NamedTuple):
 
     place: Place
     embedder: Any
-    model: Model | None
+    model: Any
     passed: tuple[str, ...]
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from muniment.core.ports.models import Clock
     from muniment.handles import memory as runtime
     from muniment.handles.run import Run
-    from muniment.memory.extraction.model import Model
     from muniment.store.ledger import LedgerEntry
 
 __all__ = ["Memories", "Shown", "not_found"]
@@ -54,7 +53,7 @@ class Shown(NamedTuple):
 class Memories:
     """The memories of one tenant. Holds no state of its own; thread-safe as the store is."""
 
-    def __init__(self, mem: runtime.Memory, model: Model | None, tenant_id: str, clock: Clock) -> None:
+    def __init__(self, mem: runtime.Memory, model: Any, tenant_id: str, clock: Clock) -> None:
         self.mem = mem
         self.tenant_id = tenant_id
         self._model = model

@@ -35,7 +35,6 @@ from muniment.integrations.mem0.validation import (
 
 if TYPE_CHECKING:
     from muniment.core.ports.models import Clock
-    from muniment.memory.extraction.model import Model
 
 __all__ = ["Memory"]
 
@@ -49,14 +48,14 @@ _DEPRECATED = (
 class Memory:
     """mem0's `Memory`. `config` is an open store, or a configuration of mem0's; without one, a file of your own.
 
-    `model` proposes facts beside the patterns; see `muniment.memory.extraction.model.Model`. Thread-safe.
+    `model` proposes facts; an address, a function of messages or a client, as `run.extract` takes it. Thread-safe.
     """
 
     def __init__(
         self,
         config: Any = None,
         *,
-        model: Model | None = None,
+        model: Any = None,
         tenant_id: str = DEFAULT_TENANT,
         clock: Clock = system_clock,
     ) -> None:

@@ -10,9 +10,6 @@ from muniment.integrations.mem0.exceptions import ConfigurationError
 
 __all__ = ["embedder_of", "model_of"]
 
-_CONFIDENCE_MAX = 0.9
-"""mem0 keeps what its model says. Proposals that quote what was said are promoted at this confidence; others wait."""
-
 
 class _Server(NamedTuple):
     """A provider that speaks OpenAI's API: which setting and variable name its address, and where it is by default."""
@@ -67,16 +64,18 @@ def model_of(provider: str, settings: Mapping[str, Any], passed: list[str]) -> A
             raise ConfigurationError(f"Unsupported LLM provider: {provider}", path="$.llm.provider")
         passed.append(f"llm.provider {provider} (facts are found by patterns; any model: Memory(mem, model=…))")
         return None
-    from muniment.memory.outside.model_http import HttpModel
+    from muniment.core.policy import ExtractionPolicy
+    from muniment.memory._extract_model import load_turn_model
 
     passed += [f"llm.config.{name}" for name in sorted(set(settings) - _TAKEN - {server.setting, "max_tokens"})]
     name = settings.get("model") or server.model
     if not name:
         raise ConfigurationError(f"{provider} needs the name of a model", path="$.llm.config.model")
     tokens = settings.get("max_tokens")
-    limits: dict[str, Any] = {} if tokens is None else {"tokens_max": int(tokens)}
+    limits: dict[str, Any] = {} if tokens is None else {"answer_tokens_max": int(tokens)}
     key = _key(server, settings, "llm", provider)
-    return HttpModel(_address(server, settings), str(name), api_key=key, confidence_max=_CONFIDENCE_MAX, **limits)
+    address = f"{_address(server, settings)}#{name}"
+    return load_turn_model(address, ExtractionPolicy(**limits), api_key=key or "")
 
 
 def embedder_of(provider: str, settings: Mapping[str, Any], passed: list[str]) -> Any:

@@ -209,7 +209,7 @@ class SessionMemory:
         """What this user said in any session, and the facts that stand, best first, with ids and scores."""
         return self.run.search(query, k=k, min_score=min_score)
 
-    def remember(self, key: str, value: JsonValue, *, sources: Iterable[str], quote: str | None = None) -> Fact:
+    def remember(self, key: str, value: JsonValue, *, sources: Iterable[str] = (), quote: str | None = None) -> Fact:
         """A fact on evidence: the events that say it, and the words in one of them."""
         return self.run.remember(key, value, sources=sources, quote=quote)
 

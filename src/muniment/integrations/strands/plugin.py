@@ -17,6 +17,7 @@ from muniment.integrations.session.functions import forget_function
 from muniment.integrations.session.questions import asked_of
 from muniment.integrations.strands.messages import call_names, plain
 from muniment.integrations.strands.sessions import MunimentSessionManager
+from muniment.packets.rendering import DIVIDER
 
 try:
     from strands import tool
@@ -96,7 +97,7 @@ class MunimentPlugin(Plugin):
         if not build.text:
             return context
         messages, at = list(context.messages), sent.at[asked.at]
-        block: Any = {"text": f"\n\n{build.text}"}
+        block: Any = {"text": f"{DIVIDER}{build.text}"}
         messages[at] = {**messages[at], "content": [*messages[at]["content"], block]}
         trailing = context.dynamic_trailing_blocks + int(at == len(messages) - 1)
         return context.replace(messages=messages, dynamic_trailing_blocks=trailing)

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from muniment.integrations.session.questions import asked_of
+from muniment.packets.rendering import set_apart
 
 __all__ = [
-    "DIVIDER",
     "GAP",
     "PLACES",
     "Insertion",
@@ -31,8 +31,6 @@ __all__ = [
 Place = Literal["question", "system"]
 PLACES: tuple[Place, ...] = ("question", "system")
 GAP = "\n\n"
-DIVIDER = "\n\n---\n\n"
-"""Between a packet and the user's own words, where both are one text."""
 _PROMPTS = ("system", "developer")
 _TEXTS = ("text", "input_text")
 
@@ -57,18 +55,20 @@ class Insertion(NamedTuple):
 def before_question(messages: Any, key: str, packet: str, part_type: str) -> Insertion | None:
     """Before the question in the list that stands under this key; None where nobody asks in words."""
     if isinstance(messages, str):
-        return Insertion((key,), "before_text", f"{packet.rstrip()}{DIVIDER}") if messages else None
+        return Insertion((key,), "before_text", set_apart(packet)) if messages else None
     asked = asked_of(messages)
     message = None if asked is None else messages[asked.at]
     if asked is None or not isinstance(message, Mapping):
         return None
     path, content = (key, asked.at, "content"), message.get("content")
     if isinstance(content, str):
-        return Insertion(path, "before_text", f"{packet.rstrip()}{DIVIDER}")
+        return Insertion(path, "before_text", set_apart(packet))
     if not isinstance(content, list | tuple):
         return None
     first = next((at for at, part in enumerate(content) if _is_text(part)), None)
-    return None if first is None else Insertion((*path, first), "as_item", {"type": part_type, "text": packet})
+    if first is None:
+        return None
+    return Insertion((*path, first), "as_item", {"type": part_type, "text": set_apart(packet)})
 
 
 def behind_prompts(messages: Sequence[Any], packet: str) -> Insertion:

@@ -14,7 +14,7 @@ from muniment.core.text.analyzer import stem, stop_words
 from muniment.learning.proposals.forbidding import forbidden_in
 from muniment.learning.proposals.names import called_in, names_in, spoken_numbers, stands_in
 from muniment.learning.proposals.records import REASONS, LessonProposal, Refusal, ShownEvent, ShownRun
-from muniment.memory.extraction.borne import bears, folded, words_in
+from muniment.learning.quoted_words import contains_value, folded, words_in
 
 __all__ = ["Refused", "Standards", "check_lesson", "check_words"]
 
@@ -113,7 +113,7 @@ def _check_names(
     evidence = "\n".join([*(event.words for event in cited), *reasons])
     said = f"{proposal.when}\n{proposal.text}"
     absent = [name for name in names_in(said) if not stands_in(name, evidence, now)]
-    absent += [word for word, number in spoken_numbers(said).items() if not bears(evidence, number, "", now)]
+    absent += [word for word, number in spoken_numbers(said).items() if not contains_value(evidence, number, now)]
     if absent:
         return _refused("not_in_evidence", ", ".join(absent[:_NAMED_MAX]))
     held = _content_words(evidence)

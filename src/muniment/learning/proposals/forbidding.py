@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from muniment.learning.proposals.names import names_in, stands_in
 from muniment.learning.proposals.records import Advice, LessonProposal, ShownRun
-from muniment.memory.extraction.borne import folded
+from muniment.learning.quoted_words import folded
 
 __all__ = ["Warned", "advice_of", "forbidden_in"]
 

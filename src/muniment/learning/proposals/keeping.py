@@ -13,8 +13,8 @@ from muniment.learning.fold.distill import BankIds, shared_keys_of
 from muniment.learning.proposals.forbidding import forbidden_in
 from muniment.learning.proposals.likes import CheckedLesson, find_like, lesson_id, lesson_tactic, with_evidence
 from muniment.learning.proposals.records import LessonProposal, ShownEvent, ShownRun
+from muniment.learning.quoted_words import folded
 from muniment.learning.stored_memory import RunFacts, StoredMemory
-from muniment.memory.extraction.borne import folded
 
 __all__ = ["Keeping", "KeptLesson", "contradicted", "keep_lessons"]
 

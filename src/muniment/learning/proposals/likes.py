@@ -16,7 +16,7 @@ from muniment.learning.fold.distill import BankIds
 from muniment.learning.lesson_state import LessonOrigin
 from muniment.learning.proposals.names import called_in, names_in
 from muniment.learning.proposals.records import Advice, LessonProposal
-from muniment.memory.extraction.borne import folded, words_in
+from muniment.learning.quoted_words import folded, words_in
 
 __all__ = ["CheckedLesson", "Like", "find_like", "lesson_id", "lesson_tactic", "lesson_text", "with_evidence"]
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from muniment.core.text.sentences import sentence_spans
-from muniment.memory.extraction.borne import bears, folded, words_in
+from muniment.learning.quoted_words import contains_value, folded, words_in
 
 __all__ = ["called_in", "names_in", "spoken_numbers", "stands_in"]
 
@@ -110,7 +110,7 @@ def stands_in(name: str, evidence: str, ts: str) -> bool:
         return all(_holds(said, part) for part in parts if part)
     if _CODE.search(name) is not None and not _is_number(wanted):
         return False
-    return bool(words_in(wanted)) and bears(evidence, name, "", ts)
+    return bool(words_in(wanted)) and contains_value(evidence, name, ts)
 
 
 def _is_number(text: str) -> bool:

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from muniment.contracts.packet import FactStatus
+from muniment.contracts.packet import Fact, FactStatus
 from muniment.core.canonical import canonical_text
+from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.policy import FactPolicy
 from muniment.core.scope import TRUST_ORDER, Trust
+from muniment.memory.fact_rows import LEVELS
 from muniment.memory.facts.records import StoredFact
 
 __all__ = [
     "Outcome",
     "Saying",
+    "find_overridden",
     "has_less_trust",
     "is_many_valued",
     "is_preference",
     "names_value",
     "resolve",
     "same_value",
+    "validity_problem",
+    "why_not_in_force",
 ]
 
 Effect = Literal["new", "reinforces", "coexists", "disputes", "history", "supersedes"]
@@ -76,6 +81,52 @@ def resolve(saying: Saying, standing: Sequence[StoredFact], policy: FactPolicy) 
         ended_at=saying.since,
         against=current.fact_id,
     )
+
+
+OutOfForce = Literal["deprecated", "disputed", "not_yet_valid", "expired"]
+
+
+def why_not_in_force(fact: Fact, now: str) -> OutOfForce | None:
+    """Why a fact does not hold now; None if it does, as far as facts of other levels do not override it (MP-07)."""
+    return fact.status if fact.status != "active" else validity_problem(fact, parse_rfc3339(now))
+
+
+def validity_problem(fact: Fact, now: Instant | None) -> Literal["not_yet_valid", "expired"] | None:
+    """Instants are compared, not strings; until exactly now is still valid. What cannot be read does not hold."""
+    validity = fact.validity
+    if validity is None or now is None:
+        return None
+    if validity.valid_from is not None:
+        start = parse_rfc3339(validity.valid_from)
+        if start is None or start > now:
+            return "not_yet_valid"
+    if validity.valid_to is not None:
+        end = parse_rfc3339(validity.valid_to)
+        if end is None or end < now:
+            return "expired"
+    return None
+
+
+def find_overridden(facts: Iterable[Fact], is_many_valued: Callable[[str], bool]) -> dict[str, Fact]:
+    """By id, the facts that a nearer scope level overrides, and the fact that does (MP-08).
+
+    A key of many values holds those of all levels. The facts are those in force.
+    """
+    facts = list(facts)
+    nearest: dict[str, Fact] = {}
+    for fact in facts:
+        held = nearest.setdefault(fact.fact_key, fact)
+        if _distance(fact) < _distance(held):
+            nearest[fact.fact_key] = fact
+    return {
+        fact.fact_id: nearest[fact.fact_key]
+        for fact in facts
+        if _distance(fact) > _distance(nearest[fact.fact_key]) and not is_many_valued(fact.fact_key)
+    }
+
+
+def _distance(fact: Fact) -> int:
+    return LEVELS.index(fact.scope_level or "user")
 
 
 def _still_holds(fact: StoredFact, saying: Saying) -> bool:

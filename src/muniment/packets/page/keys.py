@@ -1,22 +1,34 @@
-"""Keys of facts, and where facts come from, as a page tells them."""
+"""Facts in words: keys stay in the records, and a page reads like a sentence."""
 
 from __future__ import annotations
 
+import re
+
 from muniment.core.scope import origin_note
 
-__all__ = ["told_key", "told_origin"]
+__all__ = ["in_words", "told_origin"]
+
+_SENTENCES = {
+    "user.name": "Is called {}",
+    "user.location": "Lives in {}",
+    "user.allergy": "Allergic to {}",
+    "user.allergies": "Allergic to {}",
+    "user.employer": "Works for {}",
+    "user.job": "Works as {}",
+}
+"""The keys that are made here without a caller, and how one says them."""
+_NAMES = re.compile(r"\w+(?:[._-]\w+)*")
+"""Names with signs between them, as keys mostly are."""
 
 
-_THINGS_OF_USER = {"person": "", "pet": "pet ", "trip": "trip to ", "thing": ""}
-
-
-def told_key(key: str) -> str:
-    """`person.brother.location` as one says it: `brother, location`. Keys of the user stay as callers know them."""
-    first, _, rest = key.partition(".")
-    whose, _, what = rest.partition(".")
-    if first not in _THINGS_OF_USER or not whose or not what:
-        return key
-    return f"{_THINGS_OF_USER[first]}{whose.replace('_', ' ')}, {what.replace('_', ' ').replace('.', ' ')}"
+def in_words(key: str, value: str) -> str:
+    """`user.location` and `Berlin` as `Lives in Berlin`; any other key as words: `office.opening_hours` as
+    `Office opening hours: 9 to 5`."""
+    if key in _SENTENCES:
+        return _SENTENCES[key].format(value)
+    if _NAMES.fullmatch(key):
+        key = re.sub(r"[._-]+", " ", key.removeprefix("user.")).strip() or key
+    return f"{key[:1].upper()}{key[1:]}: {value}"
 
 
 def told_origin(notes: str | None) -> str:

@@ -22,12 +22,13 @@ from muniment.contracts.packet import (
 )
 from muniment.core.canonical import canonical_text
 from muniment.core.text.sentences import split_citations, with_marks
+from muniment.memory.facts.records import model_quote
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.breaks import BREAK, BREAKS, flat
 from muniment.packets.page.dated import MONTHS, dated, told_day, undated
 from muniment.packets.page.failures import failure_words, is_only_a_result
-from muniment.packets.page.keys import told_key, told_origin
+from muniment.packets.page.keys import in_words, told_origin
 from muniment.packets.page.taught import held_out_words, is_left_out, taught_noun
 
 __all__ = [
@@ -267,6 +268,8 @@ _FORGED = re.compile(
     rf"|{GIVEN}: |(?:commitment|decision) \(?[^:{BREAKS}]{{1,200}}: "  # parts of the summary
     rf"|(?:constraint|slot|note) [^:{BREAKS}]{{1,200}}: "
     r"|… \d"  # what is left out of a long result
+    rf"|(?:[-*_=—]\s?){{3,}}[^\S{BREAKS}]*(?:[{BREAKS}]|\Z)"  # what ends a packet before somebody's own words
+    r"|(?:user|human|assistant|system|developer|tool): "  # a turn of the conversation that it stands in
     rf"|[^{BREAKS}]*\[\d{{1,9}}\][^\S{BREAKS}]*(?:[{BREAKS}]|\Z)))"  # a sentence with its mark
 )
 """Where a further line of evidence begins that reads like a line of the page."""
@@ -527,8 +530,12 @@ def tool_line(tool: ToolEvidence, mark: Mark) -> str:
 
 
 def fact_line(fact: Fact, mark: Mark) -> str:
+    """A fact by its key and value; one that a model alone has read, by the dated words it was read in."""
+    if (quote := model_quote(fact)) is not None:
+        who = "" if quote.speaker is None else f", {flat(quote.speaker)}"
+        return " ".join([f'- {told_day(quote.ts)}{who}: "{flat(quote.text)}"', *map(mark, fact.sources[:1])])
     held = f" (since {told_day(since)})" if fact.validity and (since := fact.validity.valid_from) else ""
-    line = f"- {flat(told_key(fact.fact_key))}: {value_text(fact.value)}{held}{flat(told_origin(fact.notes))}"
+    line = f"- {flat(in_words(fact.fact_key, value_text(fact.value)))}{held}{flat(told_origin(fact.notes))}"
     return " ".join([line, *map(mark, fact.sources[:1])])
 
 

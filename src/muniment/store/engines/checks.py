@@ -39,7 +39,7 @@ TENANT_ANY = "*"
 
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _PYTHON_TYPE: dict[str, type] = {"text": str, "int": int, "bytes": bytes}
-_STORED: dict[str, Literal["text", "int", "bytes"]] = {"id": "bytes", "name": "int", "instant": "int"}
+_STORED: dict[str, Literal["text", "int", "bytes"]] = {"id": "bytes", "ids": "bytes", "name": "int", "instant": "int"}
 _COMPARISONS = frozenset({"=", "<", "<=", ">", ">=", "in"})
 _FEW = 4
 """Up to this many rows are checked value by value, more are checked column by column."""

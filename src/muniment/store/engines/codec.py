@@ -35,10 +35,12 @@ __all__ = [
     "RowCoder",
     "decode_body",
     "decode_id",
+    "decode_ids",
     "decode_instant",
     "decode_word",
     "encode_body",
     "encode_id",
+    "encode_ids",
     "encode_instant",
     "encode_word",
     "pack",
@@ -117,6 +119,26 @@ def decode_id(code: bytes) -> str:
     except (IndexError, TypeError, UnicodeDecodeError):
         pass
     return f"{_DAMAGED}{code!r}"
+
+
+def encode_ids(text: str) -> bytes:
+    """Ids, one to a line: the codes of ids that are all minted behind a 0, any other text behind a 1; compressed."""
+    codes = [encode_id(id_) for id_ in text.split("\n")]
+    if all(len(code) == _MINTED_BYTES and code[0] % 2 == 0 for code in codes):
+        return b"\0" + zlib.compress(b"".join(codes))
+    return b"\1" + zlib.compress(text.encode())
+
+
+def decode_ids(held: bytes) -> str:
+    try:
+        data = zlib.decompress(held[1:])
+        if held[:1] == b"\1":
+            return data.decode()
+        if held[:1] == b"\0" and data and not len(data) % _MINTED_BYTES:
+            return "\n".join(decode_id(data[at : at + _MINTED_BYTES]) for at in range(0, len(data), _MINTED_BYTES))
+    except (TypeError, zlib.error, UnicodeDecodeError):
+        pass
+    return f"{_DAMAGED}{held!r:.40}"
 
 
 # -- times --------------------------------------------------------------------------------------------
@@ -319,6 +341,7 @@ class NameBook:
 
 _CODERS: dict[str, tuple[Callable[[Any], Value], Callable[[Any], Value]]] = {
     "id": (encode_id, decode_id),
+    "ids": (encode_ids, decode_ids),
     "instant": (encode_instant, decode_instant),
     "word": (encode_word, decode_word),
     "body": (encode_body, decode_body),

@@ -37,7 +37,7 @@ NAMES_TABLE = "names"
 TENANTS_SHARD = 0
 _SQLITE_TYPE = {"text": "TEXT", "int": "INTEGER", "bytes": "BLOB", "packed": "ANY"}
 _POSTGRES_TYPE = {"text": 'text COLLATE "C"', "int": "bigint", "bytes": "bytea"}
-_FORM_TYPE = {"id": "bytes", "name": "int", "instant": "int"}
+_FORM_TYPE = {"id": "bytes", "ids": "bytes", "name": "int", "instant": "int"}
 
 
 @cache
@@ -181,6 +181,8 @@ def _readable(column: Column) -> str:
         )
     if column.form == "packed" and column.type == "text":
         return f"CASE typeof({held}) WHEN 'blob' THEN '(compressed)' ELSE {held} END"
+    if column.form == "ids":
+        return "'(compressed)'"
     return f"iif({held} IS NULL, NULL, lower(hex({held})))" if column.type == "bytes" else held
 
 

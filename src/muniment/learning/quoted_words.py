@@ -1,4 +1,4 @@
-"""Whether quoted words bear a value: its words stand there, or its number, its day or its truth does. Pure."""
+"""Does a stretch of evidence contain a value: its words, its number, or its day? Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import re
 import unicodedata
 from datetime import date
 from itertools import pairwise
-from typing import Any
 
 from muniment.core.text.analyzer import MONTHS, stem
 from muniment.core.text.patterns import ascii_digits, numbers_in_han
 from muniment.core.text.times.when import read_number, resolve
-from muniment.memory.extraction.negations import is_denied
 
-__all__ = ["bears", "folded", "words_in"]
+__all__ = ["contains_value", "folded", "words_in"]
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
@@ -43,22 +41,16 @@ def words_in(text: str) -> list[str]:
     return [word.removesuffix("'s") for word in _WORD.findall(text)]
 
 
-def bears(quote: str, value: Any, key: str, ts: str) -> bool:
-    """Do the quoted words, said at `ts`, bear this value of this key?"""
+def contains_value(quote: str, value: str | float, ts: str) -> bool:
+    """Do the words, said at `ts`, contain this text, number or date, in any form of it?"""
     said = folded(quote)
-    if isinstance(value, bool):
-        return _bears_truth(said, value, key)
     if isinstance(value, int | float):
-        return abs(value) < _NUMBER_MAX and _bears_number(said, float(value))
-    if isinstance(value, list | tuple):
-        return bool(value) and all(bears(quote, each, key, ts) for each in value)
-    if not isinstance(value, str):
-        return False
+        return abs(value) < _NUMBER_MAX and _has_number(said, float(value))
     told = folded(value)
-    return bool(told) and (_bears_words(said, told) or _bears_day(said, told, ts) or _is_number_of(said, told))
+    return bool(told) and (_has_words(said, told) or _has_day(said, told, ts) or _is_number_of(said, told))
 
 
-def _bears_words(said: str, told: str) -> bool:
+def _has_words(said: str, told: str) -> bool:
     """Every word of the value is one of the quote's, in any form of it; signs that are not spaced stand as they are."""
     if _CJK.search(told):
         return told.replace(" ", "") in said.replace(" ", "")
@@ -72,10 +64,10 @@ def _is_number_of(said: str, told: str) -> bool:
         number = float(told.replace(",", ""))
     except ValueError:
         return False
-    return math.isfinite(number) and _bears_number(said, number)
+    return math.isfinite(number) and _has_number(said, number)
 
 
-def _bears_number(said: str, number: float) -> bool:
+def _has_number(said: str, number: float) -> bool:
     for word in words_in(said):
         bare = word.replace(",", "")
         if bare.replace(".", "", 1).isdecimal() and float(bare) == number:
@@ -98,7 +90,7 @@ def _spoken(said: str) -> set[float]:
     return found
 
 
-def _bears_day(said: str, told: str, ts: str) -> bool:
+def _has_day(said: str, told: str, ts: str) -> bool:
     """`2026-05-03`, `2026-05` or `2026`, as the quote names it: in words seen from the day it was said, or spelled."""
     match = _DATE.fullmatch(told)
     if match is None:
@@ -121,10 +113,3 @@ def _spells_day(said: str, year: int | None, month: int | None, day: int | None,
     if not any(MONTHS.get(word) == month for word in words_in(said)):
         return False
     return day is None or day in {int(each) for each in _DAY.findall(said)}
-
-
-def _bears_truth(said: str, value: bool, key: str) -> bool:
-    """`user.vegetarian` is true where the quote says vegetarian and does not deny it, false where it does."""
-    named = [word for word in re.split(r"[._-]", key.casefold()) if word not in ("user", "person", "is", "has", "")]
-    held = {stem(word) for word in words_in(said)}
-    return bool(named) and stem(named[-1]) in held and is_denied(said) != value

@@ -1,0 +1,275 @@
+"""Checks of what a model proposes, against the turn that it quotes. Pure.
+
+A proposal is accepted only if its quote stands in the turn, its value stands in the quote, it is about the person whom
+its key names, and the model declares that the quote is not negated, hypothetical, quoted or temporary. The checks read
+characters and names, never the grammar of a language.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Literal, NamedTuple
+
+from muniment.core.policy import ExtractionPolicy
+
+__all__ = [
+    "OWN",
+    "REASONS",
+    "CheckedProposal",
+    "ModelProposal",
+    "Rejection",
+    "SourceTurn",
+    "check_proposals",
+    "speaker_label",
+]
+
+OWN = "user"
+"""How the user's own turns are labelled for the model."""
+_DECLARATIONS: tuple[Literal["negated", "hypothetical", "quoted", "temporary"], ...] = (
+    "negated",
+    "hypothetical",
+    "quoted",
+    "temporary",
+)
+Rejection = Literal[
+    "malformed", "undeclared", "unknown_turn", "too_many", "key", "quote", "value", "speaker", "person", "question",
+    "negated", "hypothetical", "quoted", "temporary", "forgotten", "contradiction",
+]  # fmt: skip
+REASONS: Mapping[Rejection, str] = {
+    "malformed": "it does not have the form that was asked for",
+    "undeclared": "the model did not say whether it is negated, hypothetical, quoted or temporary",
+    "unknown_turn": "it names a turn that the model was not given to read",
+    "too_many": "more was proposed from one turn than the policy takes",
+    "key": "a model may not propose this key",
+    "quote": "its quote is not in its source",
+    "value": "the quote does not contain the value",
+    "speaker": "somebody else speaks in that turn",
+    "person": "the quote does not name that person",
+    "question": "the quote is part of a question",
+    "negated": "the model says that the quote denies it",
+    "hypothetical": "the model says that it is only supposed",
+    "quoted": "the model says that the words are somebody else's",
+    "temporary": "the model says that it holds for a while only",
+    "forgotten": "its source was forgotten meanwhile",
+    "contradiction": "it contradicts an active fact of higher trust",
+}
+_KEY = re.compile(r"(?:user|person\.[^\W_][\w-]{0,59})(?:\.[^\W\d_][\w-]{0,59}){1,3}")
+_WORD = re.compile(r"[^\W_]+")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
+"""Scripts that write words without blanks between them, or endings on them: there a word may begin anywhere."""
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_ASKING = ("?", "？", "؟")
+_CLOSING = " \"'”’)]»"
+_NAMELESS = frozenset(("", OWN, "human", "me"))
+
+
+class SourceTurn(NamedTuple):
+    """A turn as a model is given it."""
+
+    id: str
+    role: str
+    who: str
+    """`user` for the user's own words, else the speaker's name, or the role."""
+    ts: str
+    text: str
+    seq: int = 0
+    """Its number among the entries of its session."""
+
+
+class ModelProposal(NamedTuple):
+    """A fact that a model reads in a turn, and what it declares of it; None where it declares nothing."""
+
+    turn_id: str
+    speaker: str
+    key: str
+    value: object
+    quote: str
+    negated: bool | None = None
+    hypothetical: bool | None = None
+    quoted: bool | None = None
+    temporary: bool | None = None
+
+
+class CheckedProposal(NamedTuple):
+    """A proposal with its quote as the turn has it, and the reason why it is rejected, if it is."""
+
+    proposal: ModelProposal
+    rejection: Rejection | None
+    is_sourced: bool
+    """Whether it is of a turn that was read, under a key that a model may propose: kept as a candidate then."""
+
+
+def check_proposals(
+    proposals: Sequence[ModelProposal], turns: Sequence[SourceTurn], policy: ExtractionPolicy
+) -> list[CheckedProposal]:
+    """Check every proposal of an answer against the turns that the model was given to read."""
+    by_id = {turn.id: turn for turn in turns}
+    counts: Counter[str] = Counter()
+    checked: list[CheckedProposal] = []
+    for each in proposals:
+        counts[each.turn_id] += 1
+        turn = by_id.get(each.turn_id)
+        if turn is None:
+            checked.append(CheckedProposal(each, "unknown_turn", False))
+        elif counts[each.turn_id] > policy.facts_per_turn_max:
+            checked.append(CheckedProposal(each, "too_many", False))
+        elif not _is_allowed(each.key, policy) or not _is_plain(each.value):
+            checked.append(CheckedProposal(each, "value" if _is_allowed(each.key, policy) else "key", False))
+        else:
+            checked.append(_check(each, turn))
+    return checked
+
+
+def _check(proposal: ModelProposal, turn: SourceTurn) -> CheckedProposal:
+    span = _find_quote(turn.text, proposal.quote)
+    if span is None:
+        return CheckedProposal(proposal, "quote", True)
+    found = proposal._replace(quote=turn.text[span[0] : span[1]])
+    declared = {name: getattr(proposal, name) for name in _DECLARATIONS}
+    rejection: Rejection | None = None
+    if not _holds_value(found.quote, found.value):
+        rejection = "value"
+    elif _folded(proposal.speaker) != _folded(turn.who) or (proposal.key.startswith("user.") and turn.who != OWN):
+        rejection = "speaker"
+    elif not proposal.key.startswith("user.") and not _names_person(proposal.key, found.quote, turn):
+        rejection = "person"
+    elif _is_asked(turn.text, span[1]):
+        rejection = "question"
+    elif None in declared.values():
+        rejection = "undeclared"
+    else:
+        rejection = next((name for name in _DECLARATIONS if declared[name]), None)
+    return CheckedProposal(found, rejection, True)
+
+
+def _is_allowed(key: str, policy: ExtractionPolicy) -> bool:
+    if _KEY.fullmatch(key) is None or key != key.casefold():
+        return False
+    is_named = any(fnmatchcase(key, pattern) for pattern in policy.keys)
+    return is_named and not any(fnmatchcase(key, pattern) for pattern in policy.keys_refused)
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+# -- words ------------------------------------------------------------------------------------------------------
+
+
+def _find_quote(text: str, quote: str) -> tuple[int, int] | None:
+    """Where the quote stands in the text, whatever the white space in either; None where it does not, or cuts a word.
+
+    Both are compared as words joined by single blanks; the place is then looked up in the text.
+    """
+    wanted = " ".join(quote.split())
+    words = [word.span() for word in re.finditer(r"\S+", text)]
+    joined = " ".join(text[start:end] for start, end in words)
+    begins: list[int] = []
+    length = 0
+    for start, end in words:
+        begins.append(length)
+        length += end - start + 1
+
+    def place(at: int) -> int:
+        word = bisect_right(begins, at) - 1
+        return words[word][0] + at - begins[word]
+
+    at = -1
+    while wanted and (at := joined.find(wanted, at + 1)) >= 0:
+        if not _cuts_word(joined, at, at + len(wanted)):
+            return place(at), place(at + len(wanted) - 1) + 1
+    return None
+
+
+def _cuts_word(text: str, start: int, end: int) -> bool:
+    """Does the stretch begin or end within a word, or within a number such as `3.5`?"""
+    return any(_is_joined(text, at) for at in (start, end))
+
+
+def _is_joined(text: str, at: int) -> bool:
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    if _is_mark(after):
+        return True
+    if (before.isalnum() or _is_mark(before)) and after.isalnum():
+        return not (_UNSPACED.match(before) or _UNSPACED.match(after))
+    return (after in ".," and before.isdigit() and text[at + 1 : at + 2].isdigit()) or (
+        before in ".," and after.isdigit() and text[at - 2 : at - 1].isdigit()
+    )
+
+
+def _is_mark(sign: str) -> bool:
+    """Does it belong to the letter before it, as vowel signs of Hindi and of Thai do?"""
+    return unicodedata.category(sign)[0] == "M"
+
+
+def _holds_value(quote: str, value: object) -> bool:
+    """Does the value stand in the quote as whole words, in any case; a number also with separators of thousands?"""
+    wanted = _folded(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
+    if not any(sign.isalnum() for sign in wanted):
+        return False
+    return any(_holds_words(text, wanted) for text in (_folded(quote), _THOUSANDS.sub("", _folded(quote))))
+
+
+def _holds_words(text: str, wanted: str) -> bool:
+    at = -1
+    while (at := text.find(wanted, at + 1)) >= 0:
+        if not _cuts_word(text, at, at + len(wanted)):
+            return True
+    return False
+
+
+def _is_asked(text: str, end: int) -> bool:
+    """Does the quote end in a question mark, or stand right before one? Other clauses of its sentence may ask."""
+    return text[end - 1] in _ASKING or text[end:].lstrip(_CLOSING)[:1] in _ASKING
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().replace("’", "'").split())
+
+
+# -- names ------------------------------------------------------------------------------------------------------
+
+
+def speaker_label(role: str, speaker: str | None, user_id: str, names: Iterable[str]) -> str:
+    """How a turn is labelled: `user` for the user's own words, else the name of who speaks.
+
+    A turn of role `user` is the user's own if it names no speaker, or one who is called as the user is: by the user's
+    id, or by one of `names`, which are the known values of `user.name`. Whoever else speaks there is another person.
+    """
+    if role != "user":
+        return speaker or role
+    if speaker is None or _folded(speaker) in _NAMELESS:
+        return OWN
+    return OWN if any(_is_same_name(speaker, name) for name in (user_id, *names)) else speaker
+
+
+def _is_same_name(one: str, other: str) -> bool:
+    """All words of one name are in the other, or one is an initial and a surname (`jdoe`). Of an address, the part
+    before its `@` counts."""
+    a, b = (_words_of(name.partition("@")[0]) for name in (one, other))
+    if not a or not b:
+        return False
+    short = {a[0][0] + a[-1], a[0] + a[-1][0]} if len(a) > 1 else set()
+    return set(a) <= set(b) or set(b) <= set(a) or "".join(b) in {"".join(a), *short}
+
+
+def _words_of(text: str) -> list[str]:
+    return [word for word in re.findall(r"[^\W\d_]+", _folded(text)) if len(word) > 1 or not word.isascii()]
+
+
+def _names_person(key: str, quote: str, turn: SourceTurn) -> bool:
+    """Is the person of a key named in the quote, or is it they who speak?"""
+    name = key.split(".")[1]
+    if turn.who != OWN and _is_same_name(name, turn.who):
+        return True
+    said = _folded(quote)
+    words = set(_WORD.findall(said))
+    parts = [part for part in re.split(r"[_-]", _folded(name)) if part]
+    return bool(parts) and all(part in words or (not part.isascii() and part in said) for part in parts)
