@@ -141,8 +141,6 @@ class ExtractionPolicy(Record):  # MP-17
     """How often a call is made that fails in a way that may pass, or that is answered with something else."""
     claim_s: Positive = 300
     """Seconds for which a batch is one worker's. One that takes longer may be taken over, and writes nothing then."""
-    model: NonEmpty = "default"
-    """The name of the model that a client is asked for, where `extract` is a client of OpenAI's or Anthropic's kind."""
     in_background: bool = True
     """Whether a store that is opened with `extract=` reads behind the calls that write turns."""
     wait_s: Annotated[Number, Field(ge=0)] = 2.0
