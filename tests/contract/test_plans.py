@@ -48,7 +48,7 @@ INDEXES: dict[str, Select | Find] = {
     ),
     "links_item_id_source_id": Select("links", (("item_id", "=", "i7"),)),
     "lineages_user_id_item_id": Select("lineages", (("user_id", "=", "u7"),)),
-    "item_terms_item_id_owner_term_placed_at": Select("item_terms", (("item_id", "in", ("i7", "i8")),)),
+    "item_terms_item_id_term": Select("item_terms", (("item_id", "=", "i7"),), ("term",)),
     "proofs_item_id_version": Find("proofs", ("item_id", "version"), [("i7", 1), ("i8", 1)]),
     "idempotency_keys_entry_id": Select("idempotency_keys", (("entry_id", "in", ("e7", "e8")),)),
     "marks_user_id_session_id_evidence_id": Select("marks", (*_SESSION, ("evidence_id", "in", ("e7", "e8", "e9")))),
@@ -86,6 +86,9 @@ KEYS: dict[str, Select | Find] = {
         (("kind", "=", "k7"), ("owner", "=", "u7"), ("newest", "=", 1)),
         ("status", "placed_at", "id"),
         limit=201,
+    ),
+    "a user's best statements": Select(
+        "statements", (("user_id", "=", "u7"),), ("user_id", "rank", "n", "start"), descending=True, limit=50
     ),
     "newest version": Select("items", (("id", "=", "e7"),), ("id", "version"), descending=True, limit=1),
     "all, page by page": Select("items", after=("e7", 1), limit=50),
@@ -183,6 +186,7 @@ def _row(table: str, n: int) -> Row:
         "number": n,
         "term": n % 9,
         "version": 1,
+        "rank": n % 8,
         "first": 40 * n + 1,
         "last": 40 * n + 40,
         "level": 0,

@@ -49,6 +49,7 @@ from products import for_each
 from upkeep_room import SameSalts, clock_ahead, leases, load, made, users_waiting, worker
 
 Opened = Callable[..., Memory]
+NOT_BEHIND = {"memory": {"extraction": {"in_background": False}}}
 
 
 @pytest.fixture(params=("sqlite", "postgres"))
@@ -63,7 +64,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
             return url_of(request.getfixturevalue("postgres_dsn"), schema)
 
         def opened_again(**parts: Any) -> Memory:
-            return stack.enter_context(muniment.open(db(), **parts))
+            return stack.enter_context(muniment.open(db(), policy=NOT_BEHIND, **parts))
 
         yield opened_again
 
@@ -294,7 +295,7 @@ def test_a_look_that_fails_keeps_no_other_tenant_waiting(tmp_path: Path, monkeyp
 
 
 def test_a_server_that_is_away_is_not_asked_for_each_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with muniment.open(tmp_path / "store.db", extract=Model()) as mem:
+    with muniment.open(tmp_path / "store.db", policy=NOT_BEHIND, extract=Model()) as mem:
         say(mem, users=4)
         _make_due(mem, monkeypatch)
         asked: list[str] = []

@@ -30,6 +30,7 @@ from muniment.handles.upkeep.running import Upkeep
 from upkeep_room import leases, load, worker
 
 Opened = Callable[..., Memory]
+NOT_BEHIND = {"memory": {"extraction": {"in_background": False}}}
 WAIT_S = 60
 
 
@@ -43,7 +44,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
             if request.param == "postgres":
                 schema = request.getfixturevalue("kept_postgres_schema")
                 target = url_of(request.getfixturevalue("postgres_dsn"), schema)
-            return stack.enter_context(muniment.open(target, **parts))
+            return stack.enter_context(muniment.open(target, policy=NOT_BEHIND, **parts))
 
         yield open_
 

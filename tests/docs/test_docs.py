@@ -20,6 +20,7 @@ from page_player import MUNIMENT, blocks_of, is_shown
 from model_server import Chat, Server, serving
 from muniment.surfaces.cli.tree import TREE
 from muniment.surfaces.settings import NAMES
+from planted_model import HOLDS
 from products import for_each
 from warm_commands import captured
 
@@ -43,16 +44,14 @@ RECORDED = {
 """What a model answered on the way through a page."""
 
 
-READ = (
-    {"turn": "t1", "key": "user.location", "value": "Lisbon", "quote": "the new flat is in Lisbon"},
-    {
-        "turn": "t2",
-        "key": "person.marta.employer",
-        "value": "hospital",
-        "quote": "My sister Marta works at the hospital",
-    },
-    {"turn": "t2", "key": "user.employer", "value": "NASA", "quote": "works at the hospital"},
-    {"turn": "t2", "key": "user.likes", "value": "metro", "quote": "the metro any good"},
+READ = tuple(
+    {"turn": turn, "speaker": "user", "key": key, "value": value, "quote": said, **HOLDS}
+    for turn, key, value, said in (
+        ("t1", "user.location", "Lisbon", "the new flat is in Lisbon"),
+        ("t2", "person.marta.employer", "hospital", "My sister Marta works at the hospital"),
+        ("t2", "user.employer", "NASA", "works at the hospital"),
+        ("t2", "user.likes", "metro", "the metro any good"),
+    )
 )
 """What a model read in the turns of the page on extracting."""
 
@@ -141,7 +140,7 @@ def model() -> Iterator[Server]:
 def reader() -> Iterator[Server]:
     """A model that reads the turns of a page; of what comes later it says that it states nothing."""
     with serving() as server:
-        answers = [[fact | {"confidence": 0.9} for fact in READ], []]
+        answers = [READ, []]
         server.answers += [Chat().says(json.dumps({"facts": facts})) for facts in answers]
         yield server
 

@@ -15,6 +15,8 @@ from typing import Any
 from kill_learner import ENDED, dying
 
 import muniment
+
+sys.path.append(str(Path(__file__).parents[1]))
 from planted_model import PlantedModel
 
 TURNS = [f"I once saw number{at} pass" for at in range(5)]

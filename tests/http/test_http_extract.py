@@ -18,7 +18,7 @@ def chat(_messages: list[dict[str, str]]) -> str:
 
 
 def test_a_server_reads_what_is_pending_with_the_model_of_its_store(serve: Serve) -> None:
-    with muniment.open(extract=chat) as memory:
+    with muniment.open(extract=chat, policy={"memory": {"extraction": {"in_background": False}}}) as memory:
         memory.run(user_id="ana").observe("user", "My home is Rome")
         client = serve(memory)
         told = client.post(f"{TENANT}/extract", json={"budget": {"calls": 0}})

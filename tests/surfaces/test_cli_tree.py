@@ -22,8 +22,8 @@ from muniment.surfaces.operations.rows import OPERATIONS
 from products import for_each
 
 ALL = commands()
-FIRST = ("demo", "ingest", "search", "compose", "explain", "why", "facts", "forget", "verify", "serve", "mcp", "proxy",
-         "doctor")  # fmt: skip
+FIRST = ("demo", "ingest", "search", "compose", "explain", "why", "facts", "profile", "forget", "verify", "serve",
+         "mcp", "proxy", "doctor")  # fmt: skip
 FIXED = (*FIRST, "validate", "schema", "replay", "diff", "export", "import", "check")
 """Names that people and programs outside rely on."""
 MUNIMENT = Commands()
@@ -49,6 +49,7 @@ UNREACHED: dict[str, str] = {
     "memory.changes": "for whoever keeps up with a store: a server's stream",
     "memory.resolve": "a pointer is a document; `run claims` resolves those of a run",
     "memory.forget_tenant": "is `forget --whole-tenant`",
+    "run.profile": "is `profile`",
     "memory.build_packet": "is `replay --packet`",
     "memory.build_text": "is `replay --text`",
     "memory.build_inputs": "is `explain --json`",
@@ -108,7 +109,7 @@ def test_the_help_of_a_group_fits_a_screen(name: str) -> None:
 
 def test_the_first_screen_begins_with_what_people_do() -> None:
     shown = MUNIMENT.text("--help")
-    assert len(shown.splitlines()) <= 41
+    assert len(shown.splitlines()) <= 42
     names = [line.split()[0] for line in shown.partition("Commands:")[2].splitlines() if line.startswith("  ")]
     assert tuple(names[: len(FIRST)]) == FIRST
     assert shown.index("Groups:") > shown.index("doctor")

@@ -42,6 +42,7 @@ SOUND: dict[str, dict[str, Any]] = {
     "search_memory": {"query": "secret word zanzibar"},
     "read": {"event_id": "evt_none"},
     "get_context": {"query": "What is the secret word?"},
+    "get_profile": {"max_tokens": 300},
     "get_lessons": {"query": "secret word"},
     "claim": {"statement": "Ana lives in Berlin."},
     "forget": {"event_id": "evt_none"},

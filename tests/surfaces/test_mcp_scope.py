@@ -80,6 +80,7 @@ def test_nothing_that_is_found_composed_or_listed_is_anothers(memory: Memory) ->
             await client.call_tool("search_memory", {"query": CANARY, "k": 50}),
             await client.call_tool("search_memory", {"query": "secret word", "k": 50}),
             await client.call_tool("get_context", {"query": "What is the secret word?", "purpose": "planner"}),
+            await client.call_tool("get_profile", {}),
             await client.call_tool("get_lessons", {"query": "secret word"}),
             await client.call_tool("why", {"text": "zanzibar"}),
             await client.list_resources(),
@@ -139,7 +140,12 @@ def test_a_server_that_only_reads_writes_nothing_at_all(memory: Memory) -> None:
     before = [entry.hash for entry in memory.ledger.entries(user_id="ana")]
 
     async def talk(client: Client) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == {"search_memory", "read", "why"}
+        assert {tool.name for tool in (await client.list_tools()).tools} == {
+            "search_memory",
+            "read",
+            "get_profile",
+            "why",
+        }
         assert [each.name for each in (await client.list_prompts()).prompts] == ["catch_up"]
         (hit,) = structured(await client.call_tool("search_memory", {"query": "Berlin"}))["hits"]
         assert hit["id"] == event.id

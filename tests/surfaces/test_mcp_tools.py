@@ -43,13 +43,14 @@ def test_every_tool_says_what_it_is(memory: Memory, mode: str) -> None:
         "forget": (False, True, True),
         "why": (True, False, True),
         "read": (True, False, True),
+        "get_profile": (True, False, True),
         "claim": (False, False, True),
         "get_lessons": (False, False, False),
     }
 
     async def talk(client: Client) -> None:
         tools = (await client.list_tools()).tools
-        assert len(tools) <= 9
+        assert len(tools) <= 10
         hints = {}
         for tool in tools:
             told = tool.annotations
@@ -395,6 +396,12 @@ BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"max_tokens": 32_001}, "$.max_tokens"),
         ({"cues": {"tags": "x"}}, "$.cues.tags"),
         ({"policy": "x"}, "$.policy"),
+    ],
+    "get_profile": [
+        ({"max_tokens": 255}, "$.max_tokens"),
+        ({"max_tokens": 32_001}, "$.max_tokens"),
+        ({"max_tokens": "300"}, "$.max_tokens"),
+        ({"user_id": "bo"}, "$.user_id"),
     ],
     "get_lessons": [
         ({}, "$.query"),

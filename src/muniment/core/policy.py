@@ -143,6 +143,8 @@ class ExtractionPolicy(Record):  # MP-17
     """Seconds for which a batch is one worker's. One that takes longer may be taken over, and writes nothing then."""
     model: NonEmpty = "default"
     """The name of the model that a client is asked for, where `extract` is a client of OpenAI's or Anthropic's kind."""
+    in_background: bool = True
+    """Whether a store that is opened with `extract=` reads behind the calls that write turns."""
     wait_s: Annotated[Number, Field(ge=0)] = 2.0
     """Seconds after a turn before it is read in the background, so that turns that follow share its call."""
     confidence: Confidence = 0.8
@@ -160,8 +162,22 @@ class ExtractionPolicy(Record):  # MP-17
     """
 
 
+class ProfilePolicy(Record):
+    """Who may be given the profile of a user, and how much of it."""
+
+    enabled: bool = True
+    """False: there is no profile of anybody."""
+    users_off: Items[KeyPattern] = ()
+    """The ids of users without a profile, `*` standing for any run of characters."""
+    purposes: Items[Literal["planner", "tool", "responder"]] = ("planner", "tool", "responder")
+    """The packets that it may be in."""
+    tool_kinds: Items[Literal["safety", "wish", "other"]] = ("safety", "wish")
+    """The statements that a tool's packet may carry: on health and safety, standing wishes, and all others. What shares
+    a word with the call is carried all the same."""
+
+
 class MemoryPolicy(Record):
-    """What becomes of what is said: candidates, facts, insights."""
+    """What becomes of what is said: candidates, facts, insights, the profile."""
 
     extract_on_observe: bool = False
     """Look for candidates in each message as it is observed (patterns, no model)."""
@@ -170,6 +186,7 @@ class MemoryPolicy(Record):
     extraction: ExtractionPolicy = ExtractionPolicy.model_construct()
     insight_confidence: Confidence = 0.3
     """The confidence of an insight that names none."""
+    profile: ProfilePolicy = ProfilePolicy.model_construct()
 
 
 # -- recall ---------------------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ whole stands on handles of its own: `mem.ledger`, `mem.log`, `mem.learning`, `me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from muniment.core.limits import cancellable
 from muniment.core.outside.system import SystemIds, system_clock
 from muniment.core.policy import policy_given, policy_named
 from muniment.core.record import JsonObject
@@ -32,6 +33,7 @@ from muniment.store.engines.opening import open_engine
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from muniment.contracts.packet import Purpose
     from muniment.core.policy import Policy, ResearchLimits
     from muniment.core.ports.engine import EngineInfo
     from muniment.core.ports.models import Clock, Embedder, Ids, TokenCounter
@@ -48,12 +50,14 @@ if TYPE_CHECKING:
     from muniment.memory.corpus import Corpus
     from muniment.memory.patches import Writer
     from muniment.memory.pending_extracting import ExtractionReport
+    from muniment.memory.profile import Profile
     from muniment.packets.builds import Build
     from muniment.packets.comparing import BuildDiff
     from muniment.packets.tracing import Telling
     from muniment.rules.effort import Router
     from muniment.runs.reading import Resumed
     from muniment.store import transfer
+    from muniment.store.context import Noticing
     from muniment.store.derivation import Derived
     from muniment.store.ledger import Receipt, RunState
     from muniment.store.reports import ImportReport, VerifyReport
@@ -86,10 +90,11 @@ def open(
     the loss of a PostgreSQL server: a replica has confirmed it). `embedder` adds search by meaning to search by words:
     "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
     names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and
-    `extract` what `extract_pending` does, where they are given none themselves; `lessons` is a model that writes
-    lessons of judged runs: an address, or a function of messages. `proof_key` says where a key lies that is kept
-    outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are proven with
-    it, so that nobody who writes the file can alter one unnoticed. With
+    `extract` a model that proposes facts: an address, a function of messages, or a client of OpenAI's or Anthropic's
+    kind. It reads turns in the background, and in `extract_pending` where that is given none. `lessons` is a model
+    that writes lessons of judged runs: an address, or a function of messages. `proof_key` says where a key lies that
+    is kept outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are
+    proven with it, so that nobody who writes the file can alter one unnoticed. With
     `otel` what is asked of it is told to OpenTelemetry.
     """
     if not isinstance(target, str | PathLike):
@@ -104,6 +109,11 @@ def open(
     maker = embedder_given(embedder) if isinstance(embedder, str) else embedder
     proof = None if proof_key in (None, "none") else proof_key_given(proof_key)
     spans = spans_of(on=otel)
+    if extract is not None:
+        from muniment.core.policy import Policy
+        from muniment.memory._extract_model import load_turn_model
+
+        load_turn_model(extract, (Policy.model_construct() if chosen is None else chosen).memory.extraction)
     engine = open_engine(target, durability=durability, read_only=read_only)
     context = Context(
         derived=_derived,
@@ -120,7 +130,10 @@ def open(
         spans=spans,
         address=str(target),
     )
-    return Memory(context)
+    memory = Memory(context)
+    if extract is not None and not read_only and context.policy.memory.extraction.in_background:
+        memory._start_background()
+    return memory
 
 
 def _derived() -> Derived:
@@ -319,6 +332,7 @@ class Memory:
         model: Any = None,
         budget: ExtractionBudget | Mapping[str, float] | int | None = None,
         progress: Callable[[int], None] | None = None,
+        sessions: Collection[str] | None = None,
         lease: str | None = None,
         left_by: str | None = None,
     ) -> ExtractionReport:
@@ -333,7 +347,8 @@ class Memory:
 
         def done(user: str, is_stopped: bool) -> None:
             if user in runs and runs[user].state() is not None:
-                runs[user].finish("BUDGET_EXCEEDED" if is_stopped else "OBJECTIVE_ACHIEVED")
+                with cancellable(None):  # also where the work was stopped
+                    runs[user].finish("BUDGET_EXCEEDED" if is_stopped else "OBJECTIVE_ACHIEVED")
 
         if user_id is not None and (not isinstance(user_id, str) or is_reserved(user_id)):
             raise InvalidInput("user_id should be the id of a user", path="$.user_id")
@@ -346,9 +361,37 @@ class Memory:
             budget=budget,
             done=done,
             progress=progress,
+            sessions=sessions,
             lease=lease,
             left_by=left_by,
         )
+
+    def profile(
+        self,
+        *,
+        user_id: str,
+        max_tokens: int = 256,
+        purpose: Purpose | None = None,
+        tenant_id: str = DEFAULT_TENANT,
+    ) -> Profile:
+        """Who a user is, in their own words: dated sentences with their events, within `max_tokens`.
+
+        What protects the user and what they asked for lastingly comes first, then the newest of what else they said of
+        themselves; it is printed oldest first. With a `purpose`, what the policy allows a packet for it to carry. Empty
+        for a user who said nothing.
+        """
+        from muniment.memory.profile import read_profile
+
+        return read_profile(self._ctx, tenant_id, user_id, max_tokens, purpose=purpose)
+
+    def _start_background(self) -> Noticing:
+        """What reads turns of this store in the background; it is made once."""
+        from muniment.handles.background_extraction import BackgroundExtraction
+
+        if self._ctx.background is None:
+            wait_s = self._ctx.policy.memory.extraction.wait_s
+            self._ctx.background = BackgroundExtraction(self._extract, wait_s)
+        return self._ctx.background
 
     # -- documents, research, learning ----------------------------------------------------------------
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from muniment.handles.upkeep.records import UpkeepKind, UpkeepReport
     from muniment.handles.value_space import ValueSpace
     from muniment.memory.documents.records import CorpusDocument
+    from muniment.memory.pending_extracting import ExtractionReport
     from muniment.moving.portable import MoveReport, System
     from muniment.store.context import Context
     from muniment.store.load import LoadEvent, LoadReport, Progress
@@ -36,6 +37,11 @@ class MemoryStore:
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
+
+    @property
+    def extracted(self) -> ExtractionReport | None:
+        """What this process has read in the background, what that cost and what came of it; None before the first."""
+        return None if self._ctx.background is None else self._ctx.background.report
 
     def tenants(self) -> list[str]:
         """The tenants of this store."""

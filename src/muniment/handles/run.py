@@ -20,7 +20,7 @@ from muniment.store.ledger import RUN_FINISHED, EntryDraft, RunState, drafts_of,
 
 if TYPE_CHECKING:
     from muniment.contracts.learning import FoldResult
-    from muniment.contracts.packet import Fact, InsightItem, Procedure, ValidationState, WorkingState
+    from muniment.contracts.packet import Fact, InsightItem, Procedure, Purpose, ValidationState, WorkingState
     from muniment.contracts.runs import VerifierResult
     from muniment.core.policy import Policy
     from muniment.core.record import JsonValue
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from muniment.memory.episodes.given_summary import GivenSummary
     from muniment.memory.facts.candidate_records import Candidate
     from muniment.memory.patches import Writer
+    from muniment.memory.profile import Profile
     from muniment.memory.recall.records import Hit
     from muniment.packets.builds import Build
     from muniment.store.admission import Admitted
@@ -327,6 +328,15 @@ class Run:
         asked = {"order": order, "since": since, "until": until, "q": q, "around": around, "limit": limit}
         return list_facts(self._writer(), key, at, include_all=include_all, asked=asked)
 
+    def profile(self, *, max_tokens: int = 256, purpose: Purpose | None = None) -> Profile:
+        """Who this run's user is, in their own words: dated sentences with their events, within `max_tokens`.
+
+        With a `purpose`, what the policy allows a packet for it to carry.
+        """
+        from muniment.memory.profile import read_profile
+
+        return read_profile(self._ctx, self._scope.tenant_id, self._scope.user_id, max_tokens, purpose=purpose)
+
     def procedure(
         self,
         task_type: str,
@@ -597,4 +607,8 @@ class Run:
             from muniment.memory.extracting import extract_from
 
             extract_from(self._writer(), entries)
+        if self._ctx.background is not None and self._ctx.extract_model is not None:
+            roles = self._ctx.policy.memory.extraction.roles
+            if any(entry.kind == "message" and entry.role in roles for entry in entries):
+                self._ctx.background.notice(self._scope, self._ctx.extract_model)
         return entries

@@ -30,7 +30,12 @@ __all__ = [
 
 OWN = "user"
 """How the user's own turns are labelled for the model."""
-_DECLARATIONS = ("negated", "hypothetical", "quoted", "temporary")
+_DECLARATIONS: tuple[Literal["negated", "hypothetical", "quoted", "temporary"], ...] = (
+    "negated",
+    "hypothetical",
+    "quoted",
+    "temporary",
+)
 Rejection = Literal[
     "malformed", "undeclared", "unknown_turn", "too_many", "key", "quote", "value", "speaker", "person", "question",
     "negated", "hypothetical", "quoted", "temporary", "forgotten", "contradiction",
@@ -138,7 +143,7 @@ def _check(proposal: ModelProposal, turn: SourceTurn) -> CheckedProposal:
     elif None in declared.values():
         rejection = "undeclared"
     else:
-        rejection = next((name for name in _DECLARATIONS if declared[name]), None)  # type: ignore[arg-type]
+        rejection = next((name for name in _DECLARATIONS if declared[name]), None)
     return CheckedProposal(found, rejection, True)
 
 
@@ -190,11 +195,18 @@ def _is_joined(text: str, at: int) -> bool:
     if not 0 < at < len(text):
         return False
     before, after = text[at - 1], text[at]
-    if before.isalnum() and after.isalnum():
+    if _is_mark(after):
+        return True
+    if (before.isalnum() or _is_mark(before)) and after.isalnum():
         return not (_UNSPACED.match(before) or _UNSPACED.match(after))
     return (after in ".," and before.isdigit() and text[at + 1 : at + 2].isdigit()) or (
         before in ".," and after.isdigit() and text[at - 2 : at - 1].isdigit()
     )
+
+
+def _is_mark(sign: str) -> bool:
+    """Does it belong to the letter before it, as vowel signs of Hindi and of Thai do?"""
+    return unicodedata.category(sign)[0] == "M"
 
 
 def _holds_value(quote: str, value: object) -> bool:

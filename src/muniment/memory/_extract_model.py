@@ -198,11 +198,17 @@ class TurnModel(Protocol):
         ...
 
 
-def load_turn_model(given: Any, policy: ExtractionPolicy, *, api_key: str | None = None) -> TurnModel:
+def load_turn_model(
+    given: Any,
+    policy: ExtractionPolicy,
+    *,
+    api_key: str | None = None,
+    settle: Callable[[Callable[[], Any]], Any] = settled,
+) -> TurnModel:
     """What a caller gave as a model: an address, a function of the messages of a chat, or a client.
 
     A client is OpenAI's or Anthropic's, sync or async, or any that has their calls. It is asked for the model that the
-    policy names (`memory.extraction.model`).
+    policy names (`memory.extraction.model`); `settle` awaits what an async one answers.
     """
     if isinstance(given, str):
         return _Addressed(given, api_key, policy)
@@ -210,7 +216,7 @@ def load_turn_model(given: Any, policy: ExtractionPolicy, *, api_key: str | None
         return given  # type: ignore[no-any-return]
     create = _call_of(given)
     if create is not None:
-        return _Client(given, create, policy.model)
+        return _Client(given, create, policy.model, settle)
     if callable(given):
         return _Function(given)
     raise InvalidInput(
@@ -251,8 +257,11 @@ class _Function:
 class _Client:
     """OpenAI's client, Anthropic's, or one that has the same calls."""
 
-    def __init__(self, client: Any, create: tuple[str, ...], model: str) -> None:
+    def __init__(
+        self, client: Any, create: tuple[str, ...], model: str, settle: Callable[[Callable[[], Any]], Any]
+    ) -> None:
         self._client = client
+        self._settle = settle
         self._path = create
         self.name = model
         self._is_plain = False
@@ -277,7 +286,7 @@ class _Client:
         call = self._client
         for name in self._path:
             call = getattr(call, name)
-        return _result(lambda: call(**given))
+        return _result(lambda: self._settle(lambda: call(**given)))
 
 
 _CALLS = (("chat", "completions", "create"), ("messages", "create"))

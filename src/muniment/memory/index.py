@@ -50,8 +50,9 @@ from muniment.store.watermark import count_tail, lock_user, read_user
 
 if TYPE_CHECKING:
     from muniment.core.ports.engine import Reader, Transaction
-    from muniment.core.ports.schema import EntryRow
+    from muniment.core.ports.schema import EntryRow, StatementRow
     from muniment.memory.session_rows import SessionPiece
+    from muniment.memory.statements import UserTurn
     from muniment.store.context import Context
     from muniment.store.ledger import LedgerEntry
 
@@ -291,14 +292,16 @@ class RecallIndex:
         return follow(ctx, tenant_id, user_id, entries_max=entries_max, progress=progress, embeds=embeds)
 
     def remove(self, tx: Transaction, entry_ids: Sequence[str]) -> dict[str, int]:
+        from muniment.memory.statements import drop_statements
         from muniment.memory.vectors import remove_vectors
 
         lost: dict[str, list[_Numbered]] = {}
         for entry in by_ids(tx, ENTRIES, entry_ids, into=_Numbered):
             lost.setdefault(entry.user_id, []).append(entry)
-        counts = {"segments": 0, "vectors": 0}
+        counts = {"segments": 0, "vectors": 0, "statements": 0}
         for user_id in sorted(lost, key=lock_rank):
             user = lock_user(tx, user_id)
+            counts["statements"] += drop_statements(tx, user_id, [each.n for each in lost[user_id]])
             covered = {entry.id for entry in lost[user_id] if entry.n <= user.indexed}
             if covered:
                 counts["segments"] += drop_from_blocks(tx, segments_of(user_id), CODEC, covered)
@@ -306,14 +309,19 @@ class RecallIndex:
         return counts
 
     def outdated(self, reader: Reader, users: Sequence[str] | None = None) -> int:
+        from muniment.memory.statements import outdated_users
+
         asked: list[tuple[Condition, ...]] = [()]
         if users is not None:
             asked = [(("user_id", "in", some),) for some in chunked(users)]
         rows = (row for where in asked for row in stream(reader, SEGMENTS, where))
-        return len({row.user_id for row in rows if is_outdated(row.data)})
+        outdated = {row.user_id for row in rows if is_outdated(row.data)}
+        return len(outdated | outdated_users(reader, users))
 
     def fault(self, reader: Reader, tenant_id: str, user_id: str) -> str | None:
-        return index_fault(reader, tenant_id, user_id)
+        from muniment.memory.statements import statement_fault
+
+        return index_fault(reader, tenant_id, user_id) or statement_fault(reader, tenant_id, user_id)
 
     def reset(self, tx: Transaction, user_id: str) -> int:
         return reset(tx, user_id)
@@ -344,6 +352,7 @@ class _Piece(NamedTuple):
     said: list[tuple[LedgerEntry, str]]
     places: list[_Place]
     """All of them, by their sessions."""
+    statements: list[StatementRow]
 
 
 class _Place(NamedTuple):
@@ -455,8 +464,11 @@ def _read_piece(tenant_id: str, user_id: str, size: int, reader: Reader) -> _Pie
     """The next entries behind a user's watermark."""
     user = read_user(reader, user_id)
     last = min(user.tail, user.indexed + size)
-    piece = _Piece(user, last, [], [], [])
+    piece = _Piece(user, last, [], [], [], [])
+    spoken: list[UserTurn] = []
     if user.indexed < last:
+        from muniment.memory.statements import UserTurn, has_statements, read_statements
+
         for row in stream(reader, ENTRIES, _numbered(user_id, user.indexed, last), order=("user_id", "n")):
             was_turn = can_be_turn(row.kind, row.role)
             piece.places.append(_Place(row.session_id, row.seq, row.ts, was_turn))
@@ -464,6 +476,9 @@ def _read_piece(tenant_id: str, user_id: str, size: int, reader: Reader) -> _Pie
                 entry, text = _turn_of(reader, tenant_id, row)
                 piece.said.append((entry, text))
                 piece.turns.append(analyse_turn(entry, text))
+                if has_statements(row):
+                    spoken.append(UserTurn(row.n, text))
+        piece.statements.extend(read_statements(user_id, spoken))
     return piece
 
 
@@ -483,7 +498,9 @@ def _write_piece(piece: _Piece, vectors: Vectors | None, tx: Transaction) -> boo
             add_vectors(tx, user_id, vectors.identity, [turn.id for turn in piece.turns], vectors.rows)
     if not is_reserved(user_id):
         from muniment.memory.session_rows import extend_sessions
+        from muniment.memory.statements import add_statements
 
+        add_statements(tx, piece.statements)
         extend_sessions(tx, user_id, _session_pieces(piece))
     tx.do(Patch("users", (("user_id", "=", user_id),), moved))
     return True
@@ -512,7 +529,7 @@ def reset(tx: Transaction, user_id: str, *, vectors: bool = True) -> int:
     moved = {"indexed": 0, "generation": user.generation + 1}
     of_user: tuple[Condition, ...] = (("user_id", "=", user_id),)
     dropped = 0
-    for name in ("segments", "extracts", "episodes"):
+    for name in ("segments", "extracts", "episodes", "statements"):
         dropped += tx.do(Delete(name, of_user))
     if vectors:
         moved["embedded"] = 0

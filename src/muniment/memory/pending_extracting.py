@@ -24,7 +24,18 @@ from muniment.core.ports.schema import ENTRIES, LINKS, SESSIONS
 from muniment.core.record import Absent, Count, Items, Number, Record
 from muniment.core.scope import IdText
 from muniment.errors import Forgotten, InvalidRecord, ModelFailure
+from muniment.memory._extract_checks import (
+    OWN,
+    REASONS,
+    CheckedProposal,
+    SourceTurn,
+    check_proposals,
+    speaker_label,
+)
 from muniment.memory.facts.projection import left_of
+from muniment.memory.facts.records import ModelQuote, model_note
+from muniment.memory.patches import Decided, Writer, append_decided, draft_patch, write_patches
+from muniment.store.injection import has_injection_form, reads_like_instructions
 from muniment.store.items import Change, Item, Rewritten, digest_name, latest, select_items
 from muniment.store.ledger import (
     INSTRUCTION_LIKE,
@@ -34,15 +45,14 @@ from muniment.store.ledger import (
     LedgerEntry,
     entry_of_row,
 )
+from muniment.store.reading import content_in
 
 if TYPE_CHECKING:
-    from muniment.memory._extract_checks import CheckedProposal, SourceTurn
     from muniment.memory._extract_model import MeteredModel
     from muniment.memory.facts.candidate_records import Candidate
-    from muniment.memory.patches import Decided, Writer
     from muniment.store.context import Context
 
-# What reads and writes is imported where it is used: the first write of a process loads the projection alone.
+# What asks models and writes candidates is imported where it is used: any first write of a process loads this module.
 
 __all__ = [
     "EXTRACTION",
@@ -146,8 +156,6 @@ def count_unread(ctx: Context, tenant_id: str, users: list[str], model: Any) -> 
 
 def extract_turns(writer: Writer, load: Callable[[], Sequence[LedgerEntry]], model: Any) -> list[Candidate]:
     """The candidates that a model gives of messages that a caller names. They count as read afterwards."""
-    from muniment.memory._extract_checks import check_proposals
-
     ctx, scope = writer.ctx, writer.scope
     asked = _metered(ctx, model, None)  # what is no model says so before anything is read
     named, names = load(), _user_names(writer)
@@ -316,8 +324,8 @@ class _Worker:
                     break
             each = buffered[at]
             if each.is_wanted and _is_readable(each.entry, each.turn.text, self._ctx):
-                turns = [*(one.turn for one in taken), each.turn]
-                if _count_fitting(turns, self._ctx) < len(turns):
+                longer = [*(one.turn for one in taken), each.turn]
+                if _count_fitting(longer, self._ctx) < len(longer):
                     break
                 taken.append(each)
             elif each.is_wanted:
@@ -346,7 +354,6 @@ class _Worker:
     # -- one batch
 
     def _read(self, writer: Writer, batch: _Batch, names: tuple[str, ...]) -> None:
-        from muniment.memory._extract_checks import check_proposals
         from muniment.memory._extract_model import Answered
 
         batch = self._within_turns(batch)
@@ -475,9 +482,6 @@ def _user_names(writer: Writer) -> tuple[str, ...]:
 def _source_turn(
     reader: Reader, entry: LedgerEntry, ctx: Context, names: Iterable[str], chars_max: int | None = None
 ) -> SourceTurn:
-    from muniment.memory._extract_checks import SourceTurn, speaker_label
-    from muniment.store.reading import content_in
-
     scope = entry.scope
     text = content_in(reader, scope.tenant_id, entry.id, scope.user_id)
     limit = ctx.policy.memory.extraction.turn_chars_max if chars_max is None else chars_max
@@ -488,8 +492,6 @@ def _source_turn(
 def _is_readable(entry: LedgerEntry, text: str, ctx: Context) -> bool:
     """Whether a model is given a turn to read: of a role that may teach, and nothing that would turn the model. Users
     ask assistants for things all day: of theirs only what is worded as injections usually are is held back."""
-    from muniment.store.injection import has_injection_form, reads_like_instructions
-
     if entry.role not in ctx.policy.memory.extraction.roles or INSTRUCTION_LIKE in entry.flags or not text.strip():
         return False
     is_own = entry.role == "user" and entry.trust == "user"
@@ -515,8 +517,6 @@ def _read_context(
     names: Iterable[str],
 ) -> tuple[SourceTurn, ...]:
     """What was said before these turns and between them, as far as it is shown so that they are understood."""
-    from muniment.store.injection import reads_like_instructions
-
     policy = ctx.policy.memory.extraction
     named = {turn.id for turn in turns}
     where = _messages_of(user_id, session_id)
@@ -564,15 +564,16 @@ class _Written(NamedTuple):
 def _write_proposals(
     tx: Transaction,
     writer: Writer,
+    turns: Sequence[SourceTurn],
     checked: Sequence[CheckedProposal],
     ids: Sequence[tuple[str, str]],
     model: MeteredModel,
 ) -> _Written:
     """Each proposal of a turn that was read as a candidate with its fate: declined where it did not hold."""
-    from muniment.memory._extract_checks import REASONS
     from muniment.memory.candidate_deciding import Proposed, propose_in
     from muniment.memory.fact_writing import request_fact
 
+    by_id = {turn.id: turn for turn in turns}
     made: list[Candidate] = []
     rejected: Counter[str] = Counter()
     promoted = 0
@@ -582,13 +583,14 @@ def _write_proposals(
         if not each.is_sourced:
             rejected[each.rejection or "malformed"] += 1
             continue
-        proposal = each.proposal
+        proposal, turn = each.proposal, by_id[each.proposal.turn_id]
         request = request_fact(
             key=proposal.key,
             value=proposal.value,
             sources=(proposal.turn_id,),
             quote=proposal.quote,
             confidence=confidence,
+            notes=model_note(ModelQuote(turn.ts, None if turn.who == OWN else turn.who, proposal.quote)),
         )
         against = None if each.rejection is None else REASONS[each.rejection]
         try:
@@ -617,14 +619,12 @@ def _write_named(
     unreadable: Sequence[str],
     model: MeteredModel,
 ) -> tuple[Candidate, ...]:
-    from muniment.memory.patches import Decided, append_decided, write_patches
-
     ctx = writer.ctx
     ids, note_id, extractor = _fresh_ids(ctx, len(checked)), ctx.ids.new(_CLAIM), _extractor(has_model=True)
     made: list[Candidate] = []
 
     def decide(tx: Transaction) -> Decided:
-        made[:] = _write_proposals(tx, writer, checked, ids, model).candidates
+        made[:] = _write_proposals(tx, writer, turns, checked, ids, model).candidates
         rows = [get(tx, ENTRIES, (turn.id,)) for turn in turns]
         left = [row.id for row in rows if row is not None and row.receipt_id is None]
         known = _read_by(tx, extractor, left)
@@ -644,8 +644,6 @@ def _draft_claim(
     id_: str, extractor: _Extractor, session_id: str, turns: Sequence[str], *, since: int, through: int, until: str
 ) -> Decided:
     """The entry that says that somebody reads these turns now."""
-    from muniment.memory.patches import Decided, draft_patch
-
     said = {
         "id": id_,
         "sources": list(turns),
@@ -661,8 +659,6 @@ def _draft_claim(
 
 def _draft_end(id_: str, turns: Sequence[str], unreadable: Sequence[str], status: str, after: str) -> Decided:
     """The entry that says that they were read, or given back."""
-    from muniment.memory.patches import Decided, draft_patch
-
     said = {"id": id_, "sources": list(turns), "unreadable": list(unreadable), "status": status}
     return Decided([draft_patch(TURNS_READ, "assistant", said)], after)
 
@@ -705,8 +701,6 @@ class _Claim:
         self.is_held = False
 
     def __enter__(self) -> Self:
-        from muniment.memory.patches import Decided, write_patches
-
         batch, ctx = self._batch, self._ctx
         until = format_instant(parse_instant(ctx.now()) + timedelta(seconds=ctx.policy.memory.extraction.claim_s))
         turns = [turn.id for turn in batch.turns]
@@ -720,8 +714,6 @@ class _Claim:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        from muniment.memory.patches import write_patches
-
         if self.is_held:
             with cancellable(None):  # also where the work was stopped: then above all somebody else is to have it
                 write_patches(self._writer, lambda tx: self._end_in(tx, "released", ()), lambda _: None)
@@ -730,8 +722,6 @@ class _Claim:
         self, checked: Sequence[CheckedProposal], unreadable: Sequence[str], model: MeteredModel
     ) -> _Written | None:
         """Write the proposals, and that the turns were read; nothing, where the claim is not held any more."""
-        from muniment.memory.patches import Decided, write_patches
-
         ids = _fresh_ids(self._ctx, len(checked))
         made: list[_Written | None] = []
 
@@ -739,7 +729,7 @@ class _Claim:
             made[:] = [None]
             if not self._is_mine(tx):
                 return Decided([])
-            made[:] = [_write_proposals(tx, self._writer, checked, ids, model)]
+            made[:] = [_write_proposals(tx, self._writer, self._batch.turns, checked, ids, model)]
             return self._end_in(tx, "read", unreadable)
 
         written = write_patches(self._writer, decide, lambda _: made[0])
@@ -754,8 +744,6 @@ class _Claim:
         return note is not None and note[0] == self._id
 
     def _end_in(self, tx: Transaction, status: str, unreadable: Sequence[str]) -> Decided:
-        from muniment.memory.patches import Decided
-
         item = latest(tx, self._id)
         if item is None or item.body is None or not self._is_mine(tx):
             return Decided([])

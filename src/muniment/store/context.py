@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from muniment.core.policy import Policy
     from muniment.core.ports.engine import Engine, Transaction
     from muniment.core.ports.models import Clock, Embedder, Ids, TokenCounter
+    from muniment.core.scope import Scope
     from muniment.store.derivation import Derivation, Derived, Project
     from muniment.store.ledger import LedgerEntry
 
-__all__ = ["Cache", "Context", "Listeners"]
+__all__ = ["Cache", "Context", "Listeners", "Noticing"]
 
 _DEFAULT_RECALL = RecallPolicy.model_construct()
 
@@ -32,6 +33,23 @@ class Cache(Protocol):
 
     def clear(self, tenant_id: str | None = None) -> None:
         """Let go of what is held for a tenant, or of everything."""
+        ...
+
+
+class Noticing(Protocol):
+    """Something that is told of sessions in which turns were written, and does what is to be done in its own thread."""
+
+    def notice(self, scope: Scope, model: Any) -> None:
+        """Turns of this session are written, for this model to read."""
+        ...
+
+    @property
+    def report(self) -> Any:
+        """What it has done so far."""
+        ...
+
+    def stop(self) -> None:
+        """End as soon as the store allows."""
         ...
 
 
@@ -97,6 +115,8 @@ class Context:
         """What a verification asks where its caller gives no grader."""
         self.extract_model = extract_model
         """What reads pending turns where their caller gives no model."""
+        self.background: Noticing | None = None
+        """What reads turns behind the calls that write them, where something does."""
         self.lessons = lessons
         """What writes lessons of judged runs where their caller names nobody."""
         self.proof_key = proof_key
@@ -186,7 +206,9 @@ class Context:
             self._index(*owner, entries_max)
 
     def close(self) -> None:
-        """Index what was appended here, then release the store."""
+        """End what goes on in the background, index what was appended here, then release the store."""
+        if self.background is not None:
+            self.background.stop()
         self.index_tails(FOLLOWED_MAX)
         self.engine.close()
 

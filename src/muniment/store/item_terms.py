@@ -6,11 +6,10 @@ They are made of the newest version of an item alone, so that they can be made a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
-from muniment.core.ports.engine import Delete, Reader, Transaction
-from muniment.core.ports.rows import Where, chunked, insert, select, stream
+from muniment.core.ports.engine import Count, Delete, Reader, Transaction
+from muniment.core.ports.rows import Where, chunked, find, insert, select
 from muniment.core.ports.schema import ITEM_TERMS, ItemTermRow
 from muniment.errors import StoreDamaged
 from muniment.store.context import Context
@@ -50,21 +49,15 @@ def rebuild_terms(ctx: Context, tx: Transaction) -> None:
 
 def term_faults(ctx: Context, reader: Reader) -> Iterator[tuple[str, str]]:
     """Items whose terms are not those of their newest versions, and what is wrong."""
-    rows = stream(reader, ITEM_TERMS, order=("item_id", "owner", "term", "placed_at"))
-    groups = groupby(rows, key=lambda row: row.item_id)
-    group = next(groups, None)
+    known = 0
     for item in _sources(ctx, reader):
-        while group is not None and group[0] < item.id:
-            yield group[0], "terms of an item that has none"
-            group = next(groups, None)
-        held: list[ItemTermRow] = []
-        if group is not None and group[0] == item.id:
-            held, group = list(group[1]), next(groups, None)
-        if sorted(held) != _rows(ctx, item):
-            yield item.id, "its terms are not those of what it says"
-    while group is not None:
-        yield group[0], "terms of an item that has none"
-        group = next(groups, None)
+        wanted = _rows(ctx, item)
+        held = sum(1 for _ in find(reader, ITEM_TERMS, ITEM_TERMS.key, wanted, into=ItemTermRow))
+        known += held
+        if held < len(wanted):
+            yield item.id, "it lacks terms by which it is found"
+    if reader.do(Count("item_terms")) != known:
+        yield "item_terms", "there are terms of items that have none"
 
 
 class TermHit(NamedTuple):
@@ -100,7 +93,9 @@ def _kinds(ctx: Context) -> tuple[str, ...]:
 
 
 def _sources(ctx: Context, reader: Reader) -> Iterator[Item]:
-    return stream_items(reader, (("kind", "in", _kinds(ctx)), ("newest", "=", 1)))
+    """The newest versions that may have terms, in the order of the key, so that nothing has to be sorted."""
+    kinds = frozenset(_kinds(ctx))
+    return (item for item in stream_items(reader, ()) if item.newest and item.kind in kinds and item.body is not None)
 
 
 def _rows(ctx: Context, item: Item) -> list[ItemTermRow]:

@@ -358,18 +358,19 @@ def open_store(settings: Settings, *, must_exist: bool = False, read_only: bool 
     is_file = "://" not in settings.db and settings.db != ":memory:"
     if must_exist and is_file and not Path(settings.db).exists():
         raise InvalidInput(f"there is no store at {settings.db}", path="$.db", hint="name it with --db or MUNIMENT_DB")
-    return open_memory(
+    memory = open_memory(
         settings.db,
         policy=settings.policy or None,
         durability=durability_named(settings.durability),
         embedder=settings.embedder,
         tokens=settings.tokens,
         grader=_grader(settings),
-        extract=_model(settings.extract_model, "$.model"),
         lessons=_model(settings.lessons, "$.lessons"),
         proof_key=settings.proof_key,
         read_only=read_only,
     )
+    memory._ctx.extract_model = _model(settings.extract_model, "$.model")  # asked where a command says so, never behind
+    return memory
 
 
 def _grader(settings: Settings) -> Any:

@@ -518,6 +518,57 @@ def test_a_known_name_makes_a_speaker_the_user(mem: Memory) -> None:
     assert mem.extract_pending(model=PlantedModel(lambda _text: planted)).promoted == 1
 
 
+# -- in a packet --------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("TM-01")
+def test_a_packet_shows_a_models_fact_as_its_dated_quote(mem: Memory) -> None:
+    run = mem.run(user_id="ana", session_id="s1")
+    run.observe("user", "I live\nin Rome, near the station", ts="2026-05-03T10:00:00Z")
+    run.observe("user", "I work at Coil", speaker="Bob (the tall)", ts="2026-05-04T10:00:00Z")
+    wrong = {
+        "Rome": ("user.birthplace", "Rome", "I live in Rome"),
+        "Coil": ("person.bob.likes", "Coil", "I work at Coil"),
+    }
+    mem.extract_pending(model=PlantedModel(lambda text: [each for word, each in wrong.items() if word in text]))
+    assert {fact.fact_key: fact.value for fact in run.facts()} == {
+        "user.birthplace": "Rome",
+        "person.bob.likes": "Coil",
+    }
+    assert [hit.kind for hit in run.search("birthplace")].count("fact") == 1
+    build = mem.run(user_id="ana").compose("responder", query="what is my birthplace, and what does bob like?")
+    facts = build.text[build.text.index("## Facts") :].splitlines()[1:3]
+    assert sorted(line.rpartition(" [")[0] for line in facts) == [
+        '- 3 May 2026: "I live in Rome"',
+        '- 4 May 2026, Bob the tall: "I work at Coil"',
+    ]
+    assert "birthplace: Rome" not in build.text
+    assert mem.replay(build.id).packet_bytes == build.packet_bytes
+
+
+@pytest.mark.req("TM-01")
+def test_a_fact_that_somebody_else_asserts_too_is_shown_as_one(mem: Memory) -> None:
+    ids = say(mem, 1)
+    model = PlantedModel(lambda text: [("user.number", text.split()[-1], text)])
+    mem.extract_pending(model=model)
+    run = mem.run(user_id="ana")
+    assert '"I saw number anas10"' in run.compose("responder", query="number").text
+    run.remember("user.number", "anas10", sources=ids)
+    facts = run.compose("responder", query="number").text.partition("## Facts")[2]
+    assert '"I saw' not in facts.splitlines()[1]
+    assert "anas10" in facts.splitlines()[1]
+
+
+@pytest.mark.req("TM-01")
+def test_a_candidate_that_a_person_accepts_is_shown_as_a_fact(make: Maker) -> None:
+    mem = make(policy={"memory": {"promotion": {"automatic": False}}})
+    say(mem, 1)
+    mem.extract_pending(model=Reader())
+    run = mem.run(user_id="ana")
+    run.memory.decide(proposed(mem)[0].candidate_id, True)
+    assert '"I saw' not in run.compose("responder", query="note").text.partition("## Facts")[2].splitlines()[1]
+
+
 # -- what reading costs -------------------------------------------------------------------------------
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.core.text.languages import detect_language, known_languages
 from muniment.verify.static.counting import capital_word_count, headings, paragraphs, sentence_count, word_count
+from muniment.verify.static.languages import detect_language, known_languages
 from products import for_each
 
 

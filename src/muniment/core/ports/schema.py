@@ -53,6 +53,7 @@ __all__ = [
     "SEGMENTS",
     "SERVER",
     "SESSIONS",
+    "STATEMENTS",
     "SUPERSEDED",
     "TABLES",
     "TENANTS",
@@ -84,6 +85,7 @@ __all__ = [
     "ReplyRow",
     "SegmentRow",
     "SessionRow",
+    "StatementRow",
     "Table",
     "TenantRow",
     "UserRow",
@@ -411,6 +413,28 @@ class EpisodeRow(NamedTuple):
     ended_at: str
 
 
+class StatementRow(NamedTuple):
+    """A sentence that a user said and that may matter, or a turn that is shown whole or not at all: its place in an
+    entry and the scores of the gate, each from 0 to 255. It holds no word.
+    """
+
+    user_id: str
+    rank: int
+    """High where it may be about safety, a standing wish or a correction: a profile reads these first."""
+    n: int
+    """The number of the entry among its user's."""
+    start: int
+    size: int
+    """Characters before the sentence, and of it."""
+    safety: int
+    wish: int
+    decision: int
+    correction: int
+    own: int
+    gate: int
+    """The version of the gate that gave the scores."""
+
+
 # -- values and checkpoints that frameworks keep ---------------------------------------------------------
 #
 # The words stay in the entries; these rows say where they are, so that a read costs what it shows.
@@ -636,7 +660,7 @@ ITEM_TERMS = _table(
     key=("owner", "term", "placed_at", "item_id"),
     forget="drop",
     subject="item_id",
-    indexes={("item_id", "owner", "term", "placed_at"): "the terms of an item, for a forget"},
+    indexes={("item_id", "term"): "the terms of an item, for a forget"},
     forms=_forms(id="item_id", name="owner", instant="placed_at"),
 )
 PARTS = _table(
@@ -707,6 +731,13 @@ EPISODES = _table(
     forget="keep",
     forms=_forms(name="user_id session_id", instant="started_at ended_at"),
 )
+STATEMENTS = _table(
+    "statements",
+    StatementRow,
+    key=("user_id", "rank", "n", "start"),
+    forget="reindex",
+    forms=_forms(name="user_id"),
+)
 PLACES = _table(
     "places",
     PlaceRow,
@@ -771,6 +802,7 @@ TABLES: tuple[Table[Any], ...] = (
     MARKS,
     EXTRACTS,
     EPISODES,
+    STATEMENTS,
     PLACES,
     PREFIXES,
     PLACE_VECTORS,

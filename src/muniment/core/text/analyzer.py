@@ -205,7 +205,7 @@ def _without_suffixes(word: str) -> str:
     return word
 
 
-ANALYZER_VERSION = "a4"
+ANALYZER_VERSION = "a5"
 """Changes whenever the same text may give other terms: an index made by another version has to be built again."""
 
 _CACHE_MAX = 1 << 16

@@ -1,7 +1,7 @@
 """Which language the words of a text are stemmed in: told by its small words and letters, so that two words are enough.
 
-English unless something speaks for another language, and more than speaks for English. What one text is judged to be
-never keeps it from being found: the analyzer keeps words as they are written beside their stems (`analyzer`).
+English unless something speaks for another language, and more than speaks for English. A wrong language never keeps a
+text from being found: the analyzer keeps words as they are written beside their stems (`analyzer`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,8 @@ LatinLanguage = Literal["spanish", "german", "french", "portuguese", "italian", 
 LATIN_LANGUAGES: tuple[LatinLanguage, ...] = get_args(LatinLanguage)
 """Written in Latin letters, and stemmed by rules of their own."""
 
-_CODES: dict[str, LatinLanguage] = {
-    "es": "spanish", "de": "german", "fr": "french", "pt": "portuguese", "it": "italian", "nl": "dutch"
-}  # fmt: skip
 _SIGN, _HALF_SIGN = 2, 1
 """What a small word says for its language, and what one says that English texts have in names."""
-_MARGIN, _MARGIN_WITH_LETTERS = 12.0, 4.0
-"""Nats by which the table of n-grams has to be sure where one half of a sign tells: a word, or a letter of its own."""
 _LETTERS: dict[LatinLanguage, str] = {"spanish": "ñ¿¡", "portuguese": "ãõ", "german": "ß", "french": "œ"}
 """Letters and signs that no other of the languages has."""
 _SHARED_LETTERS: dict[LatinLanguage, str] = {
@@ -85,26 +80,14 @@ def text_language(text: str, words: Sequence[str]) -> LatinLanguage | None:
             told[language] += weight
     if not text.isascii():
         _count_letters(text, told)
-    if max(told.values()) < _HALF_SIGN:
+    if max(told.values()) < _SIGN:
         return None
     against = _against()
     for word in against.keys() & words:
         for language in against[word]:
             told[language] -= _SIGN
-    most = max(told.values())
-    if most < _HALF_SIGN:
-        return None
-    first, *others = [language for language in LATIN_LANGUAGES if told[language] == most]
-    if most >= _SIGN and not others:
-        return first
-    from muniment.core.text.languages import detect_language  # most texts are told by their small words
-
-    detected = detect_language(text)
-    named = None if detected is None else _CODES.get(detected.code)
-    if most >= _SIGN:
-        return named if named in others else first
-    least = _MARGIN if text.isascii() else _MARGIN_WITH_LETTERS
-    return named if detected is not None and detected.margin >= least else None
+    best = max(LATIN_LANGUAGES, key=lambda language: told[language])  # of several alike the first
+    return best if told[best] >= _SIGN else None
 
 
 def _count_letters(text: str, told: dict[LatinLanguage, int]) -> None:

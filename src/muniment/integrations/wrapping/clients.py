@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from muniment.core.outside.calling import settled
 from muniment.core.scope import DEFAULT_TENANT, scope_given
 from muniment.errors import InvalidInput
 from muniment.integrations.session.memory import store_of
@@ -18,6 +19,7 @@ from muniment.integrations.wrapping.streams import Following, follow
 
 if TYPE_CHECKING:
     from muniment.aio import AsyncMemory
+    from muniment.core.scope import Scope
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.packets.builds import Build
@@ -40,6 +42,7 @@ def wrap(
     cite: bool = False,
     place: Literal["question", "system"] = "system",
     on_error: Literal["open", "closed"] = "open",
+    extract: bool = False,
 ) -> WrappedClient:
     """The client with a memory: OpenAI's, Anthropic's, or any that has the same calls, sync or async.
 
@@ -49,6 +52,9 @@ def wrap(
     record what of the list is new, put a packet of at most `max_tokens` behind the system prompt, send, and record the
     answer. They answer what the client answers; its `muniment_build_id` names the build. All else is the client's own.
     `place="question"` puts the packet before the last question, which keeps more of a provider's prompt cache.
+
+    With `extract` the client's own model, the one that the latest call named, proposes facts from what the user said:
+    in the background, checked against the words (`mem.store.extracted` says what that cost).
 
     `on_error="open"`: where memory fails, a warning is logged and the call goes on without it. `"closed"`: the error is
     raised before anything is sent; where only the answer could not be recorded, `AnswerNotRecorded` carries it.
@@ -65,12 +71,55 @@ def wrap(
     if place not in PLACES:
         raise InvalidInput("place should be 'question' or 'system'", path="$.place")
     telling = Telling(max_tokens, cite, place, fails_open=on_error == "open")
-    conversation = Conversation(store, whose, telling)
+    conversation = Conversation(store, whose, telling, reader=_Reader(client, store) if extract else None)
     return WrappedClient(client, conversation, dialects, is_async=is_async, lift=getattr(mem, "_lift", _as_is))
 
 
 def _as_is(run: Run) -> Run:
     return run
+
+
+class _Reader:
+    """The client's own model, which reads what the user said behind the calls. An async client is awaited in the loop
+    of its latest call, where its connections belong."""
+
+    def __init__(self, client: Any, mem: Memory) -> None:
+        from muniment.memory._extract_model import load_turn_model
+
+        if not mem._is_near:
+            raise InvalidInput(
+                "a model reads in the process that has the store open",
+                path="$.extract",
+                hint="a server reads in its upkeep, with the model of its own settings",
+            )
+        load_turn_model(client, mem.policy.memory.extraction)  # what cannot be asked says so now
+        self._client = client
+        self._mem = mem
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def note_loop(self) -> None:
+        """The client is called in this loop."""
+        self._loop = asyncio.get_running_loop()
+
+    def notice(self, scope: Scope, model: str) -> None:
+        """The user said something in this session; a call named this model."""
+        from muniment.memory._extract_model import load_turn_model
+
+        policy = self._mem.policy.memory.extraction.model_copy(update={"model": model})
+        self._mem._start_background().notice(scope, load_turn_model(self._client, policy, settle=self._settle))
+
+    def _settle(self, call: Callable[[], Any]) -> Any:
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            return settled(call)
+        answer = call()
+        return (
+            asyncio.run_coroutine_threadsafe(_finish(answer), loop).result() if inspect.isawaitable(answer) else answer
+        )
+
+
+async def _finish(answer: Awaitable[Any]) -> Any:
+    return await answer
 
 
 def _kind(client: Any) -> tuple[Mapping[tuple[str, ...], Dialect], bool]:
@@ -222,6 +271,7 @@ class WrappedClient:
 
     def _asking_async(self, ask: Callable[..., Any], dialect: Dialect) -> Callable[..., Any]:
         async def call(**given: Any) -> Any:
+            self._conversation.note_loop()
             begun = await asyncio.to_thread(self._conversation.begin, dialect, given)
             return await self._awaited(ask(**begun.sent), dialect, begun)
 
@@ -262,6 +312,7 @@ class _Manager:
 
 class _AsyncManager(_Manager):
     async def __aenter__(self) -> Any:
+        self._conversation.note_loop()
         begun = await asyncio.to_thread(self._conversation.begin, self._dialect, self._given)
         self._manager = self._ask(**begun.sent)
         self._following = Following(self._conversation, begun, outlives_loops=True)

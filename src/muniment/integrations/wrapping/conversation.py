@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from muniment.core.canonical import short_id
 from muniment.errors import AnswerNotRecorded, MunimentError
@@ -21,6 +21,7 @@ from muniment.integrations.session.recording import record_answer
 from muniment.integrations.wrapping.placing import Insertion, Place, inserted
 
 if TYPE_CHECKING:
+    from muniment.core.scope import Scope
     from muniment.handles.memory import Memory
     from muniment.handles.run import Run
     from muniment.integrations.wrapping.dialects import Dialect
@@ -72,11 +73,31 @@ class Telling(NamedTuple):
     fails_open: bool = True
 
 
+class Reader(Protocol):
+    """What reads what the user said, behind the calls."""
+
+    def note_loop(self) -> None:
+        """The client is called in the loop that runs here."""
+        ...
+
+    def notice(self, scope: Scope, model: str) -> None:
+        """The user said something in this session; a call named this model."""
+        ...
+
+
 class Conversation:
     """One session of one user, as a wrapped client writes it. Thread-safe."""
 
-    def __init__(self, mem: Memory, whose: Whose, telling: Telling, recent: RecentBuilds | None = None) -> None:
+    def __init__(
+        self,
+        mem: Memory,
+        whose: Whose,
+        telling: Telling,
+        recent: RecentBuilds | None = None,
+        reader: Reader | None = None,
+    ) -> None:
         self.mem = mem
+        self._reader = reader
         self.whose = whose
         self.last_build: Build | None = None
         self._telling = telling
@@ -88,7 +109,14 @@ class Conversation:
 
     def of_session(self, session_id: str | None) -> Conversation:
         """The same user's, in another session."""
-        return Conversation(self.mem, self.whose._replace(session_id=session_id), self._telling, self._recent)
+        return Conversation(
+            self.mem, self.whose._replace(session_id=session_id), self._telling, self._recent, self._reader
+        )
+
+    def note_loop(self) -> None:
+        """The client is called in the loop that runs here."""
+        if self._reader is not None:
+            self._reader.note_loop()
 
     def run(self) -> Run:
         """The run that writes it: one for each session, taken up again by whoever wraps a client for that session."""
@@ -130,6 +158,9 @@ class Conversation:
                 self._record_answer(call, list(answer))
         except (MunimentError, OSError) as error:
             raise _not_recorded(answer if response is None else response) from error
+        model = call.given.get("model")
+        if self._reader is not None and isinstance(model, str):
+            self._reader.notice(self.run().scope, model)
 
     def _record_answer(self, call: Call, answer: list[Any]) -> None:
         record_answer(self.mem, self.run(), call.messages, answer, call.build, goes_on_from=call.goes_on_from)

@@ -126,15 +126,4 @@ def _small_words(language: str) -> frozenset[str]:
 
 
 def _language(request: str, words: list[str]) -> str:
-    """The language of a request. German, which writes nouns with a capital, is also told by its letters, where no small
-    word tells of any language.
-    """
-    folded = [plain_letters(word.casefold()) for word in words]
-    if (language := text_language(request, folded)) is not None:
-        return language
-    if stop_words("english").intersection(folded):
-        return "english"
-    from muniment.core.text.languages import detect_language  # most texts are told by their small words
-
-    detected = detect_language(request)
-    return "german" if detected is not None and detected.code == "de" else "english"
+    return text_language(request, [plain_letters(word.casefold()) for word in words]) or "english"

@@ -4,8 +4,9 @@ Richer than the packet's records, which are views of these: each part says which
 evidence, so that a forget can take exactly that part away. Quotes are kept as spans into their event, never as text.
 """
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from muniment.contracts.packet import Fact, FactStatus, InsightItem, Procedure, ValidationState, Validity
 from muniment.core.record import Confidence, Count, Items, JsonObject, JsonValue, Record
@@ -18,6 +19,7 @@ __all__ = [
     "STALE_DEPENDENCY",
     "Assertion",
     "Judgement",
+    "ModelQuote",
     "Objection",
     "QuoteRef",
     "StoredCandidate",
@@ -27,9 +29,16 @@ __all__ = [
     "StoredState",
     "is_instruction",
     "kept_assertions",
+    "model_note",
+    "model_quote",
 ]
 
 STALE_DEPENDENCY = "stale_dependency"
+_MODEL_NOTE = re.compile(
+    r"(?:^|; )read by a model \((?P<ts>[^(),]+)(?:, (?P<speaker>[^()]+))?\): (?P<text>.*?)"
+    rf"(?:; {STALE_DEPENDENCY}: .*)?$",
+    re.DOTALL,
+)
 INSTRUCTION_KEYS = "user.instruction."
 """What the key begins with of what a user asks an agent to do from then on; behind it stands what it is about."""
 
@@ -37,6 +46,27 @@ INSTRUCTION_KEYS = "user.instruction."
 def is_instruction(fact: Fact) -> bool:
     """Is it the user's own instruction? What an agent or a tenant shares under such a key is a fact like any other."""
     return fact.fact_key.startswith(INSTRUCTION_KEYS) and (fact.scope_level or "user") == "user"
+
+
+class ModelQuote(NamedTuple):
+    """The words that a fact rests on which a model alone has read, and who said them when."""
+
+    ts: str
+    speaker: str | None
+    """None of the user."""
+    text: str
+
+
+def model_note(quote: ModelQuote) -> str:
+    """The note of an assertion that a model made."""
+    who = "" if quote.speaker is None else f", {' '.join(re.sub(r'[()]', ' ', quote.speaker).split())}"
+    return f"read by a model ({quote.ts}{who}): {quote.text}"
+
+
+def model_quote(fact: Fact) -> ModelQuote | None:
+    """The quote that a prompt shows instead of a fact's key and value, if nobody but a model has asserted them."""
+    found = _MODEL_NOTE.search(fact.notes or "")
+    return None if found is None else ModelQuote(found["ts"], found["speaker"], found["text"])
 
 
 class QuoteRef(Record):
@@ -148,7 +178,9 @@ class StoredFact(Record):  # LG-08
         """
         best = self.best
         start, end = _last(assertion.valid_from for assertion in best), self.until
-        notes = [said for said in (_last(assertion.notes for assertion in best),) if said]
+        noted = [assertion.notes for assertion in best]
+        others = [note for note in noted if note is None or _MODEL_NOTE.search(note) is None]
+        notes = [said for said in (_last(others or noted),) if said]
         if fallen:
             notes.append(f"{STALE_DEPENDENCY}: depends on {', '.join(fallen)}, which no longer stands")
         parts: dict[str, Any] = {

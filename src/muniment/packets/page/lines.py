@@ -22,6 +22,7 @@ from muniment.contracts.packet import (
 )
 from muniment.core.canonical import canonical_text
 from muniment.core.text.sentences import split_citations, with_marks
+from muniment.memory.facts.records import model_quote
 from muniment.memory.results.excerpts import Gap, gaps_of
 from muniment.memory.turns import Excerpt, SessionLine
 from muniment.packets.page.breaks import BREAK, BREAKS, flat
@@ -529,6 +530,10 @@ def tool_line(tool: ToolEvidence, mark: Mark) -> str:
 
 
 def fact_line(fact: Fact, mark: Mark) -> str:
+    """A fact by its key and value; one that a model alone has read, by the dated words it was read in."""
+    if (quote := model_quote(fact)) is not None:
+        who = "" if quote.speaker is None else f", {flat(quote.speaker)}"
+        return " ".join([f'- {told_day(quote.ts)}{who}: "{flat(quote.text)}"', *map(mark, fact.sources[:1])])
     held = f" (since {told_day(since)})" if fact.validity and (since := fact.validity.valid_from) else ""
     line = f"- {flat(in_words(fact.fact_key, value_text(fact.value)))}{held}{flat(told_origin(fact.notes))}"
     return " ".join([line, *map(mark, fact.sources[:1])])

@@ -253,6 +253,7 @@ TREE: Mapping[str, Entry] = {
     "explain": Entry("Say what a build took, what it left out, and why.", "packets:explain"),
     "why": Entry("Say which builds told a model a text, and from which event.", "packets:why"),
     "facts": Entry("List a user's facts and what they rest on.", "memory:facts"),
+    "profile": Entry("Print who a user is, in their own dated words.", "memory:profile"),
     "forget": Entry("Erase content everywhere and print the receipt.", "store:forget"),
     "verify": Entry("Walk the hash chains and name the first broken link.", "store:verify"),
     "serve": Entry("Serve the store over HTTP, with its inspector and MCP.", "serving:serve"),

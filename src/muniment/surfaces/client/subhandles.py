@@ -135,6 +135,11 @@ class RemoteMemoryLearning(_OfMemory, MemoryLearning):
 class RemoteMemoryStore(_OfMemory, MemoryStore):
     """A store as a whole over a connection. See `muniment.Memory.store`."""
 
+    @property
+    def extracted(self) -> None:
+        """None: nothing is read in the background over a connection."""
+        return None
+
     def evaluate(self, *_: Any, **__: Any) -> Any:
         """Not over a connection: the model is the caller's, the memory is the store's."""
         raise Forbidden("an eval runs where the store is", hint=LOCAL["memory.store.evaluate"])

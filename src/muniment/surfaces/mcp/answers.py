@@ -22,6 +22,7 @@ __all__ = [
     "Explanation",
     "Found",
     "FoundHit",
+    "Known",
     "Lesson",
     "Lessons",
     "Read",
@@ -134,6 +135,16 @@ class Composed(_Quoting):
     """Does memory hold something on what was asked?"""
     tokens: Count
     max_tokens: Count
+    marks: dict[str, str]
+    """Mark → the id of the event it cites."""
+
+
+class Known(_Quoting):
+    """What the user said of themselves, in their own words."""
+
+    text: str
+    """A dated line for each statement, oldest first, with marks such as [1]."""
+    tokens: Count
     marks: dict[str, str]
     """Mark → the id of the event it cites."""
 

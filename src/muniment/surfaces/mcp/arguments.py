@@ -27,6 +27,7 @@ __all__ = [
     "ForgetArguments",
     "KeepArguments",
     "LessonsArguments",
+    "ProfileArguments",
     "QuestionArguments",
     "ReadArguments",
     "RecordArguments",
@@ -169,6 +170,11 @@ class ContextArguments(_Arguments):
     not hidden."""
     idempotency_key: Absent[IdText] = None
     """The same request under the same key is answered with the same context."""
+
+
+class ProfileArguments(_Arguments):
+    max_tokens: Judged[Annotated[int, Numeric(integral=True, minimum=TOKENS_MIN, maximum=TOKENS_MAX)]] = TOKENS_MIN
+    """The budget of the text in tokens; 256 unless said."""
 
 
 class LessonsArguments(_Arguments):

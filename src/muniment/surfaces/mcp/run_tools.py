@@ -1,4 +1,4 @@
-"""Further tools, of the full profile: reading an event on, claims of a run, lessons of earlier runs."""
+"""Tools of the full profile alone: reading an event on, who the user is, claims of a run, lessons of earlier runs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from muniment.errors import InvalidInput
 from muniment.surfaces.mcp import words
-from muniment.surfaces.mcp.answers import NOTICE, Lesson, Lessons, Read
+from muniment.surfaces.mcp.answers import NOTICE, Known, Lesson, Lessons, Read
 from muniment.surfaces.mcp.arguments import (
     CHARS_MAX,
     HINTS_MAX,
     READ_CHARS_MAX,
+    TOKENS_MAX,
+    TOKENS_MIN,
     ClaimArguments,
     LessonsArguments,
+    ProfileArguments,
     ReadArguments,
     check_count,
 )
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from muniment.runs.records import RunClaim
     from muniment.surfaces.mcp.callers import ToolCaller
 
-__all__ = ["claim", "get_lessons", "read"]
+__all__ = ["claim", "get_lessons", "get_profile", "read"]
 
 
 def read(tool_caller: ToolCaller, asked: ReadArguments) -> Answered:
@@ -43,6 +46,13 @@ def read(tool_caller: ToolCaller, asked: ReadArguments) -> Answered:
         **flags,
     )
     return Answered(part, words.say_read(part))
+
+
+def get_profile(tool_caller: ToolCaller, asked: ProfileArguments) -> Answered:
+    found = tool_caller.run.profile(max_tokens=check_count(asked.max_tokens, TOKENS_MIN, TOKENS_MAX, "max_tokens"))
+    marks = {str(number): line.event_id for number, line in enumerate(found.lines, 1)}
+    known = Known(notice=NOTICE, text=found.text, tokens=found.tokens, marks=marks)
+    return Answered(known, words.say_known(known))
 
 
 def get_lessons(tool_caller: ToolCaller, asked: LessonsArguments) -> Answered:

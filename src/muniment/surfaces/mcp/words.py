@@ -15,6 +15,7 @@ from muniment.surfaces.mcp.answers import (
     Explanation,
     Found,
     FoundHit,
+    Known,
     Lessons,
     Read,
     Recorded,
@@ -33,6 +34,7 @@ __all__ = [
     "say_erased",
     "say_explanation",
     "say_found",
+    "say_known",
     "say_lessons",
     "say_read",
     "say_recorded",
@@ -90,6 +92,10 @@ def _as_data(text: str, flags: Sequence[str] | None) -> str:
 def say_composed(composed: Composed) -> str:
     told = f"build {composed.build_id}, {composed.tokens} of {composed.max_tokens} tokens"
     return f"{NOTICE}\n\n{composed.text}\n({told})" if composed.text else f"nothing to tell ({told})"
+
+
+def say_known(known: Known) -> str:
+    return f"{NOTICE}\n\n{known.text}" if known.text else "the user said nothing of themselves yet"
 
 
 def say_read(part: Read) -> str:

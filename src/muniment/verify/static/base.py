@@ -10,11 +10,11 @@ from pydantic import ValidationError, model_validator
 from muniment.core.canonical import parse_json
 from muniment.core.ports.models import RubricJudge
 from muniment.core.record import Absent, Count, Record, issues_of
-from muniment.core.text.languages import Detected, detect_language
 from muniment.errors import InvalidInput, InvalidJson, InvalidRecord
 from muniment.packets.page.answers import Resolution, resolve
 from muniment.verify.outputs import Output, Severity
 from muniment.verify.static.counting import sentence_count, word_count
+from muniment.verify.static.languages import Detected, detect_language
 
 __all__ = ["Bounds", "Constraint", "View", "Violation", "error_line"]
 

@@ -13,10 +13,10 @@ from muniment.contracts.kinds import check_kind
 from muniment.contracts.schemas import validate
 from muniment.core.record import Absent, Count, Items, JsonObject, NonEmpty
 from muniment.core.regex import Pattern, compile_pattern
-from muniment.core.text.languages import ALIASES, detect_language, known_languages
 from muniment.errors import InvalidInput, InvalidJson, Issue
 from muniment.verify.static.base import Bounds, Constraint, View, Violation, error_line
 from muniment.verify.static.json_schema import Schema, read_schema
+from muniment.verify.static.languages import ALIASES, detect_language, known_languages
 from muniment.verify.taxonomy import detail_of
 
 __all__ = [

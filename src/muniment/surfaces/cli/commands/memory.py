@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from muniment.store.ledger import LedgerEntry
 
 __all__ = ["candidates", "content", "entry_line", "episodes", "events", "extract", "facts", "history", "hit_lines"]
-__all__ += ["extract_pending", "record", "search", "source_line", "turns"]
+__all__ += ["extract_pending", "profile", "record", "search", "source_line", "turns"]
 
 _EXTRACT_SESSION = "extract"
 """The session that the patches of `extract` stand in."""
@@ -122,6 +122,30 @@ facts = Command(
 
 history = Command("run.fact_history", _show_facts, document="facts", arguments={"key": "KEY"}, calls=("memory.get",))
 
+
+# -- the profile --------------------------------------------------------------------------------------
+
+
+def _show_profile(call: Call) -> Iterator[str]:
+    found = call.answer
+    for number, line in enumerate(found.lines, 1):
+        who = "" if line.speaker is None else f"{strong(line.speaker)}: "
+        yield f"{number:>2}  {line.ts[:10]}  {who}{one_line(line.text, 400)}  {line.event_id}"
+    if not found.enabled:
+        yield f"the policy switches the profile of {found.user_id} off"
+    elif not found.lines:
+        yield f"{found.user_id} said nothing yet that fits"
+
+
+profile = Command(
+    "memory.profile",
+    _show_profile,
+    words={
+        "max_tokens": Word("How many tokens at most."),
+        "purpose": Word("What the policy lets a packet for this carry: planner, tool or responder."),
+    },
+    about="What protects them and what they asked for lastingly first, then what is new; printed oldest first.",
+)
 
 # -- candidates ---------------------------------------------------------------------------------------
 

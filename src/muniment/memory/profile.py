@@ -1,0 +1,283 @@
+"""Who a user is, in their own words: dated sentences from the ledger, those that matter most first, within a budget.
+
+What protects a person and what they asked for lastingly comes first, then the newest of what else they said. Lines are
+verbatim and printed oldest first, so that the text stays the same while little is said. A sentence that was corrected
+is shown together with its correction; the correction may stand alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from muniment.core.ports.rows import find
+from muniment.core.ports.schema import ENTRIES, StatementRow
+from muniment.core.record import Count, Items, Record, Timestamp
+from muniment.core.scope import IdText, is_reserved
+from muniment.core.text.analyzer import analyze
+from muniment.core.text.sentences import Seen
+from muniment.errors import InvalidInput
+from muniment.memory.statements import best_statements, worth
+from muniment.memory.turn_reading import check_cited, turns_by_id
+
+if TYPE_CHECKING:
+    from muniment.contracts.packet import Purpose
+    from muniment.core.policy import Policy, ProfilePolicy
+    from muniment.core.ports.engine import Reader
+    from muniment.store.context import Context
+
+__all__ = ["Profile", "ProfileLine", "Statement", "build_profile", "choose_lines", "read_profile", "render_profile"]
+
+TOKENS_MAX = 100_000
+KIND_MIN = 96
+"""A statement with a lower score for safety or for a wish is neither, to the policy of tools."""
+CORRECTION_MIN = 112
+SHARED_MIN, SHARED_BY_MAX = 2, 3
+"""Terms that a correction and what it corrects have in common, and statements that have one of these terms."""
+_ALIKE = 0.9
+
+
+class ProfileLine(Record):
+    """Consecutive sentences of one turn of the user's, verbatim."""
+
+    event_id: IdText
+    n: Count
+    """The number of the event among its user's."""
+    session_id: IdText
+    start: Count
+    end: Count
+    """Where the text begins and ends in the event, in characters."""
+    text: str
+    ts: Timestamp
+    speaker: str | None
+    safety: Count
+    wish: Count
+    """How likely it protects somebody, and how likely it is asked for lastingly, from 0 to 255. Not probabilities."""
+    tokens: Count
+    corrects: str | None
+    """The event of an earlier line that this one may correct."""
+
+
+class Profile(Record):
+    """What a user said of themselves, as far as it fits."""
+
+    user_id: IdText
+    enabled: bool
+    """False if the policy switches the profile of this user off."""
+    lines: Items[ProfileLine]
+    """Oldest first."""
+    text: str
+    """The lines as a model reads them: `[1] 2026-03-04: …`, numbered as in `lines`."""
+    tokens: Count
+
+
+class Statement(NamedTuple):
+    """A row of the projection with the turn that it points into."""
+
+    row: StatementRow
+    event_id: str
+    session_id: str
+    ts: str
+    speaker: str | None
+    turn: str
+
+    @property
+    def text(self) -> str:
+        return self.turn[self.row.start : self.row.start + self.row.size]
+
+
+def read_profile(
+    ctx: Context, tenant_id: str, user_id: str, max_tokens: int = 256, *, purpose: Purpose | None = None
+) -> Profile:
+    """The profile of a user, within a number of tokens. `purpose` applies what the policy says of a packet for it."""
+    if not isinstance(user_id, str) or not user_id or is_reserved(user_id):
+        raise InvalidInput("user_id should be the id of a user", path="$.user_id")
+    if type(max_tokens) is not int or not 0 <= max_tokens <= TOKENS_MAX:
+        raise InvalidInput(f"max_tokens should be a whole number from 0 to {TOKENS_MAX}", path="$.max_tokens")
+    if purpose not in (None, "planner", "tool", "responder"):
+        raise InvalidInput("purpose should be planner, tool or responder", path="$.purpose")
+
+    def work(reader: Reader) -> list[ProfileLine]:
+        lines = build_profile(ctx, reader, tenant_id, user_id, max_tokens, purpose=purpose, policy=ctx.policy)
+        check_cited(ctx, reader, tenant_id, [line.event_id for line in lines])
+        return lines
+
+    lines = ctx.engine.read(tenant_id, work)
+    return Profile(
+        user_id=user_id,
+        enabled=is_enabled(ctx.policy.memory.profile, user_id, purpose),
+        lines=tuple(lines),
+        text=render_profile(lines),
+        tokens=sum(line.tokens for line in lines),
+    )
+
+
+def build_profile(
+    ctx: Context,
+    reader: Reader,
+    tenant_id: str,
+    user_id: str,
+    max_tokens: int,
+    *,
+    purpose: Purpose | None,
+    policy: Policy,
+    query: str | None = None,
+) -> list[ProfileLine]:
+    """The lines of a user's profile for a packet, oldest first; none of a user who is unknown or switched off.
+
+    It takes the same time however much a user has said: only the best statements are read. `query` is what a tool is
+    called for; what a tool may not be told otherwise is shown if it shares a word with it.
+    """
+    own = policy.memory.profile
+    if max_tokens <= 0 or not is_enabled(own, user_id, purpose):
+        return []
+    rows = best_statements(ctx, reader, tenant_id, user_id, 64 + max_tokens // 2)
+    statements = _with_turns(ctx, reader, tenant_id, user_id, rows)
+    if purpose == "tool":
+        terms = frozenset(analyze(query)) if query else frozenset()
+        statements = [each for each in statements if kind_of(each.row) in own.tool_kinds or _concerns(each, terms)]
+    return choose_lines(statements, max_tokens, ctx.counter.count)
+
+
+# -- policy -------------------------------------------------------------------------------------------
+
+
+def is_enabled(policy: ProfilePolicy, user_id: str, purpose: Purpose | None) -> bool:
+    """Does the policy allow the profile of this user, for this purpose?"""
+    is_off = any(fnmatchcase(user_id, pattern) for pattern in policy.users_off)
+    return policy.enabled and not is_off and (purpose is None or purpose in policy.purposes)
+
+
+def kind_of(row: StatementRow) -> Literal["safety", "wish", "other"]:
+    """What a statement is to the policy. One that may be about health is, whatever else it is."""
+    if row.safety >= KIND_MIN:
+        return "safety"
+    return "wish" if row.wish >= KIND_MIN else "other"
+
+
+def _concerns(statement: Statement, terms: frozenset[str]) -> bool:
+    return not terms.isdisjoint(analyze(statement.text))
+
+
+# -- choice -------------------------------------------------------------------------------------------
+
+
+def choose_lines(statements: Sequence[Statement], max_tokens: int, count: Callable[[str], int]) -> list[ProfileLine]:
+    """Fill a budget: by safety and standing wish, then the newest. Pure."""
+    ranked = sorted(statements, key=_worth)
+    newer = find_corrections(ranked)
+    chosen: set[int] = set()
+    seen = Seen(_ALIKE)
+    left = max_tokens
+    for at in range(len(ranked)):
+        for unit in ((at, *newer.get(at, ())), newer.get(at, ())):
+            added = _added(ranked, chosen, seen, unit)
+            cost = sum(count(_shown(99, ranked[each], ranked[each].text)) for each in added)
+            if cost <= left:
+                left -= cost
+                chosen.update(added)
+                for each in added:
+                    seen.add(ranked[each].text, str(each))
+                break
+    corrected = {_place(ranked[late]): ranked[early].event_id for early, later in newer.items() for late in later}
+    return _lines([ranked[at] for at in chosen], corrected, count)
+
+
+def _place(statement: Statement) -> tuple[int, int]:
+    return statement.row.n, statement.row.start
+
+
+def _worth(statement: Statement) -> tuple[int, int, int]:
+    return -worth(statement.row), -statement.row.n, statement.row.start
+
+
+def _added(ranked: Sequence[Statement], chosen: set[int], seen: Seen, unit: Iterable[int]) -> list[int]:
+    """Those of a unit that are neither chosen nor said by another that is."""
+    return [at for at in unit if at not in chosen and seen.find(ranked[at].text) is None]
+
+
+def find_corrections(statements: Sequence[Statement]) -> dict[int, tuple[int, ...]]:
+    """For each statement that later ones correct, as far as that can be seen, which those are.
+
+    Nothing is claimed by it: what may be outdated is shown with what was said after it.
+    """
+    late = [at for at, each in enumerate(statements) if each.row.correction >= CORRECTION_MIN]
+    if not late:
+        return {}
+    terms = [frozenset(analyze(each.text)) for each in statements]
+    times = Counter(term for own in terms for term in own)
+    found: dict[int, list[int]] = {}
+    for at in late:
+        telling = {term for term in terms[at] if times[term] <= SHARED_BY_MAX}
+        for early, each in enumerate(statements):
+            is_before = _place(each) < _place(statements[at])
+            if is_before and len(telling & terms[early]) >= SHARED_MIN:
+                found.setdefault(early, []).append(at)
+    return {early: tuple(own) for early, own in found.items()}
+
+
+def _lines(
+    chosen: Sequence[Statement], corrected: dict[tuple[int, int], str], count: Callable[[str], int]
+) -> list[ProfileLine]:
+    """Chosen statements as lines, oldest first; neighbours within a turn are one line."""
+    lines: list[ProfileLine] = []
+    for each in sorted(chosen, key=_place):
+        row, start = each.row, each.row.start
+        end, safety, wish = start + row.size, row.safety, row.wish
+        corrects = corrected.get(_place(each))
+        if lines and lines[-1].n == row.n and not each.turn[lines[-1].end : start].strip():
+            last = lines.pop()
+            start, safety, wish = last.start, max(last.safety, safety), max(last.wish, wish)
+            corrects = corrects or last.corrects
+        text = each.turn[start:end]
+        lines.append(
+            ProfileLine(
+                event_id=each.event_id,
+                n=row.n,
+                session_id=each.session_id,
+                start=start,
+                end=end,
+                text=text,
+                ts=each.ts,
+                speaker=each.speaker,
+                safety=safety,
+                wish=wish,
+                tokens=count(_shown(99, each, text)),
+                corrects=corrects,
+            )
+        )
+    return lines
+
+
+# -- text ---------------------------------------------------------------------------------------------
+
+
+def render_profile(lines: Sequence[ProfileLine]) -> str:
+    """The lines as a model reads them, numbered from 1 on."""
+    return "".join(_shown(number, line, line.text) for number, line in enumerate(lines, 1))
+
+
+def _shown(number: int, said: Statement | ProfileLine, text: str) -> str:
+    """A line of a profile; no line within a text can be taken for one."""
+    who = "" if said.speaker is None else f"{said.speaker}: "
+    return f"[{number}] {said.ts[:10]}: {who}{text}".replace("\n", "\n    ") + "\n"
+
+
+class _Event(NamedTuple):
+    n: int
+    id: str
+
+
+def _with_turns(
+    ctx: Context, reader: Reader, tenant_id: str, user_id: str, rows: Sequence[StatementRow]
+) -> list[Statement]:
+    keys = sorted({(user_id, row.n) for row in rows})
+    ids = {event.n: event.id for event in find(reader, ENTRIES, ("user_id", "n"), keys, into=_Event)}
+    turns = turns_by_id(ctx, reader, tenant_id, [ids[n] for _, n in keys if n in ids], is_asked_later=True)
+    return [
+        Statement(row, turn.id, turn.session_id, turn.ts, turn.speaker, turn.text)
+        for row in rows
+        if (turn := turns.get(ids.get(row.n, ""))) is not None
+    ]
