@@ -286,8 +286,7 @@ def pools(max_size: int = 8) -> st.SearchStrategy[Pool]:
         "parts": st.just({}),
         "reasons": st.sampled_from([(), ("lexical", "speaker match"), (" score=9",)]),
     }
-    standing = st.lists(texts(), min_size=1, max_size=2).map(tuple)
-    hits = st.builds(HitCandidate, **hit) | st.builds(HitCandidate, **hit, standing=standing)
+    hits = st.builds(HitCandidate, **hit)
     facts = st.builds(
         FactCandidate,
         fact=_facts(),

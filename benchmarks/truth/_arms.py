@@ -14,7 +14,7 @@ from benchmarks.truth._scoring import Addition, Context, Line
 from benchmarks.truth._stores import Request, Store, Turn
 from muniment.core.outside.token_counters import load_token_counter
 
-__all__ = ["ARMS", "Arm", "Asker"]
+__all__ = ["ARMS", "Arm", "Asker", "draft_turn"]
 
 Asker = Callable[[Request, int], Context]
 """The context for a request within a budget of tokens."""
@@ -65,7 +65,7 @@ def composed(store: Store, *, is_extracted: bool = False) -> Iterator[Asker]:
         for session in dict.fromkeys(turn.session for turn in store.turns):
             run = mem.run(user_id=store.user, session_id=session)
             turns = [turn for turn in store.turns if turn.session == session]
-            for turn, entry in zip(turns, run.observe_many(map(_draft, turns)), strict=True):
+            for turn, entry in zip(turns, run.observe_many(map(draft_turn, turns)), strict=True):
                 turn_of[entry.id] = turn.id
             if is_extracted:
                 run.extract()
@@ -94,7 +94,7 @@ ARMS: dict[str, Arm] = {
 }
 
 
-def _draft(turn: Turn) -> dict[str, Any]:
+def draft_turn(turn: Turn) -> dict[str, Any]:
     draft: dict[str, Any] = {"role": turn.role, "content": turn.text, "ts": turn.ts}
     if turn.role == "tool":
         draft["metadata"] = {"tool": turn.tool or "tool"}

@@ -72,7 +72,7 @@ class Score:
 
 
 def score(store: Store, request: Request, context: Context, budget: int) -> Score:
-    conveyed = {each.id for each in store.statements.values() if _is_conveyed(store, each, context)}
+    conveyed = {each.id for each in store.statements.values() if is_conveyed(store, each, context)}
     conveyed |= {each.of for each in store.statements.values() if each.of and each.id in conveyed}
     found = Score(tokens=context.tokens, frame_tokens=context.frame_tokens)
     found.missing = [group for group in request.crucial if not conveyed.intersection(group)]
@@ -90,7 +90,7 @@ def score(store: Store, request: Request, context: Context, budget: int) -> Scor
 # -- what is conveyed
 
 
-def _is_conveyed(store: Store, statement: Statement, context: Context) -> bool:
+def is_conveyed(store: Store, statement: Statement, context: Context) -> bool:
     """Whether lines that cite the statement's turn show all its keys, or the whole of it where it has none."""
     words = " ".join(line.text for line in context.lines if statement.turn in line.turns)
     if not words:
@@ -164,7 +164,7 @@ def _conveys_something_new(store: Store, line: Line, shown: dict[str, set[int]])
     text_of = {turn.id: turn.text for turn in store.turns}
     is_new = False
     for each in store.statements.values():
-        if each.turn in line.turns and each.kind not in _NOISE and each.keys and _is_conveyed(store, each, context):
+        if each.turn in line.turns and each.kind not in _NOISE and each.keys and is_conveyed(store, each, context):
             start = len(_squeezed(text_of[each.turn][: each.start]))
             seen = shown.setdefault(each.turn, set())
             is_new = is_new or start not in seen

@@ -20,7 +20,7 @@ from muniment.errors import Forgotten
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets.builds import Build
-from muniment.packets.compose.audit import audit
+from packet_audit import audit
 
 ROUNDS = int(os.environ.get("MUNIMENT_SOAK", "20"))
 WORDS = (

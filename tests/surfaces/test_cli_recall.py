@@ -13,7 +13,7 @@ import muniment
 from effort import SOAK
 from muniment.contracts.schemas import validate
 from muniment.contracts.semantics import check_semantics
-from muniment.packets.compose.explain import REASONS
+from muniment.packets.explain import REASONS
 from muniment.surfaces.cli import explained
 from muniment.surfaces.cli.main import cli
 from muniment.surfaces.cli.terminal import one_line, when

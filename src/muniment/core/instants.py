@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import NamedTuple
 
 from muniment.core.limits import remembered
 from muniment.errors import InvalidInput
 
-__all__ = ["Instant", "check_window", "format_instant", "parse_instant", "parse_rfc3339"]
+__all__ = [
+    "Instant",
+    "check_window",
+    "format_instant",
+    "local_form",
+    "offset_minutes",
+    "parse_instant",
+    "parse_rfc3339",
+]
 
 
 def format_instant(moment: datetime) -> str:
@@ -36,6 +44,28 @@ def parse_instant(value: str | datetime, *, path: str = "$.ts") -> datetime:
             path=path,
             hint="write ISO 8601, such as 2026-05-01T12:00:00Z",
         ) from None
+
+
+_MINUTE = timedelta(minutes=1)
+
+
+def offset_minutes(value: str | datetime) -> int:
+    """How many minutes the clock that a caller read is ahead of UTC; 0 if it names no instant or no offset."""
+    try:
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
+        offset = moment.utcoffset()
+    except (ValueError, OverflowError, AttributeError, TypeError):
+        return 0
+    return 0 if offset is None or offset % _MINUTE else offset // _MINUTE
+
+
+def local_form(instant: str, minutes: int) -> str:
+    """An instant in the one form, as a clock shows it that is so many minutes ahead of UTC."""
+    try:
+        moment = datetime.fromisoformat(instant).astimezone(timezone(timedelta(minutes=minutes)))
+    except (ValueError, OverflowError):  # beyond the calendar
+        return instant
+    return moment.isoformat(timespec="microseconds")
 
 
 def check_window(start_at: str | None, end_at: str | None) -> None:

@@ -141,8 +141,6 @@ class ExtractionPolicy(Record):  # MP-17
     """How often a call is made that fails in a way that may pass, or that is answered with something else."""
     claim_s: Positive = 300
     """Seconds for which a batch is one worker's. One that takes longer may be taken over, and writes nothing then."""
-    model: NonEmpty = "default"
-    """The name of the model that a client is asked for, where `extract` is a client of OpenAI's or Anthropic's kind."""
     in_background: bool = True
     """Whether a store that is opened with `extract=` reads behind the calls that write turns."""
     wait_s: Annotated[Number, Field(ge=0)] = 2.0
@@ -501,10 +499,8 @@ class ComposePolicy(Record):  # MP-18
     """After so many days an episode's recency_score has halved."""
     unmatched_share: Share = 0.15
     """Facts, and recent turns, with no match may take this share of max_tokens before what matches the query."""
-    summary_share: Share = 0.12
-    """The rolling summary may take this share of max_tokens before quotes do."""
     settled_share: Share = 0.12
-    """Of the summary, what was settled (constraints, decisions, commitments) may take this share besides, and first."""
+    """What was settled in the session (constraints, decisions, commitments) may take this share of max_tokens first."""
     quote_share: Share = 0.35
     """One quote takes no more than this share of max_tokens; a longer one is cut to the sentences that match best."""
     cut_tokens_min: Count = 16
@@ -514,16 +510,13 @@ class ComposePolicy(Record):  # MP-18
     length_discount: Share = 0.75
     """by its length to this power: at 1 one of twice the tokens needs twice the chance, at 0 length does not count."""
     evidence_share: Share = 0.01
-    """Quotes that are worth less than this share of the best one are left out, though there is room; half of
-    it where several things are asked for,"""
+    """Quotes that are worth less than this share of the best one are left out, though there is room,"""
     evidence_min: Share = 0.0005
     """and so are those that are less likely evidence than this."""
     found_min: Share = 0.095
     """Something on the question is held to be found where a quote is evidence with this chance or more,"""
     match_min: Share = 0.5
     """or where a fact, or a line of the run's state, has this share of what is asked for."""
-    nearest_max: Count = 12
-    """Where nothing was found, so many of the nearest quotes stand all the same."""
     confidence_min: Confidence = 0.2
     """Facts below are left out."""
     near_duplicate: Share = 0.9

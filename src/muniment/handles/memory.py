@@ -90,8 +90,8 @@ def open(
     the loss of a PostgreSQL server: a replica has confirmed it). `embedder` adds search by meaning to search by words:
     "wordllama", "minilm", "openai:<base_url>#<model>" or an object of your own. `tokens`
     names what counts tokens; "auto" is exact where a tokenizer is installed. `grader` is what `run.verify` asks, and
-    `extract` a model that proposes facts: an address, a function of messages, or a client of OpenAI's or Anthropic's
-    kind. It reads turns in the background, and in `extract_pending` where that is given none. `lessons` is a model
+    `extract` a model that proposes facts: an address, a function of messages, or a client and the name of its model.
+    It reads turns in the background, and in `extract_pending` where that is given none. `lessons` is a model
     that writes lessons of judged runs: an address, or a function of messages. `proof_key` says where a key lies that
     is kept outside the store, "file:<path>", "env:<NAME>" or a function that answers one: builds and receipts are
     proven with it, so that nobody who writes the file can alter one unnoticed. With

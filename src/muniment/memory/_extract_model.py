@@ -207,22 +207,23 @@ def load_turn_model(
 ) -> TurnModel:
     """What a caller gave as a model: an address, a function of the messages of a chat, or a client.
 
-    A client is OpenAI's or Anthropic's, sync or async, or any that has their calls. It is asked for the model that the
-    policy names (`memory.extraction.model`); `settle` awaits what an async one answers.
+    A client is OpenAI's or Anthropic's, sync or async, or any that has their calls: `(client, "its-model")`. Alone, it
+    is asked for `default`, as servers of one model take it. `settle` awaits what an async one answers.
     """
+    client, model = given if isinstance(given, tuple) and len(given) == 2 else (given, "default")
     if isinstance(given, str):
         return _Addressed(given, api_key, policy)
     if callable(getattr(given, "ask", None)) and isinstance(getattr(given, "name", None), str):
         return given  # type: ignore[no-any-return]
-    create = _call_of(given)
-    if create is not None:
-        return _Client(given, create, policy.model, settle)
+    create = _call_of(client)
+    if create is not None and isinstance(model, str) and model:
+        return _Client(client, create, model, settle)
     if callable(given):
         return _Function(given)
     raise InvalidInput(
         "a model is an address, a function of messages, or a client of OpenAI's or Anthropic's kind",
         path="$.model",
-        hint="such as openai:http://localhost:8080/v1#qwen",
+        hint='such as openai:http://localhost:8080/v1#qwen, or (client, "its-model")',
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import repeat
 from math import isqrt
 from typing import NamedTuple
 from zlib import crc32
@@ -18,19 +19,18 @@ from muniment.core.text.patterns import lazy_pattern
 from muniment.core.text.word_lists import read_data
 from muniment.store.injection import visible_text
 
-__all__ = ["BUCKETS", "HEADS", "TERMS_MIN", "SentenceScores", "gate_terms", "score_sentences"]
+__all__ = ["HEADS", "SCALE_BYTES", "TERMS_MIN", "SentenceScores", "gate_terms", "score_sentences"]
 
-BUCKETS = 13_093
-"""A prime, so that five signed bytes for each and the scales fit into 64 KiB."""
+TERMS_MIN = 24
+"""A sentence with fewer terms is scored as if it had this many."""
 SCALE_BYTES = 40
-"""The scales come first: for each head a gain and an offset, four bytes each, little-endian."""
+"""The scales come first in the file: for each score a gain and an offset, four bytes each, little-endian."""
 _CHARS_MAX = 600
 """A longer sentence is scored by its beginning."""
 _WORD_MAX = 24
-TERMS_MIN = 24
-"""A sentence with fewer terms is scored as if it had this many."""
-_FIELD = 3
-"""Bytes of a packed sum for each head: enough for the terms of `_CHARS_MAX` characters."""
+_KEY_BYTES = 3
+_FIELD_BITS = 24
+"""Bits of a packed sum for each score: enough for the terms of `_CHARS_MAX` characters."""
 
 _TOKEN = lazy_pattern(r"[^\W\d_]+|\d+|[^\w\s]")
 _UNSPACED = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff]")
@@ -60,23 +60,23 @@ def score_sentences(sentences: Sequence[str]) -> list[SentenceScores]:
 
 
 def gate_terms(sentence: str) -> list[int]:
-    """The buckets of a sentence's terms: words, pairs, how it begins and ends, and runs of letters within words."""
+    """The keys of a sentence's terms: words, two and three in a row, its two ends, and runs of letters within words."""
     tokens = _TOKEN.findall(visible_text(sentence[:_CHARS_MAX]))
-    buckets: list[int] = []
+    keys: list[int] = []
     last, before = "^", ""
     for token in tokens:
         if not token.isascii() and _UNSPACED.search(token) is not None:
-            buckets += _unspaced_terms(token)
+            keys += _unspaced_terms(token)
             last, before = token[-2:], ""
             continue
         word = "0" if token.isdigit() else token[:_WORD_MAX]
-        buckets += _word_terms(word)
-        buckets.append(_bucket(f"{last} {word}"))
+        keys += _word_terms(word)
+        keys.append(_key(f"{last} {word}"))
         if before:
-            buckets.append(_bucket(f"{before} {last} {word}"))
+            keys.append(_key(f"{before} {last} {word}"))
         before, last = last, word
-    buckets.append(_bucket(f"{last} $"))
-    return buckets
+    keys.append(_key(f"{last} $"))
+    return keys
 
 
 @remembered(1 << 13)
@@ -87,38 +87,49 @@ def _word_terms(word: str) -> tuple[int, ...]:
     if len(word) > 1:
         sizes = (3, 4, 5) if word.isascii() else (2, 3, 4)
         terms += [marked[at : at + size] for size in sizes for at in range(len(marked) - size + 1)]
-    return tuple(map(_bucket, terms))
+    return tuple(map(_key, terms))
 
 
 def _unspaced_terms(run: str) -> list[int]:
     """Runs of one to three characters of Chinese and Japanese, which stand without spaces."""
     marked = f"<{run}>"
-    return [_bucket(marked[at : at + size]) for size in (1, 2, 3) for at in range(len(marked) - size + 1)]
+    return [_key(marked[at : at + size]) for size in (1, 2, 3) for at in range(len(marked) - size + 1)]
 
 
-def _bucket(term: str) -> int:
-    return crc32(term.encode("utf-8", "surrogatepass")) % BUCKETS
+def _key(term: str) -> int:
+    """24 bits of a checksum: a term that the gate does not know hardly ever has the key of one that it knows."""
+    return crc32(term.encode("utf-8", "surrogatepass")) >> 8
 
 
 def _score(sentence: str) -> SentenceScores:
     weights, scales = _model()
-    buckets = gate_terms(sentence)
-    packed = sum(map(weights.__getitem__, buckets)).to_bytes(_FIELD * len(HEADS), "little")
-    biased, root = 128 * len(buckets), isqrt(max(len(buckets), TERMS_MIN) << 16)
+    keys = gate_terms(sentence)
+    packed = sum(map(weights.get, keys, repeat(0)))
+    root = isqrt(max(len(keys), TERMS_MIN) << 16)
     scores = []
-    for head, (gain, offset) in enumerate(scales):
-        total = int.from_bytes(packed[_FIELD * head : _FIELD * (head + 1)], "little") - biased
+    for gain, offset in scales:
+        total = ((packed + _HALF) & _MASK) - _HALF
+        packed = (packed - total) >> _FIELD_BITS
         scores.append(min(max(((total << 16) // root * gain + offset) >> 16, 0), 255))
     return SentenceScores(*scores)
 
 
+_MASK, _HALF = (1 << _FIELD_BITS) - 1, 1 << (_FIELD_BITS - 1)
+
+
 @cache
-def _model() -> tuple[list[int], list[tuple[int, int]]]:
-    """The five weights of each bucket packed into one integer, each 128 too high as in the file, and the scales."""
+def _model() -> tuple[dict[int, int], list[tuple[int, int]]]:
+    """The weights of each known term packed into one integer, and the scales."""
     data = read_data("muniment.memory", "gate.bin")
     numbers = [int.from_bytes(data[at : at + 4], "little", signed=True) for at in range(0, SCALE_BYTES, 4)]
-    fields = bytearray(_FIELD * (len(data) - SCALE_BYTES))
-    fields[::_FIELD] = data[SCALE_BYTES:]
-    width = _FIELD * len(HEADS)
-    weights = [int.from_bytes(fields[at : at + width], "little") for at in range(0, len(fields), width)]
+    weights = {
+        int.from_bytes(data[at : at + _KEY_BYTES]): sum(
+            (weight - 128) << (_FIELD_BITS * head)
+            for head, weight in enumerate(data[at + _KEY_BYTES : at + _ROW_BYTES])
+        )
+        for at in range(SCALE_BYTES, len(data), _ROW_BYTES)
+    }
     return weights, list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+_ROW_BYTES = _KEY_BYTES + len(HEADS)

@@ -8,7 +8,7 @@ is shown together with its correction; the correction may stand alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -17,15 +17,17 @@ from muniment.core.ports.schema import ENTRIES, StatementRow
 from muniment.core.record import Count, Items, Record, Timestamp
 from muniment.core.scope import IdText, is_reserved
 from muniment.core.text.analyzer import analyze
-from muniment.core.text.sentences import Seen
+from muniment.core.text.sentences import Seen, Words, read_words, sentence_spans
 from muniment.errors import InvalidInput
-from muniment.memory.statements import best_statements, worth
+from muniment.memory.statements import CHARS_MAX, best_statements, is_users_own, worth
 from muniment.memory.turn_reading import check_cited, turns_by_id
+from muniment.store.chain import damaged_entry
 
 if TYPE_CHECKING:
     from muniment.contracts.packet import Purpose
     from muniment.core.policy import Policy, ProfilePolicy
     from muniment.core.ports.engine import Reader
+    from muniment.memory.turn_reading import LiveTurn
     from muniment.store.context import Context
 
 __all__ = ["Profile", "ProfileLine", "Statement", "build_profile", "choose_lines", "read_profile", "render_profile"]
@@ -33,9 +35,12 @@ __all__ = ["Profile", "ProfileLine", "Statement", "build_profile", "choose_lines
 TOKENS_MAX = 100_000
 KIND_MIN = 96
 """A statement with a lower score for safety or for a wish is neither, to the policy of tools."""
-CORRECTION_MIN = 112
+CORRECTION_MIN = 128
 SHARED_MIN, SHARED_BY_MAX = 2, 3
-"""Terms that a correction and what it corrects have in common, and statements that have one of these terms."""
+"""Words that a correction and what it corrects have in common, and statements that have one of these words."""
+LINE_TOKENS = 8
+"""No line has fewer: so many statements are read as might fit, and some more."""
+_UNDATED = "0000-00-00"
 _ALIKE = 0.9
 
 
@@ -133,7 +138,7 @@ def build_profile(
     own = policy.memory.profile
     if max_tokens <= 0 or not is_enabled(own, user_id, purpose):
         return []
-    rows = best_statements(ctx, reader, tenant_id, user_id, 64 + max_tokens // 2)
+    rows = best_statements(ctx, reader, tenant_id, user_id, 32 + max_tokens // LINE_TOKENS)
     statements = _with_turns(ctx, reader, tenant_id, user_id, rows)
     if purpose == "tool":
         terms = frozenset(analyze(query)) if query else frozenset()
@@ -166,23 +171,54 @@ def _concerns(statement: Statement, terms: frozenset[str]) -> bool:
 
 def choose_lines(statements: Sequence[Statement], max_tokens: int, count: Callable[[str], int]) -> list[ProfileLine]:
     """Fill a budget: by safety and standing wish, then the newest. Pure."""
-    ranked = sorted(statements, key=_worth)
+    ranked = [_Candidate(each, read_words(each.text)) for each in sorted(statements, key=_worth)]
     newer = find_corrections(ranked)
     chosen: set[int] = set()
+    turns: dict[int, list[Statement]] = {}
     seen = Seen(_ALIKE)
-    left = max_tokens
+    left, least = max_tokens, count(_head(99, _UNDATED))
     for at in range(len(ranked)):
         for unit in ((at, *newer.get(at, ())), newer.get(at, ())):
-            added = _added(ranked, chosen, seen, unit)
-            cost = sum(count(_shown(99, ranked[each], ranked[each].text)) for each in added)
+            added = [at for at in unit if at not in chosen and not _is_said(ranked[at], seen)]
+            cost = sum(_cost(ranked[each].said, turns, count) for each in added)
             if cost <= left:
                 left -= cost
                 chosen.update(added)
                 for each in added:
-                    seen.add(ranked[each].text, str(each))
+                    seen.add(ranked[each].said.text, str(each), ranked[each].words)
+                    turns.setdefault(ranked[each].said.row.n, []).append(ranked[each].said)
                 break
-    corrected = {_place(ranked[late]): ranked[early].event_id for early, later in newer.items() for late in later}
-    return _lines([ranked[at] for at in chosen], corrected, count)
+        if left < least:
+            break
+    corrected = {ranked[late].place: ranked[early].said.event_id for early, later in newer.items() for late in later}
+    return _lines([ranked[at].said for at in chosen], corrected, count)
+
+
+class _Candidate(NamedTuple):
+    said: Statement
+    words: Words
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return _place(self.said)
+
+
+def _cost(said: Statement, turns: Mapping[int, Sequence[Statement]], count: Callable[[str], int]) -> int:
+    """The tokens that a statement adds: beside a neighbour in its turn, no mark and date, but two for what may join."""
+    if any(_joins(said, other) or _joins(other, said) for other in turns.get(said.row.n, ())):
+        return count(said.text) + 2
+    return count(_shown(99, said, said.text))
+
+
+def _joins(one: Statement, other: Statement) -> bool:
+    """Does nothing but white space lie between a statement and the next?"""
+    end = one.row.start + one.row.size
+    return end <= other.row.start and not one.turn[end : other.row.start].strip()
+
+
+def _is_said(candidate: _Candidate, seen: Seen) -> bool:
+    """Does a line say the same that was chosen before?"""
+    return seen.find(candidate.said.text, candidate.words) is not None
 
 
 def _place(statement: Statement) -> tuple[int, int]:
@@ -193,28 +229,23 @@ def _worth(statement: Statement) -> tuple[int, int, int]:
     return -worth(statement.row), -statement.row.n, statement.row.start
 
 
-def _added(ranked: Sequence[Statement], chosen: set[int], seen: Seen, unit: Iterable[int]) -> list[int]:
-    """Those of a unit that are neither chosen nor said by another that is."""
-    return [at for at in unit if at not in chosen and seen.find(ranked[at].text) is None]
-
-
-def find_corrections(statements: Sequence[Statement]) -> dict[int, tuple[int, ...]]:
+def find_corrections(ranked: Sequence[_Candidate]) -> dict[int, tuple[int, ...]]:
     """For each statement that later ones correct, as far as that can be seen, which those are.
 
     Nothing is claimed by it: what may be outdated is shown with what was said after it.
     """
-    late = [at for at, each in enumerate(statements) if each.row.correction >= CORRECTION_MIN]
-    if not late:
-        return {}
-    terms = [frozenset(analyze(each.text)) for each in statements]
-    times = Counter(term for own in terms for term in own)
+    holding: dict[str, list[int]] = {}
+    for at, each in enumerate(ranked):
+        for word in each.words.held:
+            holding.setdefault(word, []).append(at)
     found: dict[int, list[int]] = {}
-    for at in late:
-        telling = {term for term in terms[at] if times[term] <= SHARED_BY_MAX}
-        for early, each in enumerate(statements):
-            is_before = _place(each) < _place(statements[at])
-            if is_before and len(telling & terms[early]) >= SHARED_MIN:
-                found.setdefault(early, []).append(at)
+    for at, late in enumerate(ranked):
+        if late.said.row.correction < CORRECTION_MIN:
+            continue
+        rare = [each for word in late.words.held if len(each := holding[word]) <= SHARED_BY_MAX]
+        shared = Counter(early for places in rare for early in places if ranked[early].place < late.place)
+        for early in sorted(early for early, words in shared.items() if words >= SHARED_MIN):
+            found.setdefault(early, []).append(at)
     return {early: tuple(own) for early, own in found.items()}
 
 
@@ -262,7 +293,11 @@ def render_profile(lines: Sequence[ProfileLine]) -> str:
 def _shown(number: int, said: Statement | ProfileLine, text: str) -> str:
     """A line of a profile; no line within a text can be taken for one."""
     who = "" if said.speaker is None else f"{said.speaker}: "
-    return f"[{number}] {said.ts[:10]}: {who}{text}".replace("\n", "\n    ") + "\n"
+    return f"{_head(number, said.ts)}{who}{text}".replace("\n", "\n    ") + "\n"
+
+
+def _head(number: int, ts: str) -> str:
+    return f"[{number}] {ts[:10]}: "
 
 
 class _Event(NamedTuple):
@@ -275,9 +310,24 @@ def _with_turns(
 ) -> list[Statement]:
     keys = sorted({(user_id, row.n) for row in rows})
     ids = {event.n: event.id for event in find(reader, ENTRIES, ("user_id", "n"), keys, into=_Event)}
-    turns = turns_by_id(ctx, reader, tenant_id, [ids[n] for _, n in keys if n in ids], is_asked_later=True)
-    return [
-        Statement(row, turn.id, turn.session_id, turn.ts, turn.speaker, turn.text)
-        for row in rows
-        if (turn := turns.get(ids.get(row.n, ""))) is not None
-    ]
+    turns = turns_by_id(ctx, reader, tenant_id, list(ids.values()), is_asked_later=True)
+    bounds = {n: _bounds(turns[id_]) for n, id_ in ids.items() if id_ in turns}
+    found: list[Statement] = []
+    for row in rows:
+        begins, ends = bounds.get(row.n, _NOWHERE)
+        if row.start not in begins or row.start + row.size not in ends:
+            raise damaged_entry(ids.get(row.n), "a statement is not where the index says")
+        turn = turns[ids[row.n]]
+        found.append(Statement(row, turn.id, turn.session_id, turn.ts, turn.speaker, turn.text))
+    return found
+
+
+_NOWHERE: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+
+
+def _bounds(turn: LiveTurn) -> tuple[frozenset[int], frozenset[int]]:
+    """Where statements of a turn may begin and end: nowhere, if it is not the user who speaks."""
+    if not is_users_own(turn.kind, turn.role, turn.trust):
+        return _NOWHERE
+    spans = sentence_spans(turn.text[:CHARS_MAX])
+    return frozenset(start for start, _ in spans), frozenset((*(end for _, end in spans), len(turn.text)))

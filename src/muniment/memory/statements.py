@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from muniment.store.context import Context
 
 __all__ = [
+    "CHARS_MAX",
     "StatementCache",
     "UserTurn",
     "add_statements",
@@ -45,6 +46,7 @@ __all__ = [
     "drop_statements",
     "gate_version",
     "has_statements",
+    "is_users_own",
     "outdated_users",
     "read_statements",
     "statement_fault",
@@ -55,9 +57,11 @@ CHARS_MAX = 8_000
 """Characters of a turn that are read."""
 SHORT_BYTES = 240
 """A turn up to this size is one statement."""
+LONG_CHARS = 2_000
+"""A longer statement fits into few profiles, so it is read after all others."""
 QUOTE_BYTES = 20
 """A shorter quotation is a name or a title."""
-OWN_MIN = 140
+OWN_MIN = 168
 """A sentence below it may be somebody else's, or invented."""
 _RULES = 1
 """Raised with every change of what this page makes of a turn."""
@@ -78,8 +82,13 @@ class UserTurn(NamedTuple):
 
 
 def has_statements(row: EntryRow) -> bool:
-    """Is this entry a message in which a user speaks? What tools and pages say never is."""
-    return row.kind == "message" and row.role == "user" and row.trust == "user" and not is_reserved(row.user_id)
+    """May this entry hold statements of its user?"""
+    return is_users_own(row.kind, row.role, row.trust) and not is_reserved(row.user_id)
+
+
+def is_users_own(kind: str, role: str, trust: str) -> bool:
+    """Is it a message in which the user speaks? What tools and pages say never is."""
+    return kind == "message" and role == trust == "user"
 
 
 @cache
@@ -118,7 +127,7 @@ def _of_turn(scored: Sequence[tuple[Span, SentenceScores]]) -> SentenceScores:
 
 def _row(user_id: str, turn: UserTurn, span: Span, scores: SentenceScores) -> StatementRow:
     start, end = span
-    rank = max(worth(scores), scores.correction)
+    rank = max(worth(scores), scores.correction) if end - start <= LONG_CHARS else 0
     return StatementRow(user_id, rank, turn.n, start, end - start, *scores, gate=gate_version())
 
 

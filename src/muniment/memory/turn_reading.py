@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from muniment.core.instants import local_form
 from muniment.core.ports.engine import Condition, Reader
 from muniment.core.ports.rows import by_ids, select
 from muniment.core.ports.schema import ENTRIES, EntryRow
@@ -92,6 +93,8 @@ class LiveTurn:
             said["tool"] = entry.tool.to_wire()
         if entry.cited is not None:
             said["cited"] = entry.cited.to_wire()
+        if entry.body is not None and entry.body.utc_offset is not None:
+            said["utc_offset"] = entry.body.utc_offset
         return cls(row, said, text)
 
     @property
@@ -107,6 +110,12 @@ class LiveTurn:
     @property
     def speaker(self) -> str | None:
         return self._said.get("speaker")
+
+    @property
+    def local_ts(self) -> str:
+        """When it was said, by the clock of who said it."""
+        offset = self._said.get("utc_offset")
+        return local_form(self.ts, offset) if type(offset) is int else self.ts
 
     @property
     def metadata(self) -> JsonObject:
@@ -179,7 +188,7 @@ class LiveTurn:
                 "kind": self.kind,
                 "role": self.role,
                 "speaker": call or self.speaker,
-                "ts": self.ts,
+                "ts": self.local_ts,
                 "text": text,
                 "trust": self.trust,
                 "flags": tuple(self._flags.split(",")) if self._flags else (),

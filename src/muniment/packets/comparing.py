@@ -7,7 +7,7 @@ from typing import Any
 
 from muniment.core.record import Count, Items, Record
 from muniment.packets.builds import Build
-from muniment.packets.compose.explain import selected_name
+from muniment.packets.explain import selected_name
 from muniment.packets.fates import Fates
 from muniment.packets.page.aligned import LinePair, align
 from muniment.packets.page.page_lines import PageLine, page_lines

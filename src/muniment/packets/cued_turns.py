@@ -20,7 +20,7 @@ from muniment.memory.recall.index import Ints, StoredIndex, role_number
 from muniment.memory.recall.rank import Reach
 from muniment.memory.searching import FoundTurn, find_turns
 from muniment.memory.turn_reading import turns_by_id
-from muniment.packets.compose.cues import AskedCues
+from muniment.packets.cues import AskedCues
 from muniment.packets.pool import CUE_PART, SAID_LATELY, ComposeRequest, HitCandidate, NotGathered
 from muniment.store.context import Context
 

@@ -19,9 +19,9 @@ from muniment.memory.episodes.forming import form_episodes
 from muniment.memory.recall.index import Ints, StoredIndex
 from muniment.memory.turn_reading import turns_by_id
 from muniment.memory.turns import EpisodeCandidate
-from muniment.packets.compose.cues import AskedCues
-from muniment.packets.compose.floors import floors_of
+from muniment.packets.allocate import floors_of
 from muniment.packets.cued_turns import CuedTurns, Hits, Mask
+from muniment.packets.cues import AskedCues
 from muniment.packets.pool import ComposeRequest, HitCandidate, NotGathered
 from muniment.store.context import Context
 

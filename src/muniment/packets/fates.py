@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muniment.core.instants import parse_rfc3339
-from muniment.packets.compose.explain import selected_name
+from muniment.packets.explain import selected_name
 
 if TYPE_CHECKING:
     from muniment.packets.builds import Build

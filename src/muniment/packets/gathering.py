@@ -28,9 +28,9 @@ from muniment.memory.results.call_marks import changed, did
 from muniment.memory.results.effects import WRITE
 from muniment.memory.summary_reading import RECENT_ENTRIES, read_summary
 from muniment.memory.turn_reading import last_turns, turns_by_id
-from muniment.packets.compose.cues import AskedCues
-from muniment.packets.compose.draft import barred
+from muniment.packets.admission import barred
 from muniment.packets.cued_turns import find_hits, read_cued, with_newest_own
+from muniment.packets.cues import AskedCues
 from muniment.packets.earlier_sessions import gather_episodes
 from muniment.packets.page.lines import may_show
 from muniment.packets.pool import (

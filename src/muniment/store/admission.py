@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from muniment.core.canonical import canonical_bytes, canonical_text, parse_json, salted_digest
-from muniment.core.instants import format_instant, parse_instant
+from muniment.core.instants import format_instant, offset_minutes, parse_instant
 from muniment.core.policy import LedgerPolicy
 from muniment.core.ports.schema import EntryRow, ItemRow
 from muniment.core.record import ValidationError
@@ -172,6 +172,8 @@ def _body_of(draft: EntryDraft) -> dict[str, Any]:
         body["cited"] = draft.cited.to_wire()
     if draft.imported is not None:
         body["imported"] = draft.imported.to_wire()
+    if draft.ts is not None and (offset := offset_minutes(draft.ts)):
+        body["utc_offset"] = offset
     return body
 
 

@@ -12,12 +12,22 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache, lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, Self
 
 from muniment.core.canonical import read_canonical
-from muniment.core.instants import format_instant, parse_instant
+from muniment.core.instants import format_instant
 from muniment.core.ports.schema import EntryRow
-from muniment.core.record import Absent, Count, Items, JsonObject, Record, Timestamp, ValidationError, issues_of
+from muniment.core.record import (
+    Absent,
+    Count,
+    Items,
+    JsonObject,
+    Numeric,
+    Record,
+    Timestamp,
+    ValidationError,
+    issues_of,
+)
 from muniment.core.scope import (
     LEDGER_CORPUS,
     ChunkSpan,
@@ -276,6 +286,8 @@ class Body(Record):
     analysed_chars: Absent[Count] = None
     """Of a text over the budget of work: how many of its characters were analysed. What is behind them is found by its
     words."""
+    utc_offset: Absent[Annotated[int, Numeric(integral=True)]] = None
+    """How many minutes the clock of the caller's `ts` was ahead of UTC, unless it was UTC: days are the speaker's."""
 
 
 class LedgerEntry(Record):
@@ -468,7 +480,7 @@ def _as_recorded(event: dict[str, Any]) -> dict[str, Any]:
     """What callers write, as the strict record wants it: text time stamps, real sequences, real dicts."""
     ts = event.get("ts")
     if isinstance(ts, datetime):
-        event["ts"] = format_instant(parse_instant(ts))
+        event["ts"] = format_instant(ts) if ts.tzinfo is None else ts.isoformat()
     elif isinstance(ts, date):
         event["ts"] = ts.isoformat()
     for key in ("tags", "entities"):

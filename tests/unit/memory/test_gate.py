@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from muniment.memory.gate import HEADS, SentenceScores, score_sentences
 
 sys.path.append(str(Path(__file__).parents[3] / "tools"))
@@ -199,5 +201,6 @@ def test_labels_are_known_and_frames_are_distinct() -> None:
                 assert frames.setdefault(f"{path.stem} {text}", label) == label, f"two labels: {line}"
 
 
+@pytest.mark.soak
 def test_data_file_is_what_the_sentences_give() -> None:
     assert fit_gate.fit(fit_gate.read_sentences(), fit_gate.Settings()) == fit_gate.DATA.read_bytes()

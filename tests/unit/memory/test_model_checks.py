@@ -229,12 +229,11 @@ class Anthropic:
         self.messages = calls
 
 
-def test_a_client_of_either_kind_is_asked_for_the_model_of_the_policy() -> None:
-    policy = ExtractionPolicy(model="m")
+def test_a_client_of_either_kind_is_asked_for_the_model_that_is_named() -> None:
     messages = prompt_messages([turn("x")], ())
     for kind, is_cut in ((OpenAi, True), (Anthropic, False)):
         calls = Completions()
-        model = load_turn_model(kind(calls), policy)
+        model = load_turn_model((kind(calls), "m"), POLICY)
         reply = model.ask(messages, {"type": "object"}, 99)
         assert (reply.text, reply.is_cut, reply.tokens_in, reply.tokens_out) == ("{}", is_cut, 7, 3)
         (asked,) = calls.asked

@@ -14,7 +14,7 @@ from deployments import FreshStore, on
 from muniment.core.policy import ProfilePolicy
 from muniment.core.ports.engine import Delete, Patch, Put, Select
 from muniment.core.ports.schema import StatementRow
-from muniment.errors import InvalidInput
+from muniment.errors import InvalidInput, StoreDamaged
 from muniment.handles.memory import Memory
 from muniment.memory.index import follow
 from muniment.memory.profile import Profile, Statement, choose_lines, is_enabled, kind_of
@@ -149,11 +149,10 @@ DRAFT = 'Please write to my boss. Say "I am allergic to the office and shall not
     [
         ("I'm allergic to nuts. I live in Leeds.", 1),
         (STORY * 3, 3),
-        (STORY * 3 + "I'm allergic to nuts.", 4),
         (STORY * 3 + DRAFT, 1),
         (STORY * 3 + "\n> I am allergic to nuts, it says.\n" + STORY, 1),
         (STORY * 3 + "\n```\nI = allergic\n```\n", 1),
-        (STORY * 3 + 'The boat was called "Erika".', 4),
+        (STORY * 3 + 'We saw the "Erika" in the harbour over there with my neighbour.', 4),
         ("", 0),
         ("   \n", 0),
     ],
@@ -280,6 +279,21 @@ def test_verify_finds_a_row_that_is_not_what_was_said_and_a_rebuild_mends_it(sto
     stored.store.rebuild()
     assert rows(stored) == before
     assert stored.verify().ok
+
+
+@pytest.mark.parametrize("moved", [{"start": 3}, {"size": 3}, {"n": 0}, {"n": 1}, {"n": 2}])
+def test_a_row_that_was_moved_shows_nothing(mem: Memory, moved: dict[str, int]) -> None:
+    """Not a part of a word, and nobody else's words: the second entry of the session is an assistant's."""
+    run = mem.run(user_id="ana", session_id="s1")
+    run.observe("assistant", "I'm severely allergic to sesame, I carry an EpiPen.")
+    talk(mem, SAID[0])
+    mem.store.index()
+    (row,) = rows(mem)
+    moves = {name: by + (0 if name == "n" else getattr(row, name)) for name, by in moved.items()}
+    engine = mem._ctx.engine
+    engine.write("default", lambda tx: (tx.do(Delete("statements", _key(row))), tx.do(_edited(row, **moves))))
+    with pytest.raises(StoreDamaged):
+        profile(mem)
 
 
 def test_rows_of_another_gate_are_counted_and_rebuilt(mem: Memory) -> None:

@@ -67,7 +67,7 @@ def test_a_change_has_its_kind_and_its_reason(mem: Memory) -> None:
     old = run.remember("user.diet", "pescatarian", sources=[fish.id])
     run.insight("hypothesis", "she may like boats", sources=[fish.id])
     run.observe_many(
-        [{"role": "user", "content": f"The harbour has a place number {n} for dinner."} for n in range(12)]
+        [{"role": "user", "content": f"The harbour has a place number {n} for dinner."} for n in range(24)]
     )
     run.patch(goal="book dinner", slots={"people": 2})
     first = run.compose("planner", query="Which place at the harbour has dinner?")

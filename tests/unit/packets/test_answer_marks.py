@@ -12,8 +12,8 @@ from muniment.contracts.semantics import check_packet
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets.builds import Build
-from muniment.packets.compose.audit import audit
 from muniment.packets.rendering import render
+from packet_audit import audit
 
 SAID = {
     "home": "I live in Lisbon near the river.",

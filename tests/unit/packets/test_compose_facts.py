@@ -8,9 +8,9 @@ import pytest
 from makers import make_fact, make_hit, make_pool, make_request
 
 from muniment.core.policy import ComposePolicy
-from muniment.packets.compose.audit import audit
-from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.compose import Composed, compose
 from muniment.packets.pool import FactCandidate
+from packet_audit import audit
 from products import for_each
 from strategies import CountBy
 
@@ -123,6 +123,11 @@ def test_facts_that_match_nothing_leave_room_for_hits_that_do() -> None:
     hits = [make_hit("e1", "I live in Berlin")]
     made = compose(
         make_request(max_tokens=1024), make_pool(facts=facts, hits=hits), ComposePolicy(), CountBy(), "digest"
+    )
+    assert len(kept(made)) == 30, "and what the hits leave is theirs"
+    many = [make_hit(f"e{n}", " ".join(f"word{n}x{at}" for at in range(40))) for n in range(40)]
+    made = compose(
+        make_request(max_tokens=1024), make_pool(facts=facts, hits=many), ComposePolicy(), CountBy(), "digest"
     )
     assert 5 < len(kept(made)) < 20
     assert made.packet.budget_report.section_usage["facts"] < 0.17 * 1024

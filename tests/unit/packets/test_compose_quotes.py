@@ -13,11 +13,11 @@ from makers import OPENING, TODAY, make_episode, make_hit, make_line, make_pool,
 
 from muniment.core.policy import ComposePolicy
 from muniment.core.text.sentences import sentence_spans
-from muniment.packets.compose.audit import audit
-from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.compose import Composed, compose
 from muniment.packets.page.layout import lay_out, sheet_of
 from muniment.packets.page.opening import PREAMBLE
 from muniment.packets.rendering import render
+from packet_audit import audit
 from products import for_each
 from strategies import CountBy, count_words
 
@@ -110,11 +110,11 @@ def test_a_quoted_turn_is_not_repeated_in_the_window_and_the_summary_stands_what
     made = composed(
         hits=[make_hit("e1", turn.text, session_id="s1")],
         window=[turn, make_turn("e2", "And you?", session_id="s1", seq=1)],
-        summary=[make_line("e1", "It is nice."), make_line("e2", "And you?")],
+        summary=[make_line("e1", "It is nice.", kind="decision"), make_line("e2", "Is it far?")],
     )
-    assert omitted(made) == {"turn:e1": "duplicate"}
-    assert made.packet.short_term.rolling_summary == "user: It is nice. [e1]\nuser: And you? [e2]"
-    assert "And you? [2]\n" not in made.text.split("## Said")[1]
+    assert omitted(made) == {"quote:e1": "duplicate", "summary:e2": "weak_evidence"}
+    assert made.packet.short_term.rolling_summary == "decision (user): It is nice. [e1]"
+    assert made.text.count("I live in Berlin") == 1
 
 
 @pytest.mark.req("MP-03", "MP-05")
@@ -123,7 +123,7 @@ def test_a_responder_gets_summary_and_quotes_not_window_nor_tool_results() -> No
         "hits": [make_hit("e1", "I live in Berlin.")],
         "window": [make_turn("w1", "What is the weather?")],
         "tools": [make_tool("t1", "12 degrees in Berlin")],
-        "summary": [make_line("w1", "What is the weather?")],
+        "summary": [make_line("w1", "What is the weather?", kind="commitment")],
     }
     made = composed("responder", **pool)
     assert made.packet.short_term.conversation_window is None
@@ -223,31 +223,13 @@ def test_the_users_words_make_no_room_for_an_echo_of_them() -> None:
     assert quoted(made) == ["e2"]
 
 
-def test_what_has_left_the_page_is_in_nobodys_way() -> None:
-    """The page came out too long, the older saying was given back, and then the newer one has its second chance."""
-    crowded = CountBy(lambda text: count_words(text) + (60 if text.count("\n") > 4 else 0), "crowded", is_exact=False)
-
-    def words(letter: str, count: int) -> str:
-        return " ".join(letter * (2 + number) for number in range(count))
-
-    hits = [
-        make_hit("e1", words("x", 105), 3.0),
-        make_hit("e2", words("y", 105), 2.0),
-        make_hit("e3", words("y", 111), 1.0, ts="2026-04-21T10:00:00Z"),
-    ]
-    held, policy = make_pool(hits=hits), ComposePolicy(quote_share=1.0, cut_tokens_min=40)
-    made = compose(make_request(max_tokens=256), held, policy, crowded, "digest")
-    assert audit(held, made.packet) == []
-    assert quoted(made) == ["e1"]
-    assert made.tokens <= 256
-
-
 @pytest.mark.req("MP-05", "LG-08")
 @pytest.mark.parametrize("broken", ["\n", "\r", "\u2028", "\x85"])
 def test_nothing_in_the_summary_passes_for_a_line_of_the_page(broken: str) -> None:
-    line = make_line("m1", f"We talked.{broken}## Facts", role="user", speaker=f"Ana{broken}## Working state")
+    who = {"role": "user", "speaker": f"Ana{broken}## Working state"}
+    line = make_line("m1", f"We talked.{broken}## Facts", kind="decision", **who)
     made = composed(request=make_request(query=""), summary=[line])
-    assert made.text == f"{OPENING}## So far\nAna ## Working state: We talked. ## Facts [1]\n{TODAY}"
+    assert made.text == f"{OPENING}## So far\ndecision (Ana ## Working state): We talked. ## Facts [1]\n{TODAY}"
 
 
 @pytest.mark.req("MP-16")
@@ -271,10 +253,10 @@ def test_every_sentence_says_who_said_it() -> None:
     ]
     made = composed(
         request=make_request(query=""),
-        summary=[make_line("m3", "We talked about hotels.", role="assistant")],
+        summary=[make_line("m3", "We take the hotel.", role="assistant", kind="decision")],
         episodes=[make_episode("ep1", start, *told)],
     )
-    assert "assistant: We talked about hotels. [1]" in made.text
+    assert "decision (assistant): We take the hotel. [1]" in made.text
     assert (
         "tool → I moved to Moscow last month. [2]\n- Ana: Please look it up. [3]\n- assistant: It is sunny."
         in made.text

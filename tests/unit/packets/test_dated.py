@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from muniment.handles.memory import Memory
 from muniment.packets.page.dated import NOTES_MAX, dated, undated
+from muniment.packets.rendering import render
 from products import for_each
 
 SAID = "2026-03-11T09:30:00Z"
@@ -102,6 +104,37 @@ def test_a_week_named_on_a_sunday_and_a_weekend_named_on_one_are_left_alone() ->
 def test_days_are_the_speakers() -> None:
     """Half past eleven at night in New York is the next day in London."""
     assert "(= 9 March 2026)" in dated("I fell yesterday.", "2026-03-10T23:30:00-04:00")
+
+
+@pytest.mark.req("TM-01")
+@for_each(
+    "ts",
+    [
+        "2026-03-10T23:30:00-04:00",
+        datetime(2026, 3, 10, 23, 30, tzinfo=timezone(timedelta(hours=-4))),
+        "2026-03-10T01:00:00+05:30",
+    ],
+)
+def test_a_packet_tells_the_speakers_days(make: Any, ts: Any) -> None:
+    """The ledger orders by instants and keeps the caller's offset: headings and notes go by the speaker's calendar."""
+    mem: Memory = make("memory")
+    said = mem.run(user_id="ana", session_id="s1").observe("user", "I fell off the kayak yesterday.", ts=ts)
+    assert said.ts.endswith("Z")
+    entry = mem.ledger.get(said.id)
+    assert entry.body is not None
+    assert entry.body.utc_offset in (-240, 330)
+    build = mem.run(user_id="ana", session_id="s2").compose("planner", query="kayak", now="2026-03-20T09:00:00Z")
+    assert "10 March 2026:\n" in build.text
+    assert "yesterday (= 9 March 2026)" in build.text
+    assert render(build.packet).text == build.text
+    assert mem.verify().ok
+
+
+@pytest.mark.req("TM-01")
+@for_each("ts", [None, "2026-03-10T23:30:00Z", "2026-03-10T23:30:00", datetime(2026, 3, 10, 23, 30, tzinfo=UTC)])
+def test_no_offset_is_kept_of_utc(make: Any, ts: Any) -> None:
+    entry = make("memory").run(user_id="ana", session_id="s1").observe("user", "I fell off the kayak.", ts=ts)
+    assert entry.body.utc_offset is None
 
 
 @pytest.mark.req("TM-01")

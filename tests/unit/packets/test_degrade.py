@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muniment.core.text.analyzer import analyze
-from muniment.packets.compose.budget import cut_text, cut_value
+from muniment.packets.cutting import cut_text, cut_value
 
 TERMS = analyze("bridge harbour")
 

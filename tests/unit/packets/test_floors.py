@@ -20,8 +20,8 @@ import muniment
 from muniment.contracts.schemas import validate
 from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidRecord
-from muniment.packets.compose.audit import audit
-from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.compose import Composed, compose
+from packet_audit import audit
 from products import for_each
 from strategies import CountBy
 

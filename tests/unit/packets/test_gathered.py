@@ -12,8 +12,8 @@ from makers import make_pool
 import muniment
 from muniment import Memory
 from muniment.packets.builds import Build
-from muniment.packets.compose.audit import audit
 from muniment.packets.pool import NotGathered
+from packet_audit import audit
 
 pytestmark = pytest.mark.req("TM-04")
 

@@ -12,11 +12,11 @@ from muniment.core.policy import ComposePolicy
 from muniment.errors import InvalidRecord
 from muniment.handles.memory import Memory
 from muniment.packets.builds import PURPOSES
-from muniment.packets.compose.audit import audit
-from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.compose import Composed, compose
 from muniment.packets.page.lines import BLOCK_NAMES
 from muniment.packets.page.opening import PREAMBLE, preamble
 from muniment.packets.rendering import render
+from packet_audit import audit
 from strategies import CountBy
 
 HEADING = BLOCK_NAMES["instructions"].heading
@@ -181,7 +181,8 @@ def test_of_too_many_the_latest_stand_and_none_is_cut() -> None:
         instruction(f"i{at:02d}", f"never mention the {at}th of the many old tales", recorded_at=day)
         for at, day in enumerate(days)
     ]
-    made = composed(make_pool(facts=told), max_tokens=400)
+    hits = [make_hit(f"e{n}", " ".join(f"word{n}x{at}" for at in range(40))) for n in range(40)]
+    made = composed(make_pool(facts=told, hits=hits), max_tokens=400, query="word1x1")
     shown = asked_in(made.text)
     assert shown == [each.fact.value for each in told][-len(shown) :]
     reasons = {each.reason for each in made.packet.explain.omitted}
@@ -226,7 +227,8 @@ def test_its_own_turn_is_not_told_twice() -> None:
     assert made.text.count("answer in French") == 1
     assert {each.item: each.reason for each in made.packet.explain.omitted} == {
         "quote:e1": "duplicate",
-        "summary:e1": "near_duplicate",
+        "summary:e1": "duplicate",
+        "summary:e3": "weak_evidence",
     }
 
 

@@ -275,7 +275,7 @@ def test_where_memory_holds_nothing_that_stands_behind_the_question_too() -> Non
         run = mem.run(user_id="ana")
         run.observe("user", "My boat is called Marlin.")
         known = run.compose("responder", query="What is my boat called?")
-        unknown = run.compose("responder", query="Which flute did Esperanza repair?")
+        unknown = mem.run(user_id="ben").compose("responder", query="Which flute did Esperanza repair?")
         for build in (known, unknown):
             again = render(build.packet, query=build.request.query)
             assert to_openai(again) == build.to_openai()
@@ -290,7 +290,6 @@ def test_what_the_page_leaves_open_is_not_denied_behind_the_question(purpose: An
     """The goal answers it, in other words: a model is not told to answer that nothing was planned."""
     with muniment.open(":memory:") as mem:
         run = mem.run(user_id="ana", session_id="s1")
-        run.observe("user", "Tea is fine.")
         run.patch(goal="Find lodging in Lyon for Nora")
         build = run.compose(purpose, query="Which city will we sleep in?")
     assert "answers this, unless a line above does" in build.text

@@ -17,9 +17,9 @@ from muniment.errors import Forgotten
 from muniment.handles.memory import Memory
 from muniment.handles.run import Run
 from muniment.packets.builds import Build
-from muniment.packets.compose.audit import audit
 from muniment.packets.rendering import render
 from muniment.packets.run_state import task_of
+from packet_audit import audit
 from products import for_each
 
 NOW = "2026-05-01T12:00:00Z"

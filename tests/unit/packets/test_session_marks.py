@@ -13,10 +13,10 @@ from muniment.core.outside.token_counters import load_token_counter
 from muniment.core.policy import ComposePolicy
 from muniment.handles.memory import Memory
 from muniment.packets.builds import Build
-from muniment.packets.compose.audit import audit
-from muniment.packets.compose.composition import Composed, compose
+from muniment.packets.compose import Composed, compose
 from muniment.packets.pool import KnownMarks
 from muniment.packets.rendering import render
+from packet_audit import audit
 from products import for_each
 from strategies import CountBy
 

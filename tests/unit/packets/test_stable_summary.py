@@ -43,11 +43,11 @@ def test_what_is_asked_does_not_change_the_summary(any_mem: Memory, budget: int,
 
 def test_a_quote_that_only_repeats_a_line_of_today_is_the_duplicate(any_mem: Memory) -> None:
     run = filled(any_mem, "2026-05-01")
-    build = run.compose("responder", query="Which hotel has the roof garden?", max_tokens=1024, now=NOW)
-    assert f"user: {SAID[1][1]} [" in build.text
-    assert build.text.count(SAID[1][1]) == 1
+    build = run.compose("responder", query="Which hotel may you book?", max_tokens=1024, now=NOW)
+    assert f"constraint (user): {SAID[0][1]} [" in build.text
+    assert build.text.count(SAID[0][1]) == 1
     summary = build.packet.short_term.rolling_summary
-    name = next(cited for cited in build.marks.values() if f"{SAID[1][1]} [{cited}]" in summary)
+    name = next(cited for cited in build.marks.values() if f"{SAID[0][1]} [{cited}]" in summary)
     (omitted,) = [each for each in build.packet.explain.omitted if each.item == f"quote:{name}"]
     assert omitted.reason == "duplicate"
     assert any_mem.replay(build.id).packet_bytes == build.packet_bytes

@@ -105,8 +105,9 @@ class _Reader:
         """The user said something in this session; a call named this model."""
         from muniment.memory._extract_model import load_turn_model
 
-        policy = self._mem.policy.memory.extraction.model_copy(update={"model": model})
-        self._mem._start_background().notice(scope, load_turn_model(self._client, policy, settle=self._settle))
+        policy = self._mem.policy.memory.extraction
+        reader = load_turn_model((self._client, model), policy, settle=self._settle)
+        self._mem._start_background().notice(scope, reader)
 
     def _settle(self, call: Callable[[], Any]) -> Any:
         loop = self._loop

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from muniment.packets.compose.explain import candidates_of, names_of
+from muniment.packets.explain import candidates_of, names_of
 from muniment.packets.page.lines import fact_line, insight_line, loop_line, procedure_line, state_line, state_units
 
 if TYPE_CHECKING:

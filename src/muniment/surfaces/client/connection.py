@@ -297,7 +297,8 @@ def plain(value: Any, path: str, room: int = MAX_DEPTH) -> Any:
     if isinstance(value, Build):
         return value.id
     if isinstance(value, datetime):
-        return format_instant(parse_instant(value, path=path))
+        instant = format_instant(parse_instant(value, path=path))
+        return instant if value.tzinfo is None else value.isoformat()
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Mapping):

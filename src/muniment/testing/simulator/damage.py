@@ -27,7 +27,7 @@ __all__ = ["ACTS", "Doors", "doors_of", "plan_damage"]
 
 _HEADER_BYTES = 100
 _TYPED = (IntegrityFailure, NotADatabase, SchemaMismatch)
-_DAMAGED = ("entries", "entries", "items", "blobs", "segments")
+_DAMAGED = ("entries", "entries", "items", "blobs", "segments", "statements")
 """Tables whose rows are told word for word."""
 _WORDS = re.compile(r"[^\W_]+")
 
@@ -76,6 +76,7 @@ def doors_of(model: Model, args: Args) -> dict[str, Callable[[Memory], Any]]:
         "verify": lambda mem: _noticed(mem.verify(**where)),
         "entries": lambda mem: [str(entry) for entry in mem.ledger.entries(user_id=owner_id, **where)],
         "search": lambda mem: [(hit.id, hit.text) for hit in run(mem).search(args["query"], now=now)],
+        "profile": lambda mem: mem.profile(user_id=owner_id, **where).text,
         "facts": lambda mem: [fact.to_wire() for fact in run(mem).facts()],
         "export": lambda mem: shown_dump(list(mem.export(**where))),
     }

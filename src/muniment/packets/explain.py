@@ -1,4 +1,4 @@
-"""Why this and not that: every candidate is selected or omitted, once, and each step down is written."""
+"""Why this and not that: every candidate is selected or omitted, once, and each step down is named."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ __all__ = [
     "BUDGET_REASONS",
     "REASONS",
     "UNGATHERED_REASONS",
+    "Explanation",
     "Reason",
-    "Rung",
-    "Tally",
     "candidates_of",
     "names_of",
     "selected_name",
@@ -68,14 +67,11 @@ UNGATHERED_REASONS: frozenset[str] = frozenset(
 BUDGET_REASONS: frozenset[str] = frozenset(("over_budget", "count_limit", "duplicate", "near_duplicate"))
 """What the budget report lists as an omission; the others were never to be shown."""
 
-Rung = Literal["raw→quote", "raw→summary", "raw→ref"]
-"""Down the ladder raw → quote → summary → ref (MP-14)."""
-
 _SPACE = re.compile(r"\s+")
 
 
-class Tally:
-    """The fate of every candidate, in the order it was decided."""
+class Explanation:
+    """The fate of every candidate, and what the facts of a packet contradict."""
 
     def __init__(self) -> None:
         self._selected: dict[str, str] = {}
@@ -85,8 +81,7 @@ class Tally:
         self.conflicts: list[dict[str, Any]] = []
         """As they stand in `explain.conflicts`."""
 
-    def select(self, name: str, score: float, rules: Iterable[str]) -> None:
-        rules = tuple(rules)
+    def select(self, name: str, score: float, rules: tuple[str, ...]) -> None:
         rules_text = self._rules_texts.get(rules)
         if rules_text is None:
             rules_text = self._rules_texts[rules] = _SPACE.sub("_", ",".join(rules)) or "default"
@@ -96,22 +91,8 @@ class Tally:
         omission = {"item": name, "reason": reason}
         self._omitted[name] = dict(sorted({**omission, **detail}.items())) if detail else omission
 
-    def withdraw(self, name: str, reason: Reason, **detail: Any) -> None:
-        """Selected before, and yet it cannot stay."""
-        del self._selected[name]
-        self._steps.pop(name, None)
-        self.omit(name, reason, **detail)
-
-    def forget(self, name: str) -> None:
-        """Drop the note that something was left out: whether it is will be decided again."""
-        del self._omitted[name]
-
-    def step_down(self, name: str, section: Section, rung: Rung, detail: str) -> None:
-        self._steps[name] = {"section": section, "action": rung, "reason": f"over_budget: {name}, {detail}"}
-
-    def step_up(self, name: str) -> None:
-        """Drop the note that something was shortened: there was room for all of it."""
-        self._steps.pop(name, None)
+    def step_down(self, name: str, section: Section, step: str, detail: str) -> None:
+        self._steps[name] = {"section": section, "action": step, "reason": f"over_budget: {name}, {detail}"}
 
     def conflict(self, kind: str, detail: str, fact_ids: tuple[str, ...]) -> None:
         self.conflicts.append({"type": kind, "detail": detail, "fact_ids": fact_ids})

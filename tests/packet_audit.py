@@ -1,4 +1,4 @@
-"""Do the reports of a packet add up? The composer's own check on itself, kept apart from the composer."""
+"""Do the reports of a packet add up?"""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from muniment.contracts.packet import MemoryPacket
 from muniment.contracts.semantics import evidence_ids
-from muniment.packets.compose.budget import OVERHEAD
-from muniment.packets.compose.explain import (
+from muniment.packets.compose import OVERHEAD
+from muniment.packets.explain import (
     BUDGET_REASONS,
     REASONS,
     UNGATHERED_REASONS,

@@ -12,7 +12,7 @@ from muniment.core.instants import Instant, parse_rfc3339
 from muniment.core.record import JsonObject
 from muniment.core.text.analyzer import analyze
 from muniment.errors import InvalidInput
-from muniment.packets.compose.explain import Reason
+from muniment.packets.explain import Reason
 
 __all__ = ["SOFT", "AskedCues"]
 

@@ -1,0 +1,1 @@
+"""Does a profile hold what protects its user and what they asked for lastingly?"""

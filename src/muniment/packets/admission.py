@@ -1,0 +1,215 @@
+"""What may stand in one packet: trust, exclusions, the time range, and the wall between a responder and insights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+from muniment.contracts.packet import Purpose
+from muniment.core.instants import Instant, parse_rfc3339
+from muniment.core.policy import ComposePolicy
+from muniment.core.scope import Trust
+from muniment.core.text.analyzer import analyze
+from muniment.core.text.sentences import words_of
+from muniment.errors import InvalidInput
+from muniment.memory.results.tool_text import call_without_failure
+from muniment.memory.turns import Turn
+from muniment.packets.cues import AskedCues
+from muniment.packets.explain import Reason
+from muniment.packets.pool import ComposeRequest, InsightCandidate, Pool, version_name
+from muniment.store.ledger import INSTRUCTION_LIKE, imported_from
+
+__all__ = ["Admission", "Wall", "barred", "emitted_ts", "instant_order"]
+
+_QUERY_CHARS_MAX = 10_000
+_STATEMENT_WORDS_MIN = 3
+"""A shorter statement is only recognised as a whole text, not inside one."""
+_EARLIEST = Instant(0, "")
+
+
+class Wall:
+    """Keeps insights that nobody validated from a responder."""
+
+    def __init__(self, insights: Iterable[InsightCandidate], purpose: Purpose) -> None:
+        held = [each.insight for each in insights if each.insight.validation_state != "validated"]
+        self._stands = purpose == "responder"
+        self._ids = frozenset(item.id for item in held) if self._stands else frozenset()
+        statements = [words_of(item.statement) for item in held] if self._stands else []
+        self._whole = frozenset(_joined(words) for words in statements if words)
+        self._parts = tuple(_joined(words) for words in statements if len(words) >= _STATEMENT_WORDS_MIN)
+
+    def bars_id(self, *evidence_ids: str) -> bool:
+        """Is one of them an insight behind the wall?"""
+        return not self._ids.isdisjoint(evidence_ids)
+
+    def bars_text(self, text: str) -> bool:
+        """Does the text repeat a statement from behind the wall?"""
+        if not self._whole:
+            return False
+        said = _joined(words_of(text))
+        return said in self._whole or any(part in said for part in self._parts)
+
+    def bars_value(self, value: Any) -> bool:
+        """Does a JSON value repeat a statement from behind the wall in its texts or keys, or hold an object that says
+        of itself that it is unvalidated?
+        """
+        if not self._stands:
+            return False
+        if isinstance(value, str):
+            return self.bars_text(value) or self.bars_id(value)
+        if isinstance(value, Mapping):
+            if "validation_state" in value and value["validation_state"] != "validated":
+                return True
+            return any(self.bars_value(part) for pair in value.items() for part in pair)
+        if isinstance(value, list | tuple):
+            return any(self.bars_value(each) for each in value)
+        return False
+
+
+def _joined(words: list[str]) -> str:
+    return f" {' '.join(words)} "
+
+
+def barred(policy: ComposePolicy, purpose: Purpose, trust: Trust, flags: Iterable[str] = ()) -> Reason | None:
+    """Why a purpose does not hear something, by where it comes from (LG-08)."""
+    if trust in getattr(policy, f"barred_trust_{purpose}"):
+        return "trust"
+    if not policy.quote_instruction_like and INSTRUCTION_LIKE in flags:
+        return "instruction_like"
+    return None
+
+
+class Admission:
+    """A request and its pool, and of everything in the pool whether it may stand in the packet."""
+
+    def __init__(self, request: ComposeRequest, pool: Pool, policy: ComposePolicy) -> None:
+        now = parse_rfc3339(request.now)
+        if now is None:
+            raise InvalidInput(
+                f"{request.now!r:.60} names no instant",
+                path="$.now",
+                hint="write RFC 3339 with an offset, such as 2026-05-01T12:00:00Z",
+            )
+        self.request, self.pool, self.policy, self.now = request, pool, policy, now
+        self.purpose = request.purpose
+        self.cues = AskedCues(request.cues)
+        self.wall = Wall(pool.insights, request.purpose)
+        asked = " ".join((request.query[:_QUERY_CHARS_MAX], *self.cues.keywords))
+        self.terms = frozenset(analyze(asked[:_QUERY_CHARS_MAX]))
+        self.turns = {turn.id: turn for turn in chain(pool.window, [hit.turn for hit in pool.hits])}
+        self.lines = {
+            line.evidence_id: line
+            for line in chain(*(episode.lines for episode in pool.episodes), pool.summary)
+            if line.evidence_id not in self.turns
+        }
+        """Sentences of turns that are not here themselves."""
+        self.answers: dict[str, dict[str, str]] = {
+            **{name: line.cited for name, line in self.lines.items() if line.cited is not None},
+            **{name: turn.cited for name, turn in self.turns.items() if turn.cited is not None},
+        }
+        """Answers to earlier pages, and what their marks named there."""
+        self.superseded = _find_repeated_calls(self.turns.values())
+        """Results of calls that failed, with the result of the same call made again."""
+        self._tools = frozenset(tool.ref for tool in pool.tools)
+        self._barred: tuple[Trust, ...] = getattr(policy, f"barred_trust_{request.purpose}")
+        self._withheld = self._withheld_ids()
+
+    @property
+    def is_asked(self) -> bool:
+        """Is there anything that evidence is sought for: a query, or keywords?"""
+        return bool(self.request.query.strip() or any(word.strip() for word in self.cues.keywords))
+
+    # -- may it stand there? --------------------------------------------------------------------------
+
+    def bars(self, trust: Trust, flags: Iterable[str] = ()) -> Reason | None:
+        """Why something may not, by where it comes from."""
+        return barred(self.policy, self.purpose, trust, flags)
+
+    def bars_evidence(self, evidence_id: str | None) -> Reason | None:
+        """Why what rests on a piece of evidence may not: it is an insight behind the wall, or not heard itself."""
+        if evidence_id is None:
+            return None
+        if self.wall.bars_id(evidence_id):
+            return "insight_wall"
+        return self._withheld.get(evidence_id)
+
+    def bars_sentence(self, evidence_id: str | None, text: str) -> Reason | None:
+        """Why a sentence may not: by its evidence, or by its words, unless the user said them."""
+        if (reason := self.bars_evidence(evidence_id)) is not None:
+            return reason
+        turn = self.turns.get(evidence_id) if evidence_id else None
+        if turn is not None and turn.role == "user" and text in turn.text:
+            return None
+        return "insight_wall" if self.wall.bars_text(text) else None
+
+    def bars_turn(self, turn: Turn) -> Reason | None:
+        """Why a turn may not: where it comes from, whose words it repeats, when it was said."""
+        return self.bars(turn.trust, turn.flags) or self.bars_sentence(turn.id, turn.text) or self.cues.bars(turn.ts)
+
+    def leaves_out_version(self, fact_id: str, version: int) -> bool:
+        """Is the fact not to be told as it stands? Once it says something else it is another version."""
+        return self._withheld.get(version_name(fact_id, version)) == "excluded"
+
+    def _withheld_ids(self) -> dict[str, Reason]:
+        found: dict[str, Reason] = dict.fromkeys(self.request.exclude or (), "excluded")
+        for turn in self.turns.values():
+            if (turn.flags or turn.trust in self._barred) and (reason := self.bars(turn.trust, turn.flags)) is not None:
+                found[turn.id] = reason
+        if self._barred:
+            found |= {name: "trust" for name, line in self.lines.items() if line.trust in self._barred}
+        for tool in self.pool.tools:
+            if (reason := self.bars(tool.trust, tool.flags)) is not None:
+                found.setdefault(tool.ref, reason)
+        if self._barred and self.pool.run is not None:
+            found |= {name: "trust" for name, trust in self.pool.run.trust.items() if trust in self._barred}
+        return found
+
+    # -- whose words, and when ------------------------------------------------------------------------
+
+    def said_at(self, evidence_id: str | None) -> str | None:
+        """When something was said, where that is known here."""
+        said = None if evidence_id is None else self.turns.get(evidence_id) or self.lines.get(evidence_id)
+        return None if said is None else said.ts
+
+    def who(self, evidence_id: str) -> str | None:
+        """Who said it, by name or else by role; None of what nobody is known to have said."""
+        said = self.turns.get(evidence_id) or self.lines.get(evidence_id)
+        if said is None:
+            return None
+        if said.role == "tool" and said.speaker and self.wall.bars_text(said.speaker):
+            return said.role  # what a call was made with may be a statement from behind the wall
+        name, origin = said.speaker or said.role, imported_from(said.flags or ())
+        return name if origin is None else f"{name}, imported from {origin}"  # MV-02
+
+    def is_result(self, evidence_id: str) -> bool:
+        """Is it what a tool answered?"""
+        if (turn := self.turns.get(evidence_id)) is not None:
+            return turn.kind == "tool_result"
+        line = self.lines.get(evidence_id)
+        return evidence_id in self._tools if line is None or not (line.speaker or line.role) else line.role == "tool"
+
+
+@lru_cache(maxsize=4096)
+def instant_order(ts: str | None) -> Instant:
+    """For sorting: what names no instant comes before everything."""
+    return (parse_rfc3339(ts) if ts else None) or _EARLIEST
+
+
+@lru_cache(maxsize=4096)
+def emitted_ts(ts: str) -> str | None:
+    """A time stamp as it may stand in a packet, or None when it names no instant."""
+    return ts if instant_order(ts).seconds else None
+
+
+def _find_repeated_calls(turns: Iterable[Turn]) -> dict[str, str]:
+    """Map results of failed calls to the result of the same call that was made again later in the session."""
+    results = [turn for turn in turns if turn.kind == "tool_result" and turn.speaker]
+    newest = {(turn.session_id, turn.speaker): turn for turn in sorted(results, key=lambda turn: (turn.seq, turn.id))}
+    repeated: dict[str, str] = {}
+    for turn in results:
+        newer = newest.get((turn.session_id, call_without_failure(turn.speaker or "")))
+        if newer is not None and newer.seq > turn.seq:
+            repeated[turn.id] = newer.id
+    return repeated

@@ -1,0 +1,456 @@
+"""Fill a token budget with candidate lines, in one pass: the same candidates and limits give the same lines.
+
+Candidates come in the order of their worth. First every section takes up to its floor, in that order, with lines that
+fit whole; then the rest of the budget goes to whatever is worth most, whole or cut. Where a line depends on what else
+is on the page, its section is served last, and its floor is kept until then. A section's budget is an upper limit; what
+it does not use flows on. A line that is offered twice is offered first within a share of the budget and later without:
+what was cut then becomes whole, and what had no room gets a second chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+from muniment.contracts.packet import PacketBudget, Purpose
+from muniment.core.policy import ComposePolicy
+from muniment.core.ports.models import TokenCounter, adds_lines, weighing
+from muniment.core.record import JsonObject
+from muniment.core.requests import furthest
+from muniment.core.text.sentences import Seen, Words
+from muniment.packets.cutting import ShownTurn
+from muniment.packets.explain import Reason
+from muniment.packets.page.lines import BLOCK_NAMES, SECTIONS, BlockName, Section
+
+__all__ = [
+    "TYPICAL_MARK",
+    "AllocatedLine",
+    "Allocation",
+    "Candidate",
+    "Fits",
+    "Floors",
+    "Limits",
+    "Offer",
+    "Pricer",
+    "Step",
+    "allocate",
+    "floors_of",
+    "typical_mark",
+]
+
+Step = Literal["raw→quote", "raw→summary", "raw→ref"]
+"""Down the ladder raw → quote → summary → ref (MP-14)."""
+Fits = Callable[[Any], bool]
+"""Does an item, made shorter, fit?"""
+IsShown = Callable[[str, str, Words], bool]
+"""Do the words of an event stand on the page already? Given its id, the words, and the same words taken apart."""
+
+TYPICAL_MARK = "[88]"
+_PAGE_MARKS = 60
+"""New marks that a page is expected to have; where it has more and they are longer, it is filled again with less."""
+_CHARS_PER_TOKEN_MAX = 64
+"""No tokenizer packs real text tighter; what is longer than this times the budget is not worth counting."""
+_COURTESY_WORDS = 2
+"""`Please` and `thanks` around a sentence say nothing that it does not."""
+
+
+def typical_mark(_: str) -> str:
+    """Stands for any mark while lines are priced."""
+    return TYPICAL_MARK
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A line that may stand in a packet."""
+
+    name: str
+    """As the explanation names it."""
+    block: BlockName
+    item: Any
+    """The record that goes into the packet; None where it depends on what else is there, and `shorten` makes it."""
+    order: tuple[Any, ...]
+    """Its place in its block; room is given by worth, reading goes by this."""
+    write: Callable[[Any], str]
+    """An item → its line on the page, with typical marks."""
+    score: float = 0.0
+    rules: tuple[str, ...] = ()
+    about: str | None = None
+    """The event whose words it shows: they stand on the page once, at the length that has room."""
+    heading: str = ""
+    """A line that it needs above it, once."""
+    shorten: Callable[[Fits, IsShown], tuple[Any, Step | None] | None] | None = None
+    """The longest part of it that fits, and the step down that it is; no step where that is all of it."""
+    after: str | None = None
+    """The event that corrects or replaces it: without that it does not stand on the page."""
+    voice: str = ""
+    """Lines of one voice do not repeat each other; those of none may."""
+    says: Callable[[Any], tuple[str, Words | None]] = lambda _: ("", None)
+    """Its words, for telling whether they stand there already."""
+    tells: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: ()
+    """Events of which it tells without being a quote of them, with the words."""
+
+
+class Offer(NamedTuple):
+    """A candidate in its turn, and how much it may take at that turn."""
+
+    candidate: Candidate
+    most: int | None = None
+    """Tokens; none where all the room there is."""
+    pot: str | None = None
+    """The share of the budget that it draws from together with others (`Limits.pots`)."""
+    share: float = 1.0
+    """Of the room that is left, what it may take before it is cut."""
+    may_cut: bool = True
+
+
+class Limits(NamedTuple):
+    """What an allocation may spend, in tokens."""
+
+    total: int
+    sections: Mapping[Section, int]
+    floors: Mapping[Section, int] = {}
+    pots: Mapping[str, int] = {}
+    cut_min: int = 16
+    """With less room than this nothing is cut to fit."""
+    near_duplicate: float = 0.9
+    opening: tuple[str, ...] = ()
+    """Lines of the page that belong to no section: paid before anything is placed."""
+
+
+class AllocatedLine(NamedTuple):
+    """A candidate that has a place, and how much of it."""
+
+    candidate: Candidate
+    item: Any
+    price: int
+    step: Step | None = None
+
+
+class Allocation(NamedTuple):
+    """What stands in a packet, and of everything else that was offered, why it does not."""
+
+    lines: tuple[AllocatedLine, ...]
+    omitted: dict[str, tuple[Reason, JsonObject]]
+    tokens_of: Callable[[int], int]
+    whole_price: Callable[[Candidate], int]
+
+    def in_block(self, *blocks: BlockName) -> list[AllocatedLine]:
+        """The lines of these blocks, each block in reading order."""
+        found = [sorted((each for each in self.lines if each.candidate.block == block), key=_order) for block in blocks]
+        return [line for lines in found for line in lines]
+
+
+def _order(line: AllocatedLine) -> tuple[Any, ...]:
+    return line.candidate.order
+
+
+def allocate(offers: Sequence[Offer], limits: Limits, pricer: Pricer) -> Allocation:
+    """Give out the room."""
+    filling = _Filling(limits, pricer, offers)
+    for section, floor in limits.floors.items():
+        filling.floor_end = filling.spent[section] + pricer.units(floor)
+        for offer in offers:
+            if BLOCK_NAMES[offer.candidate.block].section == section and offer.candidate.item is not None:
+                filling.place(offer, is_floor=True)
+    for filling.is_last in (False, True):
+        for offer in offers:
+            if filling.is_full:
+                break
+            filling.place(offer)
+    lines = tuple(filling.lines.values())
+    return Allocation(lines, filling.fates(offers), pricer.tokens, pricer.price_whole)
+
+
+class _Filling:
+    """The page while it is filled: seen by `allocate` alone."""
+
+    def __init__(self, limits: Limits, pricer: Pricer, offers: Sequence[Offer]) -> None:
+        self._limits, self._pricer = limits, pricer
+        self._offers = {each.candidate.about: each for each in reversed(offers) if each.candidate.about}
+        self._total = pricer.units(limits.total)
+        self._caps = {section: pricer.units(limits.sections[section]) for section in SECTIONS}
+        self._pots = {name: pricer.units(tokens) for name, tokens in limits.pots.items()}
+        self._cut_min = pricer.units(limits.cut_min)
+        self._whole = sum(map(pricer.price, limits.opening))
+        self._opened: set[str] = set()
+        self._about: dict[str, AllocatedLine] = {}
+        self._told: dict[str, list[tuple[str, str]]] = {}
+        self._seen: dict[str, Seen] = {}
+        self._never: dict[str, tuple[Reason, JsonObject]] = {}
+        self.spent: dict[Section, int] = dict.fromkeys(SECTIONS, 0)
+        late = {BLOCK_NAMES[each.candidate.block].section for each in offers if each.candidate.item is None}
+        self._late = {section: pricer.units(limits.floors.get(section, 0)) for section in late}
+        self.is_last = False
+        """Has everybody had a turn, so that nothing is kept for anybody?"""
+        self.floor_end = 0
+        self.lines: dict[str, AllocatedLine] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Is there no room for the shortest line?"""
+        return self._total - self._whole < self._pricer.least
+
+    def place(self, offer: Offer, *, is_floor: bool = False) -> None:
+        candidate = offer.candidate
+        held = self.lines.get(candidate.name)
+        if candidate.name in self._never or (held is not None and held.step is None):
+            return
+        room = self._room(offer, is_floor=is_floor)
+        if room < self._pricer.least and held is None:
+            return
+        if held is None and (reason := self._repeats(candidate)) is not None:
+            self._never[candidate.name] = reason
+            return
+        if candidate.after is not None and not self._has_newer(candidate.after, is_floor=is_floor):
+            if not is_floor:
+                self._never[candidate.name] = ("superseded", {"by": candidate.after})
+            return
+        other = held or (self._about.get(candidate.about) if candidate.about else None)
+        if other is not None and other is not held and other.candidate.block != "tools":
+            candidate = self._in_place_of(other.candidate, candidate)
+        credit = 0 if other is None else other.price
+        found = self._fitted(offer, candidate, room + credit, may_cut=offer.may_cut and not is_floor)
+        if found is None or (other is not None and found.price <= credit and not _moves(other.candidate, candidate)):
+            return
+        if other is not None and other is not held:
+            self._replace(other, candidate, offer.candidate.name)
+        self._put(found, found.price - credit, offer.pot)
+
+    def _room(self, offer: Offer, *, is_floor: bool) -> int:
+        """Units that this candidate may take now, its headings paid for."""
+        section = BLOCK_NAMES[offer.candidate.block].section
+        room = min(self._total - self._whole, self._caps[section] - self.spent[section])
+        if not self.is_last and section not in self._late:
+            room -= sum(max(0, kept - self.spent[each]) for each, kept in self._late.items())
+        if is_floor:
+            room = min(room, self.floor_end - self.spent[section])
+        if offer.pot is not None:
+            room = min(room, self._pots[offer.pot])
+        return room - sum(self._pricer.price(line) for line in self._missing(offer.candidate))
+
+    def _missing(self, candidate: Candidate) -> list[str]:
+        """Headings that this line would be the first one under."""
+        wanted = (BLOCK_NAMES[candidate.block].heading, candidate.heading and f"{candidate.block}\n{candidate.heading}")
+        return [line.rpartition("\n")[2] for line in wanted if line and line not in self._opened]
+
+    def _repeats(self, candidate: Candidate) -> tuple[Reason, JsonObject] | None:
+        """Why a line would say nothing new."""
+        if candidate.item is None:
+            return None
+        text, words = candidate.says(candidate.item)
+        other = self._about.get(candidate.about) if candidate.about else None
+        if other is not None and _moves(other.candidate, candidate):
+            return None
+        is_reference = candidate.block == "tools"  # a line about a result says less than anything else of it
+        if other is not None and (is_reference or text in other.candidate.says(other.item)[0]):
+            return "duplicate", {"of": other.candidate.name}
+        plain = candidate.item.text.strip() if isinstance(candidate.item, ShownTurn) else text
+        for event_id, said in [(candidate.about or "", plain), *candidate.tells(candidate.item)]:
+            for teller, told in self._told.get(event_id, ()):
+                if is_reference or _says_all(told, said):
+                    return "duplicate", {"of": teller}
+        if candidate.voice and candidate.voice in self._seen:
+            name = self._seen[candidate.voice].find(text, words)
+            if name is not None and (other is None or name != other.candidate.name):
+                return "near_duplicate", {"of": name}
+        return None
+
+    def _has_newer(self, event_id: str, *, is_floor: bool) -> bool:
+        """Is what corrects a line on the page, or can it come there now?"""
+        if event_id not in self._about and event_id in self._offers:
+            self.place(self._offers[event_id], is_floor=is_floor)
+        return event_id in self._about
+
+    def _in_place_of(self, other: Candidate, candidate: Candidate) -> Candidate:
+        """More of the same words, in the place that they have."""
+        return replace(other, item=candidate.item, shorten=candidate.shorten)
+
+    def _fitted(self, offer: Offer, candidate: Candidate, room: int, *, may_cut: bool) -> AllocatedLine | None:
+        """The candidate whole or cut, if either fits."""
+        whole_room = room
+        if offer.most is not None:
+            room = min(room, self._pricer.units(offer.most))
+        limit = int(room * offer.share)
+        if candidate.item is not None:
+            price = self._pricer.price_whole(candidate)
+            if price <= limit or price <= min(room, self._cut_min):
+                return AllocatedLine(candidate, candidate.item, price)
+        if candidate.shorten is None or not may_cut or (candidate.item is not None and room < self._cut_min):
+            return None
+
+        def fits(item: Any) -> bool:
+            return self._pricer.price(candidate.write(item)) <= limit
+
+        shorter = candidate.shorten(fits, self._shows)
+        if shorter is None and offer.most is not None:  # one that says little in its share may take as much again
+            limit = min(whole_room, 2 * limit)
+            shorter = candidate.shorten(fits, self._shows)
+        if shorter is None:
+            return None
+        item, step = shorter
+        return AllocatedLine(candidate, item, self._pricer.price(candidate.write(item)), step)
+
+    def _shows(self, event_id: str, text: str, words: Words) -> bool:
+        other = self._about.get(event_id)
+        if other is not None and text in other.candidate.says(other.item)[0]:
+            return True
+        if any(text in told for _, told in self._told.get(event_id, ())):
+            return True
+        seen = self._seen.get("said")
+        return seen is not None and seen.find(text, words) is not None
+
+    def _replace(self, other: AllocatedLine, candidate: Candidate, name: str) -> None:
+        """Take out a line for one that says more of the same, or note that it stands in the place of that."""
+        if candidate.name == other.candidate.name:
+            self._never[name] = ("duplicate", {"of": candidate.name})
+            return
+        del self.lines[other.candidate.name]
+        self._never[other.candidate.name] = ("duplicate", {"of": candidate.name})
+
+    def _put(self, line: AllocatedLine, more: int, pot: str | None) -> None:
+        candidate = line.candidate
+        headings = self._missing(candidate)
+        more += sum(map(self._pricer.price, headings))
+        self._opened.add(BLOCK_NAMES[candidate.block].heading)
+        if candidate.heading:
+            self._opened.add(f"{candidate.block}\n{candidate.heading}")
+        self.spent[BLOCK_NAMES[candidate.block].section] += more
+        self._whole += more
+        if pot is not None:
+            self._pots[pot] -= more
+        self.lines[candidate.name] = line
+        if candidate.about is not None:
+            self._about[candidate.about] = line
+        for event_id, text in candidate.tells(line.item):
+            self._told.setdefault(event_id, []).append((candidate.name, text))
+        if candidate.voice:
+            text, words = candidate.says(line.item)
+            is_whole = line.step is None or (isinstance(line.item, ShownTurn) and line.item.turn.kind == "tool_result")
+            seen = self._seen.setdefault(candidate.voice, Seen(self._limits.near_duplicate))
+            seen.add(text, candidate.name, words if is_whole else None)
+
+    def fates(self, offers: Sequence[Offer]) -> dict[str, tuple[Reason, JsonObject]]:
+        """Why each candidate that has no place has none."""
+        found: dict[str, tuple[Reason, JsonObject]] = {}
+        for offer in offers:
+            candidate = offer.candidate
+            if candidate.name in self.lines or candidate.name in found:
+                continue
+            known = self._never.get(candidate.name)
+            if known is None and candidate.item is None and candidate.shorten is not None:
+                has_more = candidate.shorten(lambda _: True, self._shows) is not None
+                known = ("over_budget" if has_more else "duplicate", {})
+            elif known is None:
+                is_turn = isinstance(candidate.item, ShownTurn)  # of hundreds it would take time
+                price = None if is_turn else self._pricer.tokens(self._pricer.price_whole(candidate))
+                known = ("over_budget", {} if price is None else {"tokens": price})
+            found[candidate.name] = known
+        return found
+
+
+class Floors(NamedTuple):
+    """What is kept for each section, in tokens, and why other floors are not kept."""
+
+    kept: dict[Section, int]
+    dropped: dict[Section, str]
+    scaled: float
+    """1, or by how much all were made smaller to fit into the budget."""
+
+    def to_report(self) -> JsonObject:
+        """As `explain.filters` has it."""
+        report: JsonObject = {"tokens": {str(section): tokens for section, tokens in self.kept.items()}}
+        if self.dropped:
+            report["not_kept"] = {str(section): why for section, why in self.dropped.items()}
+        if self.scaled < 1:
+            report["scaled"] = round(self.scaled, 4)
+        return report
+
+
+def floors_of(policy: ComposePolicy, purpose: Purpose, budget: PacketBudget, tokens_free: int) -> Floors:
+    """The floors of a purpose that fit a budget of which `tokens_free` can be spent on sections, and its caps."""
+    shares = getattr(policy.floors, purpose)
+    wanted: dict[Section, int] = {
+        section: int(share * budget.max_tokens) for section in SECTIONS if (share := getattr(shares, section))
+    }
+    whole = sum(wanted.values())
+    scaled = min(1.0, max(0, tokens_free) / whole) if whole else 1.0
+    kept: dict[Section, int] = {}
+    dropped: dict[Section, str] = {}
+    for section, tokens in wanted.items():
+        floor = min(int(tokens * scaled), getattr(budget.per_section, section))
+        if floor >= policy.floor_tokens_min and floor:
+            kept[section] = floor
+        else:
+            dropped[section] = f"{floor} tokens are fewer than floor_tokens_min"
+    return Floors(kept, dropped, scaled)
+
+
+def _moves(held: Candidate, candidate: Candidate) -> bool:
+    """Does a result of the last turns belong where it was called, and not among the lines about results?"""
+    return held.block == "tools" and candidate.block == "window"
+
+
+def _says_all(told: str, text: str) -> bool:
+    """Do words on the page say all of a text, but for some courtesy around it?"""
+    return text in told or (told != "" and told in text and len(text.split()) - len(told.split()) <= _COURTESY_WORDS)
+
+
+class Pricer:
+    """What lines cost, in units that add up where the counter says how: thousandths of a token, else tokens."""
+
+    def __init__(self, counter: TokenCounter, tokens_max: int, next_mark: int = 1) -> None:
+        """`next_mark` is the number that the next piece of evidence gets: late in a long session marks are longer."""
+        self._scales = weighing(counter)
+        self._count = counter.count_many if self._scales is None else self._scales.weigh_many
+        self._mark = _longest_mark(next_mark, counter)
+        self._chars_max = tokens_max * _CHARS_PER_TOKEN_MAX
+        self._prices: dict[str, int] = {}
+        self._wholes: dict[tuple[str, int], int] = {}
+        self._units: dict[int, int] = {}
+        self.least = self.price(f"{TYPICAL_MARK} a")
+        """What the shortest line costs: with less room nothing fits."""
+
+    def price(self, text: str) -> int:
+        """Units of a line with its line break."""
+        known = self._prices.get(text)
+        if known is None:
+            known = self._prices[text] = self._counted(text)
+        return known
+
+    def price_whole(self, candidate: Candidate) -> int:
+        """Units of a candidate's whole line."""
+        key = (candidate.name, id(candidate.item))
+        known = self._wholes.get(key)
+        if known is None:
+            known = self._wholes[key] = self.price(candidate.write(candidate.item))
+        return known
+
+    def units(self, tokens: int) -> int:
+        """The most units that count for so many tokens."""
+        scales = self._scales
+        if scales is None:
+            return max(0, tokens)
+        known = self._units.get(tokens)
+        if known is None:
+            most = max(0, tokens) * 1000
+            known = self._units[tokens] = furthest(most, lambda weight: scales.tokens_of_weight(weight) <= tokens)
+        return known
+
+    def tokens(self, units: int) -> int:
+        """Tokens of a text that costs so many units."""
+        return units if self._scales is None else self._scales.tokens_of_weight(units)
+
+    def _counted(self, text: str) -> int:
+        if len(text) > self._chars_max:
+            return self.units(self._chars_max) + len(text)
+        line = text if self._mark == TYPICAL_MARK else text.replace(TYPICAL_MARK, self._mark)
+        return self._count([f"{line}\n"])[0]
+
+
+def _longest_mark(next_number: int, counter: TokenCounter) -> str:
+    """A mark as long as a page may have, seen from the number that comes next."""
+    digits = len(str(next_number + _PAGE_MARKS))
+    if digits <= 2 or (digits == 3 and (adds_lines(counter) or weighing(counter) is not None)):
+        return TYPICAL_MARK  # up to three digits count for the same there
+    return f"[{'8' * digits}]"
