@@ -17,9 +17,9 @@ LEVELS: tuple[ScopeLevel, ...] = ("user", "agent", "tenant")
 """Nearest first: the user's overrides the agent's overrides the tenant's (MP-08)."""
 
 
-HELD_MAX = 40
+HELD_MAX = 30
 """Of a level with more facts, only some are read for a query: the newest, and those that have words of it."""
-NEWEST_MAX = {"active": 40, "disputed": 10, "deprecated": 10}
+NEWEST_MAX = {"active": 30, "disputed": 5, "deprecated": 5}
 
 
 class FactRows(NamedTuple):
