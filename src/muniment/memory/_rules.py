@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from muniment.core.text.analyzer import MONTHS, stop_words
 from muniment.core.text.stated.places import is_known_place, is_no_place
 from muniment.memory.facts.candidate_records import Proposal
 
@@ -70,9 +71,10 @@ _NOT_EARNEST = re.compile(
     r"|biography|profile|resume|résumé|cv|speech|caption|tweet|blog|diary|book|movie|film|sentence|phrase|examples?"
     r"|template|prompt|transcript|sample|repeat|reply|respon\w+|answer\w*|fix|check|message|"
     # somebody is somebody else
-    r"characters?|persona|roles?|role-?play\w*|rp|act(?:ing)? as|pretend\w*|imagin\w+|suppos\w+|assum\w+|hypothe\w+"
-    r"|simulat\w+|impersonat\w+|narrat\w+|avatar|protagonist|game|games|fake|alias|nickname|username|stage name"
-    r"|pen name|dream\w*|wish\w*|you(?: are|['’]re)|your (?:name|job|task)|"
+    r"characters?|hero(?:ine)?|my play|you be|slogan|headline|subject|goes|like this|persona|roles?|role-?play\w*|rp"
+    r"|act(?:ing)? as|pretend\w*|imagin\w+|suppos\w+|assum\w+|hypothe\w+|simulat\w+|impersonat\w+"
+    r"|narrat\w+|avatar|protagonist|game|games|fake|alias|nickname|username|stage name|pen name"
+    r"|dream\w*|wish\w*|you(?: are|['’]re)|your (?:name|job|task)|"
     # somebody jokes, supposes, or reports
     r"jok\w+|kidding|jk|lol|lmao|rofl|(?:ha){2,}h?|hehe|sarcas\w+|meme|prank|troll\w*|if|unless|would|might|maybe"
     r"|perhaps|sa(?:y|ys|id|ying)|tells?|told|quot\w+|sings?|sang|introduc\w+|claim\w*|"
@@ -115,15 +117,24 @@ class _Kind(NamedTuple):
         return value if is_proper and not self.is_doubtful(value) else None
 
 
+def _is_doubtful_name(value: str) -> bool:
+    """A phrase with a word that no name has, or a stand-in."""
+    return not (stop_words("english") | _STAND_INS).isdisjoint(value.casefold().split())
+
+
 def _is_doubtful_place(value: str) -> bool:
-    """A product or the place of a story; behind an article, anything but a well-known country or region."""
+    """A product, the place of a story or a month; behind an article, anything but a well-known country or region."""
     bare = value.removeprefix("the ")
-    return is_no_place(bare) or (bare != value and not is_known_place(bare))
+    return is_no_place(bare) or bare.casefold() in MONTHS or (bare != value and not is_known_place(bare))
+
+
+_STAND_INS = frozenset(("anonymous", "doe", "nobody", "test", "unknown", "user"))
 
 
 _SMALL = frozenset(("the", "of", "de", "la", "del", "van", "von", "der", "da", "upon"))
 _OPENING = (
-    r"(?:(?:[Hh]i|[Hh]ello|[Hh]ey)(?: there)?,? |[^,;]{1,80}, (?:and|but|so) (?:now )?"
+    r"(?:(?:[Hh]i|[Hh]ello|[Hh]ey)(?: there)?,? "
+    r"|(?:[Yy]eah,? |[Oo]k,? )?(?:[Ii]|[Ww]e)\b[^,;]{1,80}, (?:and|but|so) (?:now )?"
     r"|(?:(?:[Oo]h|[Oo]kay|[Cc]ool|[Nn]ice|[Yy]es|[Yy]eah|[Nn]o|[Ww]ell|[Aa]nd|[Bb]ut|[Nn]ow|[Uu]h|[Uu]m),? ){0,2})"
 )
 _CLOSING = r"(?:,? (?:now|right now|too|as well|by the way))?(?:,|,? (?:and|but|so|with|where|near) (?:I\b|[a-z]).*)?"
@@ -139,6 +150,7 @@ _KINDS = (
         "user.name",
         _whole(rf"[Mm]y name(?: is|['’]s) (?P<value>{_WORD}(?: {_WORD}){{0,3}}?)"),
         "says what the speaker is called",
+        _is_doubtful_name,
     ),
     _Kind(
         "user.location",

@@ -62,6 +62,8 @@ NOT_STATED = {
         "His name is Ana. He lives in Rome.",
         "Ana told me this. I live in Rome.",
         "My mom says I live in Rome.",
+        "He thinks, and I live in Berlin.",
+        "According to Google, and I live in Berlin.",
     ),
     "denials and ends": (
         "My name is not Ana.",
@@ -110,6 +112,10 @@ NOT_STATED = {
         "Let's play a game. My name is Ana.",
         "*bows* My name is Igor.",
         "Dear Sir or Madam\n\nMy name is Ana.",
+        "My hero is a samurai. My name is Kenji.",
+        "It's for my play. My name is Romeo and I live in Verona.",
+        "You be the waiter. My name is Marco.",
+        "The ad goes like this. I live in Berlin.",
         "My name is Ana\nI live in Rome\nI work at night",
     ),
     "code, markup, forms": (
@@ -138,6 +144,11 @@ NOT_STATED = {
         "I live in Berlin and Hamburg.",
         "My name is A\u200bna.",
         "I live in B.",
+        "I live in December.",
+        "My name is Test User.",
+        "My name is John Doe.",
+        "My name is On The List.",
+        "My name is Too Long.",
     ),
     "languages that nobody measured": (
         "Ich heiße Ana. Ich wohne in Berlin.",
