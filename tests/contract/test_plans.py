@@ -76,7 +76,7 @@ KEYS: dict[str, Select | Find] = {
     "a page backwards": Select("entries", _SESSION, ("seq",), after=(100,), descending=True, limit=50),
     "a range": Select("entries", (*_SESSION, ("seq", ">=", 4000))),
     "last mark of a session": Select("marks", _SESSION, ("user_id", "session_id", "number"), descending=True, limit=1),
-    "extracts of a level": Select("extracts", (*_SESSION, ("level", "=", 0), ("first", ">=", 1025))),
+    "extracts of a session": Select("extracts", _SESSION),
     "a user's best statements": Select(
         "statements", (("user_id", "=", "u7"),), ("user_id", "rank", "n", "start"), descending=True, limit=50
     ),
